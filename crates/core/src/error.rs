@@ -1,0 +1,77 @@
+//! The one error type of the library.
+
+use thiserror::Error;
+
+/// What can go wrong outside the rows: a parameter that means nothing, a budget that is spent, a machine that
+/// gives no randomness.
+///
+/// No variant ever carries row data, so an error may be logged and shown.
+///
+/// # Example
+/// ```
+/// use reticent::privacy::Epsilon;
+///
+/// let error = "-1".parse::<Epsilon>().unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "epsilon is -1, but it must be a finite number greater than 0; write for example 0.5"
+/// );
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A parameter lies outside what is allowed.
+    #[error("{parameter} is {value}, but it must be {allowed}")]
+    Parameter {
+        /// The parameter's name as the user knows it.
+        parameter: &'static str,
+        /// The value that was given.
+        value: String,
+        /// What would have been right.
+        allowed: &'static str,
+    },
+
+    /// A permit does not cover what a release would cost.
+    #[error("this release costs {cost}, but the permit has {remaining} left")]
+    NotPermitted {
+        /// What the release costs.
+        cost: String,
+        /// What the permit still covers.
+        remaining: String,
+    },
+
+    /// Two guarantees of different kinds cannot be added without a conversion.
+    #[error(
+        "{left} and {right} are promises of different kinds; convert one of them first (a pure epsilon into rho, or rho into epsilon and delta)"
+    )]
+    KindsDiffer {
+        /// The first guarantee.
+        left: String,
+        /// The second guarantee.
+        right: String,
+    },
+
+    /// The operating system, or another source of entropy, gave none.
+    #[error("the entropy source failed: {0}; nothing was released")]
+    Entropy(String),
+}
+
+/// `Result` with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// A parameter that lies outside what is allowed.
+    pub(crate) fn parameter(parameter: &'static str, value: impl std::fmt::Display, allowed: &'static str) -> Self {
+        Self::Parameter { parameter, value: value.to_string(), allowed }
+    }
+
+    /// Is this about a parameter that the caller can correct?
+    pub fn is_parameter(&self) -> bool {
+        matches!(self, Self::Parameter { .. })
+    }
+
+    /// Is this about a budget that does not reach?
+    pub fn is_not_permitted(&self) -> bool {
+        matches!(self, Self::NotPermitted { .. })
+    }
+}

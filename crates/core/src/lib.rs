@@ -1,0 +1,5 @@
+//! Reticent.
+pub mod error;
+pub mod exact;
+pub mod privacy;
+pub use error::{Error, Result};

@@ -1,0 +1,17 @@
+//! What is promised.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`parameter`] | [`Epsilon`], [`Delta`], [`Rho`]: exact, validated |
+//! | [`adjacency`] | [`Adjacency`]: which tables are neighbours |
+//! | [`guarantee`] | [`Guarantee`] and its sequential, parallel and group composition |
+//! | [`conversion`] | between pure, approximate and zero-concentrated promises |
+
+pub mod adjacency;
+pub mod conversion;
+pub mod guarantee;
+pub mod parameter;
+
+pub use adjacency::Adjacency;
+pub use guarantee::Guarantee;
+pub use parameter::{Delta, Epsilon, Rho};
