@@ -1,5 +1,7 @@
 //! Reticent.
+pub mod audit;
 pub mod error;
 pub mod exact;
+pub mod noise;
 pub mod privacy;
 pub use error::{Error, Result};

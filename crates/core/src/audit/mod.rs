@@ -1,0 +1,3 @@
+//! Evidence.
+#[cfg(test)]
+pub(crate) mod enumerate;

@@ -1,0 +1,34 @@
+//! Where randomness comes from, exactly.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`entropy`] | [`Entropy`]: a cryptographic generator, seeded by the system, reseeded, safe after `fork` |
+//! | [`uniform`] | [`uniform_below`]: whole numbers, each equally likely |
+//! | [`bernoulli`] | [`Coin`]: heads with probability p/q, e^−γ or 1/(1+e^ε) |
+//! | [`geometric`] | [`Geometric`]: 0, 1, 2, … with ratio e^−1/scale |
+//! | [`laplace`] | [`DiscreteLaplace`]: two-sided geometric noise, for pure ε |
+//! | [`gaussian`] | [`DiscreteGaussian`]: for zCDP |
+//!
+//! Every draw is exact: integer arithmetic on random bits, with more bits drawn where a comparison is undecided. The
+//! parameters are exact fractions. See the module sources for the derivations: `table` (one word, one look-up), `digits`
+//! (any scale from small tables) and `gaussian/blocks`.
+
+pub mod bernoulli;
+pub(crate) mod bits;
+mod digits;
+pub mod entropy;
+pub mod gaussian;
+pub mod geometric;
+pub mod laplace;
+mod scale;
+mod table;
+pub mod uniform;
+
+pub use bernoulli::Coin;
+#[cfg(feature = "os-entropy")]
+pub use entropy::OsEntropy;
+pub use entropy::{Draw, Entropy, EntropySource};
+pub use gaussian::DiscreteGaussian;
+pub use geometric::Geometric;
+pub use laplace::DiscreteLaplace;
+pub use uniform::uniform_below;

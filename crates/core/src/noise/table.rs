@@ -1,0 +1,262 @@
+//! Exact draws from a table: one random word, one look-up, one comparison.
+
+use std::ops::Range;
+
+use dashu_int::UBig;
+
+use super::bernoulli::{Prefix, is_below};
+use super::bits::BitSource;
+use crate::exact::enclosure::Enclosure;
+
+/// A law on whole numbers: a window of values whose probabilities are tabulated, and a tail outside it.
+///
+/// The tail's mass must be below 2 units of 2^−W, W being the table's word width.
+pub(crate) trait Law {
+    /// The tabulated values.
+    fn window(&self) -> Range<i32>;
+
+    /// For each value of the window a whole number Q with Q ≤ 2^width·P(value) < Q + 2.
+    fn weights(&self, width: u32) -> Vec<u64>;
+
+    /// P(value), enclosed at any precision.
+    fn mass(&self, value: i32, bits: usize) -> Enclosure;
+
+    /// P(outside the window), enclosed at any precision.
+    fn tail(&self, bits: usize) -> Enclosure;
+}
+
+/// Draws from a [`Law`] with words of W random bits.
+///
+/// # Algorithm
+/// With P(v) the exact probability and Q(v) ≤ 2^W·P(v) a whole number just below it,
+///
+/// P(v) = Q(v)/2^W + (R/2^W)·r(v)/R, where r(v) = 2^W·P(v) − Q(v) ∈ [0, 2) and R = 2^W − ΣQ = Σr (the tail included,
+/// with Q = 0).
+///
+/// The first part has whole-number weights, so Walker's alias method draws from it exactly: the word's leading bits choose
+/// a cell, the rest is compared with the cell's threshold. With weight R (a few hundred units of 2^−64) the outcome is
+/// *rare*, and then the second part is drawn by rejection: a value of the window or the tail, each equally likely,
+/// accepted with probability r/2, a comparison whose bits are worked out as far as it takes.
+///
+/// Unless the outcome is rare, every draw reads the same number of bits and does the same operations, whatever the value.
+#[derive(Debug, Clone)]
+pub(crate) struct Table<L, const W: u32> {
+    alias: Alias<W>,
+    law: L,
+    weights: Box<[u64]>,
+}
+
+/// Walker's alias table over whole-number weights that sum to 2^W: every value owns exactly its weight in words, and all
+/// remaining words are rare.
+#[derive(Debug, Clone)]
+pub(crate) struct Alias<const W: u32> {
+    cells: Box<[Cell]>,
+    /// The word's bits below the cell number.
+    rest_bits: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    /// A rest below it means `own`, otherwise `other`.
+    threshold: u64,
+    own: i32,
+    other: i32,
+}
+
+/// Stands in a cell for "rare".
+const RARE: i32 = i32::MIN;
+
+impl<const W: u32> Alias<W> {
+    /// The values from `first` on with their weights, by Vose's construction; every step is exact.
+    pub fn new(first: i32, weights: &[u64]) -> Self {
+        let total: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
+        let rare = (1u128 << W) - total;
+        let mut outcomes: Vec<(i32, u128)> =
+            (first..).zip(weights).map(|(value, &weight)| (value, u128::from(weight))).collect();
+        outcomes.push((RARE, rare));
+        // At least two cells, so that a rest fits below 2^63.
+        let count = outcomes.len().next_power_of_two().max(2);
+        let rest_bits = W - count.ilog2();
+        let capacity = 1u128 << rest_bits;
+        outcomes.resize(count, (RARE, 0));
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) =
+            (0..count).partition(|&index| outcomes[index].1 < capacity);
+        let mut cells: Vec<Cell> =
+            outcomes.iter().map(|&(value, _)| Cell { threshold: capacity as u64, own: value, other: value }).collect();
+        while let (Some(&donor), Some(taker)) = (large.last(), small.pop()) {
+            cells[taker].threshold = outcomes[taker].1 as u64;
+            cells[taker].other = outcomes[donor].0;
+            outcomes[donor].1 -= capacity - outcomes[taker].1;
+            if outcomes[donor].1 < capacity {
+                large.pop();
+                small.push(donor);
+            }
+        }
+        debug_assert!(small.is_empty() && large.iter().all(|&index| outcomes[index].1 == capacity));
+        Self { cells: cells.into(), rest_bits }
+    }
+
+    /// The outcome of one word: a value, or `None` if it is rare.
+    #[inline]
+    pub fn look_up(&self, word: u64) -> Option<i32> {
+        let cell = &self.cells[(word >> self.rest_bits) as usize];
+        let rest = word & ((1 << self.rest_bits) - 1);
+        let value = if rest < cell.threshold { cell.own } else { cell.other };
+        (value != RARE).then_some(value)
+    }
+}
+
+impl<L: Law, const W: u32> Table<L, W> {
+    pub fn new(law: L) -> Self {
+        let weights = law.weights(W);
+        Self { alias: Alias::new(law.window().start, &weights), law, weights: weights.into() }
+    }
+
+    /// The law it draws from.
+    pub fn law(&self) -> &L {
+        &self.law
+    }
+
+    /// The outcome of one word: a value of the window, or `None` if it is rare.
+    #[inline]
+    pub fn look_up(&self, word: u64) -> Option<i32> {
+        self.alias.look_up(word)
+    }
+
+    /// A value of the window, or `None` if it lies in the tail.
+    #[inline]
+    pub fn sample<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<Option<i32>, B::Error> {
+        match self.look_up(source.bits(W)?) {
+            Some(value) => Ok(Some(value)),
+            None => self.sample_rare(source),
+        }
+    }
+
+    /// A draw given that the word said "rare".
+    #[cold]
+    pub fn sample_rare<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<Option<i32>, B::Error> {
+        loop {
+            if let Some(outcome) = self.rare_round(source)? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// One round of rejection: each value of the window, and the tail, comes out with probability r/2^(w+1), where 2^w is
+    /// the number of places among which the round chooses; `None` if it comes to nothing.
+    fn rare_round<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<Option<Option<i32>>, B::Error> {
+        let index = source.bits(self.places())? as usize;
+        if index > self.weights.len() {
+            return Ok(None);
+        }
+        let (value, weight) = match self.weights.get(index) {
+            Some(&weight) => (Some(self.law.window().start + index as i32), weight),
+            None => (None, 0),
+        };
+        // r/2 = (2^W·P − Q)/2 at precision b is (2^(W+b)·P − 2^b·Q)/2.
+        let half_of_rest = |bits: usize| {
+            let precision = bits + W as usize;
+            let mass = match value {
+                Some(value) => self.law.mass(value, precision),
+                None => self.law.tail(precision),
+            };
+            let known: UBig = UBig::from(weight) << bits;
+            mass.minus(&Enclosure { lo: known.clone(), hi: known }).coarsen(1, 0)
+        };
+        let accepted = is_below(Prefix::empty(), source, half_of_rest)?;
+        Ok(accepted.then_some(value))
+    }
+
+    /// w, with 2^w places for the window and the tail.
+    fn places(&self) -> u32 {
+        (self.weights.len() + 1).next_power_of_two().ilog2().max(1)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::audit::enumerate::enumerate;
+    use crate::exact::Rational;
+
+    /// Proves that a table draws from its law: each value owns exactly Q words, and the rare words are shared out in
+    /// proportion to r, as far as `depth` bits resolve. The two together are P, as derived above.
+    pub(crate) fn assert_exact<L: Law, const W: u32>(table: &Table<L, W>, depth: usize, most_unresolved: f64) {
+        const PRECISION: usize = 64;
+        let mut owned: std::collections::BTreeMap<Option<i32>, u64> = Default::default();
+        for word in 0..1u64 << W {
+            *owned.entry(table.look_up(word)).or_default() += 1;
+        }
+        let law = enumerate(depth, |tape| table.rare_round(tape));
+        assert!(law.unresolved().to_f64() <= most_unresolved, "unresolved: {}", law.unresolved().to_f64());
+        let mut total = Enclosure { lo: UBig::ZERO, hi: UBig::ZERO };
+        for value in table.law.window().map(Some).chain([None]) {
+            let words = value.map_or(0, |_| owned.get(&value).copied().unwrap_or(0));
+            let exact = match value {
+                Some(value) => table.law.mass(value, PRECISION + W as usize),
+                None => table.law.tail(PRECISION + W as usize),
+            };
+            total = total.add(&exact);
+            let known: UBig = UBig::from(words) << PRECISION;
+            assert!(known <= exact.hi, "{value:?} owns more words than its probability");
+            let rest = exact.minus(&Enclosure { lo: known.clone(), hi: known });
+            // r/2^(w+1): the same integers at a precision that is w + 1 bits finer.
+            let precision = PRECISION + table.places() as usize + 1;
+            assert!(law.admits_enclosure(&Some(value), &rest, precision), "{value:?}: {:?}", law.mass(&Some(value)));
+        }
+        let one = UBig::ONE << (PRECISION + W as usize);
+        assert!(total.lo <= one && one <= total.hi, "the masses do not add up to 1");
+    }
+
+    /// 1/3, 2/3 − 1/1000 and, in the tail, 1/1000: no probability is a multiple of 2^−10.
+    #[derive(Debug, Clone)]
+    struct Thirds {
+        /// Added to the tail, to show that the checks see it.
+        wrong_by: Rational,
+    }
+
+    impl Law for Thirds {
+        fn window(&self) -> Range<i32> {
+            0..2
+        }
+
+        fn weights(&self, width: u32) -> Vec<u64> {
+            (0..2).map(|value| u64::try_from(&self.mass(value, width as usize).lo).unwrap()).collect()
+        }
+
+        fn mass(&self, value: i32, bits: usize) -> Enclosure {
+            let exact = if value == 0 { Rational::new(1, 3) } else { Rational::new(1997, 3000) };
+            Enclosure::rational(&exact.unwrap(), bits)
+        }
+
+        fn tail(&self, bits: usize) -> Enclosure {
+            Enclosure::rational(&(&Rational::new(1, 1000).unwrap() + &self.wrong_by), bits)
+        }
+    }
+
+    #[test]
+    fn masses_that_no_word_can_hold_are_met_exactly() {
+        assert_exact(&Table::<_, 10>::new(Thirds { wrong_by: Rational::ZERO }), 18, 1e-3);
+    }
+
+    #[test]
+    #[should_panic(expected = "the masses do not add up to 1")]
+    fn a_tail_that_does_not_add_up_is_seen() {
+        assert_exact(&Table::<_, 10>::new(Thirds { wrong_by: Rational::new(1, 100_000).unwrap() }), 18, 1e-3);
+    }
+
+    #[test]
+    fn the_alias_table_keeps_every_unit_of_weight() {
+        let weights = [5, 1, 0, 248, 0, 0];
+        let alias = Alias::<8>::new(0, &weights);
+        let mut found = [0; 6];
+        let mut rare = 0;
+        for word in 0..256 {
+            match alias.look_up(word) {
+                Some(value) => found[value as usize] += 1,
+                None => rare += 1,
+            }
+        }
+        assert_eq!((found, rare), (weights, 2));
+    }
+}
