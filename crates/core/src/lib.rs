@@ -1,4 +1,5 @@
 //! Reticent.
+pub mod audit;
 pub mod error;
 pub mod exact;
 pub mod privacy;
