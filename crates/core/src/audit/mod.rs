@@ -7,5 +7,13 @@
 //! | [`interval`] | Clopper–Pearson bounds on a probability |
 //! | [`special`] | the incomplete beta and gamma functions behind them |
 
+pub mod empirical;
+pub mod goodness_of_fit;
 pub mod interval;
+#[cfg(test)]
+mod simulation;
 pub mod special;
+
+pub use empirical::{EmpiricalEpsilon, Verdict};
+pub use goodness_of_fit::{ExpectedLaw, FALSE_ALARM, GoodnessOfFit, chi_squared_quantile};
+pub use interval::{clopper_pearson_lower, clopper_pearson_upper};
