@@ -1,0 +1,81 @@
+//! How many samples a second the noise generators draw on one core.
+//!
+//! Prints one JSON object a line; `cargo xtask bench noise` runs it beside the same measurement of NumPy and OpenDP and
+//! makes a table of both.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use chacha20::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use serde_json::json;
+
+/// Samples asked for in one call, as an application that releases a histogram would.
+const BATCH: usize = 1 << 16;
+/// A repetition lasts at least this long.
+const REPETITION: Duration = Duration::from_millis(250);
+/// The best of so many repetitions counts: whatever else the machine does can only slow one down.
+const REPETITIONS: usize = 5;
+/// Repetitions before the first one that counts.
+const WARM_UP: usize = 1;
+
+/// One row of the table.
+struct Row<'a> {
+    /// Whose code, such as `reticent`.
+    generator: &'static str,
+    /// What is drawn, such as `laplace`; rows of one law and scale are compared.
+    law: &'static str,
+    /// The law's scale, where it has one.
+    scale: Option<f64>,
+    /// Fills a batch.
+    fill: &'a mut dyn FnMut(&mut [i64]),
+}
+
+fn main() {
+    let mut bytes = ChaCha20Rng::seed_from_u64(1);
+    let mut words = ChaCha20Rng::seed_from_u64(2);
+    let mut buffer = vec![0u8; BATCH * size_of::<i64>()];
+    let rows = [
+        // The limit: no sampler can be faster than the generator it draws 64 bits a sample from.
+        Row {
+            generator: "chacha20",
+            law: "uniform bytes",
+            scale: None,
+            fill: &mut |batch| {
+                bytes.fill_bytes(&mut buffer);
+                for (word, chunk) in batch.iter_mut().zip(buffer.as_chunks().0) {
+                    *word = i64::from_le_bytes(*chunk);
+                }
+            },
+        },
+        Row {
+            generator: "chacha20",
+            law: "uniform words",
+            scale: None,
+            fill: &mut |batch| batch.iter_mut().for_each(|word| *word = words.next_u64().cast_signed()),
+        },
+    ];
+    for row in rows {
+        let speed = million_per_second(row.fill);
+        let Row { generator, law, scale, .. } = row;
+        println!("{}", json!({"generator": generator, "law": law, "scale": scale, "million_per_second": speed}));
+    }
+}
+
+/// The best speed over the repetitions, in 10⁶ samples a second.
+fn million_per_second(fill: &mut dyn FnMut(&mut [i64])) -> f64 {
+    let mut batch = vec![0i64; BATCH];
+    let repetition = |fill: &mut dyn FnMut(&mut [i64]), batch: &mut [i64]| {
+        let (start, mut batches) = (Instant::now(), 0u32);
+        while start.elapsed() < REPETITION {
+            fill(batch);
+            black_box(&mut *batch);
+            batches += 1;
+        }
+        f64::from(batches) * BATCH as f64 / start.elapsed().as_secs_f64() / 1e6
+    };
+    for _ in 0..WARM_UP {
+        repetition(fill, &mut batch);
+    }
+    (0..REPETITIONS).map(|_| repetition(fill, &mut batch)).fold(0.0, f64::max)
+}
