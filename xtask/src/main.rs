@@ -1,1 +1,108 @@
-fn main() {}
+//! Development commands. They need nothing but the Rust toolchain, and Python for the benchmark's peers.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `test` | `cargo xtask test`: everything that must hold before a change is merged |
+//! | `bench` | `cargo xtask bench`: speeds, beside those of other libraries |
+//! | `process` | starting programs and showing how to start them by hand |
+
+mod bench;
+mod process;
+mod test;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Development commands of Reticent
+
+Usage: cargo xtask <COMMAND>
+
+Commands:
+  test [--long]                             Check format, lints, docs and the wasm32 build, then run every test.
+                                            --long draws more samples from fresh seeds in the statistical tests
+  bench [noise] [--format table|json]       Measure the noise samplers beside NumPy and OpenDP on one core.
+                                            NumPy and OpenDP are installed into target/bench-venv
+  help, --help                              Show this text
+
+Example: cargo xtask test";
+
+/// What was asked for on the command line.
+#[derive(Debug, PartialEq, Eq)]
+enum Task {
+    Help,
+    Test { long: bool },
+    BenchNoise { format: bench::Format },
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let task = match parse(&arguments.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(task) => task,
+        Err(message) => {
+            eprintln!("{message}\n\n{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    let outcome = match task {
+        Task::Help => {
+            println!("{HELP}");
+            Ok(())
+        }
+        Task::Test { long } => test::run(long),
+        Task::BenchNoise { format } => bench::noise(format),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("\n{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(arguments: &[&str]) -> Result<Task, String> {
+    let Some((&command, options)) = arguments.split_first() else { return Err("which command?".into()) };
+    if options.iter().any(|option| ["-h", "--help"].contains(option)) {
+        return Ok(Task::Help);
+    }
+    match (command, options) {
+        ("help" | "-h" | "--help", _) => Ok(Task::Help),
+        ("test", []) => Ok(Task::Test { long: false }),
+        ("test", ["--long"]) => Ok(Task::Test { long: true }),
+        ("bench", ["noise", options @ ..] | options) => parse_format(options).map(|format| Task::BenchNoise { format }),
+        ("test", unknown) => Err(format!("`test` does not understand {}", unknown.join(" "))),
+        (unknown, _) => Err(format!("there is no command {unknown}")),
+    }
+}
+
+fn parse_format(options: &[&str]) -> Result<bench::Format, String> {
+    match options {
+        [] | ["--format", "table"] | ["--format=table"] => Ok(bench::Format::Table),
+        ["--format", "json"] | ["--format=json"] => Ok(bench::Format::Json),
+        unknown => Err(format!("`bench` does not understand {}", unknown.join(" "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Format;
+
+    #[test]
+    fn commands_are_understood() {
+        assert_eq!(parse(&["test"]), Ok(Task::Test { long: false }));
+        assert_eq!(parse(&["test", "--long"]), Ok(Task::Test { long: true }));
+        assert_eq!(parse(&["bench"]), Ok(Task::BenchNoise { format: Format::Table }));
+        assert_eq!(parse(&["bench", "noise", "--format", "json"]), Ok(Task::BenchNoise { format: Format::Json }));
+        assert_eq!(parse(&["bench", "--format=json"]), Ok(Task::BenchNoise { format: Format::Json }));
+        assert_eq!(parse(&["bench", "--help"]), Ok(Task::Help));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        assert_eq!(parse(&["tset"]), Err("there is no command tset".into()));
+        assert_eq!(parse(&["test", "--fast"]), Err("`test` does not understand --fast".into()));
+        assert_eq!(parse(&["bench", "--format", "xml"]), Err("`bench` does not understand --format xml".into()));
+        assert!(parse(&[]).is_err());
+    }
+}

@@ -1,3 +1,22 @@
-//! Evidence.
+//! Evidence that a mechanism keeps its promise.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`empirical`] | [`EmpiricalEpsilon`]: a lower bound on ε that the outputs themselves prove |
+//! | [`goodness_of_fit`] | [`GoodnessOfFit`]: do the samples follow the law they claim? |
+//! | [`interval`] | Clopper–Pearson bounds on a probability |
+//! | [`special`] | the incomplete beta and gamma functions behind them |
+//! | `enumerate` | the exact law of a sampler, by walking every branch (in this crate's own tests) |
+
+pub mod empirical;
 #[cfg(test)]
 pub(crate) mod enumerate;
+pub mod goodness_of_fit;
+pub mod interval;
+#[cfg(test)]
+mod simulation;
+pub mod special;
+
+pub use empirical::{EmpiricalEpsilon, Verdict};
+pub use goodness_of_fit::{ExpectedLaw, FALSE_ALARM, GoodnessOfFit, chi_squared_quantile};
+pub use interval::{clopper_pearson_lower, clopper_pearson_upper};

@@ -1,0 +1,74 @@
+"""How many samples a second NumPy and OpenDP draw on one core.
+
+Prints one JSON object a line, in the form of the noise_bench example. NumPy's float noise is fast and not private (its
+low-order bits betray the data); OpenDP's integer noise is exact, as ours is.
+"""
+
+import json
+import time
+
+import numpy
+import opendp.prelude as dp
+
+# Where ours are measured too.
+SCALES = [1.0, 10.0, 1000.0, 1e6]
+NUMPY_BATCH = 4_000_000
+OPENDP_BATCH = 10_000
+# A repetition lasts at least so many seconds; the best of them counts, after one that does not.
+REPETITION = 0.25
+REPETITIONS = 5
+WARM_UP = 1
+
+
+def million_per_second(draw, batch):
+    """The best speed over the repetitions, in 10⁶ samples a second."""
+    best = 0.0
+    for repetition in range(WARM_UP + REPETITIONS):
+        batches, start = 0, time.perf_counter()
+        while time.perf_counter() - start < REPETITION:
+            draw()
+            batches += 1
+        speed = batches * batch / (time.perf_counter() - start) / 1e6
+        if repetition >= WARM_UP:
+            best = max(best, speed)
+    return best
+
+
+def report(generator, law, scale, draw, batch):
+    speed = million_per_second(draw, batch)
+    row = {"generator": generator, "law": law, "scale": scale, "million_per_second": speed}
+    print(json.dumps(row), flush=True)
+
+
+def numpy_rows():
+    random = numpy.random.default_rng(1)
+    for scale in SCALES:
+        report("numpy", "laplace", scale, lambda: random.laplace(0.0, scale, NUMPY_BATCH), NUMPY_BATCH)
+    # The scale is one multiplication, which NumPy's `normal` adds to this.
+    for scale in SCALES:
+        report("numpy", "gaussian", scale, lambda: random.normal(0.0, scale, NUMPY_BATCH), NUMPY_BATCH)
+    report("numpy", "standard normal", None, lambda: random.standard_normal(NUMPY_BATCH), NUMPY_BATCH)
+    report(
+        "numpy",
+        "uniform words",
+        None,
+        lambda: random.integers(-(2**63), 2**63 - 1, NUMPY_BATCH, dtype=numpy.int64, endpoint=True),
+        NUMPY_BATCH,
+    )
+
+
+def opendp_rows():
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T=dp.i64))
+    zeros = [0] * OPENDP_BATCH
+    for scale in SCALES:
+        laplace = dp.m.make_laplace(domain, dp.l1_distance(T=dp.i64), scale)
+        report("opendp", "laplace", scale, lambda: laplace(zeros), OPENDP_BATCH)
+    for scale in SCALES:
+        gaussian = dp.m.make_gaussian(domain, dp.l2_distance(T=dp.f64), scale)
+        report("opendp", "gaussian", scale, lambda: gaussian(zeros), OPENDP_BATCH)
+
+
+if __name__ == "__main__":
+    numpy_rows()
+    opendp_rows()

@@ -1,0 +1,30 @@
+//! The Python environment in which NumPy and OpenDP are measured.
+
+use std::path::PathBuf;
+
+use crate::process::{Invocation, target};
+
+/// Measures the peers' noise; prints the same lines as the `noise_bench` example.
+pub const NOISE: &str = "xtask/src/bench/noise_peers.py";
+
+/// What is measured, by name and version.
+const PACKAGES: [&str; 2] = ["numpy", "opendp==0.16.*"];
+/// Succeeds if what [`PACKAGES`] asks for is installed.
+const IS_READY: &str = "import numpy, importlib.metadata as m; assert m.version('opendp').startswith('0.16.')";
+
+/// The interpreter of a private environment with the peers in it, made if it is missing.
+pub fn python() -> Result<PathBuf, String> {
+    let folder = target().join("bench-venv");
+    let python = folder.join("bin/python");
+    if python.is_file() && Invocation::program(&python).argument("-c").argument(IS_READY).silently().succeeds() {
+        return Ok(python);
+    }
+    eprintln!("installing {} into {} …", PACKAGES.join(" and "), folder.display());
+    let create = Invocation::new("python3 -m venv --clear").argument(folder.to_string_lossy());
+    if !create.succeeds() {
+        return Err(format!("no Python environment could be made (on Debian, install python3-venv): {create}"));
+    }
+    let install = Invocation::program(&python).and("-m pip install --quiet --disable-pip-version-check");
+    let install = PACKAGES.iter().fold(install, |install, &package| install.argument(package));
+    if install.succeeds() { Ok(python) } else { Err(format!("the peers could not be installed: {install}")) }
+}

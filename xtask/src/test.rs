@@ -1,0 +1,141 @@
+//! `cargo xtask test`: everything that must hold before a change is merged, in one command.
+
+use std::time::{Duration, Instant};
+
+use crate::process::{Invocation, exists};
+
+const WASM: &str = "wasm32-unknown-unknown";
+
+/// Something that must hold.
+struct Step {
+    name: &'static str,
+    invocation: Invocation,
+    /// Installs what the step needs; otherwise says why the step cannot be taken here.
+    prepare: fn() -> Result<(), String>,
+}
+
+/// What became of a step.
+enum Outcome {
+    Passed(Duration),
+    Failed(Duration),
+    Skipped(String),
+}
+
+/// Takes the steps in order and stops at the first that fails.
+pub fn run(long: bool) -> Result<(), String> {
+    let mut report: Vec<(&'static str, Outcome)> = Vec::new();
+    let mut failure = None;
+    for Step { name, invocation, prepare } in steps(long) {
+        println!("\n── {name}: {invocation}");
+        if let Err(reason) = prepare() {
+            println!("SKIPPED: {name}: {reason}");
+            report.push((name, Outcome::Skipped(reason)));
+            continue;
+        }
+        let start = Instant::now();
+        let passed = invocation.succeeds();
+        let taken = start.elapsed();
+        if passed {
+            report.push((name, Outcome::Passed(taken)));
+        } else {
+            report.push((name, Outcome::Failed(taken)));
+            failure = Some(format!("FAILED: {name}\nrun it again with: {invocation}"));
+            break;
+        }
+    }
+    print!("{}", summary(&report));
+    failure.map_or(Ok(()), Err)
+}
+
+/// The fast ones first, so that a slip is seen early.
+fn steps(long: bool) -> Vec<Step> {
+    let ready = || Ok(());
+    let step = |name, line| Step { name, invocation: Invocation::new(line), prepare: ready };
+    let mut documentation = step("documentation", "cargo doc --workspace --no-deps");
+    documentation.invocation = documentation.invocation.variable("RUSTDOCFLAGS", "-D warnings");
+    let mut wasm = step("wasm32", "cargo check -p reticent --no-default-features --target");
+    wasm.invocation = wasm.invocation.argument(WASM);
+    wasm.prepare = wasm_target;
+    let mut statistics = step("statistical tests", "cargo test --release -p dist-test");
+    if long {
+        // Fresh seeds must be seen even when all goes well.
+        statistics = step("statistical tests, long", "cargo test --release -p dist-test -- --nocapture");
+        statistics.invocation = statistics.invocation.variable("RETICENT_LONG", "1");
+    }
+    vec![
+        step("format", "cargo fmt --all --check"),
+        step("lints", "cargo clippy --workspace --all-targets -- -D warnings"),
+        documentation,
+        wasm,
+        step("tests", "cargo test --workspace --exclude dist-test"),
+        statistics,
+    ]
+}
+
+/// Makes sure that the standard library for wasm32 is there.
+fn wasm_target() -> Result<(), String> {
+    let folder = Invocation::new("rustc --print target-libdir --target").argument(WASM).output()?;
+    if std::path::Path::new(folder.trim()).is_dir() {
+        return Ok(());
+    }
+    let install = Invocation::new("rustup target add").argument(WASM);
+    if exists("rustup") && install.succeeds() {
+        Ok(())
+    } else {
+        Err(format!("the target is not installed and could not be fetched; run by hand: {install}"))
+    }
+}
+
+/// One line a step, skipped ones with their reason, and the counts.
+fn summary(report: &[(&str, Outcome)]) -> String {
+    let width = report.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    let mut text = String::from("\n");
+    for (name, outcome) in report {
+        let outcome = match outcome {
+            Outcome::Passed(taken) => {
+                passed += 1;
+                format!("passed {:>8.1} s", taken.as_secs_f64())
+            }
+            Outcome::Failed(taken) => {
+                failed += 1;
+                format!("FAILED {:>8.1} s", taken.as_secs_f64())
+            }
+            Outcome::Skipped(reason) => {
+                skipped += 1;
+                format!("SKIPPED: {reason}")
+            }
+        };
+        text += &format!("{name:<width$}  {outcome}\n");
+    }
+    text + &format!("steps: {passed} passed, {failed} failed, {skipped} skipped\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_hides_nothing() {
+        let report = [
+            ("format", Outcome::Passed(Duration::from_millis(1234))),
+            ("wasm32", Outcome::Skipped("no target".into())),
+            ("tests", Outcome::Failed(Duration::from_secs(12))),
+        ];
+        let expected = "
+format  passed      1.2 s
+wasm32  SKIPPED: no target
+tests   FAILED     12.0 s
+steps: 1 passed, 1 failed, 1 skipped
+";
+        assert_eq!(summary(&report), expected);
+    }
+
+    #[test]
+    fn a_long_run_differs_in_the_statistical_tests_alone() {
+        let lines = |long| steps(long).iter().map(|step| step.invocation.to_string()).collect::<Vec<_>>();
+        let (short, long) = (lines(false), lines(true));
+        assert_eq!(short[..short.len() - 1], long[..long.len() - 1]);
+        assert_eq!(long.last().unwrap(), "RETICENT_LONG=1 cargo test --release -p dist-test -- --nocapture");
+    }
+}
