@@ -1,7 +1,77 @@
-//! Reticent.
+//! Differential privacy with exact noise and honest accounting.
+//!
+//! Reticent publishes statistics about people without betraying any one of them. This crate is its core: no input or
+//! output, no async, no unsafe code; it builds for WebAssembly.
+//!
+//! ```
+//! use reticent::Permit;
+//! use reticent::mechanism::laplace;
+//! use reticent::privacy::Epsilon;
+//!
+//! let epsilon: Epsilon = "0.5".parse()?; // an exact fraction, not a float
+//! let mut permit = Permit::unaccounted()?; // a ledger gives accounted ones
+//! let visitors = laplace::release(1234, 1, &epsilon, &mut permit)?;
+//!
+//! // Within ±6 of the truth, 95 times in 100.
+//! println!("{} ± {}", visitors.value(), visitors.error().half_width());
+//! # Ok::<(), reticent::Error>(())
+//! ```
+//!
+//! # The way of the data
+//! raw rows → bounded → exact integer statistic → mechanism → [`Release`] (a value, its error bar, its guarantee) or a
+//! refusal. Noise is drawn only with a [`Permit`], which a ledger gives for a durable charge.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`privacy`] | what is promised: ε, δ, ρ, guarantees, how they compose and convert, privacy-loss distributions |
+//! | [`noise`] | where randomness comes from: entropy, exact coins, discrete Laplace and Gaussian, negative binomial |
+//! | [`mechanism`] | how a statistic is released once |
+//! | [`release`] | what leaves the engine: [`Release`], [`ErrorBar`], [`Outcome`] |
+//! | [`permit`] | [`Permit`]: no noise without a charge; the [`Ledger`] trait |
+//! | [`audit`] | evidence: empirical bounds on ε, goodness of fit |
+//! | [`exact`] | fractions that are never rounded behind your back |
+//! | [`error`] | the one error type |
+//!
+//! # What is not promised
+//! Noise protects against what can be learned from the releases. It does not protect the memory of the machine, and the
+//! time a call takes is constant only where a sampler says so. A library user can of course print raw data; the types make
+//! the private way the easy one, they cannot make it the only one.
+//!
+//! # Features
+//! - `os-entropy` (default): seeds from the operating system. Without it, supply a [`noise::EntropySource`].
+//! - `test-util`: seeded generators for tests. There is no privacy with a known seed.
+
 pub mod audit;
 pub mod error;
 pub mod exact;
+pub mod mechanism;
 pub mod noise;
+pub mod permit;
 pub mod privacy;
+pub mod release;
+
 pub use error::{Error, Result};
+pub use permit::{Ledger, Permit};
+pub use release::{ErrorBar, Outcome, Release};
+
+/// Public types can be shared between threads; this does not compile otherwise.
+#[cfg(test)]
+mod send_and_sync {
+    fn check<T: Send + Sync>() {}
+
+    #[test]
+    fn public_types_can_be_shared_between_threads() {
+        check::<crate::Error>();
+        check::<crate::Permit>();
+        check::<crate::Release<i64>>();
+        check::<crate::Outcome<i64>>();
+        check::<crate::exact::Rational>();
+        check::<crate::noise::Coin>();
+        check::<crate::noise::DiscreteGaussian>();
+        check::<crate::noise::DiscreteLaplace>();
+        check::<crate::noise::Entropy>();
+        check::<crate::noise::Geometric>();
+        check::<crate::noise::NegativeBinomial>();
+        check::<crate::privacy::Guarantee>();
+    }
+}

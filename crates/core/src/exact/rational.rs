@@ -167,7 +167,7 @@ impl Rational {
         Self(RBig::from((self / &step).ceil())) * step
     }
 
-    /// Decimal text with a finite expansion of at most `MAX_DIGITS` places, if there is one.
+    /// Decimal text with a finite expansion of at most `MAX_DIGITS` significant digits, if there is one.
     fn finite_decimal(&self) -> Option<String> {
         const MAX_DIGITS: usize = 60;
         let (two, five) = (UBig::from(2u8), UBig::from(5u8));
@@ -182,10 +182,13 @@ impl Rational {
             fives += 1;
         }
         let places = twos.max(fives);
-        if !rest.is_one() || places > MAX_DIGITS {
+        if !rest.is_one() || places > MAX_DECIMAL {
             return None;
         }
         let digits = (self.numerator() * UBig::from(10u8).pow(places) / self.denominator()).to_string();
+        if digits.len() > MAX_DIGITS {
+            return None;
+        }
         let sign = if self < &Self::ZERO { "-" } else { "" };
         if places == 0 {
             return Some(format!("{sign}{digits}"));

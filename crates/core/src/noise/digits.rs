@@ -7,7 +7,7 @@
 //! The sign is independent of G.
 //!
 //! So the leading digit carries the sign and is tabulated until its tail is below 2^−W; the other digits have tables of at
-//! most 2^10 values. A draw is one table look-up per digit: 1 up to scale 11, 2 up to 11,000, 3 up to 11 million, and 6
+//! most 2^10 values. A draw is one table look-up per digit: 1 up to scale 11, 2 up to 5,900, 3 up to 3 million, and 7
 //! at 2^50.
 
 use std::ops::Range;
@@ -20,28 +20,24 @@ use super::table::{Law, Table};
 use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
 
-/// 2^`CELL_BITS` cells in a table: 16 KiB, half of a first-level cache.
-const CELL_BITS: u32 = 10;
+/// Cells of a table: 8 KiB, so that the tables of a draw share a first-level cache.
+pub(crate) const CELLS: usize = 1 << 10;
 /// Bits added to every asked precision; covers the few operations behind a mass and the smallest factor 1−p ≥ 2^−51.
 const GUARD_BITS: usize = 128;
 
 /// Draws G or K as above.
 #[derive(Debug, Clone)]
-pub(crate) struct Digits<const W: u32> {
-    top: Table<TopDigit, W>,
+pub(crate) struct Digits<const W: u32, const N: usize> {
+    top: Table<TopDigit, W, N>,
     /// Below the top digit, the most significant first.
-    lower: Vec<(u32, Table<LowerDigit, W>)>,
+    lower: Vec<(u32, Table<LowerDigit, W, N>)>,
 }
 
-impl<const W: u32> Digits<W> {
+impl<const W: u32, const N: usize> Digits<W, N> {
     /// For the rational scale s, one- or two-sided.
     pub fn new(scale: &Rational, sides: Sides) -> Self {
-        Self::with_cells(scale, sides, CELL_BITS.min(W - 3))
-    }
-
-    fn with_cells(scale: &Rational, sides: Sides, cell_bits: u32) -> Self {
         // One cell is for "rare".
-        let most = ((1u64 << cell_bits) - 1) / sides.count();
+        let most = (N as u64 - 1) / sides.count();
         let rate = scale.recip().expect("a scale is positive");
         let mut shift = 0u32;
         // p^n < 2^−W once n > W·ln 2·s; ln 2 < 0.69315.
@@ -55,7 +51,8 @@ impl<const W: u32> Digits<W> {
         };
         let top = Table::new(TopDigit { rate: rate.clone(), shift, window, sides });
         let mut lower = Vec::new();
-        let parts = shift.div_ceil(cell_bits);
+        // A digit's values and "rare" must fit the cells.
+        let parts = shift.div_ceil(N.ilog2() - 1);
         let mut left = shift;
         for part in 0..parts {
             let bits = left.div_ceil(parts - part);
@@ -338,9 +335,9 @@ mod tests {
 
     /// Words of 6 to 10 bits make rare outcomes common, so that enumeration walks through all of the code: the alias
     /// tables, the rest, the tail, the lower digits.
-    fn check<const W: u32>(scale: &str, sides: Sides, cell_bits: u32, words: usize) {
+    fn check<const W: u32, const N: usize>(scale: &str, sides: Sides, words: usize) {
         let scale = rational(scale);
-        let digits = Digits::<W>::with_cells(&scale, sides, cell_bits);
+        let digits = Digits::<W, N>::new(&scale, sides);
         assert_eq!(digits.words(), words, "scale {scale}");
         assert_exact(&digits.top, 18, 2e-3);
         for (_, table) in &digits.lower {
@@ -361,24 +358,24 @@ mod tests {
 
     #[test]
     fn two_sided_noise_is_exact() {
-        check::<10>("0.25", Sides::Two, 4, 1);
-        check::<10>("1/3", Sides::Two, 4, 1);
-        check::<10>("1", Sides::Two, 4, 1);
-        check::<8>("1.5", Sides::Two, 4, 2);
-        check::<8>("3", Sides::Two, 4, 2);
+        check::<10, 16>("0.25", Sides::Two, 1);
+        check::<10, 16>("1/3", Sides::Two, 1);
+        check::<10, 16>("1", Sides::Two, 1);
+        check::<8, 16>("1.5", Sides::Two, 2);
+        check::<8, 16>("3", Sides::Two, 2);
     }
 
     #[test]
     fn one_sided_noise_is_exact() {
-        check::<10>("1", Sides::One, 4, 1);
-        check::<8>("3", Sides::One, 4, 2);
+        check::<10, 16>("1", Sides::One, 1);
+        check::<8, 16>("3", Sides::One, 2);
     }
 
     /// The tables used in production, entry by entry against the formula.
     #[test]
     fn weights_are_just_below_the_probabilities() {
         for scale in ["0.001", "1", "10", "11.5"] {
-            let digits = Digits::<64>::new(&rational(scale), Sides::Two);
+            let digits = Digits::<64, CELLS>::new(&rational(scale), Sides::Two);
             assert!(digits.lower.is_empty());
             let law = digits.top.law();
             for (value, weight) in law.window().zip(law.weights(64)) {
@@ -392,9 +389,9 @@ mod tests {
     }
 
     #[test]
-    fn a_million_needs_three_words_and_two_to_the_fifty_six() {
-        for (scale, words) in [("10", 1), ("1000", 2), ("1000000", 3), ("1125899906842624", 6)] {
-            assert_eq!(Digits::<64>::new(&rational(scale), Sides::Two).words(), words, "{scale}");
+    fn a_million_takes_three_words_and_the_largest_scale_seven() {
+        for (scale, words) in [("10", 1), ("1000", 2), ("1000000", 3), ("1125899906842624", 7)] {
+            assert_eq!(Digits::<64, CELLS>::new(&rational(scale), Sides::Two).words(), words, "{scale}");
         }
     }
 

@@ -3,11 +3,13 @@
 use rand_core::CryptoRng;
 
 use super::bits::{BitSource, always};
+use super::digits::CELLS;
 use super::scale;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 
 mod blocks;
+mod powers;
 mod tail;
 mod window;
 
@@ -54,8 +56,8 @@ pub struct DiscreteGaussian {
 
 #[derive(Debug, Clone)]
 enum Sampler {
-    Window(Window<64>),
-    Blocks(Box<Blocks<64>>),
+    Window(Window<64, CELLS>),
+    Blocks(Box<Blocks<64, CELLS>>),
 }
 
 impl DiscreteGaussian {

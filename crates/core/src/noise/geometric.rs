@@ -3,7 +3,7 @@
 use rand_core::CryptoRng;
 
 use super::bits::always;
-use super::digits::{Digits, Sides};
+use super::digits::{CELLS, Digits, Sides};
 use super::scale;
 use crate::error::Result;
 use crate::exact::Rational;
@@ -33,7 +33,7 @@ use crate::exact::Rational;
 #[derive(Debug, Clone)]
 pub struct Geometric {
     scale: Rational,
-    digits: Digits<64>,
+    digits: Digits<64, CELLS>,
 }
 
 impl Geometric {

@@ -4,7 +4,7 @@ use dashu_int::UBig;
 use rand_core::CryptoRng;
 
 use super::bits::always;
-use super::digits::{Digits, Sides};
+use super::digits::{CELLS, Digits, Sides};
 use super::scale;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
@@ -44,7 +44,7 @@ use crate::exact::enclosure::{Enclosure, exp_neg};
 #[derive(Debug, Clone)]
 pub struct DiscreteLaplace {
     scale: Rational,
-    digits: Digits<64>,
+    digits: Digits<64, CELLS>,
 }
 
 impl DiscreteLaplace {

@@ -7,6 +7,7 @@
 //! | [`bernoulli`] | [`Coin`]: heads with probability p/q, e^−γ or 1/(1+e^ε) |
 //! | [`geometric`] | [`Geometric`]: 0, 1, 2, … with ratio e^−1/scale |
 //! | [`laplace`] | [`DiscreteLaplace`]: two-sided geometric noise, for pure ε |
+//! | [`negative_binomial`] | [`NegativeBinomial`]: one party's share of geometric noise |
 //! | [`gaussian`] | [`DiscreteGaussian`]: for zCDP |
 //!
 //! Every draw is exact: integer arithmetic on random bits, with more bits drawn where a comparison is undecided. The
@@ -20,6 +21,7 @@ pub mod entropy;
 pub mod gaussian;
 pub mod geometric;
 pub mod laplace;
+pub mod negative_binomial;
 mod scale;
 mod table;
 pub mod uniform;
@@ -31,4 +33,5 @@ pub use entropy::{Draw, Entropy, EntropySource};
 pub use gaussian::DiscreteGaussian;
 pub use geometric::Geometric;
 pub use laplace::DiscreteLaplace;
+pub use negative_binomial::NegativeBinomial;
 pub use uniform::uniform_below;

@@ -40,73 +40,68 @@ pub(crate) trait Law {
 ///
 /// Unless the outcome is rare, every draw reads the same number of bits and does the same operations, whatever the value.
 #[derive(Debug, Clone)]
-pub(crate) struct Table<L, const W: u32> {
-    alias: Alias<W>,
+pub(crate) struct Table<L, const W: u32, const N: usize> {
+    alias: Alias<W, N>,
     law: L,
     weights: Box<[u64]>,
 }
 
 /// Walker's alias table over whole-number weights that sum to 2^W: every value owns exactly its weight in words, and all
 /// remaining words are rare.
+///
+/// With N = 2^m cells a word is m bits of cell number followed by W−m bits of rest. A cell is one number of 64 bits: in front a
+/// threshold of W−m bits, behind it the m-bit number of the other outcome. A rest below the threshold means the outcome of
+/// the cell's own number. Eight bytes a cell keep the tables of a draw in the first-level cache.
 #[derive(Debug, Clone)]
-pub(crate) struct Alias<const W: u32> {
-    cells: Box<[Cell]>,
-    /// The word's bits below the cell number.
-    rest_bits: u32,
+pub(crate) struct Alias<const W: u32, const N: usize> {
+    cells: Box<[u64; N]>,
+    first: i32,
+    /// Outcomes from this number on are rare.
+    values: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Cell {
-    /// A rest below it means `own`, otherwise `other`.
-    threshold: u64,
-    own: i32,
-    other: i32,
-}
+impl<const W: u32, const N: usize> Alias<W, N> {
+    /// m
+    const INDEX_BITS: u32 = N.ilog2();
 
-/// Stands in a cell for "rare".
-const RARE: i32 = i32::MIN;
-
-impl<const W: u32> Alias<W> {
     /// The values from `first` on with their weights, by Vose's construction; every step is exact.
     pub fn new(first: i32, weights: &[u64]) -> Self {
         let total: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
         let rare = (1u128 << W) - total;
-        let mut outcomes: Vec<(i32, u128)> =
-            (first..).zip(weights).map(|(value, &weight)| (value, u128::from(weight))).collect();
-        outcomes.push((RARE, rare));
-        // At least two cells, so that a rest fits below 2^63.
-        let count = outcomes.len().next_power_of_two().max(2);
-        let rest_bits = W - count.ilog2();
-        let capacity = 1u128 << rest_bits;
-        outcomes.resize(count, (RARE, 0));
-        let (mut small, mut large): (Vec<usize>, Vec<usize>) =
-            (0..count).partition(|&index| outcomes[index].1 < capacity);
-        let mut cells: Vec<Cell> =
-            outcomes.iter().map(|&(value, _)| Cell { threshold: capacity as u64, own: value, other: value }).collect();
+        let mut left: Vec<u128> = weights.iter().map(|&weight| weight.into()).chain([rare]).collect();
+        assert!(N.is_power_of_two() && left.len() <= N, "the outcomes must fit the cells");
+        left.resize(N, 0);
+        let capacity = 1u128 << (W - Self::INDEX_BITS);
+        let cell = |threshold: u128, other: usize| (threshold as u64) << Self::INDEX_BITS | other as u64;
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..N).partition(|&index| left[index] < capacity);
+        // A cell that is all its own has no rest below 0, and itself as the other.
+        let mut cells = Box::new(std::array::from_fn(|index| cell(0, index)));
         while let (Some(&donor), Some(taker)) = (large.last(), small.pop()) {
-            cells[taker].threshold = outcomes[taker].1 as u64;
-            cells[taker].other = outcomes[donor].0;
-            outcomes[donor].1 -= capacity - outcomes[taker].1;
-            if outcomes[donor].1 < capacity {
+            cells[taker] = cell(left[taker], donor);
+            left[donor] -= capacity - left[taker];
+            if left[donor] < capacity {
                 large.pop();
                 small.push(donor);
             }
         }
-        debug_assert!(small.is_empty() && large.iter().all(|&index| outcomes[index].1 == capacity));
-        Self { cells: cells.into(), rest_bits }
+        debug_assert!(small.is_empty() && large.iter().all(|&index| left[index] == capacity));
+        Self { cells, first, values: weights.len() as u64 }
     }
 
     /// The outcome of one word: a value, or `None` if it is rare.
     #[inline]
     pub fn look_up(&self, word: u64) -> Option<i32> {
-        let cell = &self.cells[(word >> self.rest_bits) as usize];
-        let rest = word & ((1 << self.rest_bits) - 1);
-        let value = if rest < cell.threshold { cell.own } else { cell.other };
-        (value != RARE).then_some(value)
+        let own = word >> (W - Self::INDEX_BITS) & (N as u64 - 1);
+        let cell = self.cells[own as usize];
+        let other_mask = N as u64 - 1;
+        // Both sides as W−m bits of rest or threshold above m bits of zeros.
+        let rest = word << Self::INDEX_BITS << (64 - W) >> (64 - W);
+        let outcome = if rest < cell & !other_mask { own } else { cell & other_mask };
+        (outcome < self.values).then_some(self.first.wrapping_add(outcome as i32))
     }
 }
 
-impl<L: Law, const W: u32> Table<L, W> {
+impl<L: Law, const W: u32, const N: usize> Table<L, W, N> {
     pub fn new(law: L) -> Self {
         let weights = law.weights(W);
         Self { alias: Alias::new(law.window().start, &weights), law, weights: weights.into() }
@@ -181,7 +176,11 @@ pub(crate) mod tests {
 
     /// Proves that a table draws from its law: each value owns exactly Q words, and the rare words are shared out in
     /// proportion to r, as far as `depth` bits resolve. The two together are P, as derived above.
-    pub(crate) fn assert_exact<L: Law, const W: u32>(table: &Table<L, W>, depth: usize, most_unresolved: f64) {
+    pub(crate) fn assert_exact<L: Law, const W: u32, const N: usize>(
+        table: &Table<L, W, N>,
+        depth: usize,
+        most_unresolved: f64,
+    ) {
         const PRECISION: usize = 64;
         let mut owned: std::collections::BTreeMap<Option<i32>, u64> = Default::default();
         for word in 0..1u64 << W {
@@ -236,19 +235,19 @@ pub(crate) mod tests {
 
     #[test]
     fn masses_that_no_word_can_hold_are_met_exactly() {
-        assert_exact(&Table::<_, 10>::new(Thirds { wrong_by: Rational::ZERO }), 18, 1e-3);
+        assert_exact(&Table::<_, 10, 4>::new(Thirds { wrong_by: Rational::ZERO }), 18, 1e-3);
     }
 
     #[test]
     #[should_panic(expected = "the masses do not add up to 1")]
     fn a_tail_that_does_not_add_up_is_seen() {
-        assert_exact(&Table::<_, 10>::new(Thirds { wrong_by: Rational::new(1, 100_000).unwrap() }), 18, 1e-3);
+        assert_exact(&Table::<_, 10, 4>::new(Thirds { wrong_by: Rational::new(1, 100_000).unwrap() }), 18, 1e-3);
     }
 
     #[test]
     fn the_alias_table_keeps_every_unit_of_weight() {
         let weights = [5, 1, 0, 248, 0, 0];
-        let alias = Alias::<8>::new(0, &weights);
+        let alias = Alias::<8, 8>::new(0, &weights);
         let mut found = [0; 6];
         let mut rare = 0;
         for word in 0..256 {

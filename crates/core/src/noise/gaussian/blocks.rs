@@ -17,6 +17,7 @@
 use dashu_int::UBig;
 use rand_core::Rng;
 
+use super::powers;
 use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
 use crate::noise::bernoulli::{Prefix, is_below};
@@ -25,13 +26,13 @@ use crate::noise::digits::{Digits, Sides, multiply_high, words};
 use crate::noise::table::Alias;
 use crate::noise::uniform::below_wide;
 
-const CELL_BITS: u32 = 10;
-
 #[derive(Debug, Clone)]
-pub(super) struct Blocks<const W: u32> {
-    alias: Alias<W>,
-    /// Q(v), and what the quick comparison needs of each block.
-    blocks: Box<[Block]>,
+pub(super) struct Blocks<const W: u32, const N: usize> {
+    alias: Alias<W, N>,
+    /// Q(v)
+    weights: Box<[u64]>,
+    /// What the quick toss needs of each block.
+    slopes: Box<[Slope]>,
     /// a = 1/(2σ²)
     rate: Rational,
     /// b
@@ -46,28 +47,23 @@ pub(super) struct Blocks<const W: u32> {
     curve: u64,
 }
 
+/// How the acceptance begins in a block, and how it falls; in units of 2^−64, rounded down.
 #[derive(Debug, Clone, Copy)]
-struct Block {
-    /// Q(v)
-    weight: u64,
-    /// κ·f(vB)/Q(v), rounded down to units of 2^−64.
+struct Slope {
+    /// κ·f(vB)/Q(v)
     height: u64,
-    /// 4aB²·v, rounded down to units of 2^−64.
+    /// 4aB²·v
     slope: u64,
 }
 
-impl<const W: u32> Blocks<W> {
+impl<const W: u32, const N: usize> Blocks<W, N> {
     /// For σ from 52 on, where blocks are narrow.
     pub fn new(sigma_squared: &Rational) -> Self {
-        Self::with_cells(sigma_squared, CELL_BITS)
-    }
-
-    fn with_cells(sigma_squared: &Rational, cell_bits: u32) -> Self {
         let rate = (sigma_squared * &Rational::from(2)).recip().expect("σ² is positive");
-        let (place_bits, count) = layout(sigma_squared.to_f64(), cell_bits, W);
+        let (place_bits, count) = layout(sigma_squared.to_f64(), N, W);
         let width = Rational::from(1i64 << place_bits);
         // f(vB) with 128 fractional bits, rounded down, and their rounded-up sum with 64.
-        let powers = squares_of(&(&rate * &width.square()), count);
+        let powers = powers::of_squares(&(&rate * &width.square()), count);
         let above = |power: u128| (power >> 64) + 1;
         let sum: u128 = powers.iter().map(|&power| 2 * above(power)).sum();
 
@@ -80,20 +76,18 @@ impl<const W: u32> Blocks<W> {
         let curve = Enclosure::rational(&(&rate * &width.square() * Rational::from(4)), 128);
         // It fits below 1 whenever B < σ/√2, as in all layouts that toss quickly.
         let curve = u128::try_from(&curve.lo).unwrap_or(u128::MAX);
-        let blocks: Box<[Block]> = powers
-            .iter()
-            .enumerate()
-            .map(|(v, &power)| {
-                let weight = ((u128::from(kappa) * above(power) - 1) >> 64) as u64 + 1;
-                let scaled = multiply_high(power, u128::from(kappa) << 64);
-                let height = u64::try_from(scaled / u128::from(weight)).unwrap_or(u64::MAX);
-                Block { weight, height, slope: (curve.saturating_mul(v as u128) >> 64) as u64 }
-            })
-            .collect();
-        let weights: Vec<u64> = blocks.iter().rev().chain(&blocks).map(|block| block.weight).collect();
-        let rare = (1u128 << W) - weights.iter().map(|&weight| u128::from(weight)).sum::<u128>();
-        let alias = Alias::new(-(count as i32), &weights);
-        Self { alias, blocks, rate, place_bits, kappa, tail_weight, rare, curve: (curve >> 64) as u64 }
+        let weights: Box<[u64]> =
+            powers.iter().map(|&power| ((u128::from(kappa) * above(power) - 1) >> 64) as u64 + 1).collect();
+        let slope = |(v, (&power, &weight)): (usize, (&u128, &u64))| {
+            let scaled = multiply_high(power, u128::from(kappa) << 64);
+            let height = u64::try_from(scaled / u128::from(weight)).unwrap_or(u64::MAX);
+            Slope { height, slope: (curve.saturating_mul(v as u128) >> 64) as u64 }
+        };
+        let slopes = powers.iter().zip(&weights).enumerate().map(slope).collect();
+        let both_sides: Vec<u64> = weights.iter().rev().chain(&weights).copied().collect();
+        let rare = (1u128 << W) - both_sides.iter().map(|&weight| u128::from(weight)).sum::<u128>();
+        let alias = Alias::new(-(count as i32), &both_sides);
+        Self { alias, weights, slopes, rate, place_bits, kappa, tail_weight, rare, curve: (curve >> 64) as u64 }
     }
 
     #[inline]
@@ -170,16 +164,15 @@ impl<const W: u32> Blocks<W> {
     ) -> Result<Option<i64>, B::Error> {
         let sign = i64::from(signed_block >> 31);
         let v = i64::from(signed_block) ^ sign;
-        let block = &self.blocks[v as usize];
         // The magnitude is vB + offset.
         let offset = within.place + (sign & 1) as u64;
         let value = (v << self.place_bits | within.place as i64) ^ sign;
-        let accepted = match self.quickly(block, offset, &within) {
+        let accepted = match self.quickly(&self.slopes[v as usize], offset, &within) {
             Some(accepted) => accepted,
             None => {
                 let magnitude = (v << self.place_bits) + offset as i64;
                 let prefix = Prefix { bits: within.known_bits as usize, value: within.known.into() };
-                is_below(prefix, source, |bits| self.acceptance(magnitude, block.weight, bits))?
+                is_below(prefix, source, |bits| self.acceptance(magnitude, self.weights[v as usize], bits))?
             }
         };
         Ok(accepted.then_some(value))
@@ -187,20 +180,21 @@ impl<const W: u32> Blocks<W> {
 
     /// The toss by 64-bit arithmetic, or `None` if it is too close to call.
     ///
-    /// With A = offset/2B, x = a(offset² + 2vB·offset) = A·(4aB²v) + A²·(4aB²), and the acceptance is height·e^−x. Each of
-    /// the three products is rounded down and loses less than one unit of 2^−64, the rounded constants two more. For
-    /// x ≤ 0.36 the series of e^−x up to x^9/9! is off by at most 0.36^10/10! < 2^−36 and its ten roundings by a unit each;
-    /// the height is good to 2^−43 (see [`squares_of`]). All in all the error is below 2^−35.
+    /// With A = offset/2B, x = a(offset² + 2vB·offset) = A·(4aB²v + A·4aB²), and the acceptance is height·e^−x. For x ≤ 0.36
+    /// the series of e^−x up to x^5/5! is off by at most 0.36^6/6! < 2^−18. Everything else is far smaller: the products
+    /// are rounded down by a unit of 2^−64 each, and the height is good to 2^−44, since a power of at least 2^−64 misses
+    /// less than 2^20 units of 2^−128. The toss is left open within ±2^−17 of the threshold, once in 2^16 rounds whatever
+    /// the value.
     #[inline]
-    fn quickly(&self, block: &Block, offset: u64, within: &Within) -> Option<bool> {
-        /// 2^−35 in units of 2^−64.
-        const DOUBT: u64 = 1 << 29;
+    fn quickly(&self, Slope { height, slope }: &Slope, offset: u64, within: &Within) -> Option<bool> {
+        /// 2^−17 in units of 2^−64.
+        const DOUBT: u64 = 1 << 47;
         if W != 64 {
             return None;
         }
         let part = offset << (63 - self.place_bits);
-        let x = high(part, block.slope) + high(part, high(part, self.curve));
-        let acceptance = high(block.height, exp_neg_quickly(x));
+        let x = high(part, slope + high(part, self.curve));
+        let acceptance = high(*height, exp_neg_quickly(x));
         let (first, unknown_bits) = (within.known << (64 - within.known_bits), 64 - within.known_bits);
         let last = first + ((1u64 << unknown_bits) - 1);
         if last < acceptance.saturating_sub(DOUBT) {
@@ -228,9 +222,9 @@ impl<const W: u32> Blocks<W> {
         if choice >= 2 * u128::from(self.tail_weight) {
             return Ok(None);
         }
-        let start = ((self.blocks.len() as i64) << self.place_bits) + i64::from(negative);
+        let start = ((self.weights.len() as i64) << self.place_bits) + i64::from(negative);
         let step = &self.rate * &Rational::from(2 * start);
-        let geometric = Digits::<W>::new(&step.recip().expect("the tail starts beyond 0"), Sides::One);
+        let geometric = Digits::<W, N>::new(&step.recip().expect("the tail starts beyond 0"), Sides::One);
         let g = geometric.sample(source)?;
         let accepted = is_below(Prefix::empty(), source, |bits| {
             let precision = bits + 2 * W as usize;
@@ -256,30 +250,14 @@ struct Within {
 
 /// b and n for a σ: the narrowest blocks of which 2n fit the table, n·B reaching so far that f(nB) ≈ 2^−W. (A float will do:
 /// the law is exact for any choice.)
-fn layout(sigma_squared: f64, cell_bits: u32, width: u32) -> (u32, usize) {
+fn layout(sigma_squared: f64, cells: usize, width: u32) -> (u32, usize) {
     let reach = (2.0 * f64::from(width) * std::f64::consts::LN_2 * sigma_squared).sqrt();
-    let most = (1usize << (cell_bits - 1)) - 1;
+    let most = cells / 2 - 1;
     (1..)
         .map(|place_bits| (place_bits, (reach / (1u64 << place_bits) as f64).ceil() as usize))
         .find(|&(_, count)| count <= most)
         .map(|(place_bits, count)| (place_bits, count.max(1)))
         .expect("σ is at most 2^50")
-}
-
-/// e^−cv² for v < count with 128 fractional bits, rounded down: the first as 1 − 2^−128, then e^−c(v+1)² = e^−cv²·q_v,
-/// q_v = e^−c(2v+1). Every product loses at most 2 units, so the v-th power at most 3v² units: relative to a power of at
-/// least 2^−64, with v < 512, less than 2^−43.
-fn squares_of(c: &Rational, count: usize) -> Vec<u128> {
-    let fraction = |x: &Rational| u128::try_from(&exp_neg(x, 128).lo).unwrap_or(u128::MAX);
-    let (mut quotient, step) = (fraction(c), fraction(&(c * &Rational::from(2))));
-    let mut power = u128::MAX;
-    let mut powers = Vec::with_capacity(count);
-    for _ in 0..count {
-        powers.push(power);
-        power = multiply_high(power, quotient);
-        quotient = multiply_high(quotient, step);
-    }
-    powers
 }
 
 /// Q_t ≥ κ·f(M)/(B·(1−e^−2aM)) at M = nB, for every κ up to `most_kappa`; at M = nB + 1 it is smaller.
@@ -299,25 +277,25 @@ fn high(a: u64, b: u64) -> u64 {
     (u128::from(a) * u128::from(b) >> 64) as u64
 }
 
-/// e^−x for x ≤ 0.36 in units of 2^−64: 1 − x(1 − x(1/2! − x(1/3! − … 1/9!))).
+/// e^−x for x ≤ 0.36 in units of 2^−64: 1 − x(1 − x(1/2! − x(1/3! − x(1/4! − x/5!)))).
 #[inline]
 fn exp_neg_quickly(x: u64) -> u64 {
-    /// 1/k! for k from 9 down to 2, rounded down.
-    const INVERSE_FACTORIALS: [u64; 8] = {
-        let mut inverses = [0; 8];
+    /// 1/k! for k from 5 down to 2, rounded down.
+    const INVERSE_FACTORIALS: [u64; 4] = {
+        let mut inverses = [0; 4];
         let mut factorial = 1u128;
         let mut k = 2;
-        while k <= 9 {
+        while k <= 5 {
             factorial *= k;
-            inverses[9 - k as usize] = ((1u128 << 64) / factorial) as u64;
+            inverses[5 - k as usize] = ((1u128 << 64) / factorial) as u64;
             k += 1;
         }
         inverses
     };
-    let inner = INVERSE_FACTORIALS.iter().fold(0u64, |sum, &inverse| inverse - high(x, sum));
+    let [fifth, fourth, third, second] = INVERSE_FACTORIALS;
+    let inner = second - high(x, third - high(x, fourth - high(x, fifth)));
     // x − x²·inner is at least 0; 1 − 0 is not representable, so the result is at most 1 − 2^−64.
-    let below_one = x - high(x, high(x, inner));
-    u64::MAX - below_one
+    u64::MAX - (x - high(x, high(x, inner)))
 }
 
 #[cfg(test)]
@@ -325,6 +303,7 @@ mod tests {
     use super::*;
     use crate::audit::enumerate::enumerate;
     use crate::noise::Entropy;
+    use crate::noise::digits::CELLS;
 
     fn rational(text: &str) -> Rational {
         text.parse().unwrap()
@@ -335,12 +314,12 @@ mod tests {
     #[test]
     fn a_round_is_exact() {
         const W: u32 = 7;
-        for (sigma_squared, cell_bits) in [("4", 3), ("2.5", 3), ("9", 4)] {
-            let blocks = Blocks::<W>::with_cells(&rational(sigma_squared), cell_bits);
+        for sigma_squared in ["4", "2.5", "9"] {
+            let blocks = Blocks::<W, 8>::new(&rational(sigma_squared));
             let law = enumerate(22, |tape| blocks.round(tape));
             let open = law.unresolved().to_f64();
             assert!(open < 0.01, "unresolved at σ² = {sigma_squared}: {open}");
-            let reach = (blocks.blocks.len() << blocks.place_bits) as i64 + 4;
+            let reach = (blocks.weights.len() << blocks.place_bits) as i64 + 4;
             for k in -reach..=reach {
                 let precision = 80;
                 let f = exp_neg(&(&blocks.rate * &Rational::from(k).square()), precision);
@@ -362,30 +341,29 @@ mod tests {
         let mut entropy = Entropy::seeded(5);
         let mut rng = entropy.draw().unwrap();
         for sigma_squared in ["3600", "1000000", "12345678901/7", "1e12", "1e17", "1e30"] {
-            let blocks = Blocks::<64>::new(&rational(sigma_squared));
+            let blocks = Blocks::<64, CELLS>::new(&rational(sigma_squared));
             let mut undecided = 0;
             const TRIES: usize = 400;
             for _ in 0..TRIES {
-                let v = rng.next_u64() as usize % blocks.blocks.len();
-                let block = blocks.blocks[v];
+                let v = rng.next_u64() as usize % blocks.weights.len();
                 let negative = rng.next_u64() & 1;
                 let place = rng.next_u64() >> (64 - blocks.place_bits);
                 let offset = place + negative;
                 let magnitude = ((v as i64) << blocks.place_bits) + offset as i64;
-                let exact = blocks.acceptance(magnitude, block.weight, 64);
+                let exact = blocks.acceptance(magnitude, blocks.weights[v], 64);
                 let threshold = u64::try_from(&exact.lo).unwrap_or(u64::MAX);
-                if threshold > u64::MAX - (1 << 31) {
+                if threshold > u64::MAX - (1 << 50) {
                     continue; // next to certain acceptance there is no far side to try
                 }
                 // Two far tosses, and two just outside the doubt.
                 for known in [
                     rng.next_u64(),
                     threshold / 2,
-                    threshold.saturating_sub(1 << 30),
-                    threshold.saturating_add(1 << 30),
+                    threshold.saturating_sub(1 << 48),
+                    threshold.saturating_add(1 << 48),
                 ] {
                     let within = Within { place, known, known_bits: 64 };
-                    match blocks.quickly(&block, offset, &within) {
+                    match blocks.quickly(&blocks.slopes[v], offset, &within) {
                         Some(accepted) => {
                             assert_eq!(accepted, UBig::from(known) < exact.lo, "σ² = {sigma_squared}, block {v}")
                         }
@@ -404,17 +382,17 @@ mod tests {
             let exact = exp_neg(&Rational::from_big(x.into(), UBig::ONE << 64), 64);
             let error =
                 UBig::from(exp_neg_quickly(x)).max(exact.lo.clone()) - UBig::from(exp_neg_quickly(x)).min(exact.lo);
-            assert!(error < UBig::from(1u64 << 28), "{step}");
+            assert!(error < UBig::from(1u64 << 46), "{step}");
         }
     }
 
     #[test]
     fn blocks_are_narrow_and_rounds_mostly_accepted() {
         for sigma in [55.0f64, 100.0, 1e3, 1e6, 1e15] {
-            let (place_bits, count) = layout(sigma * sigma, CELL_BITS, 64);
+            let (place_bits, count) = layout(sigma * sigma, CELLS, 64);
             let width = (1u64 << place_bits) as f64;
             assert!(width <= sigma / 27.0 && count <= 511, "{sigma}: {width} × {count}");
-            let blocks = Blocks::<64>::new(&Rational::try_from(sigma * sigma).unwrap());
+            let blocks = Blocks::<64, CELLS>::new(&Rational::try_from(sigma * sigma).unwrap());
             // κ/(B·2^W)·Σf, with Σf = σ√2π.
             let accepted = blocks.kappa as f64 / width / 2f64.powi(64) * sigma * (2.0 * std::f64::consts::PI).sqrt();
             assert!((0.97..1.0).contains(&accepted), "{sigma}: {accepted}");

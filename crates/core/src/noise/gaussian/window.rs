@@ -5,6 +5,7 @@ use std::ops::Range;
 use dashu_int::UBig;
 use rand_core::Rng;
 
+use super::powers;
 use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
 use crate::noise::bernoulli::{Prefix, is_below};
@@ -12,13 +13,10 @@ use crate::noise::bits::{BitSource, always};
 use crate::noise::digits::{multiply_high, words};
 use crate::noise::table::{Law, Table};
 
-/// 2^10 cells: 16 KiB, half of a first-level cache.
-const CELL_BITS: u32 = 10;
-
 /// One table over −n..=n, and a tail by rejection.
 #[derive(Debug, Clone)]
-pub(super) struct Window<const W: u32> {
-    table: Table<Bell, W>,
+pub(super) struct Window<const W: u32, const N: usize> {
+    table: Table<Bell, W, N>,
 }
 
 /// The law, with −n..=n in the table.
@@ -29,26 +27,17 @@ struct Bell {
     n: i32,
 }
 
-impl<const W: u32> Window<W> {
+impl<const W: u32, const N: usize> Window<W, N> {
     /// `None` if σ is too large for a table.
     pub fn new(sigma_squared: &Rational) -> Option<Self> {
-        Self::with_cells(sigma_squared, CELL_BITS)
-    }
-
-    fn with_cells(sigma_squared: &Rational, cell_bits: u32) -> Option<Self> {
         let rate = (sigma_squared * &Rational::from(2)).recip().expect("σ² is positive");
-        let most = (1i32 << (cell_bits - 1)) - 1;
-        // The smallest n whose tail is below 2^−W, see `Bell::tail` for the bound.
-        let fits = |n: i32| tail_bound(&rate, n, W as usize + 8).hi <= UBig::from(1u16 << 8);
-        if !fits(most) {
-            return None;
-        }
-        let (mut low, mut high) = (0, most);
-        while low < high {
-            let middle = (low + high) / 2;
-            if fits(middle) { high = middle } else { low = middle + 1 }
-        }
-        Some(Self { table: Table::new(Bell { rate, n: high }) })
+        // An n whose tail is below 2^−W: guessed in floats, made sure of by the bound.
+        let guess = 1.05 * (2.0 * f64::from(W) * std::f64::consts::LN_2 * sigma_squared.to_f64()).sqrt();
+        let enough = |n: i32| tail_bound(&rate, n, W as usize + 8).hi <= UBig::from(1u16 << 8);
+        let most = N as i32 / 2 - 1;
+        let n = (guess as i32).min(most);
+        let n = (n..=most).find(|&n| enough(n))?;
+        Some(Self { table: Table::new(Bell { rate, n }) })
     }
 
     #[inline]
@@ -109,8 +98,8 @@ impl<const W: u32> Window<W> {
     }
 }
 
-/// An upper bound (in `hi`) and 0 (in `lo`) for P(|K| > n): with a = 1/(2σ²) and m = n+1, the sum of e^−ak² over k ≥ m is
-/// at most e^−am² · Σ_g e^−2amg = e^−am²/(1−e^−2am), twice that for both sides, and the normaliser is at least 1.
+/// An upper bound (in `hi`) and 0 (in `lo`) for Σ e^−ak² over |k| > n, and so for P(|K| > n), as Z ≥ 1: with a = 1/(2σ²) and m = n+1, the sum of e^−ak² over k ≥ m is
+/// at most e^−am² · Σ_g e^−2amg = e^−am²/(1−e^−2am), and twice that for both sides.
 fn tail_bound(rate: &Rational, n: i32, bits: usize) -> Enclosure {
     let m = Rational::from(i64::from(n) + 1);
     let guard = bits + 32;
@@ -153,22 +142,20 @@ impl Law for Bell {
         -self.n..self.n + 1
     }
 
-    /// The terms e^−ak² by recurrence with 128 fractional bits, each product rounded down: e^−a(k+1)² = e^−ak²·q_k with
-    /// q_k = e^−a(2k+1), q_(k+1) = q_k·e^−2a. A product adds at most 2 units of 2^−128 to an error that shrinks with the
-    /// term, so the k-th is too small by at most 3k² units (k < 512), 1/Z by two: far less than 2^−64.
+    /// The terms e^−ak² are too small by at most `most_missing` units of 2^−128, so their sum with all that is missing and
+    /// with the tail's bound is at least Z, and each term over it at most P(k). The tail's bound, below 2^−width, takes less
+    /// than P(k) from a weight, all that is missing (2^−97 at n < 2^10) next to nothing, rounding less than 1: a weight is
+    /// within 2 of 2^width·P.
     fn weights(&self, width: u32) -> Vec<u64> {
-        let fraction = |bound: &UBig| u128::try_from(bound).unwrap_or(u128::MAX);
-        let (_, normaliser) = self.sums(128 + Self::GUARD);
-        let first = Enclosure::one(128 + Self::GUARD).over(&normaliser, 128 + Self::GUARD);
-        let mut term = fraction(&(first.lo >> Self::GUARD));
-        let mut quotient = fraction(&exp_neg(&self.rate, 128).lo);
-        let step = fraction(&exp_neg(&(&self.rate * &Rational::from(2)), 128).lo);
-        let mut side = Vec::with_capacity(self.n as usize + 1);
-        for _ in 0..=self.n {
-            side.push((term >> (128 - width)) as u64);
-            term = multiply_high(term, quotient);
-            quotient = multiply_high(quotient, step);
+        let terms = powers::of_squares(&self.rate, self.n as usize + 1);
+        let mut normaliser = tail_bound(&self.rate, self.n, 128).hi;
+        for (k, &term) in (0..).zip(&terms) {
+            let two_sided = UBig::from(term) + UBig::from(powers::most_missing(k));
+            normaliser += if k == 0 { two_sided } else { two_sided << 1 };
         }
+        let first: UBig = (UBig::ONE << 256) / normaliser;
+        let first = u128::try_from(&first).unwrap_or(u128::MAX);
+        let side: Vec<u64> = terms.iter().map(|&term| (multiply_high(term, first) >> (128 - width)) as u64).collect();
         side.iter().skip(1).rev().chain(&side).copied().collect()
     }
 
@@ -190,6 +177,7 @@ impl Law for Bell {
 mod tests {
     use super::*;
     use crate::audit::enumerate::enumerate;
+    use crate::noise::digits::CELLS;
     use crate::noise::table::tests::assert_exact;
 
     fn rational(text: &str) -> Rational {
@@ -199,7 +187,7 @@ mod tests {
     #[test]
     fn the_table_and_its_rest_are_exact() {
         for sigma_squared in ["0.1", "0.5", "1", "2.25", "1/3"] {
-            let window = Window::<10>::with_cells(&rational(sigma_squared), 5).unwrap();
+            let window = Window::<10, 32>::new(&rational(sigma_squared)).unwrap();
             assert_exact(&window.table, 18, 2e-3);
         }
     }
@@ -207,7 +195,7 @@ mod tests {
     /// The conditional law of the tail, against the formula.
     #[test]
     fn the_tail_is_exact() {
-        let window = Window::<6>::with_cells(&rational("1"), 4).unwrap();
+        let window = Window::<6, 16>::new(&rational("1")).unwrap();
         let start = i64::from(window.table.law().n) + 1;
         let law = enumerate(22, |tape| window.beyond(tape));
         let weight = |k: i64| (-((k * k) as f64) / 2.0).exp();
@@ -224,7 +212,7 @@ mod tests {
     #[test]
     fn production_weights_are_just_below_the_probabilities() {
         for sigma_squared in ["0.000001", "1", "100", "2700"] {
-            let window = Window::<64>::new(&rational(sigma_squared)).unwrap();
+            let window = Window::<64, CELLS>::new(&rational(sigma_squared)).unwrap();
             let law = window.table.law();
             let bits = 64;
             let (_, normaliser) = law.sums(bits + 64);
@@ -236,6 +224,6 @@ mod tests {
             }
             assert!(law.tail(64).hi <= UBig::from(2u8));
         }
-        assert!(Window::<64>::new(&rational("2900")).is_none());
+        assert!(Window::<64, CELLS>::new(&rational("2900")).is_none());
     }
 }

@@ -1,0 +1,206 @@
+//! Leave to draw noise, and the ledger that gives it.
+
+use std::fmt;
+
+use rand_core::{Infallible, Rng, TryCryptoRng, TryRng};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::noise::{Draw, Entropy};
+use crate::privacy::Guarantee;
+use crate::privacy::guarantee::Balance;
+
+/// Where a release was charged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Accounting {
+    /// In a ledger, durably, before the data was touched.
+    Charged(Receipt),
+    /// Nowhere: an experiment. Whoever publishes it must add it up by hand.
+    Unaccounted,
+}
+
+/// What a ledger is asked to write down.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// Whose budget.
+    pub dataset: String,
+    /// Chosen by the caller; the same request asked again is not charged again.
+    pub request: String,
+    /// What is asked, in words that a privacy officer understands.
+    pub description: String,
+    /// What it costs.
+    pub guarantee: Guarantee,
+}
+
+/// Proof that a charge is durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// Whose budget.
+    pub dataset: String,
+    /// The caller's request id.
+    pub request: String,
+    /// The entry's number in the dataset's history.
+    pub entry: u64,
+}
+
+/// A keeper of budgets.
+pub trait Ledger {
+    /// Why a charge was not made: the budget does not reach, the storage failed.
+    type Error: std::error::Error;
+
+    /// Writes the charge down durably and gives leave to draw noise for it; or refuses, and nothing is spent.
+    ///
+    /// # Errors
+    /// If the budget does not reach or the charge could not be made durable.
+    fn charge(&mut self, charge: &Charge) -> Result<Permit, Self::Error>;
+}
+
+/// Leave to draw noise for releases that cost no more than was charged.
+///
+/// The only way to a [`Release`](crate::Release). Every release takes its cost from the permit before any noise is drawn, and
+/// nothing ever puts it back.
+///
+/// # Example
+/// ```
+/// use reticent::Permit;
+/// use reticent::mechanism::laplace;
+///
+/// let mut permit = Permit::unaccounted()?; // an experiment, and every release says so
+/// let count = laplace::release(1234, 1, &"1".parse()?, &mut permit)?;
+/// assert_eq!(serde_json::to_string(count.accounting()).unwrap(), "\"unaccounted\"");
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Permit {
+    accounting: Accounting,
+    /// What is left of the charge; `None` if nothing was charged.
+    left: Option<Balance>,
+    entropy: Entropy,
+}
+
+impl Permit {
+    /// Leave to draw noise for experiments. Every release made with it says that it was not accounted for.
+    ///
+    /// # Errors
+    /// If the operating system gives no entropy.
+    #[cfg(feature = "os-entropy")]
+    pub fn unaccounted() -> Result<Self> {
+        Ok(Self::unaccounted_from(Entropy::from_os()?))
+    }
+
+    /// [`Permit::unaccounted`] with entropy of the caller's own.
+    pub fn unaccounted_from(entropy: Entropy) -> Self {
+        Self { accounting: Accounting::Unaccounted, left: None, entropy }
+    }
+
+    /// For ledgers only: leave to draw noise worth `guarantee`, because a charge of that much **is durable already**.
+    pub fn from_durable_charge(receipt: Receipt, guarantee: &Guarantee, entropy: Entropy) -> Self {
+        Self { accounting: Accounting::Charged(receipt), left: Some(guarantee.balance()), entropy }
+    }
+
+    /// Where releases made with it are charged.
+    pub fn accounting(&self) -> &Accounting {
+        &self.accounting
+    }
+
+    /// Takes `cost` off what is left and opens the generator for one release.
+    ///
+    /// # Errors
+    /// [`Error::NotPermitted`] if the cost exceeds what is left or is of another kind; nothing is taken then.
+    pub fn spend(&mut self, cost: &Guarantee) -> Result<PermittedDraw<'_>> {
+        if let Some(left) = &self.left {
+            let rest = left
+                .minus(&cost.balance())
+                .ok_or_else(|| Error::NotPermitted { cost: cost.to_string(), remaining: left.to_string() })?;
+            self.left = Some(rest);
+        }
+        Ok(PermittedDraw { draw: self.entropy.draw()?, accounting: &self.accounting })
+    }
+}
+
+/// A cryptographic generator for one release that was paid for.
+#[derive(Debug)]
+pub struct PermittedDraw<'permit> {
+    draw: Draw<'permit>,
+    accounting: &'permit Accounting,
+}
+
+impl PermittedDraw<'_> {
+    /// Where the release is charged.
+    pub fn accounting(&self) -> &Accounting {
+        self.accounting
+    }
+}
+
+impl TryRng for PermittedDraw<'_> {
+    type Error = Infallible;
+
+    #[inline]
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(self.draw.next_u32())
+    }
+
+    #[inline]
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.draw.next_u64())
+    }
+
+    #[inline]
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.draw.fill_bytes(bytes);
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for PermittedDraw<'_> {}
+
+impl fmt::Display for Accounting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Charged(receipt) => write!(formatter, "charged to {} (entry {})", receipt.dataset, receipt.entry),
+            Self::Unaccounted => formatter.write_str("not accounted for"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn permit(guarantee: &Guarantee) -> Permit {
+        let receipt = Receipt { dataset: "people".into(), request: "r1".into(), entry: 1 };
+        Permit::from_durable_charge(receipt, guarantee, Entropy::seeded(1))
+    }
+
+    fn pure(epsilon: &str) -> Guarantee {
+        Guarantee::Pure(epsilon.parse().unwrap())
+    }
+
+    #[test]
+    fn a_permit_covers_exactly_what_was_charged() {
+        let mut permit = permit(&pure("1"));
+        for _ in 0..10 {
+            assert!(permit.spend(&pure("0.1")).is_ok());
+        }
+        let error = permit.spend(&pure("1e-300")).unwrap_err();
+        assert!(error.is_not_permitted());
+        assert_eq!(error.to_string(), "this release costs ε = 1e-300, but the permit has ε = 0 left");
+    }
+
+    #[test]
+    fn what_does_not_fit_takes_nothing() {
+        let mut permit = permit(&pure("1"));
+        assert!(permit.spend(&pure("1.5")).is_err());
+        assert!(permit.spend(&Guarantee::Zcdp("0.1".parse().unwrap())).is_err());
+        assert!(permit.spend(&Guarantee::Approx("0.5".parse().unwrap(), "1e-9".parse().unwrap())).is_err());
+        assert!(permit.spend(&pure("1")).is_ok());
+    }
+
+    #[test]
+    fn an_unaccounted_permit_says_so() {
+        let mut permit = Permit::unaccounted_from(Entropy::seeded(1));
+        let draw = permit.spend(&pure("1000")).unwrap();
+        assert_eq!(draw.accounting().to_string(), "not accounted for");
+    }
+}
