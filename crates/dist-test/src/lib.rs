@@ -26,6 +26,8 @@
 //! # let _ = (draws, seed);
 //! ```
 
+pub mod laws;
+
 use std::collections::hash_map::RandomState;
 use std::env;
 use std::hash::BuildHasher;

@@ -1,0 +1,62 @@
+//! The laws that samples are compared with, written from their formulas alone.
+
+use std::collections::BTreeMap;
+
+use reticent::audit::{ExpectedLaw, GoodnessOfFit};
+
+/// How often each value was drawn.
+pub type Counts = BTreeMap<i64, u64>;
+
+/// Draws and counts.
+pub fn count(samples: u64, mut draw: impl FnMut() -> i64) -> Counts {
+    let mut counts = Counts::new();
+    for _ in 0..samples {
+        *counts.entry(draw()).or_default() += 1;
+    }
+    counts
+}
+
+/// Discrete Laplace noise in blocks of 2^`shift`, K = ⌊K/2^shift⌋: the sum of P(k) over a block, by geometric series.
+pub fn laplace(scale: f64, shift: u32) -> ExpectedLaw {
+    let width = 2f64.powi(shift as i32);
+    let p = (-1.0 / scale).exp();
+    // P(v) for v ≥ 0 is P(K ≥ 0)·(1−p^B)·p^(Bv), and the mirror image starts at −1.
+    let (up, down) = (1.0 / (1.0 + p), p / (1.0 + p));
+    let block = |side: f64, v: f64| side * -(-width / scale).exp_m1() * (-width * v / scale).exp();
+    window(scale / width, |v| if v >= 0 { block(up, v as f64) } else { block(down, (-v - 1) as f64) })
+}
+
+/// Discrete Gaussian noise in blocks of 2^`shift`: term by term up to σ = 10,000.
+pub fn gaussian(sigma: f64, shift: u32) -> ExpectedLaw {
+    let width = 1i64 << shift;
+    let weight = |k: i64| (-(k as f64 / sigma).powi(2) / 2.0).exp();
+    let reach = (9.0 * sigma) as i64 + 9;
+    let total = 1.0 + 2.0 * (1..=reach).rev().map(weight).sum::<f64>();
+    window(sigma / width as f64, |v| (v * width..(v + 1) * width).map(weight).sum::<f64>() / total)
+}
+
+/// Negative binomial noise.
+pub fn negative_binomial(shape: f64, scale: f64) -> ExpectedLaw {
+    let p = (-1.0 / scale).exp();
+    let mut mass = (1.0 - p).powf(shape);
+    let mut masses = vec![mass];
+    for k in 1..=(40.0 * scale) as u64 + 40 {
+        mass *= p * (k as f64 - 1.0 + shape) / k as f64;
+        masses.push(mass);
+    }
+    let above = (1.0 - masses.iter().sum::<f64>()).max(0.0);
+    ExpectedLaw::new(0, 0.0, masses, above).expect("the masses add up")
+}
+
+/// Values within 30 scales of 0, and what is left on either side.
+fn window(scale: f64, mass: impl Fn(i64) -> f64) -> ExpectedLaw {
+    let reach = (30.0 * scale) as i64 + 30;
+    let masses: Vec<f64> = (-reach..=reach).map(mass).collect();
+    let outside = (1.0 - masses.iter().sum::<f64>()).max(0.0) / 2.0;
+    ExpectedLaw::new(-reach, outside, masses, outside).expect("the masses add up")
+}
+
+/// The χ² test, or a panic that shows its table.
+pub fn fit(law: &ExpectedLaw, counts: &Counts) -> GoodnessOfFit {
+    GoodnessOfFit::test(law, counts).expect("enough samples for two cells")
+}

@@ -1,0 +1,52 @@
+//! What the outputs themselves say about ε.
+
+use dist_test::{FALSE_ALARM, long, samples, seed};
+use reticent::audit::{EmpiricalEpsilon, Verdict};
+use reticent::mechanism::laplace;
+use reticent::noise::Entropy;
+use reticent::privacy::Epsilon;
+
+/// A side; a long run also asks whether the noise is larger than it need be.
+const SAMPLES: u64 = 1_000_000;
+const LONG_SAMPLES: u64 = 10_000_000;
+
+#[test]
+fn laplace_keeps_its_promise_and_wastes_nothing() {
+    for (epsilon, sensitivity) in [("0.5", 1), ("1", 1), ("1", 5), ("2", 3)] {
+        let claim: Epsilon = epsilon.parse().unwrap();
+        let noise = laplace::noise(sensitivity, &claim).unwrap();
+        let mut entropy = Entropy::seeded(seed(&format!("empirical {epsilon} {sensitivity}")));
+        let mut other = Entropy::seeded(seed(&format!("empirical′ {epsilon} {sensitivity}")));
+        let (mut rng, mut other) = (entropy.draw().unwrap(), other.draw().unwrap());
+        let found = EmpiricalEpsilon::measure(
+            || noise.sample(&mut rng),
+            || sensitivity as i64 + noise.sample(&mut other),
+            0.0,
+            samples(SAMPLES, LONG_SAMPLES),
+            1.0 - FALSE_ALARM,
+        )
+        .unwrap();
+        assert_eq!(found.verdict(&claim), Verdict::Consistent, "{found:?}");
+        // At 10⁶ samples the bound reaches nine tenths of the claim; at 10⁷ it must reach 0.95.
+        let least = if long() { 0.95 } else { 0.9 };
+        assert!(found.lower_bound > least * claim.to_f64(), "noise larger than it need be: {found:?}");
+    }
+}
+
+/// The smallest error the sample size sees: a tenth too little noise.
+#[test]
+fn a_tenth_too_little_noise_is_caught() {
+    let claim: Epsilon = "1".parse().unwrap();
+    let noise = reticent::noise::DiscreteLaplace::new(&"0.9".parse().unwrap()).unwrap();
+    let mut entropy = Entropy::seeded(seed("too little"));
+    let mut other = Entropy::seeded(seed("too little′"));
+    let (mut rng, mut other) = (entropy.draw().unwrap(), other.draw().unwrap());
+    let found = EmpiricalEpsilon::measure(
+        || noise.sample(&mut rng),
+        || 1 + noise.sample(&mut other),
+        0.0,
+        SAMPLES,
+        1.0 - FALSE_ALARM,
+    );
+    assert_eq!(found.unwrap().verdict(&claim), Verdict::Violation);
+}

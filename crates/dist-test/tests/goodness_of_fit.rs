@@ -1,0 +1,142 @@
+//! Do the samplers draw from the laws they name?
+
+use dist_test::laws::{self, count, fit};
+use dist_test::{FALSE_ALARM, samples, seed};
+use reticent::exact::Rational;
+use reticent::noise::{Coin, DiscreteGaussian, DiscreteLaplace, Entropy, Geometric, NegativeBinomial, uniform_below};
+
+/// Sees a scale that is wrong by 1.5 % (see `mutants.rs`).
+const SAMPLES: u64 = 1_000_000;
+const LONG_SAMPLES: u64 = 30_000_000;
+
+fn rational(text: &str) -> Rational {
+    text.parse().unwrap()
+}
+
+/// One by one and in bulk; blocks of 2^shift keep the number of cells small at large scales.
+#[test]
+fn discrete_laplace() {
+    let cases = [
+        ("0.1", 0),
+        ("0.5", 0),
+        ("1", 0),
+        ("3.3", 0),
+        ("10", 0),
+        ("11.6", 0),
+        ("100", 3),
+        ("1000", 6),
+        ("1000000", 16),
+    ];
+    for (scale, shift) in cases {
+        let noise = DiscreteLaplace::new(&rational(scale)).unwrap();
+        let mut entropy = Entropy::seeded(seed(&format!("discrete Laplace {scale}")));
+        let mut rng = entropy.draw().unwrap();
+        let law = laws::laplace(scale.parse().unwrap(), shift);
+        let n = samples(SAMPLES, LONG_SAMPLES);
+        let scalar = count(n, || noise.sample(&mut rng) >> shift);
+        let mut bulk = vec![0; n as usize];
+        noise.fill(&mut rng, &mut bulk);
+        let mut drawn = bulk.into_iter();
+        let bulk = count(n, || drawn.next().unwrap() >> shift);
+        for counts in [scalar, bulk] {
+            let fit = fit(&law, &counts);
+            assert!(fit.passes(FALSE_ALARM), "scale {scale}\n{fit}");
+        }
+    }
+}
+
+#[test]
+fn discrete_gaussian() {
+    for (sigma, shift) in
+        [("0.3", 0), ("1", 0), ("2.5", 0), ("10", 0), ("50", 2), ("60", 2), ("100", 2), ("1000", 5), ("10000", 8)]
+    {
+        let noise = DiscreteGaussian::with_sigma(&rational(sigma)).unwrap();
+        let mut entropy = Entropy::seeded(seed(&format!("discrete Gaussian {sigma}")));
+        let mut rng = entropy.draw().unwrap();
+        let law = laws::gaussian(sigma.parse().unwrap(), shift);
+        let n = samples(SAMPLES, LONG_SAMPLES);
+        let scalar = count(n, || noise.sample(&mut rng) >> shift);
+        let mut bulk = vec![0; n as usize];
+        noise.fill(&mut rng, &mut bulk);
+        let mut drawn = bulk.into_iter();
+        let bulk = count(n, || drawn.next().unwrap() >> shift);
+        for counts in [scalar, bulk] {
+            let fit = fit(&law, &counts);
+            assert!(fit.passes(FALSE_ALARM), "σ = {sigma}\n{fit}");
+        }
+    }
+}
+
+/// What the blocks above do not see: the last six bits of wide noise are as good as uniform (to 10^−9 and better at these
+/// scales).
+#[test]
+fn the_last_bits_of_wide_noise() {
+    let uniform = reticent::audit::ExpectedLaw::new(0, 0.0, vec![1.0 / 64.0; 64], 0.0).unwrap();
+    let mut entropy = Entropy::seeded(seed("last bits"));
+    let mut rng = entropy.draw().unwrap();
+    for scale in ["100000000000", "1125899906842624"] {
+        let laplace = DiscreteLaplace::new(&rational(scale)).unwrap();
+        let gaussian = DiscreteGaussian::with_sigma(&rational(scale)).unwrap();
+        let counts = count(samples(SAMPLES, LONG_SAMPLES), || laplace.sample(&mut rng) & 63);
+        assert!(fit(&uniform, &counts).passes(FALSE_ALARM), "Laplace, scale {scale}");
+        let counts = count(samples(SAMPLES, LONG_SAMPLES), || gaussian.sample(&mut rng) & 63);
+        assert!(fit(&uniform, &counts).passes(FALSE_ALARM), "Gaussian, σ = {scale}");
+    }
+}
+
+#[test]
+fn geometric() {
+    for scale in ["0.5", "4", "80"] {
+        let noise = Geometric::new(&rational(scale)).unwrap();
+        let mut entropy = Entropy::seeded(seed(&format!("geometric {scale}")));
+        let mut rng = entropy.draw().unwrap();
+        // A geometric number is a negative binomial one of shape 1.
+        let law = laws::negative_binomial(1.0, scale.parse().unwrap());
+        let fit = fit(&law, &count(samples(SAMPLES, LONG_SAMPLES), || noise.sample(&mut rng)));
+        assert!(fit.passes(FALSE_ALARM), "scale {scale}\n{fit}");
+    }
+}
+
+#[test]
+fn negative_binomial() {
+    for (shape, r, scale) in [("1/2", 0.5, "1"), ("1/10", 0.1, "10"), ("2/3", 2.0 / 3.0, "100"), ("1", 1.0, "7.25")] {
+        let noise = NegativeBinomial::new(&rational(shape), &rational(scale)).unwrap();
+        let mut entropy = Entropy::seeded(seed(&format!("negative binomial {shape} {scale}")));
+        let mut rng = entropy.draw().unwrap();
+        let law = laws::negative_binomial(r, scale.parse().unwrap());
+        let fit = fit(&law, &count(samples(SAMPLES, LONG_SAMPLES), || noise.sample(&mut rng)));
+        assert!(fit.passes(FALSE_ALARM), "shape {shape}, scale {scale}\n{fit}");
+    }
+}
+
+/// Ten shares of a tenth, minus ten more, are discrete Laplace noise.
+#[test]
+fn shares_add_up_to_laplace() {
+    let share = NegativeBinomial::new(&rational("1/10"), &rational("5")).unwrap();
+    let mut entropy = Entropy::seeded(seed("shares"));
+    let mut rng = entropy.draw().unwrap();
+    let mut sum = || (0..10).map(|_| share.sample(&mut rng)).sum::<i64>();
+    let counts = count(samples(SAMPLES / 4, LONG_SAMPLES), || sum() - sum());
+    let fit = fit(&laws::laplace(5.0, 0), &counts);
+    assert!(fit.passes(FALSE_ALARM), "{fit}");
+}
+
+#[test]
+fn uniform_numbers_and_coins() {
+    let mut entropy = Entropy::seeded(seed("uniform"));
+    let mut rng = entropy.draw().unwrap();
+    let n = samples(SAMPLES, LONG_SAMPLES);
+    let thirteenths = reticent::audit::ExpectedLaw::new(0, 0.0, vec![1.0 / 13.0; 13], 0.0).unwrap();
+    let counts = count(n, || uniform_below(13, &mut rng).unwrap() as i64);
+    assert!(fit(&thirteenths, &counts).passes(FALSE_ALARM));
+    let coins = [
+        (Coin::ratio(&rational("1/7")).unwrap(), 1.0 / 7.0),
+        (Coin::exp_neg(&rational("2.5")).unwrap(), (-2.5f64).exp()),
+        (Coin::lie(&"1".parse().unwrap()), 1.0 / (1.0 + 1f64.exp())),
+    ];
+    for (coin, p) in coins {
+        let law = reticent::audit::ExpectedLaw::new(0, 0.0, vec![1.0 - p, p], 0.0).unwrap();
+        let fit = fit(&law, &count(n, || coin.toss(&mut rng).into()));
+        assert!(fit.passes(FALSE_ALARM), "{coin}\n{fit}");
+    }
+}
