@@ -1,1 +1,32 @@
-fn main() {}
+//! `reticent`: private statistics from the terminal.
+
+mod audit;
+mod exit;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Publishes statistics about people without betraying any one of them.
+#[derive(Debug, Parser)]
+#[command(version, about, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 released, 1 anything else, 2 usage or bad configuration.")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Draws outputs of a mechanism on neighbouring inputs and weighs them against its claim
+    Audit(audit::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Command::Audit(arguments) => audit::run(&arguments),
+    };
+    outcome.unwrap_or_else(|error| exit::report(&error))
+}

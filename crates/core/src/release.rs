@@ -22,7 +22,7 @@ impl ErrorBar {
     /// # Errors
     /// If the half-width is negative or NaN, or the level lies outside 0 < level < 1.
     pub fn new(half_width: f64, level: f64) -> Result<Self> {
-        if !(half_width >= 0.0) {
+        if half_width.is_nan() || half_width < 0.0 {
             return Err(Error::parameter("half-width", half_width, "at least 0"));
         }
         if !(level > 0.0 && level < 1.0) {

@@ -2,12 +2,14 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`catalogue`] | every mechanism that can be audited, by name |
 //! | [`empirical`] | [`EmpiricalEpsilon`]: a lower bound on ε that the outputs themselves prove |
 //! | [`goodness_of_fit`] | [`GoodnessOfFit`]: do the samples follow the law they claim? |
 //! | [`interval`] | Clopper–Pearson bounds on a probability |
 //! | [`special`] | the incomplete beta and gamma functions behind them |
 //! | `enumerate` | the exact law of a sampler, by walking every branch (in this crate's own tests) |
 
+pub mod catalogue;
 pub mod empirical;
 #[cfg(test)]
 pub(crate) mod enumerate;

@@ -297,9 +297,9 @@ fn geometric_weights(first: &Enclosure, ratio: &Enclosure, count: usize, width: 
 pub(crate) fn multiply_high(a: u128, b: u128) -> u128 {
     const LOW: u128 = (1 << 64) - 1;
     let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
-    let middle = a1 * b0 + (a0 * b0 >> 64);
+    let middle = a1 * b0 + ((a0 * b0) >> 64);
     let (carry, low) = (middle >> 64, middle & LOW);
-    a1 * b1 + carry + (a0 * b1 + low >> 64)
+    a1 * b1 + carry + ((a0 * b1 + low) >> 64)
 }
 
 #[cfg(test)]

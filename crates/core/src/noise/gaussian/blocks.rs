@@ -274,7 +274,7 @@ fn tail_weight(rate: &Rational, count: i64, place_bits: u32, most_kappa: &UBig) 
 /// ⌊a·b/2^64⌋
 #[inline]
 fn high(a: u64, b: u64) -> u64 {
-    (u128::from(a) * u128::from(b) >> 64) as u64
+    ((u128::from(a) * u128::from(b)) >> 64) as u64
 }
 
 /// e^−x for x ≤ 0.36 in units of 2^−64: 1 − x(1 − x(1/2! − x(1/3! − x(1/4! − x/5!)))).

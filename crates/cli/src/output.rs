@@ -1,0 +1,50 @@
+//! The forms in which results are printed.
+
+use clap::ValueEnum;
+use comfy_table::{CellAlignment, LineStyle, Table, presets};
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// One object per result, for programs.
+    Json,
+    /// With a header line, for spreadsheets.
+    Csv,
+}
+
+/// A table for people: the first column as text, the others as numbers.
+pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
+    table.set_header(header.to_vec());
+    rows.into_iter().for_each(|row| {
+        table.add_row(row);
+    });
+    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table
+}
+
+/// A line of CSV: fields with a comma, a quote or a line break are quoted.
+pub fn csv_line(fields: &[String]) -> String {
+    let quoted = fields.iter().map(|field| {
+        if field.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", field.replace('"', "\"\""))
+        } else {
+            field.clone()
+        }
+    });
+    quoted.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_fields_are_quoted_where_they_must_be() {
+        let fields = ["plain", "a,b", "say \"yes\"", "two\nlines"].map(String::from);
+        assert_eq!(csv_line(&fields), "plain,\"a,b\",\"say \"\"yes\"\"\",\"two\nlines\"");
+    }
+}
