@@ -5,12 +5,12 @@
 //!
 //! ```
 //! use reticent::Permit;
-//! use reticent::mechanism::laplace;
+//! use reticent::mechanism::Laplace;
 //! use reticent::privacy::Epsilon;
 //!
 //! let epsilon: Epsilon = "0.5".parse()?; // an exact fraction, not a float
 //! let mut permit = Permit::unaccounted()?; // a ledger gives accounted ones
-//! let visitors = laplace::release(1234, 1, &epsilon, &mut permit)?;
+//! let visitors = Laplace::new(1, &epsilon)?.release(1234, &mut permit)?;
 //!
 //! // Within ±6 of the truth, 95 times in 100.
 //! println!("{} ± {}", visitors.value(), visitors.error().half_width());

@@ -64,10 +64,10 @@ pub trait Ledger {
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::mechanism::laplace;
+/// use reticent::mechanism::Laplace;
 ///
 /// let mut permit = Permit::unaccounted()?; // an experiment, and every release says so
-/// let count = laplace::release(1234, 1, &"1".parse()?, &mut permit)?;
+/// let count = Laplace::new(1, &"1".parse()?)?.release(1234, &mut permit)?;
 /// assert_eq!(serde_json::to_string(count.accounting()).unwrap(), "\"unaccounted\"");
 /// # Ok::<(), reticent::Error>(())
 /// ```

@@ -6,6 +6,9 @@ use crate::error::{Error, Result};
 use crate::permit::Accounting;
 use crate::privacy::Guarantee;
 
+/// The level of the error bars that mechanisms put on their releases.
+pub const LEVEL: f64 = 0.95;
+
 /// How far the noise may have carried a value: |noise| ≤ half-width with probability at least `level`.
 ///
 /// Computed from the exact noise law. It speaks of the noise only: what clamping or bounding did to the data before is not
@@ -49,7 +52,7 @@ impl ErrorBar {
 
 /// A released value.
 ///
-/// Made by mechanisms only, each from the [`Draw`](crate::permit::PermittedDraw) that a [`Permit`](crate::Permit) gave: so
+/// Made by mechanisms only, each from the [draw](crate::permit::PermittedDraw) that a [`Permit`](crate::Permit) gave: so
 /// there is no release without a charge, or without saying that there was none.
 ///
 /// # Privacy
@@ -98,10 +101,10 @@ impl<T> Release<T> {
     /// # Example
     /// ```
     /// use reticent::Permit;
-    /// use reticent::mechanism::laplace;
+    /// use reticent::mechanism::Laplace;
     ///
     /// let mut permit = Permit::unaccounted()?;
-    /// let count = laplace::release(1234, 1, &"1".parse()?, &mut permit)?;
+    /// let count = Laplace::new(1, &"1".parse()?)?.release(1234, &mut permit)?;
     /// let thousands = count.clone().map(|count| count as f64 / 1000.0, |bar| bar.scaled(0.001));
     /// assert_eq!(thousands.guarantee(), count.guarantee());
     /// # Ok::<(), reticent::Error>(())
@@ -135,6 +138,10 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    pub(crate) fn new(guarantee: Guarantee, accounting: Accounting) -> Self {
+        Self { guarantee, accounting }
+    }
+
     /// What was promised, and spent.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
@@ -190,7 +197,7 @@ mod tests {
     #[test]
     fn refusals_cost_what_answers_cost() {
         let (guarantee, accounting) = (release(0).guarantee().clone(), Accounting::Unaccounted);
-        let refused: Outcome<i64> = Outcome::Refused(Refusal { guarantee, accounting });
+        let refused: Outcome<i64> = Outcome::Refused(Refusal::new(guarantee, accounting));
         assert_eq!(refused.guarantee(), Outcome::Released(release(1)).guarantee());
         assert!(refused.released().is_none());
     }

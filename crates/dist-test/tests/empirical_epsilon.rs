@@ -2,7 +2,7 @@
 
 use dist_test::{FALSE_ALARM, long, samples, seed};
 use reticent::audit::{EmpiricalEpsilon, Verdict};
-use reticent::mechanism::laplace;
+use reticent::mechanism::Laplace;
 use reticent::noise::Entropy;
 use reticent::privacy::Epsilon;
 
@@ -14,7 +14,8 @@ const LONG_SAMPLES: u64 = 10_000_000;
 fn laplace_keeps_its_promise_and_wastes_nothing() {
     for (epsilon, sensitivity) in [("0.5", 1), ("1", 1), ("1", 5), ("2", 3)] {
         let claim: Epsilon = epsilon.parse().unwrap();
-        let noise = laplace::noise(sensitivity, &claim).unwrap();
+        let mechanism = Laplace::new(sensitivity, &claim).unwrap();
+        let noise = mechanism.noise();
         let mut entropy = Entropy::seeded(seed(&format!("empirical {epsilon} {sensitivity}")));
         let mut other = Entropy::seeded(seed(&format!("empirical′ {epsilon} {sensitivity}")));
         let (mut rng, mut other) = (entropy.draw().unwrap(), other.draw().unwrap());

@@ -2,7 +2,7 @@
 
 use crate::audit::{EmpiricalEpsilon, ExpectedLaw, FALSE_ALARM, GoodnessOfFit, Verdict};
 use crate::error::{Error, Result};
-use crate::mechanism::laplace;
+use crate::mechanism::Laplace;
 use crate::noise::{Draw, Entropy};
 use crate::privacy::{Epsilon, Guarantee};
 
@@ -98,7 +98,8 @@ pub fn subject(name: &str) -> Result<Subject> {
 }
 
 fn audit_laplace(request: &Request, entropy: &mut Entropy, progress: &mut dyn FnMut()) -> Result<Report> {
-    let noise = laplace::noise(1, &request.epsilon)?;
+    let mechanism = Laplace::new(1, &request.epsilon)?;
+    let noise = mechanism.noise();
     let epsilon = request.epsilon.to_f64();
     let ratio = libm::exp(-epsilon);
     let first = (1.0 - ratio) / (1.0 + ratio);

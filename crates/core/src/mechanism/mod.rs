@@ -2,6 +2,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`laplace`] | whole numbers with discrete Laplace noise: pure ε |
+//! | [`laplace`] | [`Laplace`]: whole numbers with discrete Laplace noise, for pure ε |
 
 pub mod laplace;
+
+pub use laplace::Laplace;
