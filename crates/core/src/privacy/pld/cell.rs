@@ -63,7 +63,8 @@ impl Cell {
     /// been added and mass has moved up; both are on the safe side.
     pub fn spread(&self, atoms: &mut Vec<Atom>) -> f64 {
         let all = self.p.hi;
-        if self.low.is_infinite() || self.high - self.low <= 64.0 * UNIT * self.high.abs() {
+        let narrow = self.high.is_finite() && self.high - self.low <= 64.0 * UNIT * self.high.abs();
+        if self.low.is_infinite() || narrow {
             atoms.push(Atom { mass: all, loss: self.high });
             return 0.0;
         }
@@ -123,6 +124,19 @@ mod tests {
         assert!(cell.spread(&mut atoms) == 0.0);
         let (p, q) = totals(&atoms);
         assert!((p - 0.3).abs() < 1e-14 && (q - 0.25).abs() < 1e-13, "{p} {q}");
+    }
+
+    #[test]
+    fn cells_without_end_leave_their_mass_at_infinity() {
+        let mut atoms = Vec::new();
+        let above = Cell { p: Bounds::up_to(1e-9), q: Bounds::up_to(1e-12), low: 5.0, high: f64::INFINITY };
+        assert!((above.spread(&mut atoms) - 1e-9).abs() < 1e-20 && atoms.is_empty());
+        let below = Cell { p: Bounds::up_to(1e-9), q: Bounds::up_to(0.5), low: f64::NEG_INFINITY, high: -5.0 };
+        assert!(below.spread(&mut atoms) == 0.0 && atoms.len() == 1);
+        // A unit that is sampled may be missed: what P never has becomes a loss of ln(1 − rate).
+        let sampled = below.subsampled(0.25, Direction::Remove);
+        assert!((sampled.low - 0.75_f64.ln()).abs() < 1e-15 && sampled.p.hi > 0.375);
+        assert!((above.subsampled(0.25, Direction::Add).high + 0.75_f64.ln()).abs() < 1e-15);
     }
 
     #[test]

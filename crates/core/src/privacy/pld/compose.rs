@@ -234,3 +234,53 @@ impl Curve {
         Some(multiple + down + 16.0 * UNIT * (multiple.abs() + self.step))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::grid::Pair;
+    use super::*;
+
+    /// Two parts, thrice and twice, against plain convolution; the claimed error must cover the difference and be small.
+    #[test]
+    fn the_transform_agrees_with_plain_convolution_within_its_claimed_error() {
+        let part = |count, masses: &[f64]| GridPart {
+            count,
+            pairs: masses.iter().zip(-2..).map(|(&here, index)| Pair { index, here, next: 0.0 }).collect(),
+            infinite: 0.0,
+        };
+        let parts = [part(3, &[0.1, 0.2, 0.3, 0.15, 0.25]), part(2, &[0.5, 0.0, 0.0, 0.0, 0.125, 0.375])];
+        let plan = Plan { theta: 0.0, shifts: vec![0.0; 2], order: 1.0, step: 1.0, start: -128, size: 256 };
+        let (folded, error) = convolve(&parts, &plan);
+        let mut plain = vec![0.0; 256];
+        plain[0] = 1.0;
+        for part in &parts {
+            for _ in 0..part.count {
+                let mut next = vec![0.0; 256];
+                for (bin, mass) in plain.iter().enumerate() {
+                    for pair in &part.pairs {
+                        next[(bin as i64 + pair.index).rem_euclid(256) as usize] += mass * pair.here;
+                    }
+                }
+                plain = next;
+            }
+        }
+        assert!(error < 1e-11, "{error:e}");
+        for (bin, (fast, slow)) in folded.iter().zip(&plain).enumerate() {
+            assert!((fast - slow).abs() <= error + 1e-15, "{bin}: {fast} {slow} {error:e}");
+        }
+    }
+
+    #[test]
+    fn chords_lie_between_their_ends() {
+        let curve = Curve { step: 0.5, first: -1, deltas: vec![0.9, 0.5, 0.2, 0.1] };
+        assert!((curve.delta(0.5) - 0.2).abs() < 1e-12 && (curve.delta(0.0) - 0.5).abs() < 1e-12);
+        assert!(curve.delta(0.25) > 0.2 && curve.delta(0.25) < 0.5);
+        assert!(curve.delta(-0.6) == 1.0 && curve.delta(77.0) == 0.1);
+        for delta in [0.85, 0.5, 0.3, 0.2, 0.15] {
+            let epsilon = curve.epsilon(delta).unwrap();
+            assert!((curve.delta(epsilon) / delta - 1.0).abs() < 1e-9, "{delta}: {epsilon}");
+        }
+        assert_eq!(curve.epsilon(0.05), None);
+        assert!((curve.epsilon(0.95).unwrap() + 0.5).abs() < 1e-12);
+    }
+}

@@ -16,6 +16,7 @@ pub(super) struct Part {
 impl Part {
     pub fn new(count: u64, mut atoms: Vec<Atom>, infinite: f64) -> Self {
         atoms.retain(|atom| atom.mass > 0.0);
+        debug_assert!(atoms.iter().all(|atom| atom.loss.is_finite() && atom.mass.is_finite()));
         atoms.sort_by(|left, right| left.loss.total_cmp(&right.loss));
         Self { count, atoms, infinite }
     }

@@ -10,3 +10,6 @@ mod plan;
 
 pub use accountant::Accountant;
 pub use mechanism::Mechanism;
+
+#[cfg(test)]
+mod tests;
