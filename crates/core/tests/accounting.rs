@@ -1,6 +1,7 @@
 //! The accountant and the calibrations against values from a public tool (named in `data/accounting.json`).
 
 use reticent::exact::Rational;
+use reticent::privacy::calibration::{analytic_gaussian_delta, analytic_gaussian_sigma};
 use reticent::privacy::pld::{Accountant, Mechanism};
 use serde_json::Value;
 
@@ -40,13 +41,22 @@ fn compositions_are_between_the_bounds() {
         accountant.add(&mechanism(&row), row["compositions"].as_u64().expect("a count")).expect("it fits");
         let epsilon = accountant.epsilon(&number(&row, "delta").try_into().expect("a delta")).expect("an epsilon");
         let (lower, upper) = (row["epsilon_lower"].as_f64().unwrap(), row["epsilon_upper"].as_f64().unwrap());
-        let (name, count) = (&row["mechanism"], &row["compositions"]);
-        println!(
-            "{name:<30} {count:>6} {lower:<20} {:<20} {upper:<20} {:+.6}",
-            epsilon.to_f64(),
-            epsilon.to_f64() / upper - 1.0
-        );
         assert!(epsilon.to_f64() >= lower, "{epsilon} is below {lower}: {row}");
         assert!(epsilon.to_f64() <= 1.01 * upper, "{epsilon} is far above {upper}: {row}");
+    }
+}
+
+#[test]
+fn the_analytic_sigma_is_met_to_ten_digits_and_never_undercut() {
+    let rows = reference("analytic_gaussian_sigma");
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        let epsilon = number(&row, "epsilon").try_into().expect("an epsilon");
+        let delta = number(&row, "delta").try_into().expect("a delta");
+        let sigma = analytic_gaussian_sigma(&epsilon, &delta, &Rational::ONE).expect("a sigma");
+        let exact = number(&row, "sigma");
+        assert!(sigma >= exact, "{sigma} is below {exact}: {row}");
+        assert!(sigma <= &exact * &"1.0000000001".parse().unwrap(), "{sigma} is far above {exact}: {row}");
+        assert!(analytic_gaussian_delta(&epsilon, &sigma, &Rational::ONE).expect("a delta") <= delta, "{row}");
     }
 }

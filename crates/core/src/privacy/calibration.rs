@@ -110,7 +110,18 @@ pub fn analytic_gaussian_sigma(epsilon: &Epsilon, delta: &Delta, sensitivity: &R
     positive("sensitivity", sensitivity)?;
     let ratio = smallest_ratio(epsilon, delta)?;
     let exact = Rational::from_f64_bits(ratio).ok_or_else(|| Error::parameter("sigma", ratio, "finite"))?;
-    Ok((&exact * sensitivity).round_up(DIGITS))
+    let mut sigma = (&exact * sensitivity).round_up(DIGITS);
+    // Rounded up, it is private all the more; the bound that `analytic_gaussian_delta` computes has to agree, too.
+    let target = usable(delta)?;
+    while profile(epsilon.value().to_f64_down(), (&sigma / sensitivity).to_f64_down()) > target {
+        sigma = nudged(&sigma)?;
+    }
+    Ok(sigma)
+}
+
+/// A little more.
+fn nudged(sigma: &Rational) -> Result<Rational> {
+    Ok((sigma * &Rational::new(1_000_000_000_001, 1_000_000_000_000)?).round_up(DIGITS))
 }
 
 /// The smallest σ in units of the sensitivity.

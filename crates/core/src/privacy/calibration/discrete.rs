@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use super::{DIGITS, MAX_SIGMA, as_delta, bisect, positive, profile, smallest_ratio, usable};
+use super::{DIGITS, MAX_SIGMA, as_delta, bisect, nudged, positive, profile, smallest_ratio, usable};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::privacy::special::{Sum, UNIT, upper_tail};
@@ -104,7 +104,7 @@ pub fn discrete_gaussian_sigma(epsilon: &Epsilon, delta: &Delta, sensitivity: u6
     let mut sigma = Rational::from_f64_bits(edge).ok_or_else(too_large)?.round_up(DIGITS);
     // Rounding up is not safe by itself where δ is not monotone in σ: what is returned is what is checked.
     while !fits(sigma.to_f64()) {
-        sigma = (&sigma * &Rational::new(1_000_000_000_001, 1_000_000_000_000)?).round_up(DIGITS);
+        sigma = nudged(&sigma)?;
     }
     if sigma.to_f64() > MAX_SIGMA { Err(too_large()) } else { Ok(sigma) }
 }

@@ -270,12 +270,23 @@ fn spread(cells: &[Cell], count: u64) -> Part {
     Part::new(count, atoms, infinite)
 }
 
-pub(super) fn curve(mut parts: Vec<Part>, target: Target) -> Curve {
-    let budget = CUT * Sketch::new(&parts).delta_estimate(target) / parts.len() as f64;
-    parts.iter_mut().for_each(|part| part.cut(budget));
-    let plan: Plan = Sketch::new(&parts).plan(target, None).expect("without a lattice the step is chosen to fit");
-    let grids: Vec<GridPart> = parts.iter().map(|part| GridPart::split(part, plan.step)).collect();
-    compose(&grids, &plan)
+/// The curve around a target. What may be cut off depends on δ; where δ is what is asked for, a first answer tells
+/// whether the estimate allowed too much.
+pub(super) fn curve(parts: Vec<Part>, target: Target) -> Curve {
+    let mut estimate = Sketch::new(&parts).delta_estimate(target);
+    loop {
+        let mut cut = parts.clone();
+        cut.iter_mut().for_each(|part| part.cut(CUT * estimate / parts.len() as f64));
+        let plan: Plan = Sketch::new(&cut).plan(target, None).expect("without a lattice the step is chosen to fit");
+        let grids: Vec<GridPart> = cut.iter().map(|part| GridPart::split(part, plan.step)).collect();
+        let curve = compose(&grids, &plan);
+        let Target::Epsilon(epsilon) = target else { return curve };
+        let delta = curve.delta(epsilon);
+        if delta > 1e-3 * estimate || estimate <= 1e-290 {
+            return curve;
+        }
+        estimate = delta;
+    }
 }
 
 fn rounded_up(value: f64) -> Result<Rational> {

@@ -45,8 +45,10 @@ impl Sketch {
         let parts: Vec<(f64, Vec<(f64, f64)>)> = parts
             .iter()
             .map(|part| {
+                // The highest losses stay as they are: a bounded loss has much of its mass there.
                 let group = part.atoms.len().div_ceil(1024).max(1);
-                let atoms = part.atoms.chunks(group).map(|atoms| {
+                let (rest, highest) = part.atoms.split_at(part.atoms.len().saturating_sub(8));
+                let atoms = rest.chunks(group).chain(highest.chunks(1)).map(|atoms| {
                     let mass: f64 = atoms.iter().map(|atom| atom.mass).sum();
                     (mass, atoms.iter().map(|atom| atom.mass * atom.loss).sum::<f64>() / mass)
                 });

@@ -80,18 +80,18 @@ fn randomised_response_and_discrete_laplace_meet_the_binomial_sum() {
                 let on_lattice = delta(&accountant(&[(mechanism, u64::from(n))]), epsilon);
                 let ratio = on_lattice / exact;
                 assert!((1.0 - 1e-11..1.0 + 1e-6).contains(&ratio), "{n} {gap} {epsilon}: {ratio}");
-                // The same through the general grid.
-                let general = curve(vec![part(mechanism, u64::from(n), Direction::Remove)], Target::Epsilon(epsilon));
-                let ratio = general.delta(epsilon) / exact;
-                assert!((1.0 - 1e-11..1.0 + 2e-2).contains(&ratio), "general {n} {gap} {epsilon}: {ratio}");
             }
+            // The same through the general grid.
+            let parts = vec![part(&laplace, u64::from(n), Direction::Remove)];
+            let ratio = curve(parts, Target::Epsilon(epsilon)).delta(epsilon) / exact;
+            assert!((1.0 - 1e-11..1.0 + 2e-2).contains(&ratio), "general {n} {gap} {epsilon}: {ratio}");
         }
     }
 }
 
 #[test]
 fn gaussians_meet_the_closed_form_down_to_1e_30() {
-    for (sigma, n) in [("1", 1), ("2", 10), ("10", 100), ("30", 1000)] {
+    for (sigma, n) in [("1", 1), ("10", 100), ("30", 1000)] {
         let mechanism = Mechanism::gaussian(number(sigma)).unwrap();
         let mu = (n as f64).sqrt() / mechanism_sigma(sigma);
         for z in [0.1, 1.0, 4.5, 7.7, 11.2] {
@@ -132,7 +132,7 @@ fn rounding_down_would_be_caught() {
 /// δ at e^ε = q·e^ε′/c.
 #[test]
 fn one_subsampled_gaussian_meets_both_closed_forms() {
-    for (sigma, rate) in [("1", "0.01"), ("0.8", "0.5"), ("3", "0.9")] {
+    for (sigma, rate) in [("1", "0.01"), ("0.8", "0.6")] {
         let mechanism = Mechanism::gaussian(number(sigma)).unwrap().subsampled(number(rate)).unwrap();
         let (mu, q): (f64, f64) = (1.0 / mechanism_sigma(sigma), rate.parse().unwrap());
         for epsilon in [0.002, 0.1, 0.5, 2.0] {
@@ -190,6 +190,60 @@ fn mixtures_meet_the_enumeration_of_all_outcomes() {
     for epsilon in [0.1, 1.0, 2.5, 4.0, 6.0] {
         let ratio = delta(&both, epsilon) / enumerated(&lists, epsilon);
         assert!((1.0 - 1e-11..1.01).contains(&ratio), "{epsilon}: {ratio}");
+    }
+}
+
+/// One Laplace mechanism: δ = 1 − e^{(ε − r)/2}, up to the largest loss r.
+#[test]
+fn one_laplace_meets_the_closed_form() {
+    for (scale, epsilons) in [("1", [0.1, 0.5, 0.99]), ("0.1", [1.0, 9.0, 9.999])] {
+        let accountant = accountant(&[(&Mechanism::laplace(number(scale)).unwrap(), 1)]);
+        let loss = 1.0 / scale.parse::<f64>().unwrap();
+        for epsilon in epsilons {
+            let ratio = delta(&accountant, epsilon) / -f64::exp_m1((epsilon - loss) / 2.0);
+            assert!((1.0 - 1e-11..1.01).contains(&ratio), "{scale} {epsilon}: {ratio}");
+        }
+    }
+}
+
+/// Three runs of discrete Gaussian noise, sensitivity 2, over all outcomes; subsampled and in either direction too.
+#[test]
+fn discrete_gaussians_meet_the_enumeration_of_all_outcomes() {
+    let (sigma, q): (f64, f64) = (1.25, 0.4);
+    let weight = |k: i32| (-f64::from(k * k) / (2.0 * sigma * sigma)).exp();
+    let total: f64 = (-40..=40).map(weight).sum();
+    let pairs: Vec<(f64, f64)> = (-14..=16).map(|k| (weight(k - 2) / total, weight(k) / total)).collect();
+    let losses = |law: &dyn Fn(f64, f64) -> (f64, f64)| -> Vec<(f64, f64)> {
+        pairs.iter().map(|&(p, q)| law(p, q)).map(|(p, q)| (p, (p / q).ln())).collect()
+    };
+    let plain = Mechanism::discrete_gaussian(number("1.25")).unwrap().with_sensitivity(number("2")).unwrap();
+    let sampled = plain.clone().subsampled(number("0.4")).unwrap();
+    let cases = [
+        (&plain, Direction::Remove, losses(&|p, other| (p, other))),
+        (&sampled, Direction::Remove, losses(&|p, other| (q * p + (1.0 - q) * other, other))),
+        (&sampled, Direction::Add, losses(&|p, other| (p, (1.0 - q) * p + q * other))),
+    ];
+    for (mechanism, direction, list) in cases {
+        for epsilon in [0.3, 1.5, 4.0] {
+            let exact = enumerated(&[&list, &list, &list], epsilon);
+            let found = curve(vec![part(mechanism, 3, direction)], Target::Epsilon(epsilon)).delta(epsilon);
+            // What the enumeration leaves out is below 1e-12.
+            assert!(found >= exact * (1.0 - 1e-10) - 1e-12, "{mechanism} {direction:?} {epsilon}: {found} {exact}");
+            assert!(found <= exact * 1.01 + 1e-10, "{mechanism} {direction:?} {epsilon}: {found} {exact}");
+        }
+    }
+}
+
+/// One run of discrete Gaussian noise is what the calibration sums up directly, for listed and for grouped outcomes.
+#[test]
+fn one_discrete_gaussian_meets_the_calibration() {
+    use crate::privacy::calibration::discrete_gaussian_delta;
+    for (sigma, sensitivity, epsilon) in [("0.6", 1, "2"), ("4.25", 1, "1"), ("1000.5", 240, "1")] {
+        let mechanism = Mechanism::discrete_gaussian(number(sigma)).unwrap();
+        let mechanism = mechanism.with_sensitivity(Rational::from(sensitivity as u64)).unwrap();
+        let direct = discrete_gaussian_delta(&epsilon.parse().unwrap(), &number(sigma), sensitivity).unwrap().to_f64();
+        let ratio = delta(&accountant(&[(&mechanism, 1)]), epsilon.parse().unwrap()) / direct;
+        assert!((1.0 - 1e-10..1.01).contains(&ratio), "{sigma} {sensitivity}: {ratio}");
     }
 }
 
