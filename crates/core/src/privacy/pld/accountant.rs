@@ -41,7 +41,9 @@ const CUT: f64 = 1e-7;
 /// See [the module](crate::privacy::pld) for the argument.
 ///
 /// # Accuracy
-/// ε comes within 0.1 % of the best known bounds in all reference rows, usually much closer.
+/// For the eighteen compositions of the reference table (`tests/data/accounting.json`) ε is at most 3e-6 above the
+/// tool's own upper bound, relatively, and up to 1 % below it. The step of the grid is bounded by 2^18 bins, so what
+/// discretisation costs grows slowly with the count: about 1e-5 of the variance of the loss at 10,000 mechanisms.
 ///
 /// # Algorithm
 /// Privacy loss distributions \[DGKKM22\], tilted and composed by fast Fourier transform \[KJPH21, GLW21\]. For a mixture
@@ -145,7 +147,7 @@ impl Accountant {
                     libm::log1p(rate * libm::expm1(loss))
                 };
                 let slack = 32.0 * UNIT * if loss > 30.0 { 2.0 * loss } else { bound };
-                Rational::from_f64_bits(bound + slack)?.min(whole)
+                Rational::from_f64_bits(bound + slack)?.round_up(DIGITS).min(whole)
             } else {
                 whole
             };
@@ -222,9 +224,9 @@ impl Accountant {
             }
             parts.push(Part::new(count, on_grid.collect(), 0.0));
         }
-        let plan = Sketch::new(&parts).plan(target, Some(step))?;
+        let sketch = Sketch::new(&parts);
         let grids: Vec<GridPart> = parts.iter().map(|part| on_lattice(part, step)).collect();
-        Some(compose(&grids, &plan))
+        reaching(target, |share| Some(compose(&grids, &sketch.plan(target, share, Some(step))?)))
     }
 }
 
@@ -277,15 +279,33 @@ pub(super) fn curve(parts: Vec<Part>, target: Target) -> Curve {
     loop {
         let mut cut = parts.clone();
         cut.iter_mut().for_each(|part| part.cut(CUT * estimate / parts.len() as f64));
-        let plan: Plan = Sketch::new(&cut).plan(target, None).expect("without a lattice the step is chosen to fit");
-        let grids: Vec<GridPart> = cut.iter().map(|part| GridPart::split(part, plan.step)).collect();
-        let curve = compose(&grids, &plan);
+        let sketch = Sketch::new(&cut);
+        let attempt = |share| {
+            let plan: Plan = sketch.plan(target, share, None)?;
+            let grids: Vec<GridPart> = cut.iter().map(|part| GridPart::split(part, plan.step)).collect();
+            Some(compose(&grids, &plan))
+        };
+        let curve = reaching(target, attempt).expect("without a lattice the step is chosen to fit");
         let Target::Epsilon(epsilon) = target else { return curve };
         let delta = curve.delta(epsilon);
         if delta > 1e-3 * estimate || estimate <= 1e-290 {
             return curve;
         }
         estimate = delta;
+    }
+}
+
+/// Tries smaller and smaller shares of the tilt until the window reaches down to the ε that belongs to the target. The
+/// saddle point comes from a bound of δ, which is loose for a few mechanisms with small losses.
+fn reaching(target: Target, attempt: impl Fn(f64) -> Option<Curve>) -> Option<Curve> {
+    let mut share = 1.0;
+    loop {
+        let curve = attempt(share)?;
+        let Target::Delta(delta) = target else { return Some(curve) };
+        if curve.first <= 0 || curve.deltas[0] > delta || share < 1e-3 {
+            return Some(curve);
+        }
+        share *= 0.5;
     }
 }
 

@@ -23,6 +23,37 @@ pub(super) struct Curve {
     pub first: i64,
     /// Falling; δ(ε) is at most the last for every larger ε.
     pub deltas: Vec<f64>,
+    /// Chernoff's bound for every ε, should the window not reach.
+    pub bound: Chernoff,
+}
+
+/// δ(ε) ≤ infinite + e^{log_moment − θε}, because h(s) ≤ e^{θ(s − ε)}.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chernoff {
+    pub theta: f64,
+    pub log_moment: f64,
+    pub infinite: f64,
+}
+
+impl Chernoff {
+    /// Rounding moves the exponent by a few UNIT of its terms.
+    fn slack(&self, epsilon: f64) -> f64 {
+        8.0 * UNIT * (self.log_moment.abs() + self.theta * epsilon.abs() + 8.0)
+    }
+
+    fn delta(&self, epsilon: f64) -> f64 {
+        let exponent = self.log_moment - self.theta * epsilon + self.slack(epsilon);
+        (self.infinite + libm::exp(exponent)) * (1.0 + 8.0 * UNIT)
+    }
+
+    fn epsilon(&self, delta: f64) -> Option<f64> {
+        let left = (delta - self.infinite) * (1.0 - 8.0 * UNIT);
+        if left <= 0.0 || self.theta <= 0.0 {
+            return None;
+        }
+        let epsilon = (self.log_moment - libm::log(left)) / self.theta;
+        Some(epsilon + self.slack(epsilon) / self.theta)
+    }
 }
 
 /// Tilted masses of one part, folded onto the window: an upper bound in every bin.
@@ -159,7 +190,9 @@ pub(super) fn compose(parts: &[GridPart], plan: &Plan) -> Curve {
     let (folded, error) = convolve(parts, plan);
     let size = plan.size as i64;
     let infinite: f64 = parts.iter().map(|part| part.count as f64 * part.infinite).sum();
-    let base = (infinite * (1.0 + 64.0 * UNIT) + above_window(parts, plan)) * (1.0 + 8.0 * UNIT);
+    let infinite = infinite * (1.0 + 64.0 * UNIT);
+    let base = (infinite + above_window(parts, plan)) * (1.0 + 8.0 * UNIT);
+    let log_moment = total_moment(parts, plan.step, plan.theta);
 
     let shifts = parts.iter().zip(&plan.shifts).map(|(part, shift)| part.count as f64 * shift);
     let (log_factor, magnitude) = shifts.fold((0.0, 0.0), |(sum, size), shift| (sum + shift, size + shift.abs()));
@@ -179,7 +212,17 @@ pub(super) fn compose(parts: &[GridPart], plan: &Plan) -> Curve {
         deltas.push((delta * safety + base).min(1.0));
     }
     deltas.reverse();
-    Curve { step: plan.step, first: plan.start - 1, deltas }
+    let bound = Chernoff { theta: plan.theta, log_moment, infinite };
+    Curve { step: plan.step, first: plan.start - 1, deltas, bound }
+}
+
+/// An upper bound of ln of the moment of the sum of all losses.
+fn total_moment(parts: &[GridPart], step: f64, order: f64) -> f64 {
+    let (sum, size) = parts.iter().fold((0.0, 0.0), |(sum, size), part| {
+        let moment = part.count as f64 * part.log_moment(step, order);
+        (sum + moment, size + moment.abs())
+    });
+    sum + 4.0 * UNIT * size * (1.0 + parts.len() as f64)
 }
 
 /// A bound of the probability of the losses above the window.
@@ -190,11 +233,8 @@ fn above_window(parts: &[GridPart], plan: &Plan) -> f64 {
         return 0.0;
     }
     let level = plan.order * (beyond as f64 * plan.step);
-    let (sum, size) = parts.iter().fold((0.0, level.abs()), |(sum, size), part| {
-        let moment = part.count as f64 * part.log_moment(plan.step, plan.order);
-        (sum + moment, size + moment.abs())
-    });
-    libm::exp(sum - level + 8.0 * UNIT * size * (1.0 + parts.len() as f64)) * (1.0 + 8.0 * UNIT)
+    let moment = total_moment(parts, plan.step, plan.order);
+    libm::exp(moment - level + 8.0 * UNIT * (moment.abs() + level.abs() + 1.0)) * (1.0 + 8.0 * UNIT)
 }
 
 impl Curve {
@@ -202,6 +242,10 @@ impl Curve {
     ///
     /// δ is a convex function of e^ε, so it lies below the chord between two upper bounds.
     pub fn delta(&self, epsilon: f64) -> f64 {
+        self.chord(epsilon).min(self.bound.delta(epsilon))
+    }
+
+    fn chord(&self, epsilon: f64) -> f64 {
         let mut index = libm::floor(epsilon / self.step) as i64 - self.first;
         if index >= self.deltas.len() as i64 - 1 {
             return self.deltas[self.deltas.len() - 1];
@@ -223,10 +267,11 @@ impl Curve {
         (left - share * (left - right)) * (1.0 + 8.0 * UNIT)
     }
 
-    /// An upper bound of the smallest ε whose δ does not exceed `delta`; `None` if the window does not reach it.
+    /// An upper bound of the smallest ε whose δ does not exceed `delta`; `None` if more than `delta` lies at
+    /// infinity.
     pub fn epsilon(&self, delta: f64) -> Option<f64> {
         let fits = self.deltas.partition_point(|&bound| bound > delta);
-        let right = *self.deltas.get(fits)?;
+        let Some(&right) = self.deltas.get(fits) else { return self.bound.epsilon(delta) };
         let multiple = (fits as i64 + self.first) as f64 * self.step;
         let Some(left) = fits.checked_sub(1).map(|index| self.deltas[index]) else { return Some(multiple) };
         let share = ((delta - right) / (left - right) * (1.0 - 16.0 * UNIT)).clamp(0.0, 1.0);
@@ -272,14 +317,18 @@ mod tests {
 
     #[test]
     fn chords_lie_between_their_ends() {
-        let curve = Curve { step: 0.5, first: -1, deltas: vec![0.9, 0.5, 0.2, 0.1] };
+        let bound = Chernoff { theta: 1.0, log_moment: 9.0, infinite: 0.0625 };
+        let curve = Curve { step: 0.5, first: -1, deltas: vec![0.9, 0.5, 0.2, 0.1], bound };
         assert!((curve.delta(0.5) - 0.2).abs() < 1e-12 && (curve.delta(0.0) - 0.5).abs() < 1e-12);
         assert!(curve.delta(0.25) > 0.2 && curve.delta(0.25) < 0.5);
-        assert!(curve.delta(-0.6) == 1.0 && curve.delta(77.0) == 0.1);
+        assert!(curve.chord(-0.6) == 1.0 && curve.chord(77.0) == 0.1 && curve.delta(77.0) < 0.07);
         for delta in [0.85, 0.5, 0.3, 0.2, 0.15] {
             let epsilon = curve.epsilon(delta).unwrap();
             assert!((curve.delta(epsilon) / delta - 1.0).abs() < 1e-9, "{delta}: {epsilon}");
         }
+        // Below the window Chernoff's bound takes over, until nothing is left of δ.
+        let far = curve.epsilon(0.0725).unwrap();
+        assert!((far - (9.0 - 0.01_f64.ln())).abs() < 1e-12 && (curve.delta(far) - 0.0725).abs() < 1e-12);
         assert_eq!(curve.epsilon(0.05), None);
         assert!((curve.epsilon(0.95).unwrap() + 0.5).abs() < 1e-12);
     }

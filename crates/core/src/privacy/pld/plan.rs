@@ -37,7 +37,9 @@ pub(super) struct Plan {
 /// The parts, coarsened: enough to find the plan.
 pub(super) struct Sketch {
     parts: Vec<(f64, Vec<(f64, f64)>)>,
+    /// The standard deviation of the sum of all losses, and that of the part with the smallest.
     spread: f64,
+    finest: f64,
 }
 
 impl Sketch {
@@ -55,8 +57,10 @@ impl Sketch {
                 (part.count as f64, atoms.collect())
             })
             .collect();
-        let mut sketch = Self { parts, spread: 1.0 };
+        let mut sketch = Self { parts, spread: 1.0, finest: 1.0 };
         sketch.spread = sketch.deviation(0.0);
+        let deviations = sketch.parts.iter().map(|(count, atoms)| (count * Self::variance(atoms, 0.0)).sqrt());
+        sketch.finest = deviations.fold(sketch.spread, f64::min).max(1e-9 * sketch.spread);
         sketch
     }
 
@@ -72,15 +76,17 @@ impl Sketch {
         self.parts.iter().map(|(count, atoms)| count * Self::part_moment(atoms, lambda)).sum()
     }
 
+    /// The variance of one loss under the tilt.
+    fn variance(atoms: &[(f64, f64)], theta: f64) -> f64 {
+        let shift = Self::part_moment(atoms, theta);
+        let weigh = |&(mass, loss): &(f64, f64)| (mass * libm::exp(loss * theta - shift), loss);
+        let mean: f64 = atoms.iter().map(weigh).map(|(weight, loss)| weight * loss).sum();
+        atoms.iter().map(weigh).map(|(weight, loss)| weight * (loss - mean).powi(2)).sum()
+    }
+
     /// The standard deviation of the sum under the tilt; a small positive number if there is none.
     fn deviation(&self, theta: f64) -> f64 {
-        let variance = |atoms: &[(f64, f64)]| {
-            let shift = Self::part_moment(atoms, theta);
-            let weigh = |&(mass, loss): &(f64, f64)| (mass * libm::exp(loss * theta - shift), loss);
-            let mean: f64 = atoms.iter().map(weigh).map(|(weight, loss)| weight * loss).sum();
-            atoms.iter().map(weigh).map(|(weight, loss)| weight * (loss - mean).powi(2)).sum::<f64>()
-        };
-        let total: f64 = self.parts.iter().map(|(count, atoms)| count * variance(atoms)).sum();
+        let total: f64 = self.parts.iter().map(|(count, atoms)| count * Self::variance(atoms, theta)).sum();
         let (lowest, highest) = self.range();
         total.sqrt().max(1e-6 * (highest - lowest)).max(1e-12)
     }
@@ -93,10 +99,16 @@ impl Sketch {
         (sum(<[_]>::first), sum(<[_]>::last))
     }
 
-    /// Searches λ > 0 on a logarithmic scale around 1/`unit`.
-    fn search(unit: f64, function: impl Fn(f64) -> f64) -> f64 {
-        let order = |log: f64| libm::exp(log) / unit;
-        order(valley(-7.0, 5.5, 40, |log| function(order(log))))
+    /// Searches orders λ > 0 on a logarithmic scale, from the widest to the finest deviation.
+    fn search(&self, function: impl Fn(f64) -> f64) -> f64 {
+        let (least, most) = (libm::log(1e-3 / self.spread), libm::log(300.0 / self.finest));
+        libm::exp(valley(least, most, 45, |log| function(libm::exp(log))))
+    }
+
+    /// ln of the Chernoff bound of δ·e^{θε}: h(s) ≤ c·e^{θ(s − ε)} with c = θ^θ/(1 + θ)^{1 + θ}, the largest value of
+    /// (1 − e^{−x})·e^{−θx}.
+    fn log_bound(&self, theta: f64) -> f64 {
+        self.log_moment(theta) + theta * libm::log(theta / (1.0 + theta)) - libm::log1p(theta)
     }
 
     /// The order of the best Chernoff bound: the saddle point.
@@ -104,9 +116,9 @@ impl Sketch {
         match target {
             Target::Delta(delta) => {
                 let log = libm::log(delta);
-                Self::search(self.spread, |theta| (self.log_moment(theta) - log) / theta)
+                self.search(|theta| (self.log_bound(theta) - log) / theta)
             }
-            Target::Epsilon(epsilon) => Self::search(self.spread, |theta| self.log_moment(theta) - theta * epsilon),
+            Target::Epsilon(epsilon) => self.search(|theta| self.log_bound(theta) - theta * epsilon),
         }
     }
 
@@ -116,23 +128,23 @@ impl Sketch {
             Target::Delta(delta) => delta,
             Target::Epsilon(epsilon) => {
                 let theta = self.tilt(target);
-                libm::exp((self.log_moment(theta) - theta * epsilon).min(0.0)).max(1e-290)
+                libm::exp((self.log_bound(theta) - theta * epsilon).min(0.0)).max(1e-290)
             }
         }
     }
 
-    /// The plan for a target; on a given step if all losses are multiples of it. `None` if that would need too large
-    /// a window.
-    pub fn plan(&self, target: Target, lattice: Option<f64>) -> Option<Plan> {
-        let theta = self.tilt(target);
+    /// The plan for a target, with a share of the best tilt; on a given step if all losses are multiples of it. `None`
+    /// if that would need too large a window.
+    pub fn plan(&self, target: Target, share: f64, lattice: Option<f64>) -> Option<Plan> {
+        let theta = share * self.tilt(target);
         let here = self.log_moment(theta);
         let deviation = self.deviation(theta);
         let outside = libm::log(OUTSIDE);
         let above = |order: f64| (self.log_moment(theta + order) - here - outside) / order;
         let below = |order: f64| (self.log_moment(theta - order) - here - outside) / order;
         let (lowest, highest) = self.range();
-        let mut end = above(Self::search(deviation, above)).min(highest);
-        let mut begin = (-below(Self::search(deviation, below))).max(lowest);
+        let mut end = above(self.search(above)).min(highest);
+        let mut begin = (-below(self.search(below))).max(lowest);
         if let Target::Epsilon(epsilon) = target {
             begin = begin.min(epsilon);
             end = end.max(begin);
@@ -156,7 +168,7 @@ impl Sketch {
         };
         let start = libm::floor(begin / step) as i64 - 1;
         let beyond = (start + size as i64) as f64 * step;
-        let order = Self::search(deviation, |order| self.log_moment(order) - order * beyond);
+        let order = theta + self.search(|more| self.log_moment(theta + more) - (theta + more) * beyond);
         let shifts = self.parts.iter().map(|(_, atoms)| Self::part_moment(atoms, theta)).collect();
         Some(Plan { theta, shifts, order, step, start, size })
     }

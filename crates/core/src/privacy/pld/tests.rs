@@ -117,7 +117,7 @@ fn rounding_down_would_be_caught() {
     let epsilon = 4.0;
     let exact = two_losses(n, binary(gap)[0].0, gap, -gap, epsilon);
     let parts = vec![part(&mechanism, u64::from(n), Direction::Remove)];
-    let plan = Sketch::new(&parts).plan(Target::Epsilon(epsilon), None).unwrap();
+    let plan = Sketch::new(&parts).plan(Target::Epsilon(epsilon), 1.0, None).unwrap();
     let honest = GridPart::split(&parts[0], plan.step);
     let mut wrong = honest.clone();
     for pair in &mut wrong.pairs {
@@ -283,6 +283,40 @@ fn epsilon_and_delta_are_each_others_inverse() {
         let back = accountant.delta(&epsilon).unwrap().to_f64() / text.parse::<f64>().unwrap();
         assert!((back - 1.0).abs() < 1e-3, "{text}: {back}");
     }
+}
+
+/// A few mechanisms with small losses: δ is far below the probability of exceeding ε, and the answer lies far below the
+/// largest loss. By the binomial sum, δ(0.0690) < 1e-5 < δ(0.0689) for thirteen responses with ε = 0.00680401.
+#[test]
+fn small_losses_are_not_overrated() {
+    let (gap, n) = (0.006_804_01, 13);
+    let exact = |epsilon: f64| two_losses(n, binary(gap)[0].0, gap, -gap, epsilon);
+    let mut edge = (0.0, 13.0 * gap);
+    for _ in 0..50 {
+        let middle = 0.5 * (edge.0 + edge.1);
+        if exact(middle) > 1e-5 { edge.0 = middle } else { edge.1 = middle }
+    }
+    let responses = accountant(&[(&response("0.00680401"), u64::from(n))]);
+    let ratio = responses.epsilon(&"1e-5".parse().unwrap()).unwrap().to_f64() / edge.1;
+    assert!((1.0 - 1e-11..1.0 + 1e-6).contains(&ratio), "{ratio}");
+    let laplace = Mechanism::laplace(number("43")).unwrap();
+    let ratio = accountant(&[(&laplace, 1)]).epsilon(&"1e-2".parse().unwrap()).unwrap().to_f64()
+        / (1.0 / 43.0 + 2.0 * f64::ln_1p(-1e-2));
+    assert!((1.0 - 1e-11..1.01).contains(&ratio), "{ratio}");
+}
+
+/// Losses of very different sizes and a very small δ.
+#[test]
+fn lopsided_mixtures_have_an_answer() {
+    let kinds = [
+        Mechanism::discrete_gaussian(number("768")).unwrap().subsampled(number("0.1")).unwrap(),
+        Mechanism::discrete_laplace(number("2")).unwrap().with_sensitivity(number("9")).unwrap(),
+        Mechanism::laplace(number("0.5")).unwrap().subsampled(number("0.7")).unwrap(),
+    ];
+    let mixture =
+        accountant(&[(&kinds[0], 73), (&kinds[1].clone().subsampled(number("0.4")).unwrap(), 7), (&kinds[2], 300)]);
+    let (small, smaller) = ("1e-30".parse().unwrap(), "1e-150".parse().unwrap());
+    assert!(mixture.epsilon(&small).unwrap() < mixture.epsilon(&smaller).unwrap());
 }
 
 #[test]
