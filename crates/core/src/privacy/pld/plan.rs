@@ -93,10 +93,9 @@ impl Sketch {
 
     /// The least and the most the losses can sum up to.
     fn range(&self) -> (f64, f64) {
-        let sum = |edge: fn(&[(f64, f64)]) -> Option<&(f64, f64)>| {
-            self.parts.iter().map(|(count, atoms)| count * edge(atoms).map_or(0.0, |&(_, loss)| loss)).sum()
-        };
-        (sum(<[_]>::first), sum(<[_]>::last))
+        let loss = |edge: Option<&(f64, f64)>| edge.map_or(0.0, |&(_, loss)| loss);
+        let lowest = self.parts.iter().map(|(count, atoms)| count * loss(atoms.first())).sum();
+        (lowest, self.parts.iter().map(|(count, atoms)| count * loss(atoms.last())).sum())
     }
 
     /// Searches orders λ > 0 on a logarithmic scale, from the widest to the finest deviation.

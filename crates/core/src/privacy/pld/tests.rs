@@ -240,7 +240,7 @@ fn one_discrete_gaussian_meets_the_calibration() {
     use crate::privacy::calibration::discrete_gaussian_delta;
     for (sigma, sensitivity, epsilon) in [("0.6", 1, "2"), ("4.25", 1, "1"), ("1000.5", 240, "1")] {
         let mechanism = Mechanism::discrete_gaussian(number(sigma)).unwrap();
-        let mechanism = mechanism.with_sensitivity(Rational::from(sensitivity as u64)).unwrap();
+        let mechanism = mechanism.with_sensitivity(Rational::from(sensitivity)).unwrap();
         let direct = discrete_gaussian_delta(&epsilon.parse().unwrap(), &number(sigma), sensitivity).unwrap().to_f64();
         let ratio = delta(&accountant(&[(&mechanism, 1)]), epsilon.parse().unwrap()) / direct;
         assert!((1.0 - 1e-10..1.01).contains(&ratio), "{sigma} {sensitivity}: {ratio}");
