@@ -21,8 +21,9 @@ const DIGITS: u32 = 15;
 /// An ε of zero or less is met by this one.
 const MIN_EPSILON: f64 = 1e-12;
 /// Added to every answer, relatively, on top of all errors that are accounted for: a guard against a library function
-/// that is worse than assumed. Other accountants pad their results at about this level too, so that a comparison with
-/// theirs is not decided by the last digits.
+/// that is worse than assumed. It also decides comparisons with other accountants that overshoot by a little: for a
+/// hundred discrete Laplace mechanisms of parameter 0.1 at δ = 1e-6 the truth is 4.774567588107986, and the reference
+/// table's lower bound is above it by 6.5e-11, relatively.
 const GUARD: f64 = 1e-10;
 /// Beyond this, n·UNIT would no longer be negligible.
 const MAX_COUNT: u64 = 1 << 30;
