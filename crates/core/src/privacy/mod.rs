@@ -6,11 +6,17 @@
 //! | [`adjacency`] | [`Adjacency`]: which tables are neighbours |
 //! | [`guarantee`] | [`Guarantee`] and its sequential, parallel and group composition |
 //! | [`conversion`] | between pure, approximate and zero-concentrated promises |
+//! | [`calibration`] | the σ of Gaussian and discrete Gaussian noise for an (ε, δ) promise |
+//! | [`pld`] | [`Accountant`](pld::Accountant): many fixed mechanisms together, by their privacy loss distributions |
+//! | `special` | normal tails with their rounding errors |
 
 pub mod adjacency;
+pub mod calibration;
 pub mod conversion;
 pub mod guarantee;
 pub mod parameter;
+pub mod pld;
+pub(crate) mod special;
 
 pub use adjacency::Adjacency;
 pub use guarantee::Guarantee;
