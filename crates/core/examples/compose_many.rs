@@ -15,7 +15,7 @@ fn main() -> Result<(), reticent::Error> {
         Mechanism::gaussian("4".parse()?)?.subsampled("0.01".parse()?)?,
         Mechanism::discrete_gaussian("120".parse()?)?,
         Mechanism::discrete_gaussian("10000".parse()?)?.with_sensitivity("90".parse()?)?,
-        Mechanism::randomized_response("0.01".parse()?, 2)?,
+        Mechanism::randomised_response("0.01".parse()?, 2)?,
         Mechanism::laplace("5".parse()?)?.subsampled("0.05".parse()?)?,
     ];
     let mut accountant = Accountant::new();

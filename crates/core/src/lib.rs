@@ -25,6 +25,7 @@
 //! |---|---|
 //! | [`privacy`] | what is promised: ε, δ, ρ, guarantees, how they compose and convert, privacy-loss distributions |
 //! | [`noise`] | where randomness comes from: entropy, exact coins, discrete Laplace and Gaussian, negative binomial |
+//! | [`statistic`] | what is measured, as exact whole numbers, and how far one unit can move it |
 //! | [`mechanism`] | how a statistic is released once |
 //! | [`release`] | what leaves the engine: [`Release`], [`ErrorBar`], [`Outcome`] |
 //! | [`permit`] | [`Permit`]: no noise without a charge; the [`Ledger`] trait |
@@ -49,6 +50,7 @@ pub mod noise;
 pub mod permit;
 pub mod privacy;
 pub mod release;
+pub mod statistic;
 
 pub use error::{Error, Result};
 pub use permit::{Ledger, Permit};

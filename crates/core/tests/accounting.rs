@@ -21,8 +21,8 @@ fn mechanism(row: &Value) -> Mechanism {
         "gaussian" => Mechanism::gaussian(number(row, "sigma")),
         "discrete_laplace" => Mechanism::discrete_laplace(number(row, "parameter")),
         "discrete_gaussian" => Mechanism::discrete_gaussian(number(row, "sigma")),
-        "randomized_response" => {
-            Mechanism::randomized_response(number(row, "epsilon"), row["values"].as_u64().expect("a count"))
+        "randomised_response" => {
+            Mechanism::randomised_response(number(row, "epsilon"), row["values"].as_u64().expect("a count"))
         }
         "poisson_subsampled_gaussian" => Mechanism::gaussian(number(row, "sigma"))
             .and_then(|gaussian| gaussian.subsampled(number(row, "sampling_probability"))),

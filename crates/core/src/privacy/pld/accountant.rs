@@ -213,7 +213,7 @@ impl Accountant {
                     }
                     laws::discrete_laplace(&multiple(parameter), mechanism.sensitivity.to_f64() as u64)
                 }
-                Law::RandomizedResponse { epsilon, values } => laws::randomized_response(&multiple(epsilon), *values),
+                Law::RandomizedResponse { epsilon, values } => laws::randomised_response(&multiple(epsilon), *values),
                 _ => return None,
             };
             let on_grid = cells.iter().map(|cell| {
@@ -255,7 +255,7 @@ pub(super) fn part(mechanism: &Mechanism, count: u64, direction: Direction) -> P
         Law::DiscreteLaplace { parameter } => laws::discrete_laplace(parameter, whole()),
         Law::Gaussian { sigma } => gaussians::gaussian((sensitivity / sigma).to_f64_up()),
         Law::DiscreteGaussian { sigma } => gaussians::discrete_gaussian(sigma, whole()),
-        Law::RandomizedResponse { epsilon, values } => laws::randomized_response(epsilon, *values),
+        Law::RandomizedResponse { epsilon, values } => laws::randomised_response(epsilon, *values),
     };
     // Taking part more often is never more private.
     let rate = mechanism.sampling.to_f64_up();

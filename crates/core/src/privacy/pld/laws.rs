@@ -57,7 +57,7 @@ pub(super) fn discrete_laplace(parameter: &Rational, sensitivity: u64) -> Vec<Ce
 }
 
 /// Randomised response among k values: one answer is e^ε times likelier under P, one under Q, the others do not tell.
-pub(super) fn randomized_response(epsilon: &Rational, values: u64) -> Vec<Cell> {
+pub(super) fn randomised_response(epsilon: &Rational, values: u64) -> Vec<Cell> {
     // The units below allow for one more rounding of ε, which happens when losses are put on a lattice.
     let e = epsilon.to_f64_up();
     let others = values as f64 - 1.0;
@@ -88,8 +88,8 @@ mod tests {
             discrete_laplace(&number("0.3"), 1),
             discrete_laplace(&number("0.01"), 700),
             discrete_laplace(&number("0.000001"), 1_000_003),
-            randomized_response(&number("1.5"), 2),
-            randomized_response(&number("0.2"), 1000),
+            randomised_response(&number("1.5"), 2),
+            randomised_response(&number("0.2"), 1000),
         ];
         for cells in pairs {
             for (lo, hi) in [total(&cells, |cell| cell.p), total(&cells, |cell| cell.q)] {

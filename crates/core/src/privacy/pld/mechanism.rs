@@ -94,7 +94,7 @@ impl Mechanism {
     ///
     /// # Errors
     /// If ε is not between 1e-9 and 500, or there are fewer than two values.
-    pub fn randomized_response(epsilon: Rational, values: u64) -> Result<Self> {
+    pub fn randomised_response(epsilon: Rational, values: u64) -> Result<Self> {
         Self::new(Law::RandomizedResponse { epsilon, values })
     }
 
@@ -223,9 +223,9 @@ mod tests {
             assert!(Mechanism::discrete_laplace(number(bad)).is_err(), "{bad}");
             assert!(Mechanism::gaussian(number(bad)).is_err(), "{bad}");
             assert!(Mechanism::discrete_gaussian(number(bad)).is_err(), "{bad}");
-            assert!(Mechanism::randomized_response(number(bad), 2).is_err(), "{bad}");
+            assert!(Mechanism::randomised_response(number(bad), 2).is_err(), "{bad}");
         }
-        assert!(Mechanism::randomized_response(number("1"), 1).is_err());
+        assert!(Mechanism::randomised_response(number("1"), 1).is_err());
         let laplace = Mechanism::laplace(number("1")).unwrap();
         for bad in ["0", "-0.5", "1.5", "1e-10"] {
             assert!(laplace.clone().subsampled(number(bad)).is_err(), "{bad}");
@@ -234,7 +234,7 @@ mod tests {
         let discrete = Mechanism::discrete_gaussian(number("2")).unwrap();
         let message = discrete.with_sensitivity(number("1.5")).unwrap_err().to_string();
         assert!(message.starts_with("sensitivity is 1.5, but it must be a whole number"), "{message}");
-        assert!(Mechanism::randomized_response(number("1"), 2).unwrap().with_sensitivity(number("2")).is_err());
+        assert!(Mechanism::randomised_response(number("1"), 2).unwrap().with_sensitivity(number("2")).is_err());
     }
 
     #[test]

@@ -15,7 +15,7 @@ fn number(text: &str) -> Rational {
 }
 
 fn response(epsilon: &str) -> Mechanism {
-    Mechanism::randomized_response(number(epsilon), 2).unwrap()
+    Mechanism::randomised_response(number(epsilon), 2).unwrap()
 }
 
 fn accountant(parts: &[(&Mechanism, u64)]) -> Accountant {
@@ -187,7 +187,7 @@ fn mixtures_meet_the_enumeration_of_all_outcomes() {
     let truth = 2.0_f64.exp() / (2.0_f64.exp() + 4.0);
     let many = [(truth, 2.0), (truth * (-2.0_f64).exp(), -2.0), (3.0 * truth * (-2.0_f64).exp(), 0.0)];
     let laplace = Mechanism::discrete_laplace(number("0.5")).unwrap().with_sensitivity(number("3")).unwrap();
-    let five = Mechanism::randomized_response(number("2"), 5).unwrap();
+    let five = Mechanism::randomised_response(number("2"), 5).unwrap();
     let odd = response("0.7390851332");
     let lists: [&[(f64, f64)]; 6] =
         [&steps, &steps, &many, &binary(0.739_085_133_2), &binary(0.739_085_133_2), &binary(0.739_085_133_2)];
@@ -364,7 +364,7 @@ proptest! {
             std::iter::repeat_n(&left[..], n).chain(std::iter::repeat_n(&right[..], m)).collect();
         let epsilon = share * (n as f64 * first.to_f64() + m as f64 * second.to_f64());
         let exact = enumerated(&lists, epsilon);
-        let kinds = [first, second].map(|epsilon| Mechanism::randomized_response(epsilon, 2).unwrap());
+        let kinds = [first, second].map(|epsilon| Mechanism::randomised_response(epsilon, 2).unwrap());
         let found = bare_delta(&accountant(&[(&kinds[0], n as u64), (&kinds[1], m as u64)]), epsilon);
         prop_assert!(found >= exact * (1.0 - 1e-10), "{found} {exact}");
         prop_assert!(found <= exact * 1.05 + 1e-9, "{found} {exact}");

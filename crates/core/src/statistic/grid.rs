@@ -1,0 +1,203 @@
+//! Real values as whole numbers.
+
+use dashu_int::UBig;
+
+use super::Bounds;
+use crate::exact::Rational;
+
+/// Bits of the larger end of the range: a step is at most 2^−28 of it.
+const BITS: i32 = 28;
+
+/// The lattice on which real values are summed: multiples of a power of two that depends on the bounds alone.
+///
+/// # Privacy
+/// Every value is clamped and rounded *before* it is added, and whole numbers are added without rounding. So a sum does not
+/// depend on the order of its terms, and one value moves it by no more than its own size: the two facts on which a
+/// floating-point sum fails.
+///
+/// # Accuracy
+/// The step is 2^(⌈log₂ max(|L|, |U|)⌉ − 28): a value is off by at most half a step, two parts in a billion of the larger
+/// bound.
+///
+/// # Example
+/// ```
+/// use reticent::statistic::{Bounds, Grid};
+///
+/// let grid = Grid::new(&"0..120".parse::<Bounds>()?);
+/// assert_eq!(grid.step(), 2f64.powi(7 - 28));
+/// let steps = grid.sum([Some(30.0), Some(50.0), None, Some(f64::NAN), Some(1e9)]);
+/// assert_eq!(grid.value(steps), 30.0 + 50.0 + 120.0);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grid {
+    /// The step is 2^exponent.
+    exponent: i32,
+    lower: i64,
+    upper: i64,
+}
+
+impl Grid {
+    /// The grid for a range.
+    pub fn new(bounds: &Bounds) -> Self {
+        let zero = Rational::ZERO;
+        let magnitude = |end: &Rational| if *end < zero { &zero - end } else { end.clone() };
+        let largest = magnitude(bounds.lower()).max(magnitude(bounds.upper()));
+        let exponent = ceil_log2(&largest) - BITS;
+        // The ends are rounded outwards, so that every value within the bounds stays within the grid's.
+        let steps = |end: &Rational| end / &power_of_two(exponent);
+        let lower = i64::try_from(&steps(bounds.lower()).floor()).expect("at most 2^28 steps");
+        let upper = i64::try_from(&steps(bounds.upper()).ceil()).expect("at most 2^28 steps");
+        Self { exponent, lower, upper }
+    }
+
+    /// The size of a step.
+    pub fn step(&self) -> f64 {
+        libm::ldexp(1.0, self.exponent)
+    }
+
+    /// The lower bound in steps.
+    pub fn lower(&self) -> i64 {
+        self.lower
+    }
+
+    /// The upper bound in steps.
+    pub fn upper(&self) -> i64 {
+        self.upper
+    }
+
+    /// The middle of the range in steps, rounded down.
+    pub fn middle(&self) -> i64 {
+        (self.lower + self.upper).div_euclid(2)
+    }
+
+    /// The value in steps: clamped, then rounded to the nearest (ties away from zero); `None` for NaN.
+    #[inline]
+    pub fn steps(&self, value: f64) -> Option<i64> {
+        if value.is_nan() {
+            return None;
+        }
+        // Multiplication by a power of two is exact, or far outside the range, where clamping decides.
+        let scaled = libm::ldexp(value, -self.exponent);
+        // A float's conversion saturates; the clamp then gives the nearer end.
+        Some((libm::round(scaled) as i64).clamp(self.lower, self.upper))
+    }
+
+    /// A whole number in steps, without going through a float.
+    #[inline]
+    pub fn steps_of_integer(&self, value: i64) -> i64 {
+        let exact = i128::from(value);
+        let steps = match self.exponent {
+            // Beyond 2^62 steps per unit only 0 is within any range that has such a grid.
+            exponent if exponent < -62 => exact.signum() << 62,
+            exponent if exponent <= 0 => exact << -exponent,
+            exponent if exponent > 64 => 0,
+            exponent => (exact + (1 << (exponent - 1))) >> exponent,
+        };
+        steps.clamp(self.lower.into(), self.upper.into()) as i64
+    }
+
+    /// The sum of all values in steps; NaN and NULL are dropped. Saturates at the ends of an `i64`, which keeps it as
+    /// insensitive as it was.
+    pub fn sum(&self, values: impl IntoIterator<Item = Option<f64>>) -> i64 {
+        saturated(values.into_iter().flatten().filter_map(|value| self.steps(value)).map(i128::from).sum())
+    }
+
+    /// The real number that many steps stand for.
+    pub fn value(&self, steps: i64) -> f64 {
+        libm::ldexp(steps as f64, self.exponent)
+    }
+}
+
+/// The nearest `i64`.
+pub(crate) fn saturated(sum: i128) -> i64 {
+    sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
+/// The smallest e with 2^e ≥ x > 0.
+fn ceil_log2(x: &Rational) -> i32 {
+    use dashu_int::ops::BitTest;
+    let bits = |part: &UBig| part.bit_len() as i32;
+    let mut e = bits(&x.numerator()) - bits(x.denominator()) - 1;
+    while power_of_two(e) < *x {
+        e += 1;
+    }
+    e
+}
+
+fn power_of_two(exponent: i32) -> Rational {
+    let power = UBig::ONE << exponent.unsigned_abs() as usize;
+    if exponent >= 0 { Rational::from_big(power, UBig::ONE) } else { Rational::from_big(UBig::ONE, power) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn grid(bounds: &str) -> Grid {
+        Grid::new(&bounds.parse().unwrap())
+    }
+
+    #[test]
+    fn the_step_depends_on_the_bounds_alone() {
+        for (bounds, exponent) in [("0..1", -28), ("0..120", -21), ("-128..5", -21), ("0..129", -20), ("0..0.1", -31)] {
+            assert_eq!(grid(bounds).exponent, exponent, "{bounds}");
+        }
+        assert_eq!((grid("0..1").lower(), grid("0..1").upper()), (0, 1 << 28));
+    }
+
+    #[test]
+    fn bad_values_are_dropped_or_clamped() {
+        let grid = grid("-10..20");
+        let bad = [f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN, 1e300, -1e300];
+        for value in bad {
+            let end = if value > 0.0 { grid.upper() } else { grid.lower() };
+            assert_eq!(grid.steps(value), Some(end), "{value}");
+        }
+        assert_eq!(grid.steps(f64::NAN), None);
+        assert_eq!(grid.steps(f64::MIN_POSITIVE), Some(0));
+        assert_eq!(grid.sum([None, Some(f64::NAN)]), 0);
+        assert_eq!(grid.steps_of_integer(i64::MIN), grid.lower());
+        assert_eq!(grid.steps_of_integer(i64::MAX), grid.upper());
+    }
+
+    /// As floats, 2^53 + 1 + 1 … loses every 1; and the order of terms changes the sum.
+    #[test]
+    fn sums_do_not_depend_on_the_order() {
+        let grid = grid("-1e16..1e16");
+        let values: Vec<f64> =
+            (0..1000).map(|i| if i % 2 == 0 { 1e16 / (i + 1) as f64 } else { -3e15 / i as f64 }).collect();
+        let forward = grid.sum(values.iter().copied().map(Some));
+        let backward = grid.sum(values.iter().rev().copied().map(Some));
+        assert_eq!(forward, backward);
+        assert_ne!(values.iter().sum::<f64>(), values.iter().rev().sum::<f64>(), "the control: floats do depend on it");
+    }
+
+    proptest! {
+        #[test]
+        fn one_value_moves_a_sum_by_no_more_than_its_bound(
+            rows in prop::collection::vec(any::<f64>(), 0..30), extra in any::<f64>(),
+            lower in -1000i64..1000, width in 1i64..1000,
+        ) {
+            let grid = grid(&format!("{lower}..{}", lower + width));
+            let before = grid.sum(rows.iter().copied().map(Some));
+            let after = grid.sum(rows.iter().copied().chain([extra]).map(Some));
+            let most = grid.lower().unsigned_abs().max(grid.upper().unsigned_abs());
+            prop_assert!(before.abs_diff(after) <= most);
+        }
+
+        #[test]
+        fn integers_and_floats_agree(value in -100_000i64..100_000, top in 1u32..50_000) {
+            let grid = grid(&format!("-{top}..{top}"));
+            prop_assert_eq!(grid.steps(value as f64), Some(grid.steps_of_integer(value)));
+        }
+
+        #[test]
+        fn rounding_is_within_half_a_step(value in -50.0f64..50.0) {
+            let grid = grid("-50..50");
+            let back = grid.value(grid.steps(value).unwrap());
+            prop_assert!((back - value).abs() <= grid.step() / 2.0);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What is measured, as exact whole numbers, and how far one unit can move it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`bounds`] | [`Bounds`]: the public range that values are clamped to |
+//! | [`grid`] | [`Grid`]: real values as whole steps of a power of two, summed without rounding |
+//! | [`contribution`] | [`Contribution`]: what one unit can touch, and the [`Sensitivity`] that follows |
+//! | [`bounding`] | at most so many groups and rows per unit, chosen at random |
+//! | [`histogram`] | counts per key, for keys known beforehand or not |
+//! | [`moments`] | [`Moments`]: count, centred sum and centred squares, from which mean and variance follow |
+//!
+//! # Bad values
+//! What lies in the rows is never an error. NaN and NULL are dropped, everything else (±∞ too) is clamped to the bounds, and
+//! nobody is told how often.
+//!
+//! # Example
+//! The sum of incomes, each person counted once:
+//! ```
+//! use reticent::Permit;
+//! use reticent::mechanism::Laplace;
+//! use reticent::privacy::Adjacency;
+//! use reticent::statistic::{Bounds, Contribution, Grid, Rows};
+//!
+//! let incomes = [Some(31_000.0), Some(58_250.5), None, Some(f64::NAN), Some(9e9)];
+//! let grid = Grid::new(&"0..100000".parse::<Bounds>()?);
+//! let once = Contribution::overall(Adjacency::AddRemove, Rows::AtMost(1))?;
+//!
+//! let laplace = Laplace::new(once.of_sum(&grid)?.l1()?, &"1".parse()?)?;
+//! let steps = laplace.release(grid.sum(incomes), &mut Permit::unaccounted()?)?;
+//! let total = steps.map(|steps| grid.value(steps), |bar| bar.scaled(grid.step()));
+//! println!("{:.0} ± {:.0}", total.value(), total.error().half_width());
+//! # assert!((total.value() - 189_250.5).abs() < 3e6);
+//! # Ok::<(), reticent::Error>(())
+//! ```
+
+pub mod bounding;
+pub mod bounds;
+pub mod contribution;
+pub mod grid;
+pub mod histogram;
+pub mod moments;
+
+pub use bounding::bound_contributions;
+pub use bounds::Bounds;
+pub use contribution::{Contribution, Rows, Sensitivity};
+pub use grid::Grid;
+pub use moments::Moments;
