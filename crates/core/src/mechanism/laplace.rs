@@ -1,5 +1,6 @@
 //! Whole numbers with discrete Laplace noise.
 
+use super::add_noise;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::noise::DiscreteLaplace;
@@ -107,15 +108,8 @@ impl Laplace {
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn release_all(&self, mut values: Vec<i64>, permit: &mut Permit) -> Result<Release<Vec<i64>>> {
-        /// Noise is drawn in blocks that stay in the cache.
-        const BLOCK: usize = 1024;
         let mut draw = permit.spend(&self.guarantee)?;
-        let mut noise = [0; BLOCK];
-        for block in values.chunks_mut(BLOCK) {
-            let noise = &mut noise[..block.len()];
-            self.noise.fill(&mut draw, noise);
-            block.iter_mut().zip(noise).for_each(|(value, noise)| *value = value.saturating_add(*noise));
-        }
+        add_noise(&mut values, |noise| self.noise.fill(&mut draw, noise));
         Ok(Release::new(values, self.error, self.guarantee.clone(), draw.accounting().clone()))
     }
 

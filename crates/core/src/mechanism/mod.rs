@@ -3,7 +3,25 @@
 //! | module | holds |
 //! |---|---|
 //! | [`laplace`] | [`Laplace`]: whole numbers with discrete Laplace noise, for pure ε |
+//! | [`gaussian`] | [`Gaussian`]: whole numbers with discrete Gaussian noise, for ρ or (ε, δ) |
+//! | [`moments`] | [`MeanMechanism`], [`VarianceMechanism`]: sums, means, variances, standard deviations |
 
+pub mod gaussian;
 pub mod laplace;
+pub mod moments;
 
+pub use gaussian::Gaussian;
 pub use laplace::Laplace;
+pub use moments::{MeanMechanism, VarianceMechanism};
+
+/// Adds noise to every value, drawn in blocks that stay in the cache. Saturation is post-processing: it depends on the noisy
+/// sum alone.
+fn add_noise(values: &mut [i64], mut fill: impl FnMut(&mut [i64])) {
+    const BLOCK: usize = 1024;
+    let mut noise = [0; BLOCK];
+    for block in values.chunks_mut(BLOCK) {
+        let noise = &mut noise[..block.len()];
+        fill(noise);
+        block.iter_mut().zip(noise).for_each(|(value, noise)| *value = value.saturating_add(*noise));
+    }
+}

@@ -98,6 +98,17 @@ impl Moments {
     }
 }
 
+impl Moments {
+    /// The count, rounded down, at which [`Moments::variance`] is largest for a given sum and squares: 2S²/Q.
+    pub(crate) fn variance_peak(sum: i64, squares: i64) -> i64 {
+        if squares <= 0 {
+            return 1;
+        }
+        let doubled = 2 * i128::from(sum) * i128::from(sum);
+        saturated((doubled >> SQUARE_BITS) / i128::from(squares))
+    }
+}
+
 /// ⌊x²/2^28⌉
 fn coarse_square(centred: i128) -> i128 {
     (centred * centred + (1 << (SQUARE_BITS - 1))) >> SQUARE_BITS

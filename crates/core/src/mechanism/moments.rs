@@ -1,0 +1,309 @@
+//! Sums, means, variances and standard deviations of a bounded column.
+
+use super::Laplace;
+use crate::error::Result;
+use crate::exact::Rational;
+use crate::permit::Permit;
+use crate::privacy::{Epsilon, Guarantee};
+use crate::release::{ErrorBar, LEVEL, Release};
+use crate::statistic::{Bounds, Contribution, Grid, Moments};
+
+/// What is known about a column after one release of its mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mean {
+    /// The number of values.
+    pub count: i64,
+    /// Their sum.
+    pub sum: f64,
+    /// Their mean, within the bounds.
+    pub mean: f64,
+}
+
+/// Releases count, sum and mean of a bounded column together.
+///
+/// # Privacy
+/// ε-differential privacy: half of ε for the count N, half for the centred sum S = Σ(x − mid), both with discrete Laplace
+/// noise; sum and mean are post-processing.
+///
+/// # Accuracy
+/// The error bar is the mean's, from the two noise laws and the *released* count, at 95 %: with 97.5 % each, S and N are
+/// within their half-widths, and the mean within the extremes of mid + S/N over that rectangle. It speaks of the noise
+/// only.
+///
+/// # Algorithm
+/// AVG = mid + S/max(N, 1), clamped; SUM = S + mid·N.
+///
+/// # Errors
+/// If Δ/ε of either part lies outside 0.001 to 2^50, or (when releasing) if the permit does not cover ε.
+///
+/// # Example
+/// ```
+/// use reticent::Permit;
+/// use reticent::mechanism::MeanMechanism;
+/// use reticent::privacy::Adjacency;
+/// use reticent::statistic::{Contribution, Rows};
+///
+/// let ages = (0..2000).map(|i| Some(f64::from(20 + i % 50)));
+/// let one_row = Contribution::overall(Adjacency::AddRemove, Rows::AtMost(1))?;
+/// let mechanism = MeanMechanism::new(&"0..120".parse()?, &one_row, &"1".parse()?)?;
+/// let age = mechanism.release(ages, &mut Permit::unaccounted()?)?;
+/// println!("{:.1} ± {:.1}", age.value().mean, age.error().half_width());
+/// assert!((age.value().mean - 44.5).abs() < 3.0);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct MeanMechanism {
+    grid: Grid,
+    guarantee: Guarantee,
+    count: Laplace,
+    sum: Laplace,
+    /// Half-widths of the count and of the sum, in steps, that hold together at the level of the error bars.
+    half_widths: (u64, u64),
+}
+
+impl MeanMechanism {
+    /// For a column with public bounds, of which a unit can touch `contribution`.
+    ///
+    /// # Errors
+    /// If the noise would be out of range.
+    pub fn new(bounds: &Bounds, contribution: &Contribution, epsilon: &Epsilon) -> Result<Self> {
+        let grid = Grid::new(bounds);
+        let half = share(epsilon, 2)?;
+        let count = Laplace::new(Moments::count_sensitivity(contribution)?.l1()?, &half)?;
+        let sum = Laplace::new(Moments::sum_sensitivity(&grid, contribution)?.l1()?, &half)?;
+        let level = joint_level(2)?;
+        let half_widths = (count.half_width(1, &level)?, sum.half_width(1, &level)?);
+        Ok(Self { grid, guarantee: Guarantee::Pure(epsilon.clone()), count, sum, half_widths })
+    }
+
+    /// What a release promises, and costs.
+    pub fn guarantee(&self) -> &Guarantee {
+        &self.guarantee
+    }
+
+    /// Releases the mean of a column; NaN and NULL are dropped, the rest is clamped.
+    ///
+    /// # Errors
+    /// If the permit does not cover ε.
+    pub fn release(&self, values: impl IntoIterator<Item = Option<f64>>, permit: &mut Permit) -> Result<Release<Mean>> {
+        let mut draw = permit.spend(&self.guarantee)?;
+        let exact = Moments::of(&self.grid, values);
+        let count = exact.count.saturating_add(self.count.noise().sample(&mut draw));
+        let sum = exact.sum.saturating_add(self.sum.noise().sample(&mut draw));
+        let mean =
+            Mean { count, sum: Moments::total(&self.grid, count, sum), mean: Moments::mean(&self.grid, count, sum) };
+        let error = ErrorBar::new(self.mean_error(count, sum), LEVEL)?;
+        Ok(Release::new(mean, error, self.guarantee.clone(), draw.accounting().clone()))
+    }
+
+    /// The farthest that the mean can be from the released one while count and sum are within their half-widths.
+    fn mean_error(&self, count: i64, sum: i64) -> f64 {
+        let steps = |half_width: u64| i64::try_from(half_width).unwrap_or(i64::MAX);
+        let (count_width, sum_width) = (steps(self.half_widths.0), steps(self.half_widths.1));
+        let here = Moments::mean(&self.grid, count, sum);
+        let corners =
+            [count.saturating_sub(count_width), count.saturating_add(count_width)].into_iter().flat_map(|n| {
+                [sum.saturating_sub(sum_width), sum.saturating_add(sum_width)].map(|s| Moments::mean(&self.grid, n, s))
+            });
+        corners.map(|corner| (corner - here).abs()).fold(0.0, f64::max)
+    }
+}
+
+/// What is known about a column after one release of its variance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Variance {
+    /// The number of values.
+    pub count: i64,
+    /// Their mean, within the bounds.
+    pub mean: f64,
+    /// Their variance (divided by the count, not by one less), from 0 to a quarter of the squared range.
+    pub variance: f64,
+    /// Its square root.
+    pub standard_deviation: f64,
+}
+
+/// Releases count, mean, variance and standard deviation of a bounded column together.
+///
+/// # Privacy
+/// ε-differential privacy: a third of ε each for the count, the centred sum and the centred sum of squares.
+///
+/// # Accuracy
+/// The error bar is the variance's, from the three noise laws and the released values, at 95 %: each of the three is within
+/// its half-width with probability 98.3 %.
+///
+/// # Algorithm
+/// VAR = Q/N − (S/N)², clamped; N, S and Q as in [`Moments`].
+///
+/// # Errors
+/// As for [`MeanMechanism`].
+///
+/// # Example
+/// ```
+/// use reticent::Permit;
+/// use reticent::mechanism::VarianceMechanism;
+/// use reticent::privacy::Adjacency;
+/// use reticent::statistic::{Contribution, Rows};
+///
+/// let ages = (0..20_000).map(|i| Some(f64::from(20 + i % 50)));
+/// let one_row = Contribution::overall(Adjacency::AddRemove, Rows::AtMost(1))?;
+/// let mechanism = VarianceMechanism::new(&"0..120".parse()?, &one_row, &"1".parse()?)?;
+/// let age = mechanism.release(ages, &mut Permit::unaccounted()?)?;
+/// assert!((age.value().standard_deviation - 14.43).abs() < 1.0);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct VarianceMechanism {
+    grid: Grid,
+    guarantee: Guarantee,
+    count: Laplace,
+    sum: Laplace,
+    squares: Laplace,
+    half_widths: [u64; 3],
+}
+
+impl VarianceMechanism {
+    /// For a column with public bounds, of which a unit can touch `contribution`.
+    ///
+    /// # Errors
+    /// If the noise would be out of range.
+    pub fn new(bounds: &Bounds, contribution: &Contribution, epsilon: &Epsilon) -> Result<Self> {
+        let grid = Grid::new(bounds);
+        let third = share(epsilon, 3)?;
+        let count = Laplace::new(Moments::count_sensitivity(contribution)?.l1()?, &third)?;
+        let sum = Laplace::new(Moments::sum_sensitivity(&grid, contribution)?.l1()?, &third)?;
+        let squares = Laplace::new(Moments::squares_sensitivity(&grid, contribution)?.l1()?, &third)?;
+        let level = joint_level(3)?;
+        let half_widths = [count.half_width(1, &level)?, sum.half_width(1, &level)?, squares.half_width(1, &level)?];
+        Ok(Self { grid, guarantee: Guarantee::Pure(epsilon.clone()), count, sum, squares, half_widths })
+    }
+
+    /// What a release promises, and costs.
+    pub fn guarantee(&self) -> &Guarantee {
+        &self.guarantee
+    }
+
+    /// Releases the variance of a column; NaN and NULL are dropped, the rest is clamped.
+    ///
+    /// # Errors
+    /// If the permit does not cover ε.
+    pub fn release(
+        &self,
+        values: impl IntoIterator<Item = Option<f64>>,
+        permit: &mut Permit,
+    ) -> Result<Release<Variance>> {
+        let mut draw = permit.spend(&self.guarantee)?;
+        let exact = Moments::of(&self.grid, values);
+        let count = exact.count.saturating_add(self.count.noise().sample(&mut draw));
+        let sum = exact.sum.saturating_add(self.sum.noise().sample(&mut draw));
+        let squares = exact.squares.saturating_add(self.squares.noise().sample(&mut draw));
+        let variance = Moments::variance(&self.grid, count, sum, squares);
+        let released = Variance {
+            count,
+            mean: Moments::mean(&self.grid, count, sum),
+            variance,
+            standard_deviation: variance.sqrt(),
+        };
+        let error = ErrorBar::new(self.variance_error([count, sum, squares], variance), LEVEL)?;
+        Ok(Release::new(released, error, self.guarantee.clone(), draw.accounting().clone()))
+    }
+
+    /// The farthest that the variance can be while all three are within their half-widths. Q/N − (S/N)² grows with Q and falls
+    /// with S², so its extremes have Q and S at an end, or S = 0; as a function of N it may also have one peak, at 2S²/Q.
+    fn variance_error(&self, released: [i64; 3], here: f64) -> f64 {
+        let ends = |place: usize| {
+            let half_width = i64::try_from(self.half_widths[place]).unwrap_or(i64::MAX);
+            [released[place].saturating_sub(half_width), released[place].saturating_add(half_width)]
+        };
+        let ([low, high], [fewest, most]) = (ends(1), ends(0));
+        let mut farthest = 0f64;
+        for sum in [low, high, 0i64.clamp(low, high)] {
+            for squares in ends(2) {
+                let peak = Moments::variance_peak(sum, squares);
+                for count in [fewest, most, peak.clamp(fewest, most), peak.saturating_add(1).clamp(fewest, most)] {
+                    let corner = Moments::variance(&self.grid, count, sum, squares);
+                    farthest = farthest.max((corner - here).abs());
+                }
+            }
+        }
+        farthest
+    }
+}
+
+/// ε divided by `parts`, exactly.
+fn share(epsilon: &Epsilon, parts: u64) -> Result<Epsilon> {
+    Epsilon::new(epsilon.value() / &Rational::from(parts))
+}
+
+/// The level at which each of `parts` numbers must hold for all to hold at the level of the error bars.
+fn joint_level(parts: u64) -> Result<Rational> {
+    let allowed = Rational::ONE - Rational::try_from(LEVEL)?;
+    Ok(Rational::ONE - allowed / Rational::from(parts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::Entropy;
+    use crate::privacy::Adjacency;
+    use crate::statistic::Rows;
+
+    fn contribution(adjacency: Adjacency) -> Contribution {
+        Contribution::overall(adjacency, Rows::AtMost(1)).unwrap()
+    }
+
+    fn column() -> impl Iterator<Item = Option<f64>> + Clone {
+        (0..500).map(|i| Some(f64::from(i * 7919 % 100)))
+    }
+
+    /// 95 % error bars must hold at least 95 % of the time: over 2,000 releases, at least 92.3 % (5.5 standard errors).
+    #[test]
+    fn error_bars_hold_as_often_as_they_say() {
+        const RELEASES: usize = 2000;
+        let mut permit = Permit::unaccounted_from(Entropy::seeded(7));
+        let values: Vec<f64> = column().flatten().collect();
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n;
+        for adjacency in [Adjacency::AddRemove, Adjacency::Replace] {
+            let (bounds, epsilon) = ("0..150".parse().unwrap(), "0.5".parse().unwrap());
+            let means = MeanMechanism::new(&bounds, &contribution(adjacency), &epsilon).unwrap();
+            let variances = VarianceMechanism::new(&bounds, &contribution(adjacency), &epsilon).unwrap();
+            let (mut means_held, mut variances_held) = (0, 0);
+            for _ in 0..RELEASES {
+                let released = means.release(column(), &mut permit).unwrap();
+                means_held += usize::from((released.value().mean - mean).abs() <= released.error().half_width());
+                let released = variances.release(column(), &mut permit).unwrap();
+                let error = (released.value().variance - variance).abs();
+                variances_held += usize::from(error <= released.error().half_width());
+            }
+            for held in [means_held, variances_held] {
+                assert!(held as f64 >= 0.923 * RELEASES as f64, "{adjacency}: {held} of {RELEASES}");
+            }
+        }
+    }
+
+    #[test]
+    fn bad_rows_and_empty_tables_are_answered_like_any_other() {
+        let mut permit = Permit::unaccounted_from(Entropy::seeded(8));
+        let mechanism =
+            MeanMechanism::new(&"10..20".parse().unwrap(), &contribution(Adjacency::AddRemove), &"1".parse().unwrap())
+                .unwrap();
+        for rows in [vec![], vec![None], vec![Some(f64::NAN); 5], vec![Some(f64::INFINITY), Some(-1e308)]] {
+            let released = mechanism.release(rows, &mut permit).unwrap();
+            assert!((10.0..=20.0).contains(&released.value().mean));
+            assert!(released.error().half_width() <= 10.0);
+        }
+    }
+
+    #[test]
+    fn the_cost_is_one_epsilon_in_all() {
+        let mechanism = VarianceMechanism::new(
+            &"0..1".parse().unwrap(),
+            &contribution(Adjacency::Replace),
+            &"0.1".parse().unwrap(),
+        )
+        .unwrap();
+        let parts = [&mechanism.count, &mechanism.sum, &mechanism.squares].map(|part| part.guarantee().clone());
+        assert_eq!(Guarantee::sequential(parts).unwrap().as_ref(), Some(mechanism.guarantee()));
+    }
+}
