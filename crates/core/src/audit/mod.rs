@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`catalogue`] | every mechanism that can be audited, by name |
 //! | [`empirical`] | [`EmpiricalEpsilon`]: a lower bound on ε that the outputs themselves prove |
+//! | `exact` | what laws that can be written down in full say about a claim |
 //! | [`goodness_of_fit`] | [`GoodnessOfFit`]: do the samples follow the law they claim? |
 //! | [`interval`] | Clopper–Pearson bounds on a probability |
 //! | [`special`] | the incomplete beta and gamma functions behind them |
@@ -13,6 +14,7 @@ pub mod catalogue;
 pub mod empirical;
 #[cfg(test)]
 pub(crate) mod enumerate;
+pub(crate) mod exact;
 pub mod goodness_of_fit;
 pub mod interval;
 #[cfg(test)]

@@ -324,13 +324,7 @@ mod tests {
 
     /// P(K = k) for two-sided noise of scale s.
     fn two_sided(scale: &Rational, k: i64, bits: usize) -> Enclosure {
-        let precision = bits + 64;
-        let rate = scale.recip().unwrap();
-        let p = exp_neg(&rate, precision);
-        let one = Enclosure::one(precision);
-        let power = exp_neg(&(rate * Rational::from(k.abs())), precision);
-        let first = one.minus(&p).over(&one.add(&p), precision);
-        first.times(&power, precision).coarsen(precision, bits)
+        crate::noise::DiscreteLaplace::new(scale).unwrap().mass(k, bits)
     }
 
     /// Words of 6 to 10 bits make rare outcomes common, so that enumeration walks through all of the code: the alias

@@ -1,5 +1,6 @@
 //! The discrete Gaussian law.
 
+use dashu_int::UBig;
 use rand_core::CryptoRng;
 
 use super::bits::{BitSource, always};
@@ -7,6 +8,7 @@ use super::digits::CELLS;
 use super::scale;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
+use crate::exact::enclosure::{Enclosure, exp_neg};
 
 mod blocks;
 mod powers;
@@ -112,6 +114,29 @@ impl DiscreteGaussian {
             Sampler::Window(window) => window.fill(rng, values),
             Sampler::Blocks(blocks) => blocks.fill(rng, values),
         }
+    }
+
+    /// P(K = k) for −reach ≤ k ≤ reach, enclosed; the normaliser is summed until less than a unit is missing.
+    ///
+    /// For audits and tests at small σ: it takes as many exponentials as there are numbers within 20σ or so.
+    pub(crate) fn masses(&self, reach: i64, bits: usize) -> Vec<Enclosure> {
+        let precision = bits + 64;
+        let rate = (&self.sigma_squared * &Rational::from(2)).recip().expect("σ² is positive");
+        let weight = |k: i64| exp_neg(&(&rate * &Rational::from(k).square()), precision);
+        let mut normaliser = weight(0);
+        // Terms fall faster than a geometric series with the ratio of the last two.
+        let mut k = 1;
+        loop {
+            let (term, next) = (weight(k), weight(k + 1));
+            normaliser = normaliser.add(&term).add(&term);
+            // Once a term is less than a unit and falls to less than half each step, the rest is less than four units.
+            if next.hi <= UBig::from(2u8) && Rational::from(2 * k + 1) * rate.clone() >= Rational::ONE {
+                normaliser.hi += UBig::from(8u8);
+                break;
+            }
+            k += 1;
+        }
+        (-reach..=reach).map(|k| weight(k).over(&normaliser, precision).coarsen(precision, bits)).collect()
     }
 
     /// An upper bound on P(|K| > t): exact but for rounding up to σ = 1000, and beyond that by comparison with the

@@ -82,6 +82,17 @@ impl DiscreteLaplace {
         0.5 / (sinh * sinh)
     }
 
+    /// P(K = k), enclosed.
+    pub(crate) fn mass(&self, k: i64, bits: usize) -> Enclosure {
+        let precision = bits + 64;
+        let rate = self.scale.recip().expect("a scale is positive");
+        let p = exp_neg(&rate, precision);
+        let one = Enclosure::one(precision);
+        let power = exp_neg(&(rate * Rational::from(k.unsigned_abs())), precision);
+        let first = one.minus(&p).over(&one.add(&p), precision);
+        first.times(&power, precision).coarsen(precision, bits)
+    }
+
     /// P(K ≥ t) for t ≥ 1, rounded up by less than one part in 2^100.
     ///
     /// The one tail of this law: thresholds are set and their δ is stated by it.

@@ -104,8 +104,9 @@ impl Moments {
         if squares <= 0 {
             return 1;
         }
-        let doubled = 2 * i128::from(sum) * i128::from(sum);
-        saturated((doubled >> SQUARE_BITS) / i128::from(squares))
+        // One bit less of the shift is the factor 2.
+        let doubled = (i128::from(sum) * i128::from(sum)) >> (SQUARE_BITS - 1);
+        saturated(doubled / i128::from(squares))
     }
 }
 
