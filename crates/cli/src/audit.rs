@@ -4,15 +4,16 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use comfy_table::Table;
 use indicatif::{ProgressBar, ProgressStyle};
-use reticent::audit::catalogue::{self, Report, Request};
-use reticent::audit::{FALSE_ALARM, Verdict};
+use reticent::audit::catalogue::{self, Method, Report, Request};
+use reticent::audit::{FALSE_ALARM, GoodnessOfFit, Verdict};
 use reticent::noise::Entropy;
-use reticent::privacy::Epsilon;
+use reticent::privacy::{Delta, Epsilon};
 use serde_json::json;
 
 use crate::exit;
-use crate::output::{Format, csv_line, table};
+use crate::output::{Format, csv_line, number_table, text_table};
 
 /// The rows of frequencies that are shown around the middle.
 const MOST_ROWS: usize = 12;
@@ -21,12 +22,13 @@ const PROGRESS_STEP: u64 = 1 << 14;
 
 /// The arguments of `reticent audit`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   reticent audit discrete-laplace --epsilon 1 --samples 100000
+  reticent audit --list
 
-The event that tells the neighbours apart best is chosen on one sample and bounded (Clopper-Pearson) on a second, \
-so the lower bound on epsilon holds with the confidence that is printed. Exit code 0: consistent with the claim; \
-1: the claim is refuted.")]
+Where the output space allows, all probabilities are worked out and the result is exact. Otherwise outputs are drawn: the \
+event that tells the neighbours apart best is chosen on one sample and bounded (Clopper-Pearson) on a second, so that the \
+lower bound on epsilon holds with the confidence that is printed. Exit code 0: consistent with the claim; 1: refuted.")]
 pub struct Arguments {
     /// The mechanism's name; --list shows all
     #[arg(required_unless_present = "list")]
@@ -37,6 +39,9 @@ pub struct Arguments {
     /// The claim to be tested
     #[arg(long, default_value = "1", allow_hyphen_values = true)]
     epsilon: String,
+    /// The delta of mechanisms that have one
+    #[arg(long, default_value = "1e-6", allow_hyphen_values = true)]
+    delta: String,
     /// Outputs to draw for each of two neighbouring inputs, twice
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000))]
     samples: u64,
@@ -52,10 +57,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let subject = catalogue::subject(arguments.mechanism.as_deref().unwrap_or_default())?;
-    let request = Request { epsilon: arguments.epsilon.parse::<Epsilon>()?, samples: arguments.samples };
+    let request = Request {
+        epsilon: arguments.epsilon.parse::<Epsilon>()?,
+        delta: arguments.delta.parse::<Delta>()?,
+        samples: arguments.samples,
+    };
     let bar = progress_bar(subject.draws(&request));
     let mut drawn = 0u64;
-    let report = subject.audit(&request, &mut Entropy::from_os()?, &mut || {
+    let report = subject.audit(&request, Entropy::from_os()?, &mut || {
         drawn += 1;
         if drawn.is_multiple_of(PROGRESS_STEP) {
             bar.set_position(drawn);
@@ -72,24 +81,24 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 fn list(format: Format) {
     let subjects = catalogue::subjects();
+    let evidence = |is_exact: bool| if is_exact { "exact" } else { "empirical" };
     match format {
         Format::Table => {
-            println!(
-                "{}",
-                table(
-                    &["mechanism", "what it is"],
-                    subjects.iter().map(|subject| vec![subject.name().into(), subject.summary().into()])
-                )
-            );
+            let rows = subjects.iter().map(|subject| {
+                vec![subject.name().into(), evidence(subject.is_exact()).into(), subject.summary().into()]
+            });
+            println!("{}", text_table(&["mechanism", "evidence", "what it is"], rows));
         }
         Format::Json => subjects.iter().for_each(|subject| {
-            println!("{}", json!({"mechanism": subject.name(), "summary": subject.summary()}));
+            let (name, evidence) = (subject.name(), evidence(subject.is_exact()));
+            println!("{}", json!({"mechanism": name, "evidence": evidence, "summary": subject.summary()}));
         }),
         Format::Csv => {
-            println!("mechanism,summary");
-            subjects
-                .iter()
-                .for_each(|subject| println!("{}", csv_line(&[subject.name().into(), subject.summary().into()])));
+            println!("mechanism,evidence,summary");
+            for subject in &subjects {
+                let fields = [subject.name(), evidence(subject.is_exact()), subject.summary()];
+                println!("{}", csv_line(&fields.map(String::from)));
+            }
         }
     }
 }
@@ -111,63 +120,79 @@ fn verdict(report: &Report) -> &'static str {
     }
 }
 
+/// Confidence and number of samples; exact evidence is certain and needs none.
+fn strength(report: &Report) -> (f64, u64) {
+    match report.method {
+        Method::Exact => (1.0, 0),
+        Method::Empirical { confidence, samples } => (confidence, samples),
+    }
+}
+
 fn json(report: &Report) -> serde_json::Value {
+    let (confidence, samples) = strength(report);
     json!({
         "mechanism": report.mechanism,
         "claimed_epsilon": report.claim.epsilon().map(Epsilon::to_f64),
-        "claimed_delta": report.claim.delta().map_or(0.0, |delta| delta.to_f64()),
-        "lower_bound": report.found.lower_bound,
-        "confidence": report.found.confidence,
-        "samples": report.found.samples,
-        "event": report.found.event,
-        "chi_squared_p_value": report.fit.p_value,
+        "claimed_delta": report.claim.delta().map_or(0.0, Delta::to_f64),
+        "lower_bound": report.lower_bound,
+        "confidence": confidence,
+        "samples": samples,
+        "event": report.event,
+        "chi_squared_p_value": report.fit.as_ref().map(|fit| fit.p_value),
         "verdict": verdict(report),
     })
 }
 
 fn print_csv(report: &Report) {
-    println!("mechanism,claimed_epsilon,lower_bound,confidence,samples,chi_squared_p_value,verdict");
-    let epsilon = report.claim.epsilon().map_or(0.0, Epsilon::to_f64);
-    println!(
-        "{}",
-        csv_line(&[
-            report.mechanism.into(),
-            epsilon.to_string(),
-            report.found.lower_bound.to_string(),
-            report.found.confidence.to_string(),
-            report.found.samples.to_string(),
-            report.fit.p_value.to_string(),
-            verdict(report).into(),
-        ])
-    );
+    let (confidence, samples) = strength(report);
+    println!("mechanism,claimed_epsilon,claimed_delta,lower_bound,confidence,samples,verdict");
+    let fields = [
+        report.mechanism.into(),
+        report.claim.epsilon().map_or(0.0, Epsilon::to_f64).to_string(),
+        report.claim.delta().map_or(0.0, Delta::to_f64).to_string(),
+        report.lower_bound.to_string(),
+        confidence.to_string(),
+        samples.to_string(),
+        verdict(report).into(),
+    ];
+    println!("{}", csv_line(&fields));
 }
 
 fn print_table(report: &Report) {
     println!("{} claims {}", report.mechanism, report.claim);
-    println!("  lower bound   ε ≥ {:.4}, by the event \"{}\"", report.found.lower_bound, report.found.event);
-    println!(
-        "  confidence    {} %, {} outputs for each neighbour, twice",
-        report.found.confidence * 100.0,
-        report.found.samples
-    );
-    println!(
-        "  frequencies   χ² = {:.1} with {} degrees of freedom, p = {:.3}",
-        report.fit.statistic, report.fit.degrees_of_freedom, report.fit.p_value
-    );
+    match report.method {
+        Method::Exact => {
+            println!("  exactly       ε = {:.6} on the inputs tried, by {}", report.lower_bound, report.event);
+        }
+        Method::Empirical { confidence, samples } => {
+            println!("  lower bound   ε ≥ {:.4}, by the event \"{}\"", report.lower_bound, report.event);
+            println!("  confidence    {} %, {samples} outputs for each neighbour, twice", confidence * 100.0);
+        }
+    }
+    if let Some(fit) = &report.fit {
+        let (statistic, freedom) = (fit.statistic, fit.degrees_of_freedom);
+        println!("  frequencies   χ² = {statistic:.1} with {freedom} degrees of freedom, p = {:.3}", fit.p_value);
+    }
     println!("  verdict       {}", verdict(report));
-    // The cells around the fullest one; the others are in the χ² figure.
-    let cells = &report.fit.cells;
-    let fullest =
-        (0..cells.len()).max_by(|&left, &right| cells[left].expected.total_cmp(&cells[right].expected)).unwrap_or(0);
+    if let Some(fit) = &report.fit {
+        println!("{}", frequencies(fit));
+        if !fit.passes(FALSE_ALARM) {
+            println!(
+                "The outputs do not follow the mechanism's law (level {FALSE_ALARM}): something is wrong with the noise."
+            );
+        }
+    }
+}
+
+/// The cells around the fullest one; the others are in the χ² figure.
+fn frequencies(fit: &GoodnessOfFit) -> Table {
+    let cells = &fit.cells;
+    let expected = |&place: &usize| cells[place].expected;
+    let fullest = (0..cells.len()).max_by(|left, right| expected(left).total_cmp(&expected(right))).unwrap_or(0);
     let first = fullest.saturating_sub(MOST_ROWS / 2).min(cells.len().saturating_sub(MOST_ROWS));
     let rows = cells.iter().skip(first).take(MOST_ROWS).map(|cell| {
         let off = (cell.observed as f64 - cell.expected) / cell.expected.sqrt();
         vec![cell.label(), format!("{:.1}", cell.expected), cell.observed.to_string(), format!("{off:+.2}")]
     });
-    println!("{}", table(&["output", "expected", "observed", "off by (σ)"], rows));
-    if report.verdict == Verdict::Consistent && !report.is_clean() {
-        println!(
-            "The outputs do not follow the mechanism's law (level {FALSE_ALARM}): something is wrong with the noise."
-        );
-    }
+    number_table(&["output", "expected", "observed", "off by (σ)"], rows)
 }

@@ -14,14 +14,18 @@ pub enum Format {
     Csv,
 }
 
-/// A table for people: the first column as text, the others as numbers.
-pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
+/// A table of text for people.
+pub fn text_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
     table.set_header(header.to_vec());
-    rows.into_iter().for_each(|row| {
-        table.add_row(row);
-    });
+    table.add_rows(rows);
+    table
+}
+
+/// A table of numbers for people: the first column as text, the others to the right.
+pub fn number_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
+    let mut table = text_table(header, rows);
     table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     table
 }

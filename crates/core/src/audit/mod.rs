@@ -14,7 +14,7 @@ pub mod catalogue;
 pub mod empirical;
 #[cfg(test)]
 pub(crate) mod enumerate;
-pub(crate) mod exact;
+mod exact;
 pub mod goodness_of_fit;
 pub mod interval;
 #[cfg(test)]

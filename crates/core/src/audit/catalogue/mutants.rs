@@ -1,0 +1,47 @@
+//! Mechanisms that are wrong on purpose: an auditor that does not find every one of them out is of no use.
+
+use super::noise::gaussian_pair;
+use super::tables::histogram_pair;
+use super::{Audit, Report, Subject};
+use crate::audit::empirical::Input;
+use crate::error::Result;
+use crate::exact::Rational;
+use crate::mechanism::Laplace;
+use crate::noise::{DiscreteGaussian, DiscreteLaplace};
+use crate::privacy::Epsilon;
+
+/// All of them.
+pub const SUBJECTS: &[Subject] = &[
+    Subject { name: "mutant-noise-0.9", summary: "a tenth too little noise", is_exact: false, audit: too_little_noise },
+    Subject {
+        name: "mutant-histogram-adjacency",
+        summary: "replace, with the sensitivity of add/remove",
+        is_exact: true,
+        audit: wrong_adjacency,
+    },
+    Subject {
+        name: "mutant-gaussian-textbook",
+        summary: "Gaussian noise with variance ln(1/δ)/ε²",
+        is_exact: true,
+        audit: textbook_gaussian,
+    },
+];
+
+fn too_little_noise(audit: &Audit<'_>) -> Result<Report> {
+    let more = Epsilon::new(audit.request.epsilon.value() / &Rational::new(9, 10)?)?;
+    let mechanism = Laplace::new(1, &more)?;
+    audit.empirically(audit.pure(), |input, permit| {
+        Ok(mechanism.release(i64::from(input == Input::Second), permit)?.into_value())
+    })
+}
+
+fn wrong_adjacency(audit: &Audit<'_>) -> Result<Report> {
+    let noise = DiscreteLaplace::new(&audit.request.epsilon.value().recip()?)?;
+    Ok(audit.exactly(audit.pure(), &[histogram_pair(&noise, [2, 2], [1, 3])]))
+}
+
+fn textbook_gaussian(audit: &Audit<'_>) -> Result<Report> {
+    let variance = libm::log(1.0 / audit.request.delta.to_f64()) / audit.request.epsilon.to_f64().powi(2);
+    let noise = DiscreteGaussian::with_sigma_squared(&Rational::try_from(variance)?)?;
+    Ok(audit.exactly(audit.approx(), &[gaussian_pair(&noise)?]))
+}

@@ -1,0 +1,105 @@
+//! Histograms, sums, means and variances of small tables.
+
+use super::{Audit, Report, Subject};
+use crate::audit::empirical::Input;
+use crate::audit::exact::{BITS, Output, Pair};
+use crate::error::Result;
+use crate::mechanism::{Laplace, MeanMechanism, VarianceMechanism};
+use crate::noise::DiscreteLaplace;
+use crate::privacy::Adjacency;
+use crate::statistic::{Bounds, Contribution, Grid, Rows};
+
+pub(super) const SUBJECTS: &[Subject] = &[
+    Subject {
+        name: "histogram",
+        summary: "counts of two known keys; one row added to the first",
+        is_exact: true,
+        audit: |audit| histogram(audit, Adjacency::AddRemove),
+    },
+    Subject {
+        name: "histogram-replace",
+        summary: "counts of two known keys; one row moved from the first to the second",
+        is_exact: true,
+        audit: |audit| histogram(audit, Adjacency::Replace),
+    },
+    Subject {
+        name: "sum",
+        summary: "the sum of a column within -2..3; one row of 3 added",
+        is_exact: false,
+        audit: sum,
+    },
+    Subject {
+        name: "mean",
+        summary: "count, sum and mean of a column within 0..10; one row replaced, 0 by 10",
+        is_exact: false,
+        audit: mean,
+    },
+    Subject {
+        name: "variance",
+        summary: "mean and variance of a column within 0..10; one row of 10 added",
+        is_exact: false,
+        audit: variance,
+    },
+];
+
+fn histogram(audit: &Audit<'_>, adjacency: Adjacency) -> Result<Report> {
+    let contribution = Contribution::in_groups(adjacency, 1, Rows::AtMost(1))?;
+    let mechanism = Laplace::new(contribution.of_count()?.l1()?, &audit.request.epsilon)?;
+    let second = match adjacency {
+        Adjacency::AddRemove => [3, 2],
+        Adjacency::Replace => [1, 3],
+    };
+    Ok(audit.exactly(audit.pure(), &[histogram_pair(mechanism.noise(), [2, 2], second)]))
+}
+
+/// Outputs around two histograms of two cells.
+pub(super) fn histogram_pair(noise: &DiscreteLaplace, first: [i64; 2], second: [i64; 2]) -> Pair {
+    const REACH: i64 = 12;
+    let outputs = (-REACH..=REACH).flat_map(|a| (-REACH..=REACH).map(move |b| [a, b]));
+    let masses: Vec<_> = (0..=2 * REACH).map(|k| noise.mass(k, BITS)).collect();
+    let mass = |cells: [i64; 2], output: [i64; 2]| {
+        let one = |place: usize| &masses[(output[place] - cells[place]).unsigned_abs() as usize];
+        one(0).times(one(1), BITS)
+    };
+    let outputs = outputs.map(|output| Output {
+        label: format!("output = {output:?}"),
+        first: mass(first, output),
+        second: mass(second, output),
+    });
+    Pair { inputs: format!("{first:?} and {second:?}"), outputs: outputs.collect() }
+}
+
+fn overall(adjacency: Adjacency) -> Result<Contribution> {
+    Contribution::overall(adjacency, Rows::AtMost(1))
+}
+
+fn sum(audit: &Audit<'_>) -> Result<Report> {
+    let grid = Grid::new(&"-2..3".parse::<Bounds>()?);
+    let mechanism = Laplace::new(overall(Adjacency::AddRemove)?.of_sum(&grid)?.l1()?, &audit.request.epsilon)?;
+    let column = [Some(-2.0), None, Some(1.5), Some(f64::NAN)];
+    let (first, second) = (grid.sum(column), grid.sum(column.into_iter().chain([Some(3.0)])));
+    audit.empirically(audit.pure(), |input, permit| {
+        Ok(mechanism.release(if input == Input::First { first } else { second }, permit)?.into_value())
+    })
+}
+
+fn mean(audit: &Audit<'_>) -> Result<Report> {
+    let mechanism = MeanMechanism::new(&"0..10".parse()?, &overall(Adjacency::Replace)?, &audit.request.epsilon)?;
+    audit.empirically(audit.pure(), |input, permit| {
+        let moved = if input == Input::First { 0.0 } else { 10.0 };
+        let released = mechanism.release([Some(5.0), Some(moved)], permit)?.into_value();
+        // The sum says most about the row that was replaced; thousandths keep the number of different outputs small.
+        Ok((1000.0 * released.sum) as i64)
+    })
+}
+
+fn variance(audit: &Audit<'_>) -> Result<Report> {
+    let mechanism = VarianceMechanism::new(&"0..10".parse()?, &overall(Adjacency::AddRemove)?, &audit.request.epsilon)?;
+    audit.empirically(audit.pure(), |input, permit| {
+        let extra = (input == Input::Second).then_some(Some(10.0));
+        let released = mechanism.release([Some(5.0), Some(4.0)].into_iter().chain(extra), permit)?.into_value();
+        // Count and mean and variance as one number, coarsely: what an adversary would look at together.
+        let class = |value: f64, width: f64| (value / width) as i64;
+        Ok(released.count * 1000 + class(released.mean, 2.0) * 100 + class(released.variance, 5.0))
+    })
+}
