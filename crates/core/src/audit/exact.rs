@@ -55,7 +55,7 @@ pub(crate) fn weigh(pairs: &[Pair], claim: &Guarantee) -> ExactFinding {
             let mut excess = UBig::ZERO;
             for output in &pair.outputs {
                 let (p, q) = sides(output);
-                let most: UBig = (&q.hi * &growth >> BITS) + 1u8;
+                let most: UBig = ((&q.hi * &growth) >> BITS) + 1u8;
                 if p.lo > most {
                     excess += p.lo - most;
                 }
@@ -64,7 +64,7 @@ pub(crate) fn weigh(pairs: &[Pair], claim: &Guarantee) -> ExactFinding {
                 worst.verdict = Verdict::Violation;
             }
             let floats: Vec<(f64, f64)> =
-                pair.outputs.iter().map(|output| sides(output)).map(|(p, q)| (to_f64(&p), to_f64(&q))).collect();
+                pair.outputs.iter().map(sides).map(|(p, q)| (to_f64(&p), to_f64(&q))).collect();
             let (found, place) = smallest_epsilon(&floats, delta.to_f64());
             if found > worst.epsilon {
                 worst.epsilon = found;

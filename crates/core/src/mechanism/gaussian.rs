@@ -149,7 +149,7 @@ mod tests {
     fn the_discrete_law_needs_a_little_more_than_the_continuous_one() {
         let gaussian = Gaussian::with_delta(1, &"1".parse().unwrap(), &"1e-6".parse().unwrap()).unwrap();
         let sigma = gaussian.noise().sigma_squared().to_f64().sqrt();
-        assert!(sigma > 4.2246788893268353 && sigma < 4.26, "{sigma}");
+        assert!(sigma > 4.224_678_889_326_835 && sigma < 4.26, "{sigma}");
         // The promise, summed from the definition.
         let weight = |k: f64| (-(k * k) / (2.0 * sigma * sigma)).exp();
         let total: f64 = (-200..=200).map(|k| weight(f64::from(k))).sum();

@@ -33,7 +33,7 @@ pub(crate) trait Law {
 /// P(v) = Q(v)/2^W + (R/2^W)·r(v)/R, where r(v) = 2^W·P(v) − Q(v) ∈ [0, 2) and R = 2^W − ΣQ = Σr (the tail included,
 /// with Q = 0).
 ///
-/// The first part has whole-number weights, so Walker's alias method draws from it exactly: the word's leading bits choose
+/// The first part has whole-number weights, so Walker's alias method \[W77, V91\] draws from it exactly: the word's leading bits choose
 /// a cell, the rest is compared with the cell's threshold. With weight R (a few hundred units of 2^−64) the outcome is
 /// *rare*, and then the second part is drawn by rejection: a value of the window or the tail, each equally likely,
 /// accepted with probability r/2, a comparison whose bits are worked out as far as it takes.

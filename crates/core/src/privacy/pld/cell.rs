@@ -41,7 +41,7 @@ impl Cell {
     ///
     /// With S = (1−rate)·Q + rate·P the run with the unit, the pair becomes (S, Q) when the unit is removed and (Q, S)
     /// when it is added. The laws here are symmetric (exchanging P and Q gives the same losses), so the second is
-    /// written as (P, (1−rate)·P + rate·Q) \[ZDW22, Theorem 11\].
+    /// written as (P, (1−rate)·P + rate·Q) \[ZDW22\].
     pub fn subsampled(&self, rate: f64, direction: Direction) -> Self {
         match direction {
             Direction::Remove => {
