@@ -22,6 +22,8 @@ Commands:
                                             --long draws more samples from fresh seeds in the statistical tests
   bench [noise] [--format table|json]       Measure the noise samplers beside NumPy and OpenDP on one core.
                                             NumPy and OpenDP are installed into target/bench-venv
+  bench once [--format table|json]          Measure whole releases beside OpenDP and beside the computation without
+                                            privacy, on one core
   help, --help                              Show this text
 
 Example: cargo xtask test";
@@ -32,6 +34,7 @@ enum Task {
     Help,
     Test { long: bool },
     BenchNoise { format: bench::Format },
+    BenchOnce { format: bench::Format },
 }
 
 fn main() -> ExitCode {
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         }
         Task::Test { long } => test::run(long),
         Task::BenchNoise { format } => bench::noise(format),
+        Task::BenchOnce { format } => bench::once(format),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -69,6 +73,7 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("help" | "-h" | "--help", _) => Ok(Task::Help),
         ("test", []) => Ok(Task::Test { long: false }),
         ("test", ["--long"]) => Ok(Task::Test { long: true }),
+        ("bench", ["once", options @ ..]) => parse_format(options).map(|format| Task::BenchOnce { format }),
         ("bench", ["noise", options @ ..] | options) => parse_format(options).map(|format| Task::BenchNoise { format }),
         ("test", unknown) => Err(format!("`test` does not understand {}", unknown.join(" "))),
         (unknown, _) => Err(format!("there is no command {unknown}")),
@@ -95,6 +100,8 @@ mod tests {
         assert_eq!(parse(&["bench"]), Ok(Task::BenchNoise { format: Format::Table }));
         assert_eq!(parse(&["bench", "noise", "--format", "json"]), Ok(Task::BenchNoise { format: Format::Json }));
         assert_eq!(parse(&["bench", "--format=json"]), Ok(Task::BenchNoise { format: Format::Json }));
+        assert_eq!(parse(&["bench", "once"]), Ok(Task::BenchOnce { format: Format::Table }));
+        assert_eq!(parse(&["bench", "once", "--format=json"]), Ok(Task::BenchOnce { format: Format::Json }));
         assert_eq!(parse(&["bench", "--help"]), Ok(Task::Help));
     }
 

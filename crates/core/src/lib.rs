@@ -27,6 +27,7 @@
 //! | [`noise`] | where randomness comes from: entropy, exact coins, discrete Laplace and Gaussian, negative binomial |
 //! | [`statistic`] | what is measured, as exact whole numbers, and how far one unit can move it |
 //! | [`mechanism`] | how a statistic is released once |
+//! | [`local`] | what a person's own device says: randomised response, and the estimate from many answers |
 //! | [`release`] | what leaves the engine: [`Release`], [`ErrorBar`], [`Outcome`] |
 //! | [`permit`] | [`Permit`]: no noise without a charge; the [`Ledger`] trait |
 //! | [`audit`] | evidence: empirical bounds on ε, goodness of fit |
@@ -45,6 +46,7 @@
 pub mod audit;
 pub mod error;
 pub mod exact;
+pub mod local;
 pub mod mechanism;
 pub mod noise;
 pub mod permit;
@@ -68,6 +70,8 @@ mod send_and_sync {
         check::<crate::Release<i64>>();
         check::<crate::Outcome<i64>>();
         check::<crate::exact::Rational>();
+        check::<crate::local::RandomisedResponse>();
+        check::<crate::local::Report<bool>>();
         check::<crate::noise::Coin>();
         check::<crate::noise::DiscreteGaussian>();
         check::<crate::noise::DiscreteLaplace>();

@@ -4,22 +4,15 @@
 //! makes a table of both.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use chacha20::ChaCha20Rng;
+use dist_test::measure;
 use rand_core::{Rng, SeedableRng};
 use reticent::exact::Rational;
 use reticent::noise::{DiscreteGaussian, DiscreteLaplace, Entropy};
-use serde_json::json;
 
 /// Samples asked for in one call, as an application that releases a histogram would.
 const BATCH: usize = 1 << 16;
-/// A repetition lasts at least this long.
-const REPETITION: Duration = Duration::from_millis(250);
-/// The best of so many repetitions counts: whatever else the machine does can only slow one down.
-const REPETITIONS: usize = 5;
-/// Repetitions before the first one that counts.
-const WARM_UP: usize = 1;
 
 fn main() -> Result<(), reticent::Error> {
     let mut bytes = ChaCha20Rng::seed_from_u64(1);
@@ -55,40 +48,19 @@ fn main() -> Result<(), reticent::Error> {
     }
     for scale in [1u64, 10, 1000, 1_000_000] {
         let exact = Rational::from(scale);
-        let mut prepare = |_: &mut [i64]| drop(black_box(DiscreteLaplace::new(&exact)));
-        report_each("reticent, tables only", "laplace", scale, &mut prepare);
-        let mut prepare = |_: &mut [i64]| drop(black_box(DiscreteGaussian::with_sigma(&exact)));
-        report_each("reticent, tables only", "gaussian", scale, &mut prepare);
+        let mut prepare = || drop(black_box(DiscreteLaplace::new(&exact)));
+        measure::report("reticent, tables only", "laplace", Some(scale), 1, &mut prepare);
+        let mut prepare = || drop(black_box(DiscreteGaussian::with_sigma(&exact)));
+        measure::report("reticent, tables only", "gaussian", Some(scale), 1, &mut prepare);
     }
     Ok(())
 }
 
 /// Measures one row and prints it.
 fn report(generator: &str, law: &str, scale: Option<u64>, fill: &mut dyn FnMut(&mut [i64])) {
-    let speed = million_per_second(fill);
-    println!("{}", json!({"generator": generator, "law": law, "scale": scale, "million_per_second": speed}));
-}
-
-/// The same for something that is done once a call rather than once a sample.
-fn report_each(generator: &str, law: &str, scale: u64, call: &mut dyn FnMut(&mut [i64])) {
-    let speed = million_per_second(call) / BATCH as f64;
-    println!("{}", json!({"generator": generator, "law": law, "scale": scale, "million_per_second": speed}));
-}
-
-/// The best speed over the repetitions, in 10⁶ samples a second.
-fn million_per_second(fill: &mut dyn FnMut(&mut [i64])) -> f64 {
     let mut batch = vec![0i64; BATCH];
-    let repetition = |fill: &mut dyn FnMut(&mut [i64]), batch: &mut [i64]| {
-        let (start, mut batches) = (Instant::now(), 0u32);
-        while start.elapsed() < REPETITION {
-            fill(batch);
-            black_box(&mut *batch);
-            batches += 1;
-        }
-        f64::from(batches) * BATCH as f64 / start.elapsed().as_secs_f64() / 1e6
-    };
-    for _ in 0..WARM_UP {
-        repetition(fill, &mut batch);
-    }
-    (0..REPETITIONS).map(|_| repetition(fill, &mut batch)).fold(0.0, f64::max)
+    measure::report(generator, law, scale, BATCH as u64, &mut || {
+        fill(&mut batch);
+        black_box(&mut batch);
+    });
 }

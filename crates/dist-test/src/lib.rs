@@ -1,4 +1,4 @@
-//! Statistical tests of the samplers and mechanisms, and the benchmark of the samplers.
+//! Statistical tests of the samplers and mechanisms, and their benchmarks.
 //!
 //! They draw millions of samples, so they live apart from the unit tests and run in release mode:
 //!
@@ -27,6 +27,7 @@
 //! ```
 
 pub mod laws;
+pub mod measure;
 
 use std::collections::hash_map::RandomState;
 use std::env;

@@ -1,10 +1,15 @@
 //! `cargo xtask bench`: speeds beside those of other libraries, measured on the same machine in the same minutes.
 
 mod comparison;
+mod layout;
+mod measurement;
+mod pair;
 mod peers;
 
 use crate::process::Invocation;
-use comparison::{Comparison, Measurement};
+use comparison::Comparison;
+use measurement::Measurement;
+use pair::Pair;
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,24 +22,38 @@ pub enum Format {
 
 /// Our samplers, then NumPy's and OpenDP's, each alone on one core.
 pub fn noise(format: Format) -> Result<(), String> {
-    eprintln!("building our samplers …");
-    let build = Invocation::new("cargo build --release -p dist-test --example noise_bench");
-    if !build.succeeds() {
-        return Err(format!("could not build the benchmark; run it again with: {build}"));
-    }
-    let python = peers::python()?;
-    eprintln!("measuring our samplers …");
-    // Cargo would start it on any core, so the program itself is started.
-    let ours = crate::process::target().join("release/examples/noise_bench");
-    let mut printed = Invocation::program(ours).on_one_core().output()?;
-    eprintln!("measuring NumPy and OpenDP …");
-    printed += &Invocation::program(python).argument(peers::NOISE).on_one_core().output()?;
-
-    let measurements: Vec<Measurement> = printed.lines().map(Measurement::read).collect::<Result<_, _>>()?;
-    let comparisons = Comparison::of(&measurements);
+    let comparisons = Comparison::of(&measure("noise_bench", peers::NOISE)?);
     match format {
         Format::Table => print!("{}", comparison::table(&comparisons)),
         Format::Json => comparisons.iter().for_each(|comparison| println!("{}", comparison.json())),
     }
     Ok(())
+}
+
+/// Our releases, then OpenDP's, each alone on one core.
+pub fn once(format: Format) -> Result<(), String> {
+    let pairs = Pair::of(&measure("once_bench", peers::ONCE)?);
+    match format {
+        Format::Table => print!("{}", pair::table(&pairs)),
+        Format::Json => pairs.iter().for_each(|pair| println!("{}", pair.json())),
+    }
+    Ok(())
+}
+
+/// Runs an example of dist-test and the peers' script, and reads what both print.
+fn measure(example: &str, script: &str) -> Result<Vec<Measurement>, String> {
+    eprintln!("building {example} …");
+    let build = Invocation::new("cargo build --release -p dist-test --example").argument(example);
+    if !build.succeeds() {
+        return Err(format!("could not build the benchmark; run it again with: {build}"));
+    }
+    let python = peers::python()?;
+    eprintln!("measuring ours …");
+    // Cargo would start it on any core, so the program itself is started.
+    let ours = crate::process::target().join("release/examples").join(example);
+    let mut printed = Invocation::program(ours).on_one_core().output()?;
+    eprintln!("measuring the peers …");
+    // Without -B, Python would leave a cache among the sources.
+    printed += &Invocation::program(python).and("-B").argument(script).on_one_core().output()?;
+    printed.lines().map(Measurement::read).collect()
 }

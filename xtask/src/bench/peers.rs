@@ -6,6 +6,8 @@ use crate::process::{Invocation, target};
 
 /// Measures the peers' noise; prints the same lines as the `noise_bench` example.
 pub const NOISE: &str = "xtask/src/bench/noise_peers.py";
+/// Measures the peers' releases; prints the same lines as the `once_bench` example.
+pub const ONCE: &str = "xtask/src/bench/once_peers.py";
 
 /// What is measured, by name and version.
 const PACKAGES: [&str; 2] = ["numpy", "opendp==0.16.*"];

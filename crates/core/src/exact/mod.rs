@@ -4,8 +4,10 @@
 //! |---|---|
 //! | [`rational`] | [`Rational`]: what ε, δ, ρ and every scale are made of |
 //! | `enclosure` | two integers that a real number is proved to lie between, at any precision asked for |
+//! | `logarithm` | logarithms, enclosed |
 
 pub(crate) mod enclosure;
+pub(crate) mod logarithm;
 pub mod rational;
 
 pub use rational::Rational;

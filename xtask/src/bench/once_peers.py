@@ -1,0 +1,23 @@
+"""How fast OpenDP releases statistics once, on one core.
+
+Prints one JSON object a line, in the form of the once_bench example. Speeds are per thing released, so that fewer things
+may be measured than there.
+"""
+
+import opendp.prelude as dp
+
+from measure import report
+
+CELLS = 20_000
+
+
+def laplace_histogram():
+    domain = dp.vector_domain(dp.atom_domain(T=dp.i64))
+    laplace = dp.m.make_laplace(domain, dp.l1_distance(T=dp.i64), 1.0)
+    histogram = list(range(CELLS))
+    report("opendp", "laplace histogram, cells", None, lambda: laplace(histogram), CELLS)
+
+
+if __name__ == "__main__":
+    dp.enable_features("contrib")
+    laplace_histogram()
