@@ -2,9 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Audit, Report, Subject};
+use super::Subject;
 use crate::audit::exact::{BITS, Output, Pair};
-use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::Enclosure;
 use crate::local::RandomisedResponse;
@@ -52,13 +51,4 @@ pub(super) fn response_pair(mechanism: &RandomisedResponse) -> Pair {
         second: enclosed(mechanism.probability(false, response)),
     });
     Pair { inputs: "yes and no".into(), outputs: outputs.into() }
-}
-
-/// A bias that claims to be its own ε, as the lecture's sign form seems to: for the mutants.
-pub(super) fn bias_as_epsilon(audit: &Audit<'_>) -> Result<Report> {
-    let bias = audit.request.epsilon.value().clone();
-    let refused = || Error::parameter("epsilon", &bias, "less than 1");
-    let bias = if bias < Rational::ONE { bias } else { Rational::new(9, 10).map_err(|_| refused())? };
-    let mechanism = RandomisedResponse::with_bias(&bias)?;
-    Ok(audit.exactly(audit.pure(), &[response_pair(&mechanism)]))
 }

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `noise` | the Laplace and Gaussian mechanisms |
 //! | `tables` | histograms, sums, means, variances |
+//! | `devices` | randomised response |
 //! | `mutants` | mechanisms that are wrong on purpose (in tests only): every one must be found out |
 
+mod devices;
 mod noise;
 mod tables;
 
@@ -116,7 +118,7 @@ impl Subject {
 
 /// All of them, in the order of the catalogue.
 pub fn subjects() -> Vec<Subject> {
-    [noise::SUBJECTS, tables::SUBJECTS].concat()
+    [noise::SUBJECTS, tables::SUBJECTS, devices::SUBJECTS].concat()
 }
 
 /// The mechanism of that name.

@@ -1,14 +1,16 @@
 //! Mechanisms that are wrong on purpose: an auditor that does not find every one of them out is of no use.
 
+use super::devices::response_pair;
 use super::noise::gaussian_pair;
 use super::tables::histogram_pair;
 use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
 use crate::error::Result;
 use crate::exact::Rational;
+use crate::local::RandomisedResponse;
 use crate::mechanism::Laplace;
 use crate::noise::{DiscreteGaussian, DiscreteLaplace};
-use crate::privacy::Epsilon;
+use crate::privacy::{Epsilon, Guarantee};
 
 /// All of them.
 pub const SUBJECTS: &[Subject] = &[
@@ -24,6 +26,12 @@ pub const SUBJECTS: &[Subject] = &[
         summary: "Gaussian noise with variance ln(1/δ)/ε²",
         is_exact: true,
         audit: textbook_gaussian,
+    },
+    Subject {
+        name: "mutant-response-bias",
+        summary: "randomised response with bias ½ that claims ε = ½",
+        is_exact: true,
+        audit: bias_as_epsilon,
     },
 ];
 
@@ -44,4 +52,9 @@ fn textbook_gaussian(audit: &Audit<'_>) -> Result<Report> {
     let variance = libm::log(1.0 / audit.request.delta.to_f64()) / audit.request.epsilon.to_f64().powi(2);
     let noise = DiscreteGaussian::with_sigma_squared(&Rational::try_from(variance)?)?;
     Ok(audit.exactly(audit.approx(), &[gaussian_pair(&noise)?]))
+}
+
+fn bias_as_epsilon(audit: &Audit<'_>) -> Result<Report> {
+    let mechanism = RandomisedResponse::with_bias(&Rational::new(1, 2)?)?;
+    Ok(audit.exactly(Guarantee::Pure("0.5".parse()?), &[response_pair(&mechanism)]))
 }
