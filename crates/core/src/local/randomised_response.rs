@@ -112,7 +112,7 @@ impl RandomisedResponse {
     /// use reticent::local::RandomisedResponse;
     ///
     /// let question = RandomisedResponse::with_bias(&"0.1".parse()?)?;
-    /// assert_eq!(question.guarantee().to_string(), "ε = 0.20067069546215111894"); // not 0.1
+    /// assert_eq!(question.guarantee().to_string(), "ε = 0.20067069546215116128"); // not 0.1
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn with_bias(bias: &Rational) -> Result<Self> {
