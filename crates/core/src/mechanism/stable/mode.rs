@@ -26,7 +26,7 @@ use crate::release::Outcome;
 /// 1; if the modes differ, g ≤ 2 at both and Δ = 1. The empty table has no neighbours.
 ///
 /// *Several replacements.* j of them move ⌈g/2⌉ by at most j, and if they change the mode, g ≤ 2j, so that Δ ≤ j, at both:
-/// C = j. `SubsampleMode` relies on this.
+/// C = j. [`SubsampleMode`](crate::mechanism::subsample::SubsampleMode) relies on this.
 ///
 /// # Accuracy
 /// A released mode is exact. It is refused with the probability [`StableRelease::refusal_probability`] of Δ.

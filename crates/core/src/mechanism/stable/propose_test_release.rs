@@ -112,6 +112,11 @@ impl StableRelease {
         })
     }
 
+    /// The same test as part of a mechanism that promises less: some of its δ is spent elsewhere.
+    pub(crate) fn promising(self, guarantee: Guarantee) -> Self {
+        Self { guarantee, ..self }
+    }
+
     /// What an outcome promises, and costs, be it an answer or a refusal.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee

@@ -270,3 +270,32 @@ fn the_deterministic_test_is_caught() {
         assert!(broken, "{adjacency}");
     }
 }
+
+/// Blocks that answer, or do not: all answers of six blocks, with one or two of them replaced.
+#[test]
+fn several_replaced_answers_need_a_larger_constant() {
+    use std::iter::repeat_n;
+    let (epsilon, delta) = parameters();
+    let propose = |table: &Table| {
+        let answers = table.iter().map(|answer| (answer.checked_sub(1), 1));
+        let (mode, gap) = super::mode::mode_and_gap(answers);
+        Proposal { answer: mode.flatten(), distance: gap.div_ceil(2) }
+    };
+    let mut pairs = [BTreeSet::new(), BTreeSet::new()];
+    for table in tables(6, 4).into_iter().filter(|table| table.len() == 6) {
+        let here = propose(&table);
+        for once in neighbours(&table, 4, Adjacency::Replace) {
+            let twice = neighbours(&once, 4, Adjacency::Replace);
+            for (changes, other) in [(0, once)].into_iter().chain(repeat_n(1, twice.len()).zip(twice)) {
+                let there = propose(&other);
+                pairs[changes].insert((here.distance, there.distance, here.answer == there.answer));
+            }
+        }
+    }
+    let [one, two] = pairs.map(symmetric);
+    let test = |lipschitz| StableRelease::new(lipschitz, &epsilon, &delta).unwrap();
+    assert_eq!(kept(&test(1), &one, 0), Some(true));
+    assert_eq!(kept(&test(2), &two, 0), Some(true));
+    assert_eq!(kept(&test(1), &two, 0), Some(false), "a replaced unit with an id may touch two blocks");
+    assert_eq!(kept(&test(1), &one, 1), Some(false), "a threshold that is one too low");
+}
