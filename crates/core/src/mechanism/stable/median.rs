@@ -1,5 +1,6 @@
 //! The median, if it is stable.
 
+use super::selection::{self, Rank};
 use super::{Proposal, StableRelease};
 use crate::error::Result;
 use crate::permit::Permit;
@@ -32,8 +33,7 @@ use crate::release::Outcome;
 /// A released median is exact. It is refused with the probability [`StableRelease::refusal_probability`] of Δ.
 ///
 /// # Algorithm
-/// Selection in linear time, and one pass that counts what equals the median: left of it all values are ≤ v and right of it
-/// ≥ v already. \[DL09\]
+/// Selection in linear time without sorting, which also counts what equals the median: one pass over the values. \[DL09\]
 ///
 /// # Errors
 /// If 1/ε lies outside 0.001 to 2^50, if δ is below e^−4096, or (when releasing) if the permit does not cover (ε, δ).
@@ -82,7 +82,7 @@ impl StableMedian {
         &self.test
     }
 
-    /// Releases the median, or refuses. Works on a copy; see [`StableMedian::release_in_place`].
+    /// Releases the median, or refuses. Values in an unfortunate order are copied; see [`StableMedian::release_in_place`].
     ///
     /// # Errors
     /// If the permit does not cover (ε, δ).
@@ -91,7 +91,7 @@ impl StableMedian {
         Ok(self.test.decide(self.propose(values), &mut draw))
     }
 
-    /// [`StableMedian::release`] without a copy: the values are left in another order.
+    /// [`StableMedian::release`] that never copies the values, but may leave them in another order.
     ///
     /// # Errors
     /// If the permit does not cover (ε, δ).
@@ -102,27 +102,26 @@ impl StableMedian {
 
     /// The median and its distance. Exact, and **not private**: to look at one's own data, or for a mechanism of one's own.
     pub fn propose<T: Ord + Copy>(&self, values: &[T]) -> Proposal<T> {
-        self.propose_in_place(&mut values.to_vec())
+        self.propose_from(values.len(), |h| selection::rank(values, h))
     }
 
-    /// [`StableMedian::propose`] without a copy: the values are left in another order.
+    /// [`StableMedian::propose`] that never copies the values, but may leave them in another order.
     pub fn propose_in_place<T: Ord + Copy>(&self, values: &mut [T]) -> Proposal<T> {
-        let n = values.len();
+        self.propose_from(values.len(), |h| selection::rank_in_place(values, h))
+    }
+
+    fn propose_from<T>(&self, n: usize, rank: impl FnOnce(usize) -> Rank<T>) -> Proposal<T> {
         if n == 0 {
             return Proposal { answer: None, distance: 1 };
         }
         let h = (n - 1) / 2;
-        let (left, median, right) = values.select_nth_unstable(h);
-        let median = *median;
-        let equal = |side: &[T]| side.iter().filter(|value| **value == median).count();
-        // a = h + 1 + `above` and b = n − h + `below`; both distances are at least 1 whatever the table.
-        let (below, above) = (equal(left), equal(right));
+        let rank = rank(h);
+        let (a, b) = (rank.less + rank.equal, n - rank.less);
+        // a ≥ h + 1 and b ≥ n − h, so that nothing below is negative and the distance is at least 1.
         let distance = match self.adjacency {
-            // a − h = 1 + above; b − (n−1−h) = 1 + below.
-            Adjacency::Replace => 1 + below.min(above),
-            // 2a − n + 1 = 2·above + 2h + 3 − n; 2b − n = 2·below + n − 2h.
-            Adjacency::AddRemove => (2 * above + 2 * h + 3 - n).min(2 * below + n - 2 * h),
+            Adjacency::Replace => (a - h).min(b - (n - 1 - h)),
+            Adjacency::AddRemove => (2 * a + 1 - n).min(2 * b - n),
         };
-        Proposal { answer: Some(median), distance: distance as u64 }
+        Proposal { answer: Some(rank.value), distance: distance as u64 }
     }
 }

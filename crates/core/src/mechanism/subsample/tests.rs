@@ -107,7 +107,7 @@ fn stable_queries_are_answered_and_others_refused() {
                 assert_eq!(outcome.guarantee(), mechanism.guarantee());
                 outcome.released().map(|release| release.into_value())
             };
-            // The mean of about 50 of 0..5000, to the nearest 5,000, is 5,000·½ rounded down with all but certainty.
+            // The mean of about 50 of the numbers below 5,000 is below 4,000 with all but certainty.
             assert_eq!(ask(|block| block.iter().sum::<u64>() / (block.len() as u64).max(1) / 4000), Some(0));
             assert_eq!(ask(|block| block.iter().sum::<u64>() % 1000), None);
             // A query that panics everywhere has no answer, and one that panics on few blocks has one.
