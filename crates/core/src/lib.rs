@@ -72,6 +72,12 @@ mod send_and_sync {
         check::<crate::exact::Rational>();
         check::<crate::local::RandomisedResponse>();
         check::<crate::local::Report<bool>>();
+        check::<crate::mechanism::stable::StableMedian>();
+        check::<crate::mechanism::stable::StableMode>();
+        check::<crate::mechanism::stable::StableRelease>();
+        check::<crate::mechanism::subsample::ResampledMode>();
+        check::<crate::mechanism::subsample::SubsampleMean>();
+        check::<crate::mechanism::subsample::SubsampleMode>();
         check::<crate::noise::Coin>();
         check::<crate::noise::DiscreteGaussian>();
         check::<crate::noise::DiscreteLaplace>();

@@ -5,10 +5,14 @@
 //! | [`laplace`] | [`Laplace`]: whole numbers with discrete Laplace noise, for pure ε |
 //! | [`gaussian`] | [`Gaussian`]: whole numbers with discrete Gaussian noise, for ρ or (ε, δ) |
 //! | [`moments`] | [`MeanMechanism`], [`VarianceMechanism`]: sums, means, variances, standard deviations |
+//! | [`stable`] | medians, modes and any answer with a distance: exact if stable, refused if not |
+//! | [`subsample`] | any query, asked of many parts of the data |
 
 pub mod gaussian;
 pub mod laplace;
 pub mod moments;
+pub mod stable;
+pub mod subsample;
 
 pub use gaussian::Gaussian;
 pub use laplace::Laplace;
