@@ -21,7 +21,7 @@ fn mechanism(row: &Value) -> Mechanism {
         "gaussian" => Mechanism::gaussian(number(row, "sigma")),
         "discrete_laplace" => Mechanism::discrete_laplace(number(row, "parameter")),
         "discrete_gaussian" => Mechanism::discrete_gaussian(number(row, "sigma")),
-        "randomised_response" => {
+        "randomized_response" => {
             Mechanism::randomised_response(number(row, "epsilon"), row["values"].as_u64().expect("a count"))
         }
         "poisson_subsampled_gaussian" => Mechanism::gaussian(number(row, "sigma"))

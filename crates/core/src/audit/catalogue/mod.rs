@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `noise` | the Laplace and Gaussian mechanisms |
 //! | `tables` | histograms, sums, means, variances |
+//! | `stable` | the median, mode and subsampling that may refuse |
 //! | `devices` | randomised response |
 //! | `mutants` | mechanisms that are wrong on purpose (in tests only): every one must be found out |
 
 mod devices;
 mod noise;
+mod stable;
 mod tables;
 
 #[cfg(any(test, feature = "test-util"))]
@@ -118,7 +120,7 @@ impl Subject {
 
 /// All of them, in the order of the catalogue.
 pub fn subjects() -> Vec<Subject> {
-    [noise::SUBJECTS, tables::SUBJECTS, devices::SUBJECTS].concat()
+    [noise::SUBJECTS, tables::SUBJECTS, stable::SUBJECTS, devices::SUBJECTS].concat()
 }
 
 /// The mechanism of that name.

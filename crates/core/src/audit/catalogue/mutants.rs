@@ -2,6 +2,7 @@
 
 use super::devices::response_pair;
 use super::noise::gaussian_pair;
+use super::stable::{law_of, small_tables};
 use super::tables::histogram_pair;
 use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
@@ -9,8 +10,9 @@ use crate::error::Result;
 use crate::exact::Rational;
 use crate::local::RandomisedResponse;
 use crate::mechanism::Laplace;
+use crate::mechanism::stable::StableMedian;
 use crate::noise::{DiscreteGaussian, DiscreteLaplace};
-use crate::privacy::{Epsilon, Guarantee};
+use crate::privacy::{Adjacency, Epsilon, Guarantee};
 
 /// All of them.
 pub const SUBJECTS: &[Subject] = &[
@@ -32,6 +34,24 @@ pub const SUBJECTS: &[Subject] = &[
         summary: "randomised response with bias ½ that claims ε = ½",
         is_exact: true,
         audit: bias_as_epsilon,
+    },
+    Subject {
+        name: "mutant-threshold-off-by-one",
+        summary: "the stable median, released from τ − 1 on",
+        is_exact: true,
+        audit: threshold_off_by_one,
+    },
+    Subject {
+        name: "mutant-median-adjacency",
+        summary: "the stable median, with the distance and constant of add/remove, under replace",
+        is_exact: true,
+        audit: median_of_the_wrong_adjacency,
+    },
+    Subject {
+        name: "mutant-refusal-not-random",
+        summary: "the median, refused exactly when one row can change it: no noise on the distance",
+        is_exact: true,
+        audit: refusal_not_random,
     },
 ];
 
@@ -57,4 +77,33 @@ fn textbook_gaussian(audit: &Audit<'_>) -> Result<Report> {
 fn bias_as_epsilon(audit: &Audit<'_>) -> Result<Report> {
     let mechanism = RandomisedResponse::with_bias(&Rational::new(1, 2)?)?;
     Ok(audit.exactly(Guarantee::Pure("0.5".parse()?), &[response_pair(&mechanism)]))
+}
+
+fn threshold_off_by_one(audit: &Audit<'_>) -> Result<Report> {
+    let mechanism = StableMedian::new(Adjacency::Replace, &audit.request.epsilon, &audit.request.delta)?;
+    // Releasing from τ − 1 on is releasing from τ on with a distance that is one larger.
+    let law = |table: &[u8]| {
+        let proposal = mechanism.propose(table);
+        law_of(proposal.answer, mechanism.test().refusal_bounds(proposal.distance + 1))
+    };
+    Ok(audit.exactly(audit.approx(), &small_tables(Adjacency::Replace, law)))
+}
+
+fn median_of_the_wrong_adjacency(audit: &Audit<'_>) -> Result<Report> {
+    let mechanism = StableMedian::new(Adjacency::AddRemove, &audit.request.epsilon, &audit.request.delta)?;
+    let law = |table: &[u8]| {
+        let proposal = mechanism.propose(table);
+        law_of(proposal.answer, mechanism.test().refusal_bounds(proposal.distance))
+    };
+    Ok(audit.exactly(audit.approx(), &small_tables(Adjacency::Replace, law)))
+}
+
+fn refusal_not_random(audit: &Audit<'_>) -> Result<Report> {
+    let mechanism = StableMedian::new(Adjacency::Replace, &audit.request.epsilon, &audit.request.delta)?;
+    let law = |table: &[u8]| {
+        let proposal = mechanism.propose(table);
+        let refused = if proposal.distance > 1 { Rational::ZERO } else { Rational::ONE };
+        law_of(proposal.answer, (refused.clone(), refused))
+    };
+    Ok(audit.exactly(audit.approx(), &small_tables(Adjacency::Replace, law)))
 }
