@@ -36,8 +36,8 @@ use crate::exact::enclosure::{Enclosure, exp_neg};
 /// let mut entropy = Entropy::from_os()?;
 /// let noisy = 1234 + noise.sample(&mut entropy.draw()?);
 ///
-/// let half_width = noise.half_width(&"0.95".parse()?)?; // 95 % of draws lie within ±29
-/// assert_eq!(half_width, 29);
+/// let half_width = noise.half_width(&"0.95".parse()?)?; // 95 % of draws lie within ±30
+/// assert_eq!(half_width, 30);
 /// assert!((noisy - 1234).abs() < 1000);
 /// # Ok::<(), reticent::Error>(())
 /// ```
