@@ -33,7 +33,7 @@ use crate::release::Outcome;
 /// A released median is exact. It is refused with the probability [`StableRelease::refusal_probability`] of Δ.
 ///
 /// # Algorithm
-/// Selection in linear time without sorting, which also counts what equals the median: one pass over the values. \[DL09\]
+/// Selection in linear time without sorting, which also counts what equals the median: one pass over the values \[DL09, FR75\].
 ///
 /// # Errors
 /// If 1/ε lies outside 0.001 to 2^50, if δ is below e^−4096, or (when releasing) if the permit does not cover (ε, δ).
@@ -116,7 +116,7 @@ impl StableMedian {
         }
         let h = (n - 1) / 2;
         let rank = rank(h);
-        let (a, b) = (rank.less + rank.equal, n - rank.less);
+        let [n, h, a, b] = [n, h, rank.less + rank.equal, n - rank.less].map(|count| count as u128);
         // a ≥ h + 1 and b ≥ n − h, so that nothing below is negative and the distance is at least 1.
         let distance = match self.adjacency {
             Adjacency::Replace => (a - h).min(b - (n - 1 - h)),
