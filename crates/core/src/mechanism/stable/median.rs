@@ -10,8 +10,8 @@ use crate::release::Outcome;
 /// Releases the median of a column exactly, or refuses because few changes would move it.
 ///
 /// Of n sorted values x₀ ≤ … ≤ x₍ₙ₋₁₎ the median is v = x_h with h = ⌊(n−1)/2⌋: the middle one, or the lower of the two
-/// middle ones. No bounds need to be known, and the median may have any sensitivity: 51 people with nothing and 50 with a
-/// million are refused, 60 and 41 are not.
+/// middle ones. No bounds need to be known, and the median may have any sensitivity: with ε = 1 and δ = 10⁻⁸, 51 people with
+/// nothing and 50 with a million are refused; 90 with nothing and 11 with a million are not.
 ///
 /// # Privacy
 /// (ε, δ) in the chosen adjacency, by [`StableRelease`] with C = 1. The distance Δ is the number of rows that must change
@@ -33,7 +33,7 @@ use crate::release::Outcome;
 /// A released median is exact. It is refused with the probability [`StableRelease::refusal_probability`] of Δ.
 ///
 /// # Algorithm
-/// Selection in linear time without sorting, which also counts what equals the median: one pass over the values. \[DL09\]
+/// Selection in linear time without sorting, which also counts what equals the median: one pass over the values \[DL09, FR75\].
 ///
 /// # Errors
 /// If 1/ε lies outside 0.001 to 2^50, if δ is below e^−4096, or (when releasing) if the permit does not cover (ε, δ).
@@ -116,7 +116,7 @@ impl StableMedian {
         }
         let h = (n - 1) / 2;
         let rank = rank(h);
-        let (a, b) = (rank.less + rank.equal, n - rank.less);
+        let [n, h, a, b] = [n, h, rank.less + rank.equal, n - rank.less].map(|count| count as u128);
         // a ≥ h + 1 and b ≥ n − h, so that nothing below is negative and the distance is at least 1.
         let distance = match self.adjacency {
             Adjacency::Replace => (a - h).min(b - (n - 1 - h)),

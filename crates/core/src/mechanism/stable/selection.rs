@@ -30,7 +30,7 @@ fn by_partition<T: Ord + Copy>(values: &mut [T], h: usize) -> Rank<T> {
     Rank { value, less: h - before, equal: before + 1 + equal(right) }
 }
 
-/// By one pass after Floyd and Rivest: two values of a sample between which x_h very probably lies; count what is smaller,
+/// By one pass \[FR75\]: two values of a sample between which x_h very probably lies; count what is smaller,
 /// keep the few that lie between, and select among them. `None` if x_h lies elsewhere, or if there are too few values.
 ///
 /// The sample has s ≈ n^⅔ values; the rank of x_h in it has a standard deviation of at most √s/2 for values in random

@@ -17,8 +17,9 @@ use crate::release::Outcome;
 /// Subsample and aggregate by resampling: asks any query of k independent samples of m rows each, drawn with repetition from
 /// all n rows, and releases the answer that most of them give, or refuses.
 ///
-/// Samples may overlap, so there can be many more of them than there are disjoint blocks of that size; in return a row is in
-/// several. [`SubsampleMode`](super::SubsampleMode) is the better choice unless n/m is small.
+/// Samples may overlap, so there can be many more of them than there are disjoint blocks of that size, and the frequencies
+/// of the answers are steadier; in return a row is in several. Either way n/m must be at least about 2·ln(1/δ)/ε for an
+/// answer; [`SubsampleMode`](super::SubsampleMode) asks the query far less often and keeps all of δ for its test.
 ///
 /// # Privacy
 /// (ε, δ) under [`Adjacency::Replace`](crate::privacy::Adjacency::Replace), n being public; the unit is a row.
@@ -156,9 +157,9 @@ fn overlap(n: u64, k: u64, m: u64, allowed: &Rational) -> Result<(u64, Rational)
     let bits = 3 * mean + allowed.denominator().bit_len() + 256;
     let mut term = power_down(&(&absent << (bits - BITS)), k, bits);
     let mut rest = (UBig::ONE << bits) - &term;
+    let allowed = (allowed.numerator() << bits) / allowed.denominator();
     let mut overlap = 0;
-    let fits = |rest: &UBig| Rational::from_big(rest.clone(), UBig::ONE << bits);
-    while overlap == 0 || fits(&rest) > *allowed {
+    while overlap == 0 || rest > allowed {
         if overlap >= k / 2 {
             return Err(Error::parameter("number of samples", k, TOO_FEW));
         }
@@ -166,7 +167,10 @@ fn overlap(n: u64, k: u64, m: u64, allowed: &Rational) -> Result<(u64, Rational)
         overlap += 1;
         rest -= &term;
     }
-    Ok((overlap, fits(&rest).round_up(20)))
+    // Rounding up to 20 digits must not exceed what was allowed: half of δ is left for the test whatever δ is.
+    let bound = Rational::from_big(rest.clone(), UBig::ONE << bits).round_up(20);
+    let allowed = Rational::from_big(allowed, UBig::ONE << bits);
+    Ok((overlap, bound.min(allowed)))
 }
 
 /// base^exponent, both as multiples of 2^−bits, rounded down.
