@@ -62,8 +62,8 @@ impl<T> Ranked<T> {
 /// 2. Draw z with probability ∝ 2^−k, by a uniform whole number: integer arithmetic below 2^127.
 /// 3. Accept it with probability 2^k·e^(−γD) ≤ 1, enclosed as closely as the draw requires; else go back to 2.
 ///
-/// Every point is then accepted with probability ∝ e^(−γD), exactly, and a round succeeds with probability at least
-/// 4/9: the weights add up to W ≥ 1, those drawn from to at most 2^(10^−6)·2W below level 64, and to 2^62·2^−64 there.
+/// Every point is then accepted with probability ∝ e^(−γD), exactly. A round succeeds with probability at least 0.44: the
+/// weights add up to W ≥ 1; those drawn from to at most 2.00001·W below level 64 and, there, to at most 2^62·2^−64 more.
 /// After sorting once, a quantile takes some microseconds. Time depends on the data (sorting) and on the result.
 ///
 /// Several quantiles are put in ascending order; that is post-processing, and makes no error larger than the largest was.
@@ -317,8 +317,14 @@ impl Proposal<'_> {
 
     /// Steps 2 and 3: a point, or `None` if it was not accepted.
     fn round<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<Option<i64>, B::Error> {
+        let number = below_wide(self.total(), source)?;
+        self.settle(number, source)
+    }
+
+    /// The point that a number below the total stands for, if it is accepted.
+    fn settle<B: BitSource + ?Sized>(&self, number: u128, source: &mut B) -> Result<Option<i64>, B::Error> {
         let levels = self.intervals.len() - 1;
-        let mut rest = below_wide(self.total(), source)?;
+        let mut rest = number;
         let (mut level, mut offset) = (levels, 0);
         for (candidate, size) in self.sizes().enumerate() {
             let weight = size << (levels - candidate);
@@ -352,3 +358,6 @@ impl Proposal<'_> {
         i64::try_from(z).expect("a point of the grid")
     }
 }
+
+#[cfg(test)]
+mod tests;
