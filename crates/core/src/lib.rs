@@ -66,6 +66,9 @@ mod send_and_sync {
         check::<crate::Release<i64>>();
         check::<crate::Outcome<i64>>();
         check::<crate::exact::Rational>();
+        check::<crate::mechanism::Quantiles>();
+        check::<crate::mechanism::Selection>();
+        check::<crate::mechanism::Threshold>();
         check::<crate::noise::Coin>();
         check::<crate::noise::DiscreteGaussian>();
         check::<crate::noise::DiscreteLaplace>();

@@ -52,8 +52,7 @@ pub(crate) fn hair() -> Rational {
 }
 
 /// All pairs of count vectors over `keys` keys that one unit tells apart: every choice of the other units' counts (each
-/// below `most`), of the unit's keys before and of its keys after, at most `max_groups` each; `None` for a unit that is
-/// not there.
+/// below `most`), of the unit's keys before (none under add/remove) and of its keys after, at most `max_groups` each.
 pub(crate) fn neighbours(keys: usize, most: u64, max_groups: u32, replace: bool) -> Vec<(Vec<u64>, Vec<u64>)> {
     let sets: Vec<u32> = (0..1u32 << keys).filter(|set| set.count_ones() <= max_groups).collect();
     let before = if replace { sets.clone() } else { vec![0] };

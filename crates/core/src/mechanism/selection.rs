@@ -30,8 +30,8 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// being left out: under replace 2g is needed here, unlike for [`Threshold`](super::Threshold).)
 ///
 /// # Accuracy
-/// For g = 1 under add/remove π(n) is the largest that any (ε, δ)-private selection reaches, at every n \[DVGM22, Theorem
-/// 1\]; in particular it is never below that of a threshold. The error bar counts units: a key that more units have than
+/// For g = 1 under add/remove π(n) is the largest that any (ε, δ)-private selection reaches, at every n \[DVGM22\]; in
+/// particular it is never below that of a threshold. The error bar counts units: a key that more units have than
 /// its half-width is kept with probability at least 95 %. From [`Selection::certain_from`] on keys are always kept.
 ///
 /// # Algorithm
@@ -391,21 +391,26 @@ mod tests {
     /// When 64 bits leave it open the next ones decide.
     #[test]
     fn undecided_words_are_refined() {
-        struct Bits(std::vec::IntoIter<u64>);
+        /// The bits of a number, the most significant first.
+        struct Bits {
+            number: UBig,
+            left: usize,
+        }
         impl BitSource for Bits {
             type Error = ();
-            fn bits(&mut self, _: u32) -> Result<u64, ()> {
-                self.0.next().ok_or(())
+            fn bits(&mut self, count: u32) -> Result<u64, ()> {
+                assert_eq!(count, 1);
+                self.left = self.left.checked_sub(1).ok_or(())?;
+                Ok(u64::from((&self.number >> self.left) & 1u8))
             }
         }
         let keep = selection(1, "1", "0.1", Adjacency::AddRemove).keep;
         let (word, fine) = (keep.probability(2, WORD), keep.probability(2, 100));
-        // The first 100 bits of π(2), give or take 3 units in the last place.
-        for (shift, expected) in [(-8i64, true), (8, false)] {
-            let middle = if shift < 0 { &fine.lo - 8u8 } else { &fine.hi + 8u8 };
-            let bits: Vec<u64> = (0..100).rev().map(|place| u64::from((&middle >> place) & 1u8)).collect();
-            assert_eq!(keep.keeps(2, &word, &mut Bits(bits.clone().into_iter())), Ok(expected));
-            assert_eq!(keep.keeps(2, &word, &mut Bits(bits[..80].to_vec().into_iter())), Err(()));
+        // 100 bits a little below and a little above π(2), of which the first 80 are those of π(2) itself.
+        for (number, expected) in [(&fine.lo - 8u8, true), (&fine.hi + 8u8, false)] {
+            let first = Bits { number: &number >> 20, left: 80 };
+            assert_eq!(keep.keeps(2, &word, &mut { first }), Err(()));
+            assert_eq!(keep.keeps(2, &word, &mut Bits { number, left: 100 }), Ok(expected));
         }
     }
 
