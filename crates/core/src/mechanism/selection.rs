@@ -63,7 +63,8 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// assert!(keys.value().contains("flu"), "1530 units are certain to be seen");
 ///
 /// people.retain(|key, _| keys.value().contains(key));
-/// let counts = Laplace::new(1, &"0.5".parse()?)?.release_all(people.into_values().collect(), &mut permit)?;
+/// let exact = people.into_values().map(|count| count as i64).collect();
+/// let counts = Laplace::new(1, &"0.5".parse()?)?.release_all(exact, &mut permit)?;
 /// assert_eq!(counts.value().len(), keys.value().len());
 /// # Ok::<(), reticent::Error>(())
 /// ```
