@@ -78,6 +78,9 @@ mod send_and_sync {
         check::<crate::mechanism::subsample::ResampledMode>();
         check::<crate::mechanism::subsample::SubsampleMean>();
         check::<crate::mechanism::subsample::SubsampleMode>();
+        check::<crate::mechanism::Quantiles>();
+        check::<crate::mechanism::Selection>();
+        check::<crate::mechanism::Threshold>();
         check::<crate::noise::Coin>();
         check::<crate::noise::DiscreteGaussian>();
         check::<crate::noise::DiscreteLaplace>();

@@ -13,6 +13,16 @@ pub mod laplace;
 pub mod moments;
 pub mod stable;
 pub mod subsample;
+//! | [`quantile`] | [`Quantile`], [`Quantiles`]: values of a given rank, for pure ε |
+//! | [`selection`] | [`Selection`]: keys from the data, as many as privacy allows, without counts |
+//! | [`threshold`] | [`Threshold`]: keys from the data with their counts, those above a threshold |
+
+#[cfg(test)]
+pub(crate) mod divergence;
+pub mod laplace;
+pub mod quantile;
+pub mod selection;
+pub mod threshold;
 
 pub use gaussian::Gaussian;
 pub use laplace::Laplace;
@@ -29,3 +39,6 @@ fn add_noise(values: &mut [i64], mut fill: impl FnMut(&mut [i64])) {
         block.iter_mut().zip(noise).for_each(|(value, noise)| *value = value.saturating_add(*noise));
     }
 }
+pub use quantile::{Quantile, Quantiles, Ranked};
+pub use selection::Selection;
+pub use threshold::Threshold;

@@ -51,7 +51,8 @@ pub(crate) fn below_wide<B: BitSource + ?Sized>(n: u128, source: &mut B) -> Resu
     }
     let high_width = 64 - ((n - 1) >> 64).leading_zeros().saturating_sub(64);
     loop {
-        let high = u128::from(source.bits(high_width)?);
+        // 2^64 itself needs no bits beyond the lower half.
+        let high = if high_width == 0 { 0 } else { u128::from(source.bits(high_width)?) };
         let candidate = high << 64 | u128::from(source.bits(64)?);
         if candidate < n {
             return Ok(candidate);
@@ -83,6 +84,14 @@ mod tests {
         let mut rng = crate::noise::Entropy::seeded(1);
         assert!(uniform_below(0, &mut rng.draw().unwrap()).is_err());
         assert_eq!(uniform_below(1, &mut rng.draw().unwrap()).unwrap(), 0);
+    }
+
+    #[test]
+    fn the_first_wide_number_takes_one_word() {
+        let mut entropy = crate::noise::Entropy::seeded(3);
+        let mut rng = entropy.draw().unwrap();
+        assert!((0..100).map(|_| always(below_wide(1 << 64, &mut rng))).any(|value| value >= 1 << 63));
+        assert!((0..100).all(|_| always(below_wide((1 << 64) + 1, &mut rng)) <= 1 << 64));
     }
 
     #[test]

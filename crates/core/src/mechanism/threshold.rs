@@ -1,0 +1,367 @@
+//! Counts of keys that nobody knew beforehand: only those above a threshold.
+
+use std::collections::BTreeMap;
+
+use dashu_int::UBig;
+use dashu_int::ops::BitTest;
+
+use crate::error::{Error, Result};
+use crate::exact::Rational;
+use crate::noise::DiscreteLaplace;
+use crate::permit::Permit;
+use crate::privacy::{Adjacency, Delta, Epsilon, Guarantee};
+use crate::release::{ErrorBar, LEVEL, Release};
+
+/// Releases the keys of a histogram, with the number of units behind each, when the keys themselves come from the data.
+///
+/// A key that one person alone has must not appear: its mere presence would say that the person is there. So every
+/// count gets noise, and a key is released, with its noisy count, only if that reaches a threshold τ.
+///
+/// # Privacy
+/// (ε, δ)-differential privacy for units that count once for each of at most g keys (`max_groups`; the caller sees to
+/// that). The noise has scale g/ε under add/remove and 2g/ε under replace; q = P(1 + K ≥ τ) is the probability that a
+/// key with one unit appears; τ is the smallest whole number from 2 on with
+///
+/// > 1 − (1−q)^g ≤ δ.
+///
+/// *Proof.* Let D and D′ be neighbours. Split the keys whose counts differ into those that only D has (a of them), those
+/// that only D′ has (a′) and those that both have (b). A key that only one has counts exactly one unit there, and its
+/// count differs by 1 like all others, so a + a′ + b is at most Δ = g under add/remove and at most Δ = 2g under replace;
+/// and a, a′ ≤ g in both, because all of a belongs to the unit's data in D and all of a′ to its data in D′. The noise
+/// has scale Δ/ε.
+/// Let S be a set of outcomes. Those that show a key only D has occur under D with probability at most 1 − (1−q)^a, and
+/// those that show a key only D′ has do not occur under D. On the others, S₀, write R and R′ for the law of the keys that
+/// both have: P(S₀) = (1−q)^a·R(S₀), P′(S₀) = (1−q)^a′·R′(S₀), and R(S₀) ≤ e^(εb/Δ)·R′(S₀) ≤ e^ε·R′(S₀). Hence
+///
+/// > P(S) − e^ε·P′(S) ≤ 1 − (1−q)^a + [(1−q)^a − (1−q)^a′]·R(S₀) ≤ 1 − (1−q)^max(a, a′) ≤ 1 − (1−q)^g.
+///
+/// Equality is reached when the unit is alone with g keys: no smaller threshold would do. Under replace it is g here, not
+/// 2g: only the keys that vanish count, whichever way one looks.
+///
+/// # Accuracy
+/// The error bar is that of the noise: a key is off by more with probability at most 5 %, whether it is released or not.
+/// Among keys with *few* units those released are the ones whose noise was large; their counts are too high as a rule.
+///
+/// # Algorithm
+/// \[KKMN09\], with [`DiscreteLaplace`] noise; τ is set by the very tail function that belongs to the noise, in exact
+/// arithmetic. Keys come in their own order, never in that of the counts or of the data.
+/// [`Selection`](super::Selection) finds more keys, but gives no counts.
+///
+/// # Errors
+/// If `max_groups` is 0, δ is below 10^−300, the noise scale lies outside 0.001 to 2^50, or (when releasing) the permit
+/// does not cover (ε, δ).
+///
+/// # Example
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use reticent::Permit;
+/// use reticent::mechanism::Threshold;
+/// use reticent::privacy::Adjacency;
+///
+/// let people_by_diagnosis = BTreeMap::from([("asthma", 912), ("flu", 1530), ("kuru", 1)]);
+/// let threshold = Threshold::new(1, &"1".parse()?, &"1e-6".parse()?, Adjacency::AddRemove)?;
+/// assert_eq!(threshold.threshold(), 15);
+/// let released = threshold.release(people_by_diagnosis, &mut Permit::unaccounted()?)?;
+/// for (diagnosis, people) in released.value() {
+///     println!("{diagnosis}: {people} ± {}", released.error().half_width());
+/// }
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Threshold {
+    guarantee: Guarantee,
+    noise: DiscreteLaplace,
+    threshold: i64,
+    error: ErrorBar,
+}
+
+impl Threshold {
+    /// For units with at most `max_groups` keys each.
+    ///
+    /// # Errors
+    /// If `max_groups` is 0, δ is below 10^−300 or the noise scale lies outside 0.001 to 2^50.
+    pub fn new(max_groups: u64, epsilon: &Epsilon, delta: &Delta, adjacency: Adjacency) -> Result<Self> {
+        let keys = touched_keys(max_groups, adjacency)?;
+        check_delta(delta)?;
+        let noise = DiscreteLaplace::new(&(&keys / epsilon.value()))?;
+        let threshold = smallest_threshold(&noise, max_groups, delta.value());
+        let half_width = noise.half_width(&Rational::try_from(LEVEL)?)?;
+        let error = ErrorBar::new(half_width as f64, LEVEL)?;
+        Ok(Self { guarantee: Guarantee::Approx(epsilon.clone(), delta.clone()), noise, threshold, error })
+    }
+
+    /// What a release promises, and costs.
+    pub fn guarantee(&self) -> &Guarantee {
+        &self.guarantee
+    }
+
+    /// The noise that is added to every count.
+    pub fn noise(&self) -> &DiscreteLaplace {
+        &self.noise
+    }
+
+    /// τ: the smallest noisy count that is released.
+    pub fn threshold(&self) -> u64 {
+        self.threshold.unsigned_abs()
+    }
+
+    /// Releases the keys whose noisy counts reach the threshold, with those counts.
+    ///
+    /// A key with count 0 is no key: it never appears.
+    ///
+    /// # Errors
+    /// If the permit does not cover (ε, δ).
+    pub fn release<K: Ord>(&self, counts: BTreeMap<K, u64>, permit: &mut Permit) -> Result<Release<BTreeMap<K, i64>>> {
+        let mut draw = permit.spend(&self.guarantee)?;
+        let released = counts
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .filter_map(|(key, count)| Some((key, self.shown(count, self.noise.sample(&mut draw))?)))
+            .collect();
+        Ok(Release::new(released, self.error, self.guarantee.clone(), draw.accounting().clone()))
+    }
+
+    /// What is shown of a key with so many units and this noise.
+    fn shown(&self, count: u64, noise: i64) -> Option<i64> {
+        // Capping a count moves neighbours no further apart; saturation is post-processing.
+        let noisy = i64::try_from(count).unwrap_or(i64::MAX).saturating_add(noise);
+        (noisy >= self.threshold).then_some(noisy)
+    }
+}
+
+/// How many keys' counts one unit can change, each by 1.
+pub(super) fn touched_keys(max_groups: u64, adjacency: Adjacency) -> Result<Rational> {
+    if max_groups == 0 {
+        return Err(Error::parameter("max_groups", 0, "at least 1"));
+    }
+    let sides = match adjacency {
+        Adjacency::AddRemove => 1,
+        // It leaves up to g keys and enters up to g others.
+        Adjacency::Replace => 2,
+    };
+    Ok(&Rational::from(max_groups) * &Rational::from(sides))
+}
+
+/// Below this no threshold could be told from "never"; it keeps all searches within 64 bits: scale·ln(g/δ) is at most
+/// 2^50·(300·ln 10 + 64·ln 2) < 2^60.
+pub(super) fn check_delta(delta: &Delta) -> Result<()> {
+    let least: Rational = "1e-300".parse()?;
+    if *delta.value() < least {
+        return Err(Error::parameter("delta", delta, "at least 1e-300 where keys are released"));
+    }
+    Ok(())
+}
+
+/// The smallest τ ≥ 2 with 1 − (1 − P(1 + K ≥ τ))^g ≤ δ.
+fn smallest_threshold(noise: &DiscreteLaplace, max_groups: u64, delta: &Rational) -> i64 {
+    // P(1 + K ≥ τ) = P(K ≥ t) with t = τ − 1 ≥ 1: double, then halve the interval.
+    let fits = |t: u64| some_of(&noise.upper_tail(t), max_groups) <= *delta;
+    let mut high = 1u64;
+    while !fits(high) {
+        high *= 2;
+    }
+    let mut low = high / 2;
+    // Invariant: `high` fits; `low` does not, or is 0.
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { high = middle } else { low = middle }
+    }
+    i64::try_from(high + 1).expect("thresholds stay below 2^61, see check_delta")
+}
+
+/// 1 − (1−q)^g, rounded up by less than 2^−100 of q.
+///
+/// The power is taken by squaring in fixed point, every product rounded down. With w fractional bits that loses at most
+/// 2g units in the last place; w exceeds the bits of q's denominator and of g by 128.
+fn some_of(q: &Rational, g: u64) -> Rational {
+    let bits = q.denominator().bit_len() + g.bit_len() + 128;
+    let one = UBig::ONE << bits;
+    let none = Rational::ONE - q.clone();
+    let mut square: UBig = (none.numerator() << bits) / none.denominator();
+    let mut power = one.clone();
+    for place in 0..g.bit_len() {
+        if g >> place & 1 == 1 {
+            power = (power * &square) >> bits;
+        }
+        square = (&square * &square) >> bits;
+    }
+    Rational::ONE - Rational::from_big(power, one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exact::enclosure::{Enclosure, exp_neg};
+    use crate::mechanism::divergence::{self, BITS, Law, neighbours, product, zero};
+    use crate::noise::Entropy;
+
+    fn threshold(max_groups: u64, epsilon: &str, delta: &str, adjacency: Adjacency) -> Threshold {
+        Threshold::new(max_groups, &epsilon.parse().unwrap(), &delta.parse().unwrap(), adjacency).unwrap()
+    }
+
+    /// P(K = k) from the formula alone.
+    fn mass(scale: &Rational, k: i64) -> Enclosure {
+        let power = |k: u64| exp_neg(&(&Rational::from(k) / scale), BITS);
+        let (one, p) = (Enclosure::one(BITS), power(1));
+        one.minus(&p).over(&one.add(&p), BITS).times(&power(k.unsigned_abs()), BITS)
+    }
+
+    /// The law of what is shown of one key: nothing, or a noisy count from 0 to `reach`, or one beyond. For counts up to
+    /// `reach` the last is exact: beyond both counts the ratio of two such laws no longer changes. So is the first, with
+    /// noise down to −`reach` summed and the rest as 1 minus everything.
+    fn law(mechanism: &Threshold, count: u64, reach: u64) -> Law {
+        let mut law = vec![zero(); reach as usize + 3];
+        let mut hidden = Enclosure::one(BITS);
+        if count > 0 {
+            let scale = mechanism.noise.scale();
+            // Shown values are positive, so noise from −count on is all that can show.
+            for noise in -(count as i64)..=(reach - count) as i64 {
+                if let Some(shown) = mechanism.shown(count, noise) {
+                    let mass = mass(scale, noise);
+                    hidden = hidden.minus(&mass);
+                    law[shown as usize] = mass;
+                }
+            }
+            // P(K > m) = p·P(K = m)/(1 − p) for m ≥ 0.
+            let last = (reach - count) as i64;
+            assert!(mechanism.shown(count, last + 1).is_some());
+            let p = exp_neg(&scale.recip().unwrap(), BITS);
+            let beyond = mass(scale, last).times(&p, BITS).over(&Enclosure::one(BITS).minus(&p), BITS);
+            hidden = hidden.minus(&beyond);
+            law[reach as usize + 1] = beyond;
+        }
+        law[reach as usize + 2] = hidden;
+        law
+    }
+
+    /// The exact δ of a mechanism over all neighbours with a few keys, where the other units' counts are `base` to `base`
+    /// + 2.
+    fn exact_delta(
+        mechanism: &Threshold,
+        base: u64,
+        keys: usize,
+        max_groups: u64,
+        adjacency: Adjacency,
+    ) -> (Rational, Rational) {
+        const MOST: u64 = 3;
+        let reach = mechanism.threshold() + base + MOST;
+        let laws: Vec<Law> = (0..=MOST).map(|count| compact(law(mechanism, base + count, reach))).collect();
+        let joint = |counts: &[u64]| product(&counts.iter().map(|&n| laws[n as usize].clone()).collect::<Vec<_>>());
+        let pairs: Vec<(Law, Law)> = neighbours(keys, MOST, max_groups as u32, adjacency == Adjacency::Replace)
+            .iter()
+            .map(|(left, right)| (joint(left), joint(right)))
+            .collect();
+        let epsilon = mechanism.guarantee.epsilon().unwrap().value();
+        divergence::worst(epsilon, pairs.iter().map(|(left, right)| (left, right)))
+    }
+
+    /// Shown values below 2 never occur: leave them out of the products.
+    fn compact(law: Law) -> Law {
+        law.into_iter().skip(2).collect()
+    }
+
+    const CASES: [(u64, &str, &str, Adjacency, usize); 9] = [
+        (1, "1", "0.01", Adjacency::AddRemove, 1),
+        (1, "0.5", "0.2", Adjacency::AddRemove, 2),
+        (1, "1", "1e-6", Adjacency::AddRemove, 2),
+        (2, "2", "0.01", Adjacency::AddRemove, 2),
+        (2, "3", "0.05", Adjacency::AddRemove, 3),
+        (1, "1", "0.1", Adjacency::Replace, 2),
+        (1, "3", "0.01", Adjacency::Replace, 2),
+        (1, "3", "1e-4", Adjacency::Replace, 3),
+        (2, "9", "0.1", Adjacency::Replace, 3),
+    ];
+
+    #[test]
+    fn the_threshold_is_the_smallest_that_keeps_the_promise() {
+        for (g, epsilon, delta, adjacency, keys) in CASES {
+            let mut mechanism = threshold(g, epsilon, delta, adjacency);
+            let delta: Rational = delta.parse().unwrap();
+            let (_, most) = exact_delta(&mechanism, 0, keys, g, adjacency);
+            assert!(most <= delta, "{g} {epsilon} {delta} {adjacency}: {}", most.to_f64());
+            // One less breaks it: so would `>` in the tail that sets τ against `≥` in the comparison with it.
+            mechanism.threshold -= 1;
+            let (least, _) = exact_delta(&mechanism, 0, keys, g, adjacency);
+            assert!(least > delta, "{g} {epsilon} {delta} {adjacency}: {}", least.to_f64());
+        }
+    }
+
+    #[test]
+    fn the_formula_is_the_exact_delta() {
+        for (g, epsilon, delta, adjacency, keys) in CASES {
+            let mechanism = threshold(g, epsilon, delta, adjacency);
+            let formula = some_of(&mechanism.noise.upper_tail(mechanism.threshold() - 1), g);
+            let (least, most) = exact_delta(&mechanism, 0, keys, g, adjacency);
+            assert!(least <= formula && formula <= &most + &"1e-30".parse().unwrap());
+        }
+    }
+
+    /// Mutants: the tail with `>`, the scale of the other adjacency, a unit's keys forgotten in δ or in the scale.
+    #[test]
+    fn wrong_mechanisms_break_their_promise() {
+        // Thresholds are tested by rare keys, scales by common ones.
+        let broken = |mutant: &Threshold, base, keys, g, adjacency| {
+            let (least, _) = exact_delta(mutant, base, keys, g, adjacency);
+            least > *mutant.guarantee.delta().unwrap().value()
+        };
+        for (g, epsilon, delta, adjacency, keys) in CASES {
+            let right = threshold(g, epsilon, delta, adjacency);
+            let strict = (1..).find(|&t| some_of(&right.noise.upper_tail(t), g) <= delta.parse().unwrap()).unwrap();
+            let mutant = Threshold { threshold: strict as i64, ..right.clone() };
+            assert!(broken(&mutant, 0, keys, g, adjacency), "P(1 + K > τ) for P(1 + K ≥ τ)");
+            if g == 1 && adjacency == Adjacency::Replace {
+                let mutant = threshold(g, epsilon, delta, Adjacency::AddRemove);
+                assert!(broken(&mutant, mutant.threshold(), 2, g, adjacency), "scale g/ε for 2g/ε");
+            }
+            if g > 1 && adjacency == Adjacency::AddRemove {
+                let mutant = threshold(1, epsilon, delta, adjacency);
+                assert!(broken(&mutant, mutant.threshold(), 2, g, adjacency), "scale 1/ε for g/ε");
+            }
+        }
+        for (g, epsilon, delta, adjacency, _) in CASES.into_iter().take(7) {
+            let right = threshold(g, epsilon, delta, adjacency);
+            assert!(!broken(&right, right.threshold(), 2, g, adjacency), "the right one is not broken there");
+        }
+        let right = threshold(2, "2", "0.04", Adjacency::AddRemove);
+        let forgotten = smallest_threshold(&right.noise, 1, &"0.04".parse().unwrap());
+        assert!(broken(&Threshold { threshold: forgotten, ..right }, 0, 2, 2, Adjacency::AddRemove), "q ≤ δ");
+    }
+
+    #[test]
+    fn powers_are_rounded_up_and_hardly() {
+        for (q, g) in [("0.3", 1u64), ("0.3", 7), ("1e-9", 1000), ("1/3", 64)] {
+            let q: Rational = q.parse().unwrap();
+            let none = Rational::ONE - q.clone();
+            let exact = Rational::ONE - (0..g).fold(Rational::ONE, |power, _| &power * &none);
+            let bound = some_of(&q, g);
+            assert!(bound >= exact && bound <= &exact + &(&q * &"1e-30".parse().unwrap()), "{q} {g}");
+        }
+    }
+
+    #[test]
+    fn keys_come_in_their_own_order_and_rare_ones_not_at_all() {
+        let counts: BTreeMap<String, u64> =
+            (0..500).map(|i| (format!("key {:03}", i * 7 % 500), [0, 1, 1000, u64::MAX][i % 4])).collect();
+        let mechanism = threshold(1, "1", "1e-30", Adjacency::AddRemove);
+        let mut permit = Permit::unaccounted_from(Entropy::seeded(5));
+        let released = mechanism.release(counts.clone(), &mut permit).unwrap();
+        let common: Vec<&String> = counts.iter().filter(|(_, n)| **n >= 1000).map(|(key, _)| key).collect();
+        assert_eq!(released.value().keys().collect::<Vec<_>>(), common);
+        assert!(released.value().values().all(|&count| (900..1100).contains(&count) || count > i64::MAX - 100));
+        assert!(mechanism.release(BTreeMap::<u8, u64>::new(), &mut permit).unwrap().value().is_empty());
+    }
+
+    #[test]
+    fn parameters_are_checked() {
+        let new = |g, epsilon: &str, delta: &str| {
+            Threshold::new(g, &epsilon.parse().unwrap(), &delta.parse().unwrap(), Adjacency::Replace)
+        };
+        for (g, epsilon, delta) in [(0, "1", "1e-6"), (1, "1", "1e-301"), (1, "1e-16", "1e-6"), (u64::MAX, "1", "0.1")]
+        {
+            assert!(new(g, epsilon, delta).unwrap_err().is_parameter(), "{g} {epsilon} {delta}");
+        }
+        assert!(new(1 << 49, "1", "1e-300").unwrap().threshold() > 1 << 59, "the widest of all");
+        assert_eq!(new(1, "1", "0.99").unwrap().threshold(), 2, "never below 2");
+    }
+}
