@@ -5,28 +5,29 @@
 //! | [`laplace`] | [`Laplace`]: whole numbers with discrete Laplace noise, for pure ε |
 //! | [`gaussian`] | [`Gaussian`]: whole numbers with discrete Gaussian noise, for ρ or (ε, δ) |
 //! | [`moments`] | [`MeanMechanism`], [`VarianceMechanism`]: sums, means, variances, standard deviations |
+//! | [`quantile`] | [`Quantile`], [`Quantiles`]: values of a given rank, for pure ε |
+//! | [`threshold`] | [`Threshold`]: keys from the data with their counts, those above a threshold |
+//! | [`selection`] | [`Selection`]: keys from the data, as many as privacy allows, without counts |
 //! | [`stable`] | medians, modes and any answer with a distance: exact if stable, refused if not |
 //! | [`subsample`] | any query, asked of many parts of the data |
 
+#[cfg(test)]
+pub(crate) mod divergence;
 pub mod gaussian;
 pub mod laplace;
 pub mod moments;
-pub mod stable;
-pub mod subsample;
-//! | [`quantile`] | [`Quantile`], [`Quantiles`]: values of a given rank, for pure ε |
-//! | [`selection`] | [`Selection`]: keys from the data, as many as privacy allows, without counts |
-//! | [`threshold`] | [`Threshold`]: keys from the data with their counts, those above a threshold |
-
-#[cfg(test)]
-pub(crate) mod divergence;
-pub mod laplace;
 pub mod quantile;
 pub mod selection;
+pub mod stable;
+pub mod subsample;
 pub mod threshold;
 
 pub use gaussian::Gaussian;
 pub use laplace::Laplace;
 pub use moments::{MeanMechanism, VarianceMechanism};
+pub use quantile::{Quantile, Quantiles};
+pub use selection::Selection;
+pub use threshold::Threshold;
 
 /// Adds noise to every value, drawn in blocks that stay in the cache. Saturation is post-processing: it depends on the noisy
 /// sum alone.
