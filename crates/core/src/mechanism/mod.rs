@@ -25,7 +25,7 @@ pub mod threshold;
 pub use gaussian::Gaussian;
 pub use laplace::Laplace;
 pub use moments::{MeanMechanism, VarianceMechanism};
-pub use quantile::{Quantile, Quantiles};
+pub use quantile::{Quantile, Quantiles, Ranked};
 pub use selection::Selection;
 pub use threshold::Threshold;
 
@@ -40,6 +40,3 @@ fn add_noise(values: &mut [i64], mut fill: impl FnMut(&mut [i64])) {
         block.iter_mut().zip(noise).for_each(|(value, noise)| *value = value.saturating_add(*noise));
     }
 }
-pub use quantile::{Quantile, Quantiles, Ranked};
-pub use selection::Selection;
-pub use threshold::Threshold;
