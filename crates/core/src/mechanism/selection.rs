@@ -104,6 +104,11 @@ impl Selection {
         real(self.keep.probability(units, 1100).lo)
     }
 
+    /// The same, enclosed.
+    pub(crate) fn keep(&self, units: u64, bits: usize) -> Enclosure {
+        self.keep.probability(units, bits)
+    }
+
     /// The smallest number of units that are always seen.
     pub fn certain_from(&self) -> u64 {
         self.keep.certain

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `noise` | the Laplace and Gaussian mechanisms |
 //! | `tables` | histograms, sums, means, variances |
+//! | `keys` | keys that only the data knows, quantiles |
 //! | `stable` | the median, mode and subsampling that may refuse |
 //! | `devices` | randomised response |
 //! | `mutants` | mechanisms that are wrong on purpose (in tests only): every one must be found out |
 
 mod devices;
+mod keys;
 mod noise;
 mod stable;
 mod tables;
@@ -120,7 +122,7 @@ impl Subject {
 
 /// All of them, in the order of the catalogue.
 pub fn subjects() -> Vec<Subject> {
-    [noise::SUBJECTS, tables::SUBJECTS, stable::SUBJECTS, devices::SUBJECTS].concat()
+    [noise::SUBJECTS, tables::SUBJECTS, keys::SUBJECTS, stable::SUBJECTS, devices::SUBJECTS].concat()
 }
 
 /// The mechanism of that name.

@@ -1,6 +1,7 @@
 //! Mechanisms that are wrong on purpose: an auditor that does not find every one of them out is of no use.
 
 use super::devices::response_pair;
+use super::keys::threshold_pairs;
 use super::noise::gaussian_pair;
 use super::stable::{law_of, small_tables};
 use super::tables::histogram_pair;
@@ -9,8 +10,8 @@ use crate::audit::empirical::Input;
 use crate::error::Result;
 use crate::exact::Rational;
 use crate::local::RandomisedResponse;
-use crate::mechanism::Laplace;
 use crate::mechanism::stable::StableMedian;
+use crate::mechanism::{Laplace, Threshold};
 use crate::noise::{DiscreteGaussian, DiscreteLaplace};
 use crate::privacy::{Adjacency, Epsilon, Guarantee};
 
@@ -40,6 +41,12 @@ pub const SUBJECTS: &[Subject] = &[
         summary: "the stable median, released from τ − 1 on",
         is_exact: true,
         audit: threshold_off_by_one,
+    },
+    Subject {
+        name: "mutant-keys-off-by-one",
+        summary: "keys of unknown name, released from τ − 1 on",
+        is_exact: true,
+        audit: keys_off_by_one,
     },
     Subject {
         name: "mutant-median-adjacency",
@@ -106,4 +113,9 @@ fn refusal_not_random(audit: &Audit<'_>) -> Result<Report> {
         law_of(proposal.answer, (refused.clone(), refused))
     };
     Ok(audit.exactly(audit.approx(), &small_tables(Adjacency::Replace, law)))
+}
+
+fn keys_off_by_one(audit: &Audit<'_>) -> Result<Report> {
+    let mechanism = Threshold::new(1, &audit.request.epsilon, &audit.request.delta, Adjacency::AddRemove)?;
+    Ok(audit.exactly(audit.approx(), &threshold_pairs(mechanism.noise(), mechanism.threshold() - 1)))
 }

@@ -133,7 +133,7 @@ fn subsample(audit: &Audit<'_>) -> Result<Report> {
     let blocks = Blocks::new(64, Unit::Row)?;
     let mechanism = SubsampleMode::new(blocks, Adjacency::AddRemove, &audit.request.epsilon, &audit.request.delta)?;
     // Some 40 blocks say 1, the others nothing; one more row tips one of them.
-    let rows = vec![1u8; 64];
+    let rows = [1u8; 64];
     audit.empirically(audit.approx(), |input, permit| {
         let extra = (input == Input::Second).then_some(1u8);
         let outcome =

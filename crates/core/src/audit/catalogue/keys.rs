@@ -1,0 +1,120 @@
+//! Keys that only the data knows, and quantiles.
+
+use super::{Audit, Report, Subject};
+use crate::audit::empirical::Input;
+use crate::audit::exact::{BITS, Output, Pair};
+use crate::error::Result;
+use crate::exact::Rational;
+use crate::exact::enclosure::Enclosure;
+use crate::mechanism::{Quantile, Selection, Threshold};
+use crate::noise::DiscreteLaplace;
+use crate::privacy::Adjacency;
+
+pub(super) const SUBJECTS: &[Subject] = &[
+    Subject {
+        name: "threshold",
+        summary: "a key of unknown name with its count, if that is large; one unit added, at any count up to 40",
+        is_exact: true,
+        audit: threshold,
+    },
+    Subject {
+        name: "selection",
+        summary: "a key of unknown name, kept as often as possible; one unit added, at any count up to 40",
+        is_exact: true,
+        audit: selection,
+    },
+    Subject {
+        name: "quantile",
+        summary: "the median of a few values within 0..15; one value added at the top",
+        is_exact: false,
+        audit: |audit| quantile(audit, Adjacency::AddRemove),
+    },
+    Subject {
+        name: "quantile-replace",
+        summary: "the median of a few values within 0..15; one value moved from the bottom to the top",
+        is_exact: false,
+        audit: |audit| quantile(audit, Adjacency::Replace),
+    },
+];
+
+/// Counts of a key's units that are tried, each beside the next.
+const MOST_UNITS: u64 = 40;
+
+fn threshold(audit: &Audit<'_>) -> Result<Report> {
+    let mechanism = Threshold::new(1, &audit.request.epsilon, &audit.request.delta, Adjacency::AddRemove)?;
+    Ok(audit.exactly(audit.approx(), &threshold_pairs(mechanism.noise(), mechanism.threshold())))
+}
+
+/// What is released of one key, for each count and the next: nothing, or a number from the threshold on.
+pub(super) fn threshold_pairs(noise: &DiscreteLaplace, threshold: u64) -> Vec<Pair> {
+    let first = threshold as i64;
+    // 30 scales beyond what is tried: what is left out is less likely than e^−30.
+    let beyond = (30.0 * noise.scale().to_f64()).min(2000.0) as i64;
+    let last = first.max(MOST_UNITS as i64) + beyond;
+    let masses: Vec<Enclosure> = (0..=last + 1).map(|k| noise.mass(k, BITS)).collect();
+    let law = |count: u64| -> Vec<Enclosure> {
+        let shown = (first..=last).map(|value| match count {
+            // A key that nobody has is not there to be released.
+            0 => Enclosure { lo: 0u8.into(), hi: 0u8.into() },
+            _ => masses[value.abs_diff(count as i64) as usize].clone(),
+        });
+        let shown: Vec<Enclosure> = shown.collect();
+        let sum = shown.iter().fold(Enclosure { lo: 0u8.into(), hi: 0u8.into() }, |sum, mass| sum.add(mass));
+        let nothing = Enclosure::one(BITS).minus(&sum);
+        // What lies beyond the window counts as nothing shown: merging outputs only makes the two laws more alike.
+        [vec![nothing], shown].concat()
+    };
+    let laws: Vec<Vec<Enclosure>> = (0..=MOST_UNITS).map(law).collect();
+    let pair = |count: usize| {
+        let label = |place: usize| match place {
+            0 => "nothing".into(),
+            place => format!("the count {}", first + place as i64 - 1),
+        };
+        let outputs = laws[count].iter().zip(&laws[count + 1]).enumerate();
+        Pair {
+            inputs: format!("{count} and {} units", count + 1),
+            outputs: outputs
+                .map(|(place, (first, second))| Output {
+                    label: label(place),
+                    first: first.clone(),
+                    second: second.clone(),
+                })
+                .collect(),
+        }
+    };
+    (0..MOST_UNITS as usize).map(pair).collect()
+}
+
+fn selection(audit: &Audit<'_>) -> Result<Report> {
+    let mechanism = Selection::new(1, &audit.request.epsilon, &audit.request.delta, Adjacency::AddRemove)?;
+    let kept: Vec<Enclosure> = (0..=MOST_UNITS).map(|units| mechanism.keep(units, BITS)).collect();
+    let pairs: Vec<Pair> = (0..MOST_UNITS as usize)
+        .map(|units| {
+            let output = |label: &str, law: &dyn Fn(&Enclosure) -> Enclosure| Output {
+                label: label.into(),
+                first: law(&kept[units]),
+                second: law(&kept[units + 1]),
+            };
+            Pair {
+                inputs: format!("{units} and {} units", units + 1),
+                outputs: vec![
+                    output("the key", &Enclosure::clone),
+                    output("nothing", &|kept| Enclosure::one(BITS).minus(kept)),
+                ],
+            }
+        })
+        .collect();
+    Ok(audit.exactly(audit.approx(), &pairs))
+}
+
+fn quantile(audit: &Audit<'_>, adjacency: Adjacency) -> Result<Report> {
+    let median = Quantile::new(&Rational::new(1, 2)?, 0, 15, &audit.request.epsilon, adjacency)?;
+    let (first, second) = match adjacency {
+        Adjacency::AddRemove => (vec![2, 4, 9], vec![2, 4, 9, 15]),
+        Adjacency::Replace => (vec![2, 4, 9], vec![15, 4, 9]),
+    };
+    audit.empirically(audit.pure(), |input, permit| {
+        let table = if input == Input::First { &first } else { &second };
+        Ok(median.release(table, permit)?.into_value().into_value())
+    })
+}
