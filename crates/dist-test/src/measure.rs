@@ -19,8 +19,36 @@ const WARM_UP: usize = 1;
 
 /// Measures one row and prints it: a call that does `items` things, such as drawing so many samples.
 pub fn report(generator: &str, law: &str, scale: Option<u64>, items: u64, call: &mut dyn FnMut()) {
-    let speed = per_second(items, call) / 1e6;
+    print(generator, law, scale, per_second(items, call));
+}
+
+/// Prints one row that was measured elsewhere, in things a second.
+pub fn print(generator: &str, law: &str, scale: Option<u64>, per_second: f64) {
+    let speed = per_second / 1e6;
     println!("{}", json!({"generator": generator, "law": law, "scale": scale, "million_per_second": speed}));
+}
+
+/// The median time of several calls that take turns on one state, so that whatever else the machine does slows all of them
+/// down alike; `prepare` is called before each and not timed.
+pub fn in_turns<S, const N: usize>(
+    runs: usize,
+    state: &mut S,
+    mut prepare: impl FnMut(&mut S),
+    mut calls: [&mut dyn FnMut(&mut S); N],
+) -> [Duration; N] {
+    let mut times = [const { Vec::new() }; N];
+    for _ in 0..runs {
+        for (call, times) in calls.iter_mut().zip(&mut times) {
+            prepare(state);
+            let start = Instant::now();
+            call(state);
+            times.push(start.elapsed());
+        }
+    }
+    times.map(|mut times| {
+        times.sort_unstable();
+        times[times.len() / 2]
+    })
 }
 
 /// The best speed over the repetitions, in things a second, of a call that does `items` of them.
