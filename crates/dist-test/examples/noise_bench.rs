@@ -49,9 +49,9 @@ fn main() -> Result<(), reticent::Error> {
     for scale in [1u64, 10, 1000, 1_000_000] {
         let exact = Rational::from(scale);
         let mut prepare = || drop(black_box(DiscreteLaplace::new(&exact)));
-        measure::report("reticent, tables only", "laplace", Some(scale), 1, &mut prepare);
+        measure::report("reticent", "laplace, tables", Some(scale), 1, &mut prepare);
         let mut prepare = || drop(black_box(DiscreteGaussian::with_sigma(&exact)));
-        measure::report("reticent, tables only", "gaussian", Some(scale), 1, &mut prepare);
+        measure::report("reticent", "gaussian, tables", Some(scale), 1, &mut prepare);
     }
     Ok(())
 }

@@ -158,7 +158,11 @@ impl Audit<'_> {
 
     /// A report from probabilities that were worked out.
     fn exactly(&self, claim: Guarantee, pairs: &[Pair]) -> Report {
-        let found = exact::weigh(pairs, &claim);
+        let mut found = exact::weigh(pairs, &claim);
+        if found.verdict == Verdict::Consistent {
+            // The verdict is exact, the figure a float: it must not seem to exceed a claim that holds.
+            found.epsilon = claim.epsilon().map_or(found.epsilon, |claimed| found.epsilon.min(claimed.to_f64()));
+        }
         Report {
             mechanism: self.name,
             claim,
