@@ -78,6 +78,10 @@ mod send_and_sync {
         check::<crate::mechanism::subsample::ResampledMode>();
         check::<crate::mechanism::subsample::SubsampleMean>();
         check::<crate::mechanism::subsample::SubsampleMode>();
+        check::<crate::mechanism::Gaussian>();
+        check::<crate::mechanism::Laplace>();
+        check::<crate::mechanism::MeanMechanism>();
+        check::<crate::mechanism::VarianceMechanism>();
         check::<crate::mechanism::Quantiles>();
         check::<crate::mechanism::Selection>();
         check::<crate::mechanism::Threshold>();
@@ -87,6 +91,12 @@ mod send_and_sync {
         check::<crate::noise::Entropy>();
         check::<crate::noise::Geometric>();
         check::<crate::noise::NegativeBinomial>();
+        check::<crate::audit::catalogue::Report>();
         check::<crate::privacy::Guarantee>();
+        check::<crate::privacy::pld::Accountant>();
+        check::<crate::privacy::pld::Mechanism>();
+        check::<crate::statistic::Bounds>();
+        check::<crate::statistic::Contribution>();
+        check::<crate::statistic::Grid>();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::process::{Invocation, target};
+use crate::process::{Invocation, exists, target};
 
 /// Measures the peers' noise; prints the same lines as the `noise_bench` example.
 pub const NOISE: &str = "xtask/src/bench/noise_peers.py";
@@ -23,10 +23,18 @@ pub fn python() -> Result<PathBuf, String> {
     }
     eprintln!("installing {} into {} …", PACKAGES.join(" and "), folder.display());
     let create = Invocation::new("python3 -m venv --clear").argument(folder.to_string_lossy());
-    if !create.succeeds() {
-        return Err(format!("no Python environment could be made (on Debian, install python3-venv): {create}"));
+    // Debian keeps the module in a package of its own.
+    let made = create.succeeds() || (installed_from_debian("python3-venv") && create.succeeds());
+    if !made {
+        return Err(format!("no Python environment could be made: {create}"));
     }
     let install = Invocation::program(&python).and("-m pip install --quiet --disable-pip-version-check");
     let install = PACKAGES.iter().fold(install, |install, &package| install.argument(package));
     if install.succeeds() { Ok(python) } else { Err(format!("the peers could not be installed: {install}")) }
+}
+
+/// Installs one of Debian's packages, where that is how packages are installed.
+fn installed_from_debian(package: &str) -> bool {
+    let steps = [Invocation::new("apt-get update"), Invocation::new("apt-get install --yes").argument(package)];
+    exists("apt-get") && steps.iter().all(Invocation::succeeds)
 }

@@ -10,6 +10,25 @@
 //! | [`selection`] | [`Selection`]: keys from the data, as many as privacy allows, without counts |
 //! | [`stable`] | medians, modes and any answer with a distance: exact if stable, refused if not |
 //! | [`subsample`] | any query, asked of many parts of the data |
+//!
+//! Whatever the mechanism, what it promises is a [`Guarantee`](crate::privacy::Guarantee): several of them about the same
+//! people add up, and a promise to one person is a weaker promise to a household.
+//!
+//! ```
+//! use reticent::mechanism::{Laplace, Threshold, stable::StableMedian};
+//! use reticent::privacy::{Adjacency, Guarantee};
+//!
+//! let (epsilon, delta) = ("0.1".parse()?, "1e-9".parse()?);
+//! let count = Laplace::new(1, &epsilon)?;
+//! let cities = Threshold::new(2, &epsilon, &delta, Adjacency::AddRemove)?;
+//! let median = StableMedian::new(Adjacency::AddRemove, &epsilon, &delta)?;
+//!
+//! let parts = [count.guarantee(), cities.guarantee(), median.guarantee()].map(Clone::clone);
+//! let all = Guarantee::sequential(parts)?.expect("three parts");
+//! assert_eq!(all.to_string(), "ε = 0.3, δ = 2e-9");
+//! assert_eq!(all.group(2)?.epsilon(), Some(&"0.6".parse()?)); // a couple
+//! # Ok::<(), reticent::Error>(())
+//! ```
 
 #[cfg(test)]
 pub(crate) mod divergence;
