@@ -2,8 +2,11 @@
 
 use dist_test::laws::{self, count, fit};
 use dist_test::{FALSE_ALARM, samples, seed};
+use reticent::audit::ExpectedLaw;
 use reticent::exact::Rational;
-use reticent::noise::{Coin, DiscreteGaussian, DiscreteLaplace, Entropy, Geometric, NegativeBinomial, uniform_below};
+use reticent::noise::{
+    Coin, DiscreteGaussian, DiscreteLaplace, Draw, Entropy, Geometric, NegativeBinomial, uniform_below,
+};
 
 /// Sees a scale that is wrong by 1.5 % (see `mutants.rs`).
 const SAMPLES: u64 = 1_000_000;
@@ -13,57 +16,48 @@ fn rational(text: &str) -> Rational {
     text.parse().unwrap()
 }
 
-/// One by one and in bulk; blocks of 2^shift keep the number of cells small at large scales.
+/// Draws one by one and in bulk, each in blocks of 2^shift (which keeps the number of cells small at large scales), against
+/// the law of those blocks.
+fn assert_fits(
+    name: &str,
+    law: &ExpectedLaw,
+    shift: u32,
+    sample: impl Fn(&mut Draw<'_>) -> i64,
+    fill: impl Fn(&mut Draw<'_>, &mut [i64]),
+) {
+    let mut entropy = Entropy::seeded(seed(name));
+    let mut rng = entropy.draw().unwrap();
+    let n = samples(SAMPLES, LONG_SAMPLES);
+    let one_by_one = count(n, || sample(&mut rng) >> shift);
+    let mut bulk = vec![0; n as usize];
+    fill(&mut rng, &mut bulk);
+    let mut bulk = bulk.into_iter();
+    let in_bulk = count(n, || bulk.next().unwrap() >> shift);
+    for (way, counts) in [("one by one", one_by_one), ("in bulk", in_bulk)] {
+        let fit = fit(law, &counts);
+        assert!(fit.passes(FALSE_ALARM), "{name}, {way}\n{fit}");
+    }
+}
+
 #[test]
 fn discrete_laplace() {
-    let cases = [
-        ("0.1", 0),
-        ("0.5", 0),
-        ("1", 0),
-        ("3.3", 0),
-        ("10", 0),
-        ("11.6", 0),
-        ("100", 3),
-        ("1000", 6),
-        ("1000000", 16),
-    ];
-    for (scale, shift) in cases {
+    let narrow = ["0.1", "0.5", "1", "3.3", "10", "11.6"].map(|scale| (scale, 0));
+    for (scale, shift) in narrow.into_iter().chain([("100", 3), ("1000", 6), ("1000000", 16)]) {
         let noise = DiscreteLaplace::new(&rational(scale)).unwrap();
-        let mut entropy = Entropy::seeded(seed(&format!("discrete Laplace {scale}")));
-        let mut rng = entropy.draw().unwrap();
         let law = laws::laplace(scale.parse().unwrap(), shift);
-        let n = samples(SAMPLES, LONG_SAMPLES);
-        let scalar = count(n, || noise.sample(&mut rng) >> shift);
-        let mut bulk = vec![0; n as usize];
-        noise.fill(&mut rng, &mut bulk);
-        let mut drawn = bulk.into_iter();
-        let bulk = count(n, || drawn.next().unwrap() >> shift);
-        for counts in [scalar, bulk] {
-            let fit = fit(&law, &counts);
-            assert!(fit.passes(FALSE_ALARM), "scale {scale}\n{fit}");
-        }
+        let name = format!("discrete Laplace {scale}");
+        assert_fits(&name, &law, shift, |rng| noise.sample(rng), |rng, values| noise.fill(rng, values));
     }
 }
 
 #[test]
 fn discrete_gaussian() {
-    for (sigma, shift) in
-        [("0.3", 0), ("1", 0), ("2.5", 0), ("10", 0), ("50", 2), ("60", 2), ("100", 2), ("1000", 5), ("10000", 8)]
-    {
+    let narrow = ["0.3", "1", "2.5", "10"].map(|sigma| (sigma, 0));
+    for (sigma, shift) in narrow.into_iter().chain([("50", 2), ("60", 2), ("100", 2), ("1000", 5), ("10000", 8)]) {
         let noise = DiscreteGaussian::with_sigma(&rational(sigma)).unwrap();
-        let mut entropy = Entropy::seeded(seed(&format!("discrete Gaussian {sigma}")));
-        let mut rng = entropy.draw().unwrap();
         let law = laws::gaussian(sigma.parse().unwrap(), shift);
-        let n = samples(SAMPLES, LONG_SAMPLES);
-        let scalar = count(n, || noise.sample(&mut rng) >> shift);
-        let mut bulk = vec![0; n as usize];
-        noise.fill(&mut rng, &mut bulk);
-        let mut drawn = bulk.into_iter();
-        let bulk = count(n, || drawn.next().unwrap() >> shift);
-        for counts in [scalar, bulk] {
-            let fit = fit(&law, &counts);
-            assert!(fit.passes(FALSE_ALARM), "σ = {sigma}\n{fit}");
-        }
+        let name = format!("discrete Gaussian {sigma}");
+        assert_fits(&name, &law, shift, |rng| noise.sample(rng), |rng, values| noise.fill(rng, values));
     }
 }
 
@@ -71,7 +65,7 @@ fn discrete_gaussian() {
 /// scales).
 #[test]
 fn the_last_bits_of_wide_noise() {
-    let uniform = reticent::audit::ExpectedLaw::new(0, 0.0, vec![1.0 / 64.0; 64], 0.0).unwrap();
+    let uniform = ExpectedLaw::new(0, 0.0, vec![1.0 / 64.0; 64], 0.0).unwrap();
     let mut entropy = Entropy::seeded(seed("last bits"));
     let mut rng = entropy.draw().unwrap();
     for scale in ["100000000000", "1125899906842624"] {
@@ -126,7 +120,7 @@ fn uniform_numbers_and_coins() {
     let mut entropy = Entropy::seeded(seed("uniform"));
     let mut rng = entropy.draw().unwrap();
     let n = samples(SAMPLES, LONG_SAMPLES);
-    let thirteenths = reticent::audit::ExpectedLaw::new(0, 0.0, vec![1.0 / 13.0; 13], 0.0).unwrap();
+    let thirteenths = ExpectedLaw::new(0, 0.0, vec![1.0 / 13.0; 13], 0.0).unwrap();
     let counts = count(n, || uniform_below(13, &mut rng).unwrap() as i64);
     assert!(fit(&thirteenths, &counts).passes(FALSE_ALARM));
     let coins = [
@@ -135,7 +129,7 @@ fn uniform_numbers_and_coins() {
         (Coin::lie(&"1".parse().unwrap()), 1.0 / (1.0 + 1f64.exp())),
     ];
     for (coin, p) in coins {
-        let law = reticent::audit::ExpectedLaw::new(0, 0.0, vec![1.0 - p, p], 0.0).unwrap();
+        let law = ExpectedLaw::new(0, 0.0, vec![1.0 - p, p], 0.0).unwrap();
         let fit = fit(&law, &count(n, || coin.toss(&mut rng).into()));
         assert!(fit.passes(FALSE_ALARM), "{coin}\n{fit}");
     }

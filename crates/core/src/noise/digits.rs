@@ -16,7 +16,7 @@ use dashu_int::UBig;
 use rand_core::Rng;
 
 use super::bits::{BitSource, always};
-use super::table::{Law, Table};
+use super::table::{BLOCK, Law, Table, words};
 use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
 
@@ -81,46 +81,6 @@ impl<const W: u32, const N: usize> Digits<W, N> {
         Ok(value)
     }
 
-    /// [`Digits::sample`] for each element, digit by digit over blocks that stay in the cache.
-    pub fn fill<R: Rng + ?Sized>(&self, rng: &mut R, values: &mut [i64]) {
-        debug_assert_eq!(W, 64);
-        const BLOCK: usize = 256;
-        let mut bytes = [0u8; 8 * BLOCK];
-        for block in values.chunks_mut(BLOCK) {
-            let bytes = &mut bytes[..8 * block.len()];
-            rng.fill_bytes(bytes);
-            let mut rare = false;
-            for (value, word) in block.iter_mut().zip(words(bytes)) {
-                let outcome = self.top.look_up(word);
-                rare |= outcome.is_none();
-                *value = outcome.map_or(i64::MIN, i64::from);
-            }
-            if rare {
-                self.settle_top(rng, block);
-            }
-            for (bits, table) in &self.lower {
-                rng.fill_bytes(bytes);
-                for (value, word) in block.iter_mut().zip(words(bytes)) {
-                    let digit = match table.look_up(word) {
-                        Some(digit) => digit,
-                        None => lower_digit(always(table.sample_rare(rng))),
-                    };
-                    *value = append(*value, *bits, digit);
-                }
-            }
-        }
-    }
-
-    #[cold]
-    fn settle_top<R: Rng + ?Sized>(&self, rng: &mut R, block: &mut [i64]) {
-        for value in block.iter_mut().filter(|value| **value == i64::MIN) {
-            *value = match always(self.top.sample_rare(rng)) {
-                Some(value) => i64::from(value),
-                None => always(self.beyond(rng)),
-            };
-        }
-    }
-
     /// The leading digit given that it lies outside the window: the law has no memory, so it is a fresh draw moved outwards
     /// by the window.
     #[cold]
@@ -136,13 +96,29 @@ impl<const W: u32, const N: usize> Digits<W, N> {
     }
 }
 
-fn power_of_two(exponent: u32) -> Rational {
-    Rational::from_big(UBig::ONE << exponent as usize, UBig::ONE)
+impl<const N: usize> Digits<64, N> {
+    /// [`Digits::sample`] for each element, digit by digit over blocks that stay in the cache.
+    pub fn fill<R: Rng + ?Sized>(&self, rng: &mut R, values: &mut [i64]) {
+        let mut bytes = [0; 8 * BLOCK];
+        for block in values.chunks_mut(BLOCK) {
+            self.top.fill(rng, block, |rng| always(self.beyond(rng)));
+            for (bits, table) in &self.lower {
+                let bytes = &mut bytes[..8 * block.len()];
+                rng.fill_bytes(bytes);
+                for (value, word) in block.iter_mut().zip(words(bytes)) {
+                    let digit = match table.look_up(word) {
+                        Some(digit) => digit,
+                        None => lower_digit(always(table.sample_rare(rng))),
+                    };
+                    *value = append(*value, *bits, digit);
+                }
+            }
+        }
+    }
 }
 
-/// The words of a block of random bytes.
-pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
-    bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("chunks of eight bytes")))
+fn power_of_two(exponent: u32) -> Rational {
+    Rational::from_big(UBig::ONE << exponent as usize, UBig::ONE)
 }
 
 /// Puts a digit of `bits` bits behind a signed number; behind a negative one its complement.

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use dashu_int::UBig;
+use rand_core::Rng;
 
 use super::bernoulli::{Prefix, is_below};
-use super::bits::BitSource;
+use super::bits::{BitSource, always};
 use crate::exact::enclosure::Enclosure;
 
 /// A law on whole numbers: a window of values whose probabilities are tabulated, and a tail outside it.
@@ -44,6 +45,38 @@ pub(crate) struct Table<L, const W: u32, const N: usize> {
     alias: Alias<W, N>,
     law: L,
     weights: Box<[u64]>,
+}
+
+impl<L: Law, const N: usize> Table<L, 64, N> {
+    /// A draw for each element, over blocks that stay in the cache; `beyond` draws what lies in the tail.
+    pub fn fill<R: Rng + ?Sized>(&self, rng: &mut R, values: &mut [i64], beyond: impl Fn(&mut R) -> i64) {
+        /// Stands for "rare" until the block is done: no value of a window is so small.
+        const OPEN: i64 = i64::MIN;
+        let mut bytes = [0; 8 * BLOCK];
+        for block in values.chunks_mut(BLOCK) {
+            let bytes = &mut bytes[..8 * block.len()];
+            rng.fill_bytes(bytes);
+            let mut is_open = false;
+            for (value, word) in block.iter_mut().zip(words(bytes)) {
+                let outcome = self.look_up(word);
+                is_open |= outcome.is_none();
+                *value = outcome.map_or(OPEN, i64::from);
+            }
+            if is_open {
+                for value in block.iter_mut().filter(|value| **value == OPEN) {
+                    *value = always(self.sample_rare(rng)).map_or_else(|| beyond(rng), i64::from);
+                }
+            }
+        }
+    }
+}
+
+/// Draws made between two refills of a buffer of random bytes.
+pub(crate) const BLOCK: usize = 256;
+
+/// The words of a block of random bytes.
+pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("chunks of eight bytes")))
 }
 
 /// Walker's alias table over whole-number weights that sum to 2^W: every value owns exactly its weight in words, and all

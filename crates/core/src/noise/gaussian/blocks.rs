@@ -22,8 +22,8 @@ use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
 use crate::noise::bernoulli::{Prefix, is_below};
 use crate::noise::bits::{BitSource, always};
-use crate::noise::digits::{Digits, Sides, multiply_high, words};
-use crate::noise::table::Alias;
+use crate::noise::digits::{Digits, Sides, multiply_high};
+use crate::noise::table::{Alias, BLOCK, words};
 use crate::noise::uniform::below_wide;
 
 #[derive(Debug, Clone)]
@@ -101,8 +101,7 @@ impl<const W: u32, const N: usize> Blocks<W, N> {
 
     pub fn fill<R: Rng + ?Sized>(&self, rng: &mut R, values: &mut [i64]) {
         debug_assert_eq!(W, 64);
-        const BLOCK: usize = 256;
-        let mut bytes = [0u8; 16 * BLOCK];
+        let mut bytes = [0; 16 * BLOCK];
         let mut filled = 0;
         while filled < values.len() {
             let rounds = BLOCK.min(values.len() - filled);

@@ -10,7 +10,7 @@ use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
 use crate::noise::bernoulli::{Prefix, is_below};
 use crate::noise::bits::{BitSource, always};
-use crate::noise::digits::{multiply_high, words};
+use crate::noise::digits::multiply_high;
 use crate::noise::table::{Law, Table};
 
 /// One table over −n..=n, and a tail by rejection.
@@ -48,35 +48,6 @@ impl<const W: u32, const N: usize> Window<W, N> {
         }
     }
 
-    pub fn fill<R: Rng + ?Sized>(&self, rng: &mut R, values: &mut [i64]) {
-        debug_assert_eq!(W, 64);
-        const BLOCK: usize = 256;
-        let mut bytes = [0u8; 8 * BLOCK];
-        for block in values.chunks_mut(BLOCK) {
-            let bytes = &mut bytes[..8 * block.len()];
-            rng.fill_bytes(bytes);
-            let mut rare = false;
-            for (value, word) in block.iter_mut().zip(words(bytes)) {
-                let outcome = self.table.look_up(word);
-                rare |= outcome.is_none();
-                *value = outcome.map_or(i64::MIN, i64::from);
-            }
-            if rare {
-                self.settle(rng, block);
-            }
-        }
-    }
-
-    #[cold]
-    fn settle<R: Rng + ?Sized>(&self, rng: &mut R, block: &mut [i64]) {
-        for value in block.iter_mut().filter(|value| **value == i64::MIN) {
-            *value = match always(self.table.sample_rare(rng)) {
-                Some(value) => i64::from(value),
-                None => always(self.beyond(rng)),
-            };
-        }
-    }
-
     /// K given |K| > n: a fair sign, and |K| = n+1+g with probability ∝ e^−(2(n+1)g + g²)/2σ²: g geometric with ratio
     /// e^−(n+1)/σ², accepted with probability e^−g²/2σ².
     #[cold]
@@ -95,6 +66,13 @@ impl<const W: u32, const N: usize> Window<W, N> {
                 return Ok(if negative { -(start + g) } else { start + g });
             }
         }
+    }
+}
+
+impl<const N: usize> Window<64, N> {
+    /// [`Window::sample`] for each element.
+    pub fn fill<R: Rng + ?Sized>(&self, rng: &mut R, values: &mut [i64]) {
+        self.table.fill(rng, values, |rng| always(self.beyond(rng)));
     }
 }
 
