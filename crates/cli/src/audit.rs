@@ -13,7 +13,7 @@ use reticent::privacy::{Delta, Epsilon};
 use serde_json::json;
 
 use crate::exit;
-use crate::output::{Format, csv_line, number_table, text_table};
+use crate::output::{self, Format, csv_line, number_table, text_table};
 
 /// The rows of frequencies that are shown around the middle.
 const MOST_ROWS: usize = 12;
@@ -31,7 +31,7 @@ event that tells the neighbours apart best is chosen on one sample and bounded (
 lower bound on epsilon holds with the confidence that is printed. Exit code 0: consistent with the claim; 1: refuted.")]
 pub struct Arguments {
     /// The mechanism's name; --list shows all
-    #[arg(required_unless_present = "list")]
+    #[arg(required_unless_present = "list", conflicts_with = "list")]
     mechanism: Option<String>,
     /// Lists the mechanisms that can be audited
     #[arg(long)]
@@ -53,7 +53,7 @@ pub struct Arguments {
 /// Runs the audit.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.list {
-        list(arguments.format);
+        output::print(&list(arguments.format))?;
         return Ok(ExitCode::SUCCESS);
     }
     let subject = catalogue::subject(arguments.mechanism.as_deref().unwrap_or_default())?;
@@ -71,34 +71,32 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     })?;
     bar.finish_and_clear();
-    match arguments.format {
-        Format::Table => print_table(&report),
-        Format::Json => println!("{}", json(&report)),
-        Format::Csv => print_csv(&report),
-    }
+    output::print(&match arguments.format {
+        Format::Table => for_people(&report),
+        Format::Json => format!("{}\n", json(&report)),
+        Format::Csv => csv(&report),
+    })?;
     Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(exit::REFUTED) })
 }
 
-fn list(format: Format) {
+fn list(format: Format) -> String {
     let subjects = catalogue::subjects();
-    let evidence = |is_exact: bool| if is_exact { "exact" } else { "empirical" };
+    let fields = subjects.iter().map(|subject| {
+        let evidence = if subject.is_exact() { "exact" } else { "empirical" };
+        [subject.name(), evidence, subject.summary()].map(String::from)
+    });
     match format {
         Format::Table => {
-            let rows = subjects.iter().map(|subject| {
-                vec![subject.name().into(), evidence(subject.is_exact()).into(), subject.summary().into()]
-            });
-            println!("{}", text_table(&["mechanism", "evidence", "what it is"], rows));
+            format!("{}\n", text_table(&["mechanism", "evidence", "what it is"], fields.map(Vec::from)))
         }
-        Format::Json => subjects.iter().for_each(|subject| {
-            let (name, evidence) = (subject.name(), evidence(subject.is_exact()));
-            println!("{}", json!({"mechanism": name, "evidence": evidence, "summary": subject.summary()}));
-        }),
+        Format::Json => fields
+            .map(|[name, evidence, summary]| {
+                format!("{}\n", json!({"mechanism": name, "evidence": evidence, "summary": summary}))
+            })
+            .collect(),
         Format::Csv => {
-            println!("mechanism,evidence,summary");
-            for subject in &subjects {
-                let fields = [subject.name(), evidence(subject.is_exact()), subject.summary()];
-                println!("{}", csv_line(&fields.map(String::from)));
-            }
+            let lines = fields.map(|fields| csv_line(&fields) + "\n");
+            std::iter::once("mechanism,evidence,summary\n".into()).chain(lines).collect()
         }
     }
 }
@@ -143,9 +141,8 @@ fn json(report: &Report) -> serde_json::Value {
     })
 }
 
-fn print_csv(report: &Report) {
+fn csv(report: &Report) -> String {
     let (confidence, samples) = strength(report);
-    println!("mechanism,claimed_epsilon,claimed_delta,lower_bound,confidence,samples,verdict");
     let fields = [
         report.mechanism.into(),
         report.claim.epsilon().map_or(0.0, Epsilon::to_f64).to_string(),
@@ -155,33 +152,36 @@ fn print_csv(report: &Report) {
         samples.to_string(),
         verdict(report).into(),
     ];
-    println!("{}", csv_line(&fields));
+    let header = "mechanism,claimed_epsilon,claimed_delta,lower_bound,confidence,samples,verdict";
+    format!("{header}\n{}\n", csv_line(&fields))
 }
 
-fn print_table(report: &Report) {
-    println!("{} claims {}", report.mechanism, report.claim);
+fn for_people(report: &Report) -> String {
+    let mut lines = vec![format!("{} claims {}", report.mechanism, report.claim)];
     match report.method {
         Method::Exact => {
-            println!("  exactly       ε = {:.6} on the inputs tried, by {}", report.lower_bound, report.event);
+            let (found, event) = (report.lower_bound, &report.event);
+            lines.push(format!("  exactly       ε = {found:.6} on the inputs tried, by {event}"));
         }
         Method::Empirical { confidence, samples } => {
-            println!("  lower bound   ε ≥ {:.4}, by the event \"{}\"", report.lower_bound, report.event);
-            println!("  confidence    {} %, {samples} outputs for each neighbour, twice", confidence * 100.0);
+            lines.push(format!("  lower bound   ε ≥ {:.4}, by the event \"{}\"", report.lower_bound, report.event));
+            lines
+                .push(format!("  confidence    {} %, {samples} outputs for each neighbour, twice", confidence * 100.0));
         }
     }
     if let Some(fit) = &report.fit {
         let (statistic, freedom) = (fit.statistic, fit.degrees_of_freedom);
-        println!("  frequencies   χ² = {statistic:.1} with {freedom} degrees of freedom, p = {:.3}", fit.p_value);
+        let p = fit.p_value;
+        lines.push(format!("  frequencies   χ² = {statistic:.1} with {freedom} degrees of freedom, p = {p:.3}"));
     }
-    println!("  verdict       {}", verdict(report));
+    lines.push(format!("  verdict       {}", verdict(report)));
     if let Some(fit) = &report.fit {
-        println!("{}", frequencies(fit));
+        lines.push(frequencies(fit).to_string());
         if !fit.passes(FALSE_ALARM) {
-            println!(
-                "The outputs do not follow the mechanism's law (level {FALSE_ALARM}): something is wrong with the noise."
-            );
+            lines.push(format!("The outputs do not follow the mechanism's law (level {FALSE_ALARM})."));
         }
     }
+    lines.join("\n") + "\n"
 }
 
 /// The cells around the fullest one; the others are in the χ² figure.

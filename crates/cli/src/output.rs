@@ -1,5 +1,7 @@
 //! The forms in which results are printed.
 
+use std::io::{ErrorKind, Write};
+
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, LineStyle, Table, presets};
 
@@ -12,6 +14,15 @@ pub enum Format {
     Json,
     /// With a header line, for spreadsheets.
     Csv,
+}
+
+/// Prints to standard output. Whoever closes the pipe early has seen enough; any other failure is an error.
+pub fn print(text: &str) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
 }
 
 /// A table of text for people.

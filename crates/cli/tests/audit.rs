@@ -50,6 +50,41 @@ fn bad_arguments_are_named_and_exit_with_2() {
     }
 }
 
+/// Whoever stops reading early has seen enough; a full disk is an error. Neither is a panic.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_or_full_output_is_no_panic() {
+    use std::process::Stdio;
+    let mut closed = Command::new(env!("CARGO_BIN_EXE_reticent"))
+        .args(["audit", "discrete-gaussian"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(closed.stdout.take());
+    let output = closed.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+    let full = std::fs::File::create("/dev/full").expect("the device opens");
+    let output = Command::new(env!("CARGO_BIN_EXE_reticent")).args(["audit", "--list"]).stdout(full).output();
+    let output = output.expect("the program starts");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).starts_with("error: "), "{}", text(&output.stderr));
+}
+
+#[test]
+fn extreme_parameters_are_refused_and_not_panicked_at() {
+    for arguments in [
+        ["audit", "randomised-response", "--epsilon", "300"],
+        ["audit", "histogram", "--epsilon", "900"],
+        ["audit", "threshold", "--epsilon", "1e-8"],
+        ["audit", "discrete-gaussian", "--delta", "1e-60"],
+        ["audit", "stable-mode", "--epsilon", "1e-300"],
+        ["audit", "discrete-laplace", "--list", "--epsilon=1"],
+    ] {
+        assert_eq!(reticent(&arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
 #[test]
 fn help_ends_with_an_example_that_works() {
     let help = text(&reticent(&["audit", "--help"]).stdout);

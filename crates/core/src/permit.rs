@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::noise::{Draw, Entropy};
-use crate::privacy::Guarantee;
 use crate::privacy::guarantee::Balance;
+use crate::privacy::{Adjacency, Guarantee};
 
 /// Where a release was charged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +29,10 @@ pub struct Charge {
     pub request: String,
     /// What is asked, in words that a privacy officer understands.
     pub description: String,
+    /// Whose privacy is protected: `row`, `event`, or the name of a column.
+    pub unit: String,
+    /// Which tables are neighbours.
+    pub adjacency: Adjacency,
     /// What it costs.
     pub guarantee: Guarantee,
 }

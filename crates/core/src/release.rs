@@ -46,7 +46,9 @@ impl ErrorBar {
 
     /// The error bar of a value that was multiplied by `factor`.
     pub fn scaled(self, factor: f64) -> Self {
-        Self { half_width: self.half_width * factor.abs(), level: self.level }
+        let half_width = self.half_width * factor.abs();
+        // What cannot be told is not within any bar.
+        Self { half_width: if half_width.is_nan() { f64::INFINITY } else { half_width }, level: self.level }
     }
 }
 

@@ -3,6 +3,7 @@
 use dashu_int::UBig;
 
 use crate::audit::Verdict;
+use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
 use crate::privacy::Guarantee;
@@ -40,8 +41,14 @@ pub(crate) struct ExactFinding {
 ///
 /// The verdict is proved: `Violation` only if Σ max(0, P − e^ε·P′) exceeds δ (or, without a δ, if P > e^ε·P′ for some output)
 /// with every probability replaced by the end of its enclosure that speaks for the mechanism.
-pub(crate) fn weigh(pairs: &[Pair], claim: &Guarantee) -> ExactFinding {
+///
+/// # Errors
+/// If ε exceeds 200, where probabilities leave the precision.
+pub(crate) fn weigh(pairs: &[Pair], claim: &Guarantee) -> Result<ExactFinding> {
     let epsilon = claim.epsilon().expect("exact audits are of claims in ε");
+    if *epsilon.value() > Rational::from(200) {
+        return Err(Error::parameter("epsilon", epsilon, "at most 200 for an exact audit"));
+    }
     let delta = claim.delta().map_or(Rational::ZERO, |delta| delta.value().clone());
     // e^ε ≤ hi/2^BITS
     let growth = Enclosure::one(BITS).over(&exp_neg(epsilon.value(), BITS), BITS).hi;
@@ -74,7 +81,7 @@ pub(crate) fn weigh(pairs: &[Pair], claim: &Guarantee) -> ExactFinding {
             }
         }
     }
-    worst
+    Ok(worst)
 }
 
 fn to_f64(probability: &Enclosure) -> f64 {
@@ -125,10 +132,10 @@ mod tests {
     fn randomised_response_by_hand() {
         let coins = pair(vec![output("yes", "3/4", "1/4"), output("no", "1/4", "3/4")]);
         let claim = |epsilon: &str| Guarantee::Pure(epsilon.parse().unwrap());
-        let found = weigh(&coins, &claim("1.0986122886681099")); // ln 3 = 1.09861228866810969…
+        let found = weigh(&coins, &claim("1.0986122886681099")).unwrap(); // ln 3 = 1.09861228866810969…
         assert_eq!(found.verdict, Verdict::Consistent);
         assert!((found.epsilon - 3f64.ln()).abs() < 1e-15);
-        assert_eq!(weigh(&coins, &claim("1.0986122886681096")).verdict, Verdict::Violation);
+        assert_eq!(weigh(&coins, &claim("1.0986122886681096")).unwrap().verdict, Verdict::Violation);
     }
 
     #[test]
@@ -137,9 +144,9 @@ mod tests {
         let leak =
             pair(vec![output("nothing", "99/100", "99/100"), output("a", "1/100", "0"), output("b", "0", "1/100")]);
         let claim = |delta: &str| Guarantee::Approx("1".parse().unwrap(), delta.parse().unwrap());
-        assert_eq!(weigh(&leak, &claim("0.01")).verdict, Verdict::Consistent);
-        assert_eq!(weigh(&leak, &claim("0.01")).epsilon, 0.0);
-        let found = weigh(&leak, &claim("0.009999"));
+        assert_eq!(weigh(&leak, &claim("0.01")).unwrap().verdict, Verdict::Consistent);
+        assert_eq!(weigh(&leak, &claim("0.01")).unwrap().epsilon, 0.0);
+        let found = weigh(&leak, &claim("0.009999")).unwrap();
         assert_eq!((found.verdict, found.epsilon), (Verdict::Violation, f64::INFINITY));
     }
 }

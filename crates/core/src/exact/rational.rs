@@ -15,6 +15,8 @@ const ALLOWED: &str = "a finite number such as 1, 0.25, 1e-8 or 1/3";
 /// Decimal text is read up to this many digits and this exponent: far beyond any budget, and no line of text can
 /// ask for a gigabyte of digits.
 const MAX_DECIMAL: usize = 400;
+/// Digits of either side of a fraction.
+const MAX_FRACTION: usize = 100_000;
 
 /// An exact fraction.
 ///
@@ -102,6 +104,7 @@ impl Rational {
         let near = self.to_f64();
         match Self::from_f64_bits(near) {
             Some(exact) if exact < *self => near.next_up(),
+            None => near.max(f64::MIN),
             _ => near,
         }
     }
@@ -111,6 +114,7 @@ impl Rational {
         let near = self.to_f64();
         match Self::from_f64_bits(near) {
             Some(exact) if exact > *self => near.next_down(),
+            None => near.min(f64::MAX),
             _ => near,
         }
     }
@@ -205,6 +209,16 @@ impl Rational {
         Some(format!("{sign}{whole}.{part}"))
     }
 
+    /// One side of a fraction: a decimal, or a whole number as long as sums of many fractions may grow.
+    fn parse_part(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        if is_whole && digits.len() <= MAX_FRACTION {
+            return text.parse::<IBig>().ok().map(|whole| Self(RBig::from(whole)));
+        }
+        Self::parse_decimal(text)
+    }
+
     fn parse_decimal(text: &str) -> Option<Self> {
         let (negative, unsigned) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -239,7 +253,7 @@ impl FromStr for Rational {
         let trimmed = text.trim();
         let parsed = match trimmed.split_once('/') {
             Some((numerator, denominator)) => {
-                match (Self::parse_decimal(numerator.trim()), Self::parse_decimal(denominator.trim())) {
+                match (Self::parse_part(numerator.trim()), Self::parse_part(denominator.trim())) {
                     (Some(numerator), Some(denominator)) if !denominator.is_zero() => Some(&numerator / &denominator),
                     _ => None,
                 }
@@ -377,6 +391,14 @@ mod tests {
     fn text_is_the_shortest_exact_form() {
         for text in ["0", "1", "-1.5", "0.125", "1e-8", "1.25e-6", "0.001", "1/3", "-22/7", "1000000"] {
             assert_eq!(rational(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn sums_of_many_fractions_and_extreme_numbers_read_back() {
+        let harmonic: Rational = (1..=1500).map(|n| Rational::new(1, n).unwrap()).sum();
+        for value in [harmonic, rational("1e400"), rational("0.1e-400"), rational("1e-400/3"), rational("-1e399/7")] {
+            assert_eq!(rational(&value.to_string()), value);
         }
     }
 

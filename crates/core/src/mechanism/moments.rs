@@ -218,7 +218,7 @@ impl VarianceMechanism {
         let mut farthest = 0f64;
         for sum in [low, high, 0i64.clamp(low, high)] {
             for squares in ends(2) {
-                let peak = Moments::variance_peak(sum, squares);
+                let peak = Moments::variance_peak(&self.grid, sum, squares);
                 for count in [fewest, most, peak.clamp(fewest, most), peak.saturating_add(1).clamp(fewest, most)] {
                     let corner = Moments::variance(&self.grid, count, sum, squares);
                     farthest = farthest.max((corner - here).abs());

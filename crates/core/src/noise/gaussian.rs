@@ -154,6 +154,9 @@ impl DiscreteGaussian {
             return Err(Error::parameter("level", level, "greater than 0 and less than 1; write for example 0.95"));
         }
         let allowed = (Rational::ONE - level.clone()).to_f64_down();
+        if allowed < 1e-290 {
+            return Err(Error::parameter("level", "closer to 1 than 1e-290", "at most 1 - 1e-290"));
+        }
         let (mut low, mut high) = (0, 1);
         while self.two_sided_tail(high) > allowed {
             low = high;

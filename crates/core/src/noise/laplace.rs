@@ -93,7 +93,7 @@ impl DiscreteLaplace {
         first.times(&power, precision).coarsen(precision, bits)
     }
 
-    /// P(K ≥ t) for t ≥ 1, rounded up by less than one part in 2^100.
+    /// P(K ≥ t) for t ≥ 1, rounded up by less than one part in 2^100; beyond 8192 scales the bound stays at e^−8192.
     ///
     /// The one tail of this law: thresholds are set and their δ is stated by it.
     ///
@@ -106,7 +106,9 @@ impl DiscreteLaplace {
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn upper_tail(&self, t: u64) -> Rational {
-        let t = t.max(1);
+        // The tail falls with t, so that of a smaller t is an upper bound, too; nobody needs less than e^−8192.
+        let farthest = u64::try_from(&(&self.scale * &Rational::from(8192)).ceil()).unwrap_or(u64::MAX);
+        let t = t.clamp(1, farthest.max(1));
         let rate = self.scale.recip().expect("a scale is positive");
         let exponent = &rate * &Rational::from(t);
         // e^−x needs about 1.4427·x leading zeros; keep 128 bits beyond them.

@@ -1,5 +1,6 @@
 //! Exact draws from a table: one random word, one look-up, one comparison.
 
+use std::fmt;
 use std::ops::Range;
 
 use dashu_int::UBig;
@@ -85,12 +86,19 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
 /// With N = 2^m cells a word is m bits of cell number followed by W−m bits of rest. A cell is one number of 64 bits: in front a
 /// threshold of W−m bits, behind it the m-bit number of the other outcome. A rest below the threshold means the outcome of
 /// the cell's own number. Eight bytes a cell keep the tables of a draw in the first-level cache.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Alias<const W: u32, const N: usize> {
     cells: Box<[u64; N]>,
     first: i32,
     /// Outcomes from this number on are rare.
     values: u64,
+}
+
+/// A thousand numbers would say nothing.
+impl<const W: u32, const N: usize> fmt::Debug for Alias<W, N> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Alias({} values from {})", self.values, self.first)
+    }
 }
 
 impl<const W: u32, const N: usize> Alias<W, N> {

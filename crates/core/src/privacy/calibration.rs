@@ -157,7 +157,7 @@ fn bisect(mut low: f64, mut high: f64, fits: impl Fn(f64) -> bool) -> f64 {
 /// δ as a float that is not larger, if floats reach that far.
 fn usable(delta: &Delta) -> Result<f64> {
     let target = delta.value().to_f64_down();
-    if target < 1e-290 {
+    if target < 9.9e-291 {
         return Err(Error::parameter("delta", delta, "at least 1e-290"));
     }
     Ok(target)

@@ -13,8 +13,9 @@ const DIGITS: u32 = 15;
 
 /// ln δ(ε) at order α for a ρ-zCDP mechanism \[CKS20, Proposition 12\]:
 /// (α−1)(αρ−ε) − ln(α−1) + α·ln(1−1/α). Written with a = α−1 so that orders next to 1 keep their digits.
-fn log_delta(rho: f64, epsilon: f64, a: f64) -> f64 {
-    a * ((1.0 + a) * rho - epsilon) - libm::log(a) + (1.0 + a) * (libm::log(a) - libm::log1p(a))
+/// The excess is ε − ρ, taken exactly: near it the two cancel.
+fn log_delta(rho: f64, excess: f64, a: f64) -> f64 {
+    a * (a * rho - excess) - libm::log(a) + (1.0 + a) * (libm::log(a) - libm::log1p(a))
 }
 
 /// ε(δ) at order α = 1 + a: the same line solved for ε.
@@ -67,7 +68,7 @@ impl Rho {
     /// A δ for which ρ-zCDP implies (ε, δ)-privacy; never too small.
     ///
     /// # Errors
-    /// If no δ below 1 can be promised at this ε.
+    /// If no δ below 1 can be promised at this ε, or ρ exceeds a million.
     ///
     /// # Example
     /// ```
@@ -79,8 +80,10 @@ impl Rho {
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn to_delta(&self, epsilon: &Epsilon) -> Result<Delta> {
-        let (rho, target) = (self.value().to_f64_up(), epsilon.value().to_f64_down());
-        let log = minimum(|a| log_delta(rho, target, a));
+        self.check_convertible()?;
+        let excess = (epsilon.value() - self.value()).to_f64_down();
+        let rho = self.value().to_f64_up();
+        let log = minimum(|a| log_delta(rho, excess, a));
         let delta = libm::exp(log) * (1.0 + MARGIN);
         // A δ that underflows is still not zero.
         Delta::new(rounded_up(delta.max(f64::MIN_POSITIVE))?)
@@ -89,7 +92,7 @@ impl Rho {
     /// An ε for which ρ-zCDP implies (ε, δ)-privacy; never too small.
     ///
     /// # Errors
-    /// Only if the result is not a finite number.
+    /// If ρ exceeds a million.
     ///
     /// # Example
     /// ```
@@ -100,11 +103,22 @@ impl Rho {
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn to_epsilon(&self, delta: &Delta) -> Result<Epsilon> {
+        self.check_convertible()?;
         let rho = self.value().to_f64_up();
         let log_delta = libm::log(delta.value().to_f64_down().max(f64::MIN_POSITIVE));
         let epsilon = minimum(|a| epsilon_at(rho, log_delta, a));
         // A bound at or below zero is met by every positive ε.
         Epsilon::new(rounded_up((epsilon * (1.0 + MARGIN)).max(MARGIN))?)
+    }
+}
+
+impl Rho {
+    /// Beyond a million ρ promises nothing, and floats lose the digits that the margin counts on.
+    fn check_convertible(&self) -> Result<()> {
+        if *self.value() > Rational::from(1_000_000) {
+            return Err(Error::parameter("rho", self, "at most 1000000 to be converted"));
+        }
+        Ok(())
     }
 }
 
@@ -172,6 +186,17 @@ mod tests {
         assert!(tiny.to_epsilon(&"0.5".parse().unwrap()).unwrap().to_f64() > 0.0);
         let huge: Rho = "100".parse().unwrap();
         assert!(huge.to_epsilon(&"1e-9".parse().unwrap()).unwrap().to_f64() > 100.0);
+    }
+
+    #[test]
+    fn what_floats_cannot_hold_is_refused() {
+        let huge: Rho = "1e400".parse().unwrap();
+        assert!(huge.to_delta(&"1e400".parse().unwrap()).is_err());
+        assert!(huge.to_epsilon(&"1e-6".parse().unwrap()).is_err());
+        let rho: Rho = "1e6".parse().unwrap();
+        let (near, far) = ("1010000".parse().unwrap(), "1020000".parse().unwrap());
+        let (near, far) = (rho.to_delta(&near).unwrap().to_f64(), rho.to_delta(&far).unwrap().to_f64());
+        assert!(far < near && near < 1.0 && far > 0.0);
     }
 
     #[test]

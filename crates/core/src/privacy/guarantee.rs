@@ -194,13 +194,15 @@ impl Guarantee {
 
 /// δ·(e^{kε}−1)/(e^ε−1) = δ·e^{(k−1)ε}·(1−e^{−kε})/(1−e^{−ε}), rounded up to 20 digits.
 fn group_delta(epsilon: &Rational, delta: &Rational, k: u64) -> Result<Rational> {
+    use dashu_int::ops::BitTest;
     let nothing_left = || Error::parameter("group size", k, "smaller: at this size delta reaches 1");
     let last = epsilon * &Rational::from(k - 1);
-    // e^{(k−1)ε}·δ ≥ 1 for certain once the exponent passes the bits of 1/δ; this also bounds the precision below.
+    // Beyond e^4096 no δ that anybody asks for is left; this also bounds the precision below.
     if last > Rational::from(4096) {
         return Err(nothing_left());
     }
-    let bits = 8192;
+    // 1 − e^−ε must not vanish: ε is at least one over its denominator.
+    let bits = 8192 + epsilon.denominator().bit_len();
     let grown = Enclosure::one(bits).over(&exp_neg(&last, bits), bits);
     let above = Enclosure::one(bits).minus(&exp_neg(&(epsilon * &Rational::from(k)), bits));
     let below = Enclosure::one(bits).minus(&exp_neg(epsilon, bits));
@@ -286,6 +288,12 @@ mod tests {
         assert!((group_delta.to_f64() / formula - 1.0).abs() < 1e-12);
         assert!(approx("5", "1e-9").group(6).is_err(), "δ′ = 1e-9·(e^30−1)/(e^5−1) exceeds 1");
         assert!(approx("1", "1e-9").group(1 << 40).is_err());
+        let tiny = Guarantee::Approx(
+            Epsilon::new("1e-400".parse::<Rational>().unwrap().square()).unwrap(),
+            "1e-9".parse().unwrap(),
+        );
+        let pair = tiny.group(2).unwrap().delta().unwrap().to_f64();
+        assert!((2e-9..2.001e-9).contains(&pair), "{pair}");
         assert_eq!(zcdp("0.5").group(3).unwrap(), zcdp("4.5"));
         assert!(pure("1").group(0).is_err());
     }

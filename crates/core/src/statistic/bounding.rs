@@ -19,7 +19,8 @@ use crate::noise::uniform::below;
 /// not matter. Dropping rows biases counts and sums downwards; no error bar speaks of that.
 ///
 /// # Algorithm
-/// Per unit, the first places of a uniform (Fisher–Yates) shuffle of its groups, then of each kept group's rows.
+/// Per unit, the first places of a uniform (Fisher–Yates) shuffle of its groups, then of each kept group's rows; of all its
+/// rows together if there is one statistic over all of them.
 ///
 /// # Example
 /// ```
@@ -43,11 +44,21 @@ pub fn bound_contributions<U: Ord, K: Ord + Clone, V, R: CryptoRng + ?Sized>(
         units.entry(unit).or_default().entry(group).or_default().push(value);
     }
     let most = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let (max_groups, max_rows) = (contribution.max_groups().map_or(usize::MAX, most), most(contribution.max_rows()));
+    let max_rows = most(contribution.max_rows());
+    let in_group = |group: K, values: Vec<V>| values.into_iter().map(move |value| (group.clone(), value));
     let mut kept = Vec::new();
     for groups in units.into_values() {
-        for (group, values) in choose(groups.into_iter().collect(), max_groups, rng) {
-            kept.extend(choose(values, max_rows, rng).into_iter().map(|value| (group.clone(), value)));
+        match contribution.max_groups() {
+            // One statistic over all rows: the cap is on all of them together.
+            None => {
+                let all = groups.into_iter().flat_map(|(group, values)| in_group(group, values)).collect();
+                kept.extend(choose(all, max_rows, rng));
+            }
+            Some(max_groups) => {
+                for (group, values) in choose(groups.into_iter().collect(), most(max_groups), rng) {
+                    kept.extend(in_group(group, choose(values, max_rows, rng)));
+                }
+            }
         }
     }
     kept
@@ -91,6 +102,19 @@ mod tests {
             assert_eq!(groups.len(), 3);
             assert!(groups.values().all(|&rows| rows <= 2));
         }
+    }
+
+    /// One statistic over all rows: the groups do not multiply what a unit may keep.
+    #[test]
+    fn without_groups_the_cap_is_on_all_rows() {
+        let mut entropy = Entropy::seeded(4);
+        let overall = Contribution::overall(Adjacency::AddRemove, Rows::AtMost(2)).unwrap();
+        let rows = (0..300u32).map(|row| (row % 3, row, row % 3));
+        let kept = bound_contributions(rows, &overall, &mut entropy.draw().unwrap());
+        for unit in 0..3 {
+            assert_eq!(kept.iter().filter(|(_, owner)| *owner == unit).count(), 2);
+        }
+        assert_eq!(overall.of_count().unwrap().l1().unwrap(), 2);
     }
 
     /// Which group survives does not depend on the order of the rows: each of four with probability ¼. 40,000 draws put the

@@ -7,7 +7,8 @@ use crate::statistic::Grid;
 /// How many rows of one unit count, in each group it touches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rows {
-    /// Always this many: no row of it can be missing, be it by a filter or a NULL.
+    /// Always this many, none of which a filter can take away. A missing value (NaN, NULL) must then count as a value, as in
+    /// [`Grid::sum_of_all`]; statistics that drop missing values treat this as [`Rows::AtMost`].
     Exactly(u64),
     /// Up to this many; the usual case.
     AtMost(u64),
@@ -87,7 +88,7 @@ impl Contribution {
         self.rows.number()
     }
 
-    /// Of counts of rows.
+    /// Of counts of rows (all of them: a count of values that may be missing is one of [`Rows::AtMost`]).
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -107,15 +108,29 @@ impl Contribution {
         Self { rows, ..*self }.of_values(1, 1)
     }
 
-    /// Of sums of values on a grid.
+    /// Of [`Grid::sum`], which drops missing values.
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
     pub fn of_sum(&self, grid: &Grid) -> Result<Sensitivity> {
+        self.with_gaps().of_values(grid.lower(), grid.upper())
+    }
+
+    /// Of [`Grid::sum_of_all`], which gives missing values a value: under replace, a row that is certainly there moves it by
+    /// no more than the range.
+    ///
+    /// # Errors
+    /// If it does not fit in 64 bits.
+    pub fn of_sum_of_all(&self, grid: &Grid) -> Result<Sensitivity> {
         self.of_values(grid.lower(), grid.upper())
     }
 
-    /// Of sums of whole numbers from `lower` to `upper`.
+    /// The same for a statistic that drops missing values: no row is certain to count.
+    pub(crate) fn with_gaps(&self) -> Self {
+        Self { rows: Rows::AtMost(self.rows.number()), ..*self }
+    }
+
+    /// Of sums of whole numbers from `lower` to `upper`, one for every row.
     ///
     /// # Errors
     /// If the bounds are the wrong way round or the result does not fit in 64 bits.

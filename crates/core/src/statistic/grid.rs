@@ -92,7 +92,8 @@ impl Grid {
             exponent if exponent < -62 => exact.signum() << 62,
             exponent if exponent <= 0 => exact << -exponent,
             exponent if exponent > 64 => 0,
-            exponent => (exact + (1 << (exponent - 1))) >> exponent,
+            // To the nearest, ties away from zero, as for floats.
+            exponent => ((exact.abs() + (1 << (exponent - 1))) >> exponent) * exact.signum(),
         };
         steps.clamp(self.lower.into(), self.upper.into()) as i64
     }
@@ -101,6 +102,19 @@ impl Grid {
     /// insensitive as it was.
     pub fn sum(&self, values: impl IntoIterator<Item = Option<f64>>) -> i64 {
         saturated(values.into_iter().flatten().filter_map(|value| self.steps(value)).map(i128::from).sum())
+    }
+
+    /// The sum of all values in steps, in which NaN and NULL count as the lower bound: no row is ever missing from it.
+    ///
+    /// ```
+    /// # use reticent::statistic::{Bounds, Grid};
+    /// let grid = Grid::new(&"20..30".parse::<Bounds>()?);
+    /// assert_eq!(grid.value(grid.sum_of_all([Some(25.0), None, Some(f64::NAN)])), 65.0);
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn sum_of_all(&self, values: impl IntoIterator<Item = Option<f64>>) -> i64 {
+        let steps = |value: Option<f64>| value.and_then(|value| self.steps(value)).unwrap_or(self.lower);
+        saturated(values.into_iter().map(|value| i128::from(steps(value))).sum())
     }
 
     /// The real number that many steps stand for.
@@ -189,8 +203,21 @@ mod tests {
 
         #[test]
         fn integers_and_floats_agree(value in -100_000i64..100_000, top in 1u32..50_000) {
-            let grid = grid(&format!("-{top}..{top}"));
-            prop_assert_eq!(grid.steps(value as f64), Some(grid.steps_of_integer(value)));
+            for bounds in [format!("-{top}..{top}"), format!("-{top}00000000..{top}00000000")] {
+                let grid = grid(&bounds);
+                prop_assert_eq!(grid.steps(value as f64), Some(grid.steps_of_integer(value)));
+            }
+        }
+
+        #[test]
+        fn a_replaced_row_moves_a_sum_of_all_by_no_more_than_the_range(
+            rows in prop::collection::vec(any::<f64>(), 0..30), one in any::<f64>(), other in any::<f64>(),
+        ) {
+            let grid = grid("20..30");
+            let with = |row: f64| grid.sum_of_all(rows.iter().copied().chain([row]).map(Some));
+            for other in [other, f64::NAN] {
+                prop_assert!(with(one).abs_diff(with(other)) <= grid.upper().abs_diff(grid.lower()));
+            }
         }
 
         #[test]

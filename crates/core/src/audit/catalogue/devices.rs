@@ -15,7 +15,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
         is_exact: true,
         audit: |audit| {
             let mechanism = RandomisedResponse::with_epsilon(&audit.request.epsilon)?;
-            Ok(audit.exactly(audit.pure(), &[response_pair(&mechanism)]))
+            audit.exactly(audit.pure(), &[response_pair(&mechanism)])
         },
     },
     Subject {
@@ -24,7 +24,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
         is_exact: true,
         audit: |audit| {
             let mechanism = RandomisedResponse::fair_coin();
-            Ok(audit.exactly(mechanism.guarantee().clone(), &[response_pair(&mechanism)]))
+            audit.exactly(mechanism.guarantee().clone(), &[response_pair(&mechanism)])
         },
     },
     Subject {
@@ -34,7 +34,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
         audit: |audit| {
             let bias = audit.request.epsilon.value().clone().min(Rational::new(9, 10)?);
             let mechanism = RandomisedResponse::with_bias(&bias)?;
-            Ok(audit.exactly(mechanism.guarantee().clone(), &[response_pair(&mechanism)]))
+            audit.exactly(mechanism.guarantee().clone(), &[response_pair(&mechanism)])
         },
     },
 ];

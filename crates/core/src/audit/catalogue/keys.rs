@@ -3,7 +3,7 @@
 use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
 use crate::audit::exact::{BITS, Output, Pair};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::Enclosure;
 use crate::mechanism::{Quantile, Selection, Threshold};
@@ -42,11 +42,18 @@ const MOST_UNITS: u64 = 40;
 
 fn threshold(audit: &Audit<'_>) -> Result<Report> {
     let mechanism = Threshold::new(1, &audit.request.epsilon, &audit.request.delta, Adjacency::AddRemove)?;
-    Ok(audit.exactly(audit.approx(), &threshold_pairs(mechanism.noise(), mechanism.threshold())))
+    audit.exactly(audit.approx(), &threshold_pairs(mechanism.noise(), mechanism.threshold())?)
 }
 
 /// What is released of one key, for each count and the next: nothing, or a number from the threshold on.
-pub(super) fn threshold_pairs(noise: &DiscreteLaplace, threshold: u64) -> Vec<Pair> {
+///
+/// # Errors
+/// If the threshold is so large that its law takes too long to write down.
+pub(super) fn threshold_pairs(noise: &DiscreteLaplace, threshold: u64) -> Result<Vec<Pair>> {
+    if threshold > 10_000 {
+        let allowed = "larger, so that the threshold is at most 10000, for an exact audit";
+        return Err(Error::parameter("epsilon", format!("so small that the threshold is {threshold}"), allowed));
+    }
     let first = threshold as i64;
     // 30 scales beyond what is tried: what is left out is less likely than e^−30.
     let beyond = (30.0 * noise.scale().to_f64()).min(2000.0) as i64;
@@ -82,7 +89,7 @@ pub(super) fn threshold_pairs(noise: &DiscreteLaplace, threshold: u64) -> Vec<Pa
                 .collect(),
         }
     };
-    (0..MOST_UNITS as usize).map(pair).collect()
+    Ok((0..MOST_UNITS as usize).map(pair).collect())
 }
 
 fn selection(audit: &Audit<'_>) -> Result<Report> {
@@ -104,7 +111,7 @@ fn selection(audit: &Audit<'_>) -> Result<Report> {
             }
         })
         .collect();
-    Ok(audit.exactly(audit.approx(), &pairs))
+    audit.exactly(audit.approx(), &pairs)
 }
 
 fn quantile(audit: &Audit<'_>, adjacency: Adjacency) -> Result<Report> {

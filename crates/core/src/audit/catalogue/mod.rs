@@ -157,13 +157,13 @@ impl Audit<'_> {
     }
 
     /// A report from probabilities that were worked out.
-    fn exactly(&self, claim: Guarantee, pairs: &[Pair]) -> Report {
-        let mut found = exact::weigh(pairs, &claim);
+    fn exactly(&self, claim: Guarantee, pairs: &[Pair]) -> Result<Report> {
+        let mut found = exact::weigh(pairs, &claim)?;
         if found.verdict == Verdict::Consistent {
             // The verdict is exact, the figure a float: it must not seem to exceed a claim that holds.
             found.epsilon = claim.epsilon().map_or(found.epsilon, |claimed| found.epsilon.min(claimed.to_f64()));
         }
-        Report {
+        Ok(Report {
             mechanism: self.name,
             claim,
             method: Method::Exact,
@@ -171,7 +171,7 @@ impl Audit<'_> {
             event: found.event,
             verdict: found.verdict,
             fit: None,
-        }
+        })
     }
 
     /// A report from outputs that are drawn on two neighbouring inputs.

@@ -72,18 +72,18 @@ fn too_little_noise(audit: &Audit<'_>) -> Result<Report> {
 
 fn wrong_adjacency(audit: &Audit<'_>) -> Result<Report> {
     let noise = DiscreteLaplace::new(&audit.request.epsilon.value().recip()?)?;
-    Ok(audit.exactly(audit.pure(), &[histogram_pair(&noise, [2, 2], [1, 3])]))
+    audit.exactly(audit.pure(), &[histogram_pair(&noise, [2, 2], [1, 3])])
 }
 
 fn textbook_gaussian(audit: &Audit<'_>) -> Result<Report> {
     let variance = libm::log(1.0 / audit.request.delta.to_f64()) / audit.request.epsilon.to_f64().powi(2);
     let noise = DiscreteGaussian::with_sigma_squared(&Rational::try_from(variance)?)?;
-    Ok(audit.exactly(audit.approx(), &[gaussian_pair(&noise)?]))
+    audit.exactly(audit.approx(), &[gaussian_pair(&noise)?])
 }
 
 fn bias_as_epsilon(audit: &Audit<'_>) -> Result<Report> {
     let mechanism = RandomisedResponse::with_bias(&Rational::new(1, 2)?)?;
-    Ok(audit.exactly(Guarantee::Pure("0.5".parse()?), &[response_pair(&mechanism)]))
+    audit.exactly(Guarantee::Pure("0.5".parse()?), &[response_pair(&mechanism)])
 }
 
 fn threshold_off_by_one(audit: &Audit<'_>) -> Result<Report> {
@@ -93,7 +93,7 @@ fn threshold_off_by_one(audit: &Audit<'_>) -> Result<Report> {
         let proposal = mechanism.propose(table);
         law_of(proposal.answer, mechanism.test().refusal_bounds(proposal.distance + 1))
     };
-    Ok(audit.exactly(audit.approx(), &small_tables(Adjacency::Replace, law)))
+    audit.exactly(audit.approx(), &small_tables(Adjacency::Replace, law))
 }
 
 fn median_of_the_wrong_adjacency(audit: &Audit<'_>) -> Result<Report> {
@@ -102,7 +102,7 @@ fn median_of_the_wrong_adjacency(audit: &Audit<'_>) -> Result<Report> {
         let proposal = mechanism.propose(table);
         law_of(proposal.answer, mechanism.test().refusal_bounds(proposal.distance))
     };
-    Ok(audit.exactly(audit.approx(), &small_tables(Adjacency::Replace, law)))
+    audit.exactly(audit.approx(), &small_tables(Adjacency::Replace, law))
 }
 
 fn refusal_not_random(audit: &Audit<'_>) -> Result<Report> {
@@ -112,10 +112,10 @@ fn refusal_not_random(audit: &Audit<'_>) -> Result<Report> {
         let refused = if proposal.distance > 1 { Rational::ZERO } else { Rational::ONE };
         law_of(proposal.answer, (refused.clone(), refused))
     };
-    Ok(audit.exactly(audit.approx(), &small_tables(Adjacency::Replace, law)))
+    audit.exactly(audit.approx(), &small_tables(Adjacency::Replace, law))
 }
 
 fn keys_off_by_one(audit: &Audit<'_>) -> Result<Report> {
     let mechanism = Threshold::new(1, &audit.request.epsilon, &audit.request.delta, Adjacency::AddRemove)?;
-    Ok(audit.exactly(audit.approx(), &threshold_pairs(mechanism.noise(), mechanism.threshold() - 1)))
+    audit.exactly(audit.approx(), &threshold_pairs(mechanism.noise(), mechanism.threshold() - 1)?)
 }

@@ -7,7 +7,7 @@ use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
 use crate::audit::exact::{BITS, Output, Pair};
 use crate::audit::{ExpectedLaw, GoodnessOfFit};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exact::enclosure::Enclosure;
 use crate::mechanism::{Gaussian, Laplace};
 use crate::noise::DiscreteGaussian;
@@ -54,20 +54,20 @@ fn laplace(audit: &Audit<'_>) -> Result<Report> {
 }
 
 fn gaussian(audit: &Audit<'_>) -> Result<Report> {
+    // Outputs beyond 12σ are left out: about 10^−32 of the mass.
+    if audit.request.delta.to_f64() < 1e-30 {
+        return Err(Error::parameter("delta", &audit.request.delta, "at least 1e-30 for this audit"));
+    }
     let mechanism = Gaussian::with_delta(1, &audit.request.epsilon, &audit.request.delta)?;
     let pair = gaussian_pair(mechanism.noise())?;
-    Ok(audit.exactly(audit.approx(), &[pair]))
+    audit.exactly(audit.approx(), &[pair])
 }
 
 /// Outputs within 12σ of two counts that differ by one.
 pub(super) fn gaussian_pair(noise: &DiscreteGaussian) -> Result<Pair> {
     let sigma = libm::sqrt(noise.sigma_squared().to_f64());
     if sigma > 1000.0 {
-        return Err(crate::Error::parameter(
-            "epsilon",
-            "too small for an exact audit",
-            "larger, so that σ is at most 1000",
-        ));
+        return Err(Error::parameter("epsilon", "too small for an exact audit", "larger, so that σ is at most 1000"));
     }
     let reach = (12.0 * sigma) as i64 + 2;
     let masses = noise.masses(reach, BITS);

@@ -49,13 +49,13 @@ pub(super) const SUBJECTS: &[Subject] = &[
 fn median(audit: &Audit<'_>, adjacency: Adjacency) -> Result<Report> {
     let mechanism = StableMedian::new(adjacency, &audit.request.epsilon, &audit.request.delta)?;
     let law = refusing_law(mechanism.test());
-    Ok(audit.exactly(audit.approx(), &small_tables(adjacency, |table| law(&mechanism.propose(table)))))
+    audit.exactly(audit.approx(), &small_tables(adjacency, |table| law(&mechanism.propose(table))))
 }
 
 fn mode(audit: &Audit<'_>, adjacency: Adjacency) -> Result<Report> {
     let mechanism = StableMode::new(adjacency, &audit.request.epsilon, &audit.request.delta)?;
     let law = refusing_law(mechanism.test());
-    Ok(audit.exactly(audit.approx(), &small_tables(adjacency, |table| law(&mechanism.propose(table.iter().copied())))))
+    audit.exactly(audit.approx(), &small_tables(adjacency, |table| law(&mechanism.propose(table.iter().copied()))))
 }
 
 /// The probability of each answer, and of a refusal (`None`).

@@ -49,7 +49,7 @@ fn histogram(audit: &Audit<'_>, adjacency: Adjacency) -> Result<Report> {
         Adjacency::AddRemove => [3, 2],
         Adjacency::Replace => [1, 3],
     };
-    Ok(audit.exactly(audit.pure(), &[histogram_pair(mechanism.noise(), [2, 2], second)]))
+    audit.exactly(audit.pure(), &[histogram_pair(mechanism.noise(), [2, 2], second)])
 }
 
 /// Outputs around two histograms of two cells.

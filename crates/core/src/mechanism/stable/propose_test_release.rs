@@ -203,12 +203,13 @@ impl StableRelease {
 fn smallest_tail_below(noise: &DiscreteLaplace, delta: &Delta) -> Result<u64> {
     let fits = |t: u64| noise.upper_tail(t) <= *delta.value();
     let longest = noise.scale() * &Rational::from(LONGEST_TAIL);
+    let too_small = || Error::parameter("delta", delta, "at least e^-4096; write for example 1e-8");
     let mut high = 1u64;
     while !fits(high) {
-        high *= 2; // at most 2·4096·2^50 = 2^63
         if Rational::from(high) > longest {
-            return Err(Error::parameter("delta", delta, "at least e^-4096; write for example 1e-8"));
+            return Err(too_small());
         }
+        high *= 2; // at most 2·4096·2^50 = 2^63
     }
     let mut low = high / 2;
     // Invariant: `high` fits, `low` does not (or is 0).
@@ -216,7 +217,8 @@ fn smallest_tail_below(noise: &DiscreteLaplace, delta: &Delta) -> Result<u64> {
         let middle = low + (high - low) / 2;
         if fits(middle) { high = middle } else { low = middle }
     }
-    Ok(high)
+    // A tail of one is never too long, however small the scale.
+    if high > 1 && Rational::from(high) > longest { Err(too_small()) } else { Ok(high) }
 }
 
 #[cfg(test)]
