@@ -45,6 +45,8 @@ const CUT: f64 = 1e-7;
 /// For the eighteen compositions of the reference table (`tests/data/accounting.json`) ε is at most 3e-6 above the
 /// tool's own upper bound, relatively, and up to 1 % below it. The step of the grid is bounded by 2^18 bins, so what
 /// discretisation costs grows slowly with the count: about 1e-5 of the variance of the loss at 10,000 mechanisms.
+/// With very rare sampling (one row in a million) of a great many mechanisms the grid is coarse next to the losses, and
+/// answers, though never too small, can be far too large.
 ///
 /// # Algorithm
 /// Privacy loss distributions \[DGKKM22\], tilted and composed by fast Fourier transform \[KJPH21, GLW21\]. For a mixture
