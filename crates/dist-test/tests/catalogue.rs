@@ -7,7 +7,7 @@ use reticent::noise::Entropy;
 
 /// A side, twice.
 const SAMPLES: u64 = 1_000_000;
-const LONG_SAMPLES: u64 = 10_000_000;
+const LONG_SAMPLES: u64 = 4_000_000;
 
 /// Audits all of them, as many at once as there are cores.
 fn audit_all(subjects: &[Subject], check: impl Fn(&reticent::audit::catalogue::Report) + Sync) {
