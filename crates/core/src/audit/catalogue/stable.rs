@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::exact::Rational;
 use crate::exact::enclosure::Enclosure;
 use crate::mechanism::stable::{Proposal, StableMedian, StableMode, StableRelease};
-use crate::mechanism::subsample::{Blocks, SubsampleMode, Unit};
+use crate::mechanism::subsample::{Blocks, ResampledMode, SubsampleMean, SubsampleMode, Unit};
 use crate::privacy::Adjacency;
 use crate::release::Outcome;
 
@@ -43,6 +43,18 @@ pub(super) const SUBJECTS: &[Subject] = &[
         summary: "the most frequent answer of 64 blocks or a refusal; one row of a close vote added",
         is_exact: false,
         audit: subsample,
+    },
+    Subject {
+        name: "subsample-mean",
+        summary: "the mean answer of 16 blocks, clamped to 0..10; one row added that tips a block from 0 to 10",
+        is_exact: false,
+        audit: subsample_mean,
+    },
+    Subject {
+        name: "resampled",
+        summary: "the most frequent answer of 800 samples of one row of 2000, or a refusal; one row replaced",
+        is_exact: false,
+        audit: resampled,
     },
 ];
 
@@ -138,9 +150,38 @@ fn subsample(audit: &Audit<'_>) -> Result<Report> {
         let extra = (input == Input::Second).then_some(1u8);
         let outcome =
             mechanism.release(rows.iter().copied().chain(extra), |block| u8::from(!block.is_empty()), permit)?;
-        Ok(match outcome {
-            Outcome::Released(release) => i64::from(release.into_value()),
-            Outcome::Refused(_) => -1,
-        })
+        Ok(shown(outcome))
+    })
+}
+
+/// An answer, or −1 for a refusal.
+fn shown(outcome: Outcome<u8>) -> i64 {
+    match outcome {
+        Outcome::Released(release) => i64::from(release.into_value()),
+        Outcome::Refused(_) => -1,
+    }
+}
+
+fn subsample_mean(audit: &Audit<'_>) -> Result<Report> {
+    let blocks = Blocks::new(16, Unit::Row)?;
+    let mechanism = SubsampleMean::new(blocks, 0..=10, Adjacency::AddRemove, &audit.request.epsilon)?;
+    audit.empirically(audit.pure(), |input, permit| {
+        let rows = (input == Input::Second).then_some(1u8);
+        let released = mechanism.release(rows, |block| if block.is_empty() { 0 } else { 10 }, permit)?.into_value();
+        // The sum over the blocks is a whole number.
+        Ok((16.0 * released).round() as i64)
+    })
+}
+
+fn resampled(audit: &Audit<'_>) -> Result<Report> {
+    const ROWS: usize = 2000;
+    let mechanism = ResampledMode::new(ROWS as u64, 800, 1, &audit.request.epsilon, &audit.request.delta)?;
+    // A vote of 60 to 40: near the threshold, where one row shows most.
+    let first: Vec<u8> = (0..ROWS).map(|row| u8::from(row % 5 < 3)).collect();
+    let mut second = first.clone();
+    second[0] = 0;
+    audit.empirically(audit.approx(), |input, permit| {
+        let rows = if input == Input::First { &first } else { &second };
+        Ok(shown(mechanism.release(rows, |sample| sample[0], permit)?))
     })
 }
