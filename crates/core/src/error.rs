@@ -51,6 +51,35 @@ pub enum Error {
         right: String,
     },
 
+    /// A stream goes on with a permit that was given for another charge.
+    #[error("the stream was {stream}, but this permit is {permit}")]
+    OtherCharge {
+        /// Where the stream was charged.
+        stream: String,
+        /// What the permit is for.
+        permit: String,
+    },
+
+    /// A counter was asked for more steps than it was made for.
+    #[error("the horizon of {horizon} steps is reached; start a new stream, with a charge of its own, to go on")]
+    HorizonReached {
+        /// The number of steps that the counter was made for.
+        horizon: u64,
+    },
+
+    /// A saved state is older than one that is known to exist: going on from it would release the same steps twice.
+    #[error("the saved state is of epoch {found}, but epoch {newest} is known to exist; go on from the newest state")]
+    StaleState {
+        /// The state's epoch.
+        found: u64,
+        /// The newest epoch that is known.
+        newest: u64,
+    },
+
+    /// A saved state is not one that its counter could have had.
+    #[error("the saved state is damaged: it cannot be the state of such a counter")]
+    DamagedState,
+
     /// The operating system, or another source of entropy, gave none.
     #[error("the entropy source failed: {0}; nothing was released")]
     Entropy(String),

@@ -27,6 +27,7 @@
 //! | [`noise`] | where randomness comes from: entropy, exact coins, discrete Laplace and Gaussian, negative binomial |
 //! | [`statistic`] | what is measured, as exact whole numbers, and how far one unit can move it |
 //! | [`mechanism`] | how a statistic is released once |
+//! | [`continual`] | how a statistic is released again and again: counters over streams |
 //! | [`local`] | what a person's own device says: randomised response, and the estimate from many answers |
 //! | [`release`] | what leaves the engine: [`Release`], [`ErrorBar`], [`Outcome`] |
 //! | [`permit`] | [`Permit`]: no noise without a charge; the [`Ledger`] trait |
@@ -44,6 +45,7 @@
 //! - `test-util`: seeded generators for tests. There is no privacy with a known seed.
 
 pub mod audit;
+pub mod continual;
 pub mod error;
 pub mod exact;
 pub mod local;
@@ -69,6 +71,8 @@ mod send_and_sync {
         check::<crate::Permit>();
         check::<crate::Release<i64>>();
         check::<crate::Outcome<i64>>();
+        check::<crate::continual::AnyCounter>();
+        check::<crate::continual::AnyStrategy>();
         check::<crate::exact::Rational>();
         check::<crate::local::RandomisedResponse>();
         check::<crate::local::Report<bool>>();

@@ -121,6 +121,51 @@ impl Permit {
         }
         Ok(PermittedDraw { draw: self.entropy.draw()?, accounting: &self.accounting })
     }
+
+    /// Takes the cost of a whole stream off what is left and becomes the stream's own permit.
+    ///
+    /// # Errors
+    /// [`Error::NotPermitted`] if the cost exceeds what is left or is of another kind.
+    pub fn into_stream(mut self, cost: &Guarantee) -> Result<StreamPermit> {
+        self.spend(cost)?;
+        Ok(StreamPermit { accounting: self.accounting, entropy: self.entropy })
+    }
+
+    /// For a stream that was charged before and goes on after a restart: takes nothing off, but must be of the same charge.
+    ///
+    /// # Errors
+    /// [`Error::OtherCharge`] if it is not.
+    pub fn resume_stream(self, charged: &Accounting) -> Result<StreamPermit> {
+        if self.accounting != *charged {
+            let (stream, permit) = (charged.to_string(), self.accounting.to_string());
+            return Err(Error::OtherCharge { stream, permit });
+        }
+        Ok(StreamPermit { accounting: self.accounting, entropy: self.entropy })
+    }
+}
+
+/// Leave to go on drawing noise for one stream that was charged once, when it started.
+///
+/// Made by [`Permit::into_stream`]; kept by the stream's counter.
+#[derive(Debug)]
+pub struct StreamPermit {
+    accounting: Accounting,
+    entropy: Entropy,
+}
+
+impl StreamPermit {
+    /// Where the stream was charged.
+    pub fn accounting(&self) -> &Accounting {
+        &self.accounting
+    }
+
+    /// Opens the generator for the next releases of the stream.
+    ///
+    /// # Errors
+    /// [`Error::Entropy`] if a fresh seed is due and cannot be had.
+    pub fn draw(&mut self) -> Result<PermittedDraw<'_>> {
+        Ok(PermittedDraw { draw: self.entropy.draw()?, accounting: &self.accounting })
+    }
 }
 
 /// A cryptographic generator for one release that was paid for.
@@ -199,6 +244,19 @@ mod tests {
         assert!(permit.spend(&Guarantee::Zcdp("0.1".parse().unwrap())).is_err());
         assert!(permit.spend(&Guarantee::Approx("0.5".parse().unwrap(), "1e-9".parse().unwrap())).is_err());
         assert!(permit.spend(&pure("1")).is_ok());
+    }
+
+    #[test]
+    fn a_stream_is_charged_once_and_resumes_only_on_its_own_charge() {
+        let mut stream = permit(&pure("1")).into_stream(&pure("1")).unwrap();
+        assert!(stream.draw().is_ok() && stream.draw().is_ok());
+        assert!(permit(&pure("1")).into_stream(&pure("1.1")).unwrap_err().is_not_permitted());
+        assert!(permit(&pure("1")).resume_stream(stream.accounting()).is_ok());
+        let other = Permit::unaccounted_from(Entropy::seeded(1));
+        assert_eq!(
+            other.resume_stream(stream.accounting()).unwrap_err().to_string(),
+            "the stream was charged to people (entry 1), but this permit is not accounted for"
+        );
     }
 
     #[test]

@@ -113,6 +113,41 @@ impl Rho {
 }
 
 impl Rho {
+    /// The largest ρ, to nine digits, that implies (ε, δ)-privacy.
+    ///
+    /// # Errors
+    /// If ε exceeds 100000.
+    ///
+    /// # Example
+    /// ```
+    /// use reticent::privacy::Rho;
+    ///
+    /// let rho = Rho::within(&"1".parse()?, &"1e-6".parse()?)?;
+    /// assert!((rho.to_f64() / 0.0243559346 - 1.0).abs() < 1e-6);
+    /// assert!(rho.to_epsilon(&"1e-6".parse()?)? <= "1".parse()?);
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn within(epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
+        if *epsilon.value() > Rational::from(100_000) {
+            return Err(Error::parameter("epsilon", epsilon, "at most 100000 to be converted into rho"));
+        }
+        // ρ itself is below ε whatever δ < 1; the answer is at least the ρ that pure ε²/2 would be for a much smaller ε.
+        let fits = |log_rho: f64| -> Option<Self> {
+            let rho = Self::try_from(libm::exp(log_rho)).ok()?;
+            (rho.to_epsilon(delta).ok()? <= *epsilon).then_some(rho)
+        };
+        let (mut low, mut high) = (-700.0, libm::log(epsilon.to_f64()) + 1.0);
+        let mut best = None;
+        for _ in 0..64 {
+            let middle = f64::midpoint(low, high);
+            match fits(middle) {
+                Some(rho) => (best, low) = (Some(rho), middle),
+                None => high = middle,
+            }
+        }
+        best.ok_or_else(|| Error::parameter("epsilon", epsilon, "large enough for some rho to fit"))
+    }
+
     /// Beyond a million ρ promises nothing, and floats lose the digits that the margin counts on.
     fn check_convertible(&self) -> Result<()> {
         if *self.value() > Rational::from(1_000_000) {

@@ -1,0 +1,95 @@
+//! The counters by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::any::{AnyCounter, AnyStrategy};
+use super::p_sums::PSums;
+use super::strategy::Strategy;
+use super::stream::Stream;
+use crate::error::{Error, Result};
+use crate::permit::Permit;
+use crate::privacy::Guarantee;
+
+/// A counter's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The one with the least average error that the stream and the guarantee allow.
+    Auto,
+    /// Fresh noise on every answer.
+    OutputNoise,
+    /// Fresh noise on every input.
+    InputNoise,
+    /// Noise on blocks and on single steps.
+    TwoLevel,
+    /// Noise on dyadic blocks.
+    Binary,
+}
+
+impl Kind {
+    /// Every counter but [`Kind::Auto`], the simplest first.
+    pub const ALL: &[Self] = &[Self::OutputNoise, Self::InputNoise, Self::TwoLevel, Self::Binary];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::OutputNoise => "output-noise",
+            Self::InputNoise => "input-noise",
+            Self::TwoLevel => "two-level",
+            Self::Binary => "binary",
+        }
+    }
+
+    /// How this counter would make its noise; nothing is charged.
+    ///
+    /// # Errors
+    /// If it cannot serve the stream and the guarantee.
+    pub fn plan(self, stream: Stream, guarantee: Guarantee) -> Result<AnyStrategy> {
+        match self {
+            Self::Auto => Self::least_error(&stream, &guarantee),
+            Self::OutputNoise | Self::InputNoise | Self::TwoLevel | Self::Binary => {
+                let parameters = PSums::named(self, &stream)?;
+                Ok(PSums::new(stream, guarantee, parameters)?.into())
+            }
+        }
+    }
+
+    /// Charges the whole stream to the permit and starts counting.
+    ///
+    /// # Errors
+    /// If the counter cannot serve the stream and the guarantee, or the permit does not cover it.
+    pub fn start(self, stream: Stream, guarantee: Guarantee, permit: Permit) -> Result<AnyCounter> {
+        self.plan(stream, guarantee)?.start(permit)
+    }
+
+    /// The counter with the least mean square error over the horizon (over the first 2^20 steps if there is none).
+    fn least_error(stream: &Stream, guarantee: &Guarantee) -> Result<AnyStrategy> {
+        let steps = stream.steps().unwrap_or(1 << 20);
+        let plans = Self::ALL.iter().filter_map(|kind| kind.plan(stream.clone(), guarantee.clone()).ok());
+        let error = |plan: &AnyStrategy| plan.average_variance(steps);
+        match plans.min_by(|a, b| error(a).total_cmp(&error(b))) {
+            Some(plan) => Ok(plan),
+            // None can serve: input-noise, which serves all streams, says why.
+            None => Self::InputNoise.plan(stream.clone(), guarantee.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let unknown = || Error::parameter("counter", text, "auto or a counter that `reticent plan count` lists");
+        [Self::Auto].iter().chain(Self::ALL).find(|kind| kind.name() == text).copied().ok_or_else(unknown)
+    }
+}

@@ -1,0 +1,41 @@
+//! How a statistic is released again and again.
+//!
+//! A [`Counter`] takes one number a step and releases the sum so far, each time with noise, and keeps one guarantee for all
+//! releases together. The noise is the art of it: fresh noise on every release would need to be T times as large, noise on
+//! every input would pile up. In between lie the [strategies](Strategy): noise on sums of several steps, put together anew
+//! for every answer.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`stream`] | [`Stream`]: range, [`Unit`], [`Horizon`]; how far one unit can move a step |
+//! | [`counter`] | [`Counter`], and [`StreamCounter`]: the exact sum plus a strategy's noise; saving and restoring |
+//! | [`strategy`] | [`Strategy`]: how noise is made; what has to be proved for each |
+//! | [`schedule`] | [`Schedule`]: which p-sums are kept |
+//! | [`p_sums`] | `output-noise`, `input-noise`, `two-level`, `binary`: any schedule as a counter |
+//! | [`kind`] | [`Kind`]: the counters by name, and `auto` |
+//! | [`any`] | [`AnyCounter`]: a counter whose kind is known only when the program runs |
+//! | [`law`] | [`Law`]: the noise on one p-sum |
+//! | [`shape`] | [`Shape`]: what error bars need to know of a step's noise |
+
+pub mod any;
+pub mod counter;
+mod error_bar;
+pub mod kind;
+pub mod law;
+pub mod p_sums;
+pub mod schedule;
+pub mod shape;
+pub mod strategy;
+pub mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use any::{AnyCounter, AnySaved, AnyStrategy};
+pub use counter::{Counter, Saved, StreamCounter};
+pub use kind::Kind;
+pub use law::Law;
+pub use p_sums::PSums;
+pub use schedule::Schedule;
+pub use shape::Shape;
+pub use strategy::Strategy;
+pub use stream::{Horizon, Stream, Unit};

@@ -1,0 +1,163 @@
+//! Counters that add up noisy p-sums: `output-noise`, `input-noise`, `two-level`, `binary`.
+
+use rand_core::CryptoRng;
+use serde::{Deserialize, Serialize};
+
+use super::kind::Kind;
+use super::law::Law;
+use super::schedule::Schedule;
+use super::shape::Shape;
+use super::strategy::Strategy;
+use super::stream::Stream;
+use crate::error::{Error, Result};
+use crate::privacy::Guarantee;
+
+/// Any [`Schedule`] as a counter, its guarantee derived from α.
+///
+/// # Privacy
+/// R is the 0/1 matrix of the schedule's p-sums and z whole numbers, so y = R·x + z is private as [`Law::new`] shows, and
+/// every answer is a sum of entries of y. A p-sum that no answer uses need not be drawn.
+///
+/// # Accuracy
+/// The variance at step t is β(t) times the variance on one p-sum.
+///
+/// # Algorithm
+/// One accumulator for each block length holds the noise of the blocks used by the present answer. When blocks of several
+/// lengths end together, the longest takes the place of all shorter ones \[CSS11\].
+#[derive(Debug, Clone)]
+pub struct PSums {
+    kind: Kind,
+    stream: Stream,
+    guarantee: Guarantee,
+    schedule: Schedule,
+    law: Law,
+}
+
+/// The noise of the blocks in the present answer, by length, and its sum.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Accumulators {
+    by_length: Vec<i128>,
+    sum: i128,
+}
+
+/// A schedule with the counter's name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Named {
+    pub(super) kind: Kind,
+    pub(super) schedule: Schedule,
+}
+
+impl PSums {
+    /// The schedule that bears a name, for a stream.
+    pub(super) fn named(kind: Kind, stream: &Stream) -> Result<Named> {
+        let needs_an_end = || {
+            Error::parameter(
+                "horizon",
+                "unbounded",
+                "a number of steps for this counter; without one use input-noise, hybrid or bridged",
+            )
+        };
+        let horizon = stream.steps();
+        let schedule = match kind {
+            Kind::OutputNoise => Schedule::prefixes(horizon.ok_or_else(needs_an_end)?),
+            Kind::InputNoise => Schedule::steps(),
+            Kind::TwoLevel => Schedule::two_level(horizon.ok_or_else(needs_an_end)?),
+            _ => Schedule::binary(horizon.ok_or_else(needs_an_end)?),
+        };
+        Ok(Named { kind, schedule })
+    }
+
+    /// The schedule.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+}
+
+impl Strategy for PSums {
+    type Parameters = Named;
+    type State = Accumulators;
+
+    fn choose(stream: &Stream, _: &Guarantee) -> Result<Named> {
+        Self::named(Kind::Binary, stream)
+    }
+
+    fn new(stream: Stream, guarantee: Guarantee, parameters: Named) -> Result<Self> {
+        let Named { kind, schedule } = parameters;
+        // Any blocks serve a stream of any length; prefixes only as many steps as their α counts.
+        if schedule.lengths().is_none() && stream.steps().is_none_or(|steps| steps > schedule.sums_per_step()) {
+            return Err(Error::parameter("horizon", stream.horizon(), "no longer than the schedule's"));
+        }
+        let law = Law::new(&stream, &guarantee, schedule.sums_per_step())?;
+        Ok(Self { kind, stream, guarantee, schedule, law })
+    }
+
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    fn guarantee(&self) -> &Guarantee {
+        &self.guarantee
+    }
+
+    fn parameters(&self) -> Named {
+        Named { kind: self.kind, schedule: self.schedule.clone() }
+    }
+
+    fn begin(&self) -> Accumulators {
+        Accumulators { by_length: vec![0; self.schedule.lengths().map_or(0, <[u64]>::len)], sum: 0 }
+    }
+
+    fn fits(&self, state: &Accumulators, _: u64) -> bool {
+        let lengths = self.schedule.lengths().map_or(0, <[u64]>::len);
+        let sum = state.by_length.iter().try_fold(0i128, |sum, noise| sum.checked_add(*noise));
+        // Prefixes keep no accumulator: the last answer's noise is all there is.
+        state.by_length.len() == lengths && (lengths == 0 || sum == Some(state.sum))
+    }
+
+    #[inline]
+    fn next<R: CryptoRng + ?Sized>(&self, state: &mut Accumulators, step: u64, rng: &mut R) -> i128 {
+        let noise = i128::from(self.law.sample(rng));
+        let Some(lengths) = self.schedule.lengths() else {
+            state.sum = noise;
+            return noise;
+        };
+        state.sum += noise;
+        let last = lengths.len() - 1;
+        for (index, accumulator) in state.by_length.iter_mut().enumerate() {
+            if index == last || !step.is_multiple_of(lengths[index + 1]) {
+                *accumulator += noise;
+                break;
+            }
+            state.sum -= *accumulator;
+            *accumulator = 0;
+        }
+        state.sum
+    }
+
+    fn variance(&self, step: u64) -> f64 {
+        self.schedule.sums_per_answer(step) as f64 * self.law.variance()
+    }
+
+    fn average_variance(&self, steps: u64) -> f64 {
+        self.schedule.total_sums(steps) as f64 / steps as f64 * self.law.variance()
+    }
+
+    fn worst_variance(&self, steps: u64) -> f64 {
+        self.schedule.most_sums(steps) as f64 * self.law.variance()
+    }
+
+    fn shape(&self, step: u64) -> Shape<'_> {
+        match &self.law {
+            Law::Laplace(law) => Shape::Sum { law, terms: self.schedule.sums_per_answer(step) },
+            Law::Gaussian(_) => Shape::Gaussian { variance: self.variance(step) },
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        (self.schedule.lengths().map_or(0, <[u64]>::len) + 1) * size_of::<i128>()
+    }
+}
