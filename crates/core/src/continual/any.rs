@@ -102,6 +102,11 @@ macro_rules! strategies {
                 match self { $(Self::$variant(counter) => counter.advance_all(values, released),)+ }
             }
 
+            /// See [`StreamCounter::restart`].
+            pub(crate) fn restart(&mut self) {
+                match self { $(Self::$variant(counter) => counter.restart(),)+ }
+            }
+
             /// Writes the counter down, in a new epoch.
             pub fn save(&mut self) -> AnySaved {
                 match self { $(Self::$variant(counter) => AnySaved::$variant(counter.save()),)+ }
