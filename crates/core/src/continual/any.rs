@@ -167,6 +167,8 @@ macro_rules! strategies {
                 match self { $(Self::$variant(counter) => counter.half_width(step, level),)+ }
             }
         }
+
+        super::keyed::any::keyed_counters!($($variant),+);
     };
 }
 

@@ -14,12 +14,14 @@
 //! | [`p_sums`] | `output-noise`, `input-noise`, `two-level`, `binary`: any schedule as a counter |
 //! | [`kind`] | [`Kind`]: the counters by name, and `auto` |
 //! | [`any`] | [`AnyCounter`]: a counter whose kind is known only when the program runs |
+//! | [`keyed`] | [`KeyedCounter`]: one counter for each key; keys known beforehand, or admitted by a threshold |
 //! | [`law`] | [`Law`]: the noise on one p-sum |
 //! | [`shape`] | [`Shape`]: what error bars need to know of a step's noise |
 
 pub mod any;
 pub mod counter;
 mod error_bar;
+pub mod keyed;
 pub mod kind;
 pub mod law;
 pub mod p_sums;
@@ -30,8 +32,9 @@ pub mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use any::{AnyCounter, AnySaved, AnyStrategy};
+pub use any::{AnyCounter, AnyKeyedCounter, AnyKeyedSaved, AnySaved, AnyStrategy};
 pub use counter::{Counter, Saved, StreamCounter};
+pub use keyed::{KeyedCounter, KeyedPlan, KeyedSaved};
 pub use kind::Kind;
 pub use law::Law;
 pub use p_sums::PSums;
