@@ -92,7 +92,7 @@ impl Engine {
     fn save(&mut self) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
         let (highest, unshown) = (self.printer.highest(), std::mem::take(&mut self.released));
-        let state = State::new(self.definition.clone(), highest, unshown, self.counter.save());
+        let state = State::new(self.definition.clone(), highest, unshown, self.counter.save()?);
         let saved = store.save(&state);
         self.released = state.unshown;
         saved

@@ -171,6 +171,12 @@ impl<S: Strategy> StreamCounter<S> {
         Ok(())
     }
 
+    /// Begins again on the same permit: for audits, which release nothing.
+    pub(crate) fn restart(&mut self) {
+        (self.steps, self.sum, self.value) = (0, 0, 0);
+        self.state = self.strategy.begin();
+    }
+
     /// Writes the counter down, in a new epoch.
     pub fn save(&mut self) -> Saved<S> {
         self.epoch += 1;

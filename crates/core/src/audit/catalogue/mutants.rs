@@ -1,5 +1,6 @@
 //! Mechanisms that are wrong on purpose: an auditor that does not find every one of them out is of no use.
 
+use super::counters;
 use super::devices::response_pair;
 use super::keys::threshold_pairs;
 use super::noise::gaussian_pair;
@@ -7,6 +8,7 @@ use super::stable::{law_of, small_tables};
 use super::tables::histogram_pair;
 use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
+use crate::continual::{Kind, Schedule};
 use crate::error::Result;
 use crate::exact::Rational;
 use crate::local::RandomisedResponse;
@@ -60,7 +62,19 @@ pub const SUBJECTS: &[Subject] = &[
         is_exact: true,
         audit: refusal_not_random,
     },
+    Subject {
+        name: "mutant-counter-one-level-short",
+        summary: "the binary counter with noise for log₂T p-sums a step instead of log₂T + 1",
+        is_exact: false,
+        audit: one_level_short,
+    },
 ];
+
+fn one_level_short(audit: &Audit<'_>) -> Result<Report> {
+    let levels = Schedule::binary(counters::STEPS).sums_per_step();
+    let less = &audit.request.epsilon.value().clone() * &Rational::new(levels as i64, levels - 1)?;
+    counters::weigh(audit, Kind::Binary, Guarantee::Pure(Epsilon::new(less)?), audit.pure())
+}
 
 fn too_little_noise(audit: &Audit<'_>) -> Result<Report> {
     let more = Epsilon::new(audit.request.epsilon.value() / &Rational::new(9, 10)?)?;
