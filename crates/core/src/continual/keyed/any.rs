@@ -33,6 +33,12 @@ macro_rules! keyed_counters {
                     $(AnyStrategy::$variant(strategy) => {
                         AnyKeyedCounter::$variant(Box::new(plan.map(|()| strategy).start(keys, permit)?))
                     })+
+                    // Designs, which hold no exact sum, have no table of keys.
+                    #[allow(unreachable_patterns, reason = "there may be strategies only")]
+                    other => {
+                        let allowed = "one that is not pan-private: keys are kept in memory as they are";
+                        return Err(crate::error::Error::parameter("counter", other.kind(), allowed));
+                    }
                 })
             }
         }
