@@ -20,7 +20,7 @@ pub struct Arguments {
     #[arg(long, allow_hyphen_values = true, value_name = "D", requires = "epsilon", help_heading = "Privacy")]
     pub delta: Option<String>,
     /// What all releases together promise: rho, in zero-concentrated differential privacy
-    #[arg(long, allow_hyphen_values = true, value_name = "R", conflicts_with = "epsilon", help_heading = "Privacy")]
+    #[arg(long, allow_hyphen_values = true, value_name = "R", conflicts_with_all = ["epsilon", "delta"], help_heading = "Privacy")]
     pub rho: Option<String>,
     /// Whose privacy is protected: event, step, or steps:N for someone who touches at most N steps [default: step; event
     /// with --step]
@@ -113,8 +113,8 @@ and takes the input for what follows. Beside it lie FILE.epoch, which betrays an
 
 Examples:
   seq 0 9 | reticent count - --epsilon 1 --horizon 10 --range 0..9
-  printf 'n\\n3\\n4\\n' | reticent count - --column n --epsilon 1 --unbounded --range 0..9 --format json
-  printf 'at\\n1769846400\\n1769846460\\n' | reticent count - --time at --step 1m --from 2026-01-31T08:00:00Z --horizon 3 --epsilon 1
+  printf 'n\\n3\\n4\\n' | reticent count - --column n --epsilon 1 --unbounded --range 0..9
+  printf 'at\\n60\\n61\\n' | reticent count - --time at --step 1m --from 0 --to 180 --epsilon 1
   tail -n 0 -f access.log | reticent count - --events --step 1m --horizon 1440 --epsilon 1
 
 Exit codes: 0 released, 2 usage (nothing was released), 1 anything else (reading failed, the horizon is reached).";
