@@ -19,8 +19,8 @@ pub fn run(engine: &mut Engine, mut lines: Lines, mut parser: Parser, mut skip: 
     let at_once = if erase { 1 } else { MOST_AT_ONCE };
     let mut values = Vec::with_capacity(at_once);
     let mut more = true;
-    while more {
-        more = lines.fill().map_err(|_| anyhow!(READING_FAILED))?;
+    loop {
+        // What came with the header is there already.
         loop {
             let seen = lines.each(at_once, |line| {
                 if skip > 0 {
@@ -44,8 +44,11 @@ pub fn run(engine: &mut Engine, mut lines: Lines, mut parser: Parser, mut skip: 
                 return Ok(());
             }
         }
+        if !more {
+            return Ok(());
+        }
+        more = lines.fill().map_err(|_| anyhow!(READING_FAILED))?;
     }
-    Ok(())
 }
 
 /// So many lines are counted before they are saved and shown: few, slow writes to disk, yet little memory.

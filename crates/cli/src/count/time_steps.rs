@@ -126,17 +126,18 @@ fn read(
     sender: &mpsc::SyncSender<Option<Vec<Record>>>,
 ) {
     let mut more = true;
-    while more {
-        let filled = lines.fill();
-        let failed = filled.is_err();
-        more = filled.unwrap_or(false);
+    loop {
         let mut records = Vec::new();
         lines.each(usize::MAX, |line| {
             let Record { value, time } = parser.record(line);
             records.push(Record { value: definition.admit(stream, value), time });
         });
-        if sender.send((!failed).then_some(records)).is_err() {
+        if sender.send(Some(records)).is_err() || !more {
             return;
         }
+        more = match lines.fill() {
+            Ok(more) => more,
+            Err(_) => return drop(sender.send(None)),
+        };
     }
 }

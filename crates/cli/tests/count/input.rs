@@ -83,18 +83,21 @@ fn ndjson_names_a_field() {
 
 #[test]
 fn a_release_appears_before_the_input_ends() {
-    let arguments = ["-", "--epsilon", "1", "--unbounded", "--format", "json"];
-    let mut child = command(&arguments).spawn().expect("the program starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
-    for step in 1..=5 {
-        stdin.write_all(b"1\n").expect("written");
-        let mut line = String::new();
-        stdout.read_line(&mut line).expect("read");
-        assert!(line.starts_with(&format!("{{\"step\":{step},")), "{line}");
+    for (header, more) in [("", ""), ("n\n", " --column n")] {
+        let arguments = format!("- --epsilon 1 --unbounded --format json{more}");
+        let mut child = command(&arguments.split_whitespace().collect::<Vec<_>>()).spawn().expect("the program starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        for step in 1..=5 {
+            // The first row comes together with the header.
+            stdin.write_all(format!("{}1\n", if step == 1 { header } else { "" }).as_bytes()).expect("written");
+            let mut line = String::new();
+            stdout.read_line(&mut line).expect("read");
+            assert!(line.starts_with(&format!("{{\"step\":{step},")), "{line}");
+        }
+        drop(stdin);
+        assert!(child.wait().expect("it ends").success());
     }
-    drop(stdin);
-    assert!(child.wait().expect("it ends").success());
 }
 
 #[test]
