@@ -174,6 +174,10 @@ macro_rules! strategies {
                 match self { $(Self::$variant(counter) => counter.advance(value),)+ $(Self::$design(counter) => counter.advance(value),)+ }
             }
 
+            fn advance_erasing(&mut self, value: &mut i64) -> Result<i64> {
+                match self { $(Self::$variant(counter) => counter.advance_erasing(value),)+ $(Self::$design(counter) => counter.advance_erasing(value),)+ }
+            }
+
             fn value(&self) -> Option<i64> {
                 match self { $(Self::$variant(counter) => counter.value(),)+ $(Self::$design(counter) => counter.value(),)+ }
             }

@@ -36,7 +36,14 @@ pub enum Kind {
 
 impl Kind {
     /// Every counter but [`Kind::Auto`], the simplest first.
-    pub const ALL: &[Self] = &[Self::OutputNoise, Self::InputNoise, Self::TwoLevel, Self::Binary, Self::PanPrivate, Self::PanPrivateSurviving];
+    pub const ALL: &[Self] = &[
+        Self::OutputNoise,
+        Self::InputNoise,
+        Self::TwoLevel,
+        Self::Binary,
+        Self::PanPrivate,
+        Self::PanPrivateSurviving,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
