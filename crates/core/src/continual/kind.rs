@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::any::{AnyCounter, AnyStrategy};
+use super::blt::Blt;
 use super::p_sums::PSums;
 use super::strategy::Strategy;
 use super::stream::Stream;
@@ -27,11 +28,13 @@ pub enum Kind {
     TwoLevel,
     /// Noise on dyadic blocks.
     Binary,
+    /// Gaussian noise that decaying buffers take back.
+    Blt,
 }
 
 impl Kind {
     /// Every counter but [`Kind::Auto`], the simplest first.
-    pub const ALL: &[Self] = &[Self::OutputNoise, Self::InputNoise, Self::TwoLevel, Self::Binary];
+    pub const ALL: &[Self] = &[Self::OutputNoise, Self::InputNoise, Self::TwoLevel, Self::Binary, Self::Blt];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -41,6 +44,7 @@ impl Kind {
             Self::InputNoise => "input-noise",
             Self::TwoLevel => "two-level",
             Self::Binary => "binary",
+            Self::Blt => "blt",
         }
     }
 
@@ -54,6 +58,10 @@ impl Kind {
             Self::OutputNoise | Self::InputNoise | Self::TwoLevel | Self::Binary => {
                 let parameters = PSums::named(self, &stream)?;
                 Ok(PSums::new(stream, guarantee, parameters)?.into())
+            }
+            Self::Blt => {
+                let parameters = Blt::choose(&stream, &guarantee)?;
+                Ok(Blt::new(stream, guarantee, parameters)?.into())
             }
         }
     }

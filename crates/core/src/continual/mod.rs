@@ -12,12 +12,16 @@
 //! | [`strategy`] | [`Strategy`]: how noise is made; what has to be proved for each |
 //! | [`schedule`] | [`Schedule`]: which p-sums are kept |
 //! | [`p_sums`] | `output-noise`, `input-noise`, `two-level`, `binary`: any schedule as a counter |
+//! | [`blt`] | `blt`: Gaussian noise that a few decaying buffers take back |
+//! | [`bounds`] | what no counter can beat |
 //! | [`kind`] | [`Kind`]: the counters by name, and `auto` |
 //! | [`any`] | [`AnyCounter`]: a counter whose kind is known only when the program runs |
 //! | [`law`] | [`Law`]: the noise on one p-sum |
 //! | [`shape`] | [`Shape`]: what error bars need to know of a step's noise |
 
 pub mod any;
+pub mod blt;
+pub mod bounds;
 pub mod counter;
 mod error_bar;
 pub mod kind;
@@ -31,6 +35,7 @@ pub mod stream;
 mod tests;
 
 pub use any::{AnyCounter, AnySaved, AnyStrategy};
+pub use blt::Blt;
 pub use counter::{Counter, Saved, StreamCounter};
 pub use kind::Kind;
 pub use law::Law;
