@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::blt::Blt;
 use super::counter::{Counter, Saved, StreamCounter};
 use super::kind::Kind;
 use super::p_sums::PSums;
@@ -195,4 +196,4 @@ macro_rules! strategies {
     };
 }
 
-strategies!(PSums; PanPrivate, PanPrivateSurviving);
+strategies!(PSums, Blt; PanPrivate, PanPrivateSurviving);

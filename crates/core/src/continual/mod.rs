@@ -12,6 +12,8 @@
 //! | [`strategy`] | [`Strategy`]: how noise is made; what has to be proved for each |
 //! | [`schedule`] | [`Schedule`]: which p-sums are kept |
 //! | [`p_sums`] | `output-noise`, `input-noise`, `two-level`, `binary`: any schedule as a counter |
+//! | [`blt`] | `blt`: Gaussian noise that a few decaying buffers take back |
+//! | [`bounds`] | what no counter can beat |
 //! | [`pan_private`] | `pan-private`, `pan-private-surviving`: counters whose memory may be seized |
 //! | [`kind`] | [`Kind`]: the counters by name, and `auto` |
 //! | [`any`] | [`AnyCounter`]: a counter whose kind is known only when the program runs |
@@ -20,6 +22,8 @@
 //! | [`shape`] | [`Shape`]: what error bars need to know of a step's noise |
 
 pub mod any;
+pub mod blt;
+pub mod bounds;
 pub mod counter;
 mod error_bar;
 pub mod keyed;
@@ -35,6 +39,7 @@ pub mod stream;
 mod tests;
 
 pub use any::{AnyCounter, AnyKeyedCounter, AnyKeyedSaved, AnySaved, AnyStrategy};
+pub use blt::Blt;
 pub use counter::{Counter, Saved, StreamCounter};
 pub use keyed::{KeyedCounter, KeyedPlan, KeyedSaved};
 pub use kind::Kind;
