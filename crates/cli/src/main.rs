@@ -1,6 +1,7 @@
 //! `reticent`: private statistics from the terminal.
 
 mod audit;
+mod count;
 mod exit;
 mod output;
 
@@ -21,12 +22,15 @@ struct Arguments {
 enum Command {
     /// Draws outputs of a mechanism on neighbouring inputs and weighs them against its claim
     Audit(audit::Arguments),
+    /// Counts a stream: the sum so far is released after every step, with noise
+    Count(Box<count::Arguments>),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Command::Audit(arguments) => audit::run(&arguments),
+        Command::Count(arguments) => count::run(&arguments),
     };
     outcome.unwrap_or_else(|error| exit::report(&error))
 }
