@@ -12,17 +12,21 @@
 //! | [`strategy`] | [`Strategy`]: how noise is made; what has to be proved for each |
 //! | [`schedule`] | [`Schedule`]: which p-sums are kept |
 //! | [`p_sums`] | `output-noise`, `input-noise`, `two-level`, `binary`: any schedule as a counter |
+//! | [`pan_private`] | `pan-private`, `pan-private-surviving`: counters whose memory may be seized |
 //! | [`kind`] | [`Kind`]: the counters by name, and `auto` |
 //! | [`any`] | [`AnyCounter`]: a counter whose kind is known only when the program runs |
+//! | [`keyed`] | [`KeyedCounter`]: one counter for each key; keys known beforehand, or admitted by a threshold |
 //! | [`law`] | [`Law`]: the noise on one p-sum |
 //! | [`shape`] | [`Shape`]: what error bars need to know of a step's noise |
 
 pub mod any;
 pub mod counter;
 mod error_bar;
+pub mod keyed;
 pub mod kind;
 pub mod law;
 pub mod p_sums;
+pub mod pan_private;
 pub mod schedule;
 pub mod shape;
 pub mod strategy;
@@ -30,11 +34,13 @@ pub mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use any::{AnyCounter, AnySaved, AnyStrategy};
+pub use any::{AnyCounter, AnyKeyedCounter, AnyKeyedSaved, AnySaved, AnyStrategy};
 pub use counter::{Counter, Saved, StreamCounter};
+pub use keyed::{KeyedCounter, KeyedPlan, KeyedSaved};
 pub use kind::Kind;
 pub use law::Law;
 pub use p_sums::PSums;
+pub use pan_private::{PanPrivate, PanPrivateSurviving, SeizableCounter};
 pub use schedule::Schedule;
 pub use shape::Shape;
 pub use strategy::Strategy;
