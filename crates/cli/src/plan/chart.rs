@@ -38,9 +38,5 @@ pub fn place(counter: Kind) -> usize {
 }
 
 fn name(prediction: &Prediction, several: bool) -> String {
-    if several {
-        format!("{}, {}", prediction.counter, prediction.guarantee)
-    } else {
-        prediction.counter.to_string()
-    }
+    if several { format!("{}, {}", prediction.counter, prediction.guarantee) } else { prediction.counter.to_string() }
 }

@@ -10,6 +10,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
+pub use chart::place;
+
 /// The arguments of `reticent plan`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:

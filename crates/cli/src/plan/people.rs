@@ -151,7 +151,10 @@ mod tests {
     #[test]
     fn numbers_and_bars_are_short() {
         let values = [0.0, 0.001, 0.5, 9.876, 28.19, 123.6, 1_482_910.4, 1e18, f64::INFINITY].map(short);
-        assert_eq!(values, ["0.00", "1.0e-3", "0.50", "9.88", "28.2", "124", "1 482 910", "1.00e18", "–"].map(String::from));
+        assert_eq!(
+            values,
+            ["0.00", "1.0e-3", "0.50", "9.88", "28.2", "124", "1 482 910", "1.00e18", "–"].map(String::from)
+        );
         assert_eq!([bar(0.0), bar(0.5), bar(1.0 / 160.0)], ["".into(), "█".repeat(10), "▏".into()]);
         assert_eq!(bar(7.0), "█".repeat(20));
         assert_eq!([bytes(96), bytes(20_480), bytes(33 << 20)], ["96 B", "20 KiB", "33 MiB"].map(String::from));
