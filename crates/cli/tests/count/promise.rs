@@ -91,7 +91,17 @@ fn neighbours_cannot_be_told_apart_by_errors() {
         (text(&output.stderr), output.status.code(), text(&output.stdout).lines().count())
     };
     let bad: [&[u8]; 11] = [
-        b"1", b"", b"x", b"-1", b"NaN", b"inf", b"1e400", b"-9223372036854775808", b"99999999999999999999", b"\"", b"\xff\x00",
+        b"1",
+        b"",
+        b"x",
+        b"-1",
+        b"NaN",
+        b"inf",
+        b"1e400",
+        b"-9223372036854775808",
+        b"99999999999999999999",
+        b"\"",
+        b"\xff\x00",
     ];
     for (arguments, first, last) in [
         ("- --epsilon 1 --horizon 3", "", ""),
@@ -110,7 +120,8 @@ fn neighbours_cannot_be_told_apart_by_errors() {
             assert_eq!(outcome, &outcomes[0], "{arguments}: {cell:?}");
         }
     }
-    let rows = |rows: &str| seen("- --epsilon 1 --time n --step 1m --from 0 --to 3600", format!("n\n{rows}").as_bytes());
+    let rows =
+        |rows: &str| seen("- --epsilon 1 --time n --step 1m --from 0 --to 3600", format!("n\n{rows}").as_bytes());
     assert_eq!(rows(""), rows("1\n"), "a row more or less");
     assert_eq!(rows("").2, 61);
 }
@@ -156,7 +167,8 @@ fn help_ends_with_examples_that_work() {
     let help = text(&Command::new(env!("CARGO_BIN_EXE_reticent")).args(["count", "--help"]).output().unwrap().stdout);
     let examples = help.split("Examples:").nth(1).expect("examples").split("Exit codes").next().expect("examples");
     let examples = examples.replace("\\\n", " ");
-    let examples: Vec<&str> = examples.lines().filter(|line| line.contains("reticent") && !line.contains("tail")).collect();
+    let examples: Vec<&str> =
+        examples.lines().filter(|line| line.contains("reticent") && !line.contains("tail")).collect();
     assert!(examples.len() >= 3, "{help}");
     for example in examples {
         let directory = std::path::Path::new(env!("CARGO_BIN_EXE_reticent")).parent().expect("a directory");
