@@ -34,7 +34,7 @@ pub(super) const LEAST: f64 = 1e-60;
 /// | weighted sum of such draws | scale mixture, majorised ([`weighted`]) | from 8 equal terms on by 1 to 5 %, less the wider the noise |
 /// | Gaussian | on the whole numbers and on fine lattices ([`normal`]) | by at most 1 |
 ///
-/// Floats are rounded to nearest; one part in 10⁷ of the probability pays for it.
+/// Floats are rounded to nearest; one part in 10⁶ of the probability pays for it.
 ///
 /// # Errors
 /// If the level lies outside 0 < level < 1.

@@ -16,6 +16,8 @@
 //! | [`any`] | [`AnyCounter`]: a counter whose kind is known only when the program runs |
 //! | [`law`] | [`Law`]: the noise on one p-sum |
 //! | [`shape`] | [`Shape`]: what error bars need to know of a step's noise |
+//! | [`tails`] | how unlikely large noise is |
+//! | [`usefulness`] | (λ, δ)-usefulness, and the largest error of all steps together |
 
 pub mod any;
 pub mod counter;
@@ -27,8 +29,10 @@ pub mod schedule;
 pub mod shape;
 pub mod strategy;
 pub mod stream;
+pub mod tails;
 #[cfg(test)]
 mod tests;
+pub mod usefulness;
 
 pub use any::{AnyCounter, AnySaved, AnyStrategy};
 pub use counter::{Counter, Saved, StreamCounter};
@@ -39,3 +43,4 @@ pub use schedule::Schedule;
 pub use shape::Shape;
 pub use strategy::Strategy;
 pub use stream::{Horizon, Stream, Unit};
+pub use usefulness::{MaxError, max_error};

@@ -130,7 +130,8 @@ impl LaplaceSum {
         x(valley(1e-9, 1.0 - 1e-9, 60, x))
     }
 
-    /// P(X ≥ at) for at ≥ 1, rounded up; where the exact law would take too long, Chernoff's bound.
+    /// P(X ≥ at) for at ≥ 1, rounded up; where the exact law would take too long, the better of Chernoff's bound and that of
+    /// the continuous law.
     pub fn upper_tail(self, at: f64) -> f64 {
         let (b, m) = (self.scale, self.terms as f64);
         let at = libm::ceil(at);
@@ -146,7 +147,12 @@ impl LaplaceSum {
         if exact && self.chernoff_reach(least) + 20.0 * b + 4.0 <= MOST_MASSES.min(1e6 / libm::sqrt(m)) {
             return (self.masses(least * 1e13).upper_tail(at) * (1.0 + MARGIN) + least).min(chernoff);
         }
-        chernoff
+        // Half of what the continuous law bounds P(|X| > at − 1) by.
+        let widen = 1.0 + libm::exp(0.5 / b) / (4.0 * b * b);
+        let x = (at - 0.5) / (b * libm::sqrt(2.0 * m));
+        let continuous = 0.5 * Mixture::new(Terms::Equal, self.terms).outside(x) * widen * (1.0 + MARGIN);
+        // Where the quadrature's floats underflow there is nothing to be learnt from it.
+        if continuous > super::LEAST { chernoff.min(continuous) } else { chernoff }
     }
 
     /// The masses at 0, 1, … up to where all the rest is below `outside`·10⁻¹³.
