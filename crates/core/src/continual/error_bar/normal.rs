@@ -50,7 +50,7 @@ pub fn whole(x: f64) -> f64 {
 
 /// The x that |N(0, 1)| exceeds with probability `outside`, rounded up by one part in 10⁶.
 fn quantile(outside: f64) -> f64 {
-    cache::get([u64::MAX, 0, outside.to_bits()], || two_sided_quantile(outside) * (1.0 + MARGIN) + 1e-9)
+    cache::get((u64::MAX, 0, outside.to_bits()), || two_sided_quantile(outside) * (1.0 + MARGIN) + 1e-9)
 }
 
 /// The x that |N(0, 1)| exceeds with probability `outside`.

@@ -87,7 +87,7 @@ impl Class {
     #[inline]
     fn factor(self, outside: f64) -> f64 {
         // No scale is negative, so the key is no sum's.
-        let key = [(-(self.terms as f64)).to_bits(), self.quarter_octaves as u64, outside.to_bits()];
+        let key = ((-(self.terms as f64)).to_bits(), self.quarter_octaves as u64, outside.to_bits());
         cache::get(key, || self.computed(outside, libm::sqrt(2.0 * self.fewer_than as f64)))
     }
 
