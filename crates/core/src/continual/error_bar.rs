@@ -32,7 +32,7 @@ pub(super) const LEAST: f64 = 1e-60;
 /// |---|---|---|
 /// | sum of m equal discrete Laplace draws | exact law, or dominated by the continuous one ([`laplace_sum`]) | m ≤ 256: by nothing (scale > 20: by at most 1); beyond by at most 0.5 % and 1 |
 /// | weighted sum of such draws | scale mixture, majorised ([`weighted`]) | with 8 terms or more of scale b by about 2 % + 25 %/b |
-/// | Gaussian | on the whole numbers and on fine lattices ([`normal`]) | by at most 1 |
+/// | Gaussian | with whole weights or on a fine lattice; else checked by convolution ([`normal`]) | by at most 1 |
 ///
 /// Floats are rounded to nearest; one part in 10⁶ of the probability pays for it.
 ///

@@ -25,7 +25,7 @@
 //!
 //! **Number of terms.** By the same argument P(|X| > t) grows with m; so m may be rounded up.
 //!
-//! **Very many terms.** |P(X ≤ y) − Φ(y/√(mv))| ≤ 0.4748·E|K|³/(v^1.5·√m) \[S11b\], with E|K|³ =
+//! **Very many terms.** |P(X ≤ y) − Φ(y/√(mv))| ≤ 0.4748·E|K|³/(v^1.5·√m) \[Sh11\], with E|K|³ =
 //! 2p(1+4p+p²)/((1+p)(1−p)³); used where that is less than a hundredth of the probability asked for.
 
 use super::mixture::{MARGIN, Mixture, Terms};

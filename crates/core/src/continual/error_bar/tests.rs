@@ -198,3 +198,59 @@ fn weighted_sums_stay_within_their_bounds() {
         }
     }
 }
+
+/// Adds a discrete Gaussian draw times `weight`.
+fn add_gaussian(masses: &[f64], sigma_squared: f64, weight: usize) -> Vec<f64> {
+    let farthest = (9.0 * sigma_squared.sqrt()).ceil() as usize + 1;
+    let height = |k: usize| (-((k * k) as f64) / (2.0 * sigma_squared)).exp();
+    let total = 1.0 + 2.0 * (1..=farthest).map(height).sum::<f64>();
+    let mut sum: Vec<f64> = masses.iter().map(|mass| mass / total).collect();
+    for k in 1..=farthest {
+        let share = height(k) / total;
+        for at in k * weight..masses.len() {
+            sum[at] += share * masses[at - k * weight];
+            sum[at - k * weight] += share * masses[at];
+        }
+    }
+    sum
+}
+
+/// Whole weights, for which it is proved, and fractional ones, for which this is the evidence.
+#[test]
+fn gaussian_sums_stay_within_their_bounds() {
+    const UNIT: usize = 12;
+    let vectors: [&[usize]; 9] = [
+        &[12],
+        &[12, 12],
+        &[12; 5],
+        &[6],
+        &[12, 6],
+        &[12, 8, 4],
+        &[12, 6, 3],
+        &[9, 9, 9, 9],
+        &[12, 12, 10, 8, 8, 6, 4, 3, 2, 1],
+    ];
+    for sigma_squared in [0.1, 0.7, 2.0, 5.0, 30.0] {
+        for weights in vectors {
+            let squares: f64 = weights.iter().map(|&w| (w as f64 / UNIT as f64).powi(2)).sum();
+            let variance = sigma_squared * squares;
+            let reach = (UNIT as f64 * (9.0 * variance.sqrt() + 12.0)) as usize;
+            let mut masses = vec![0.0; 2 * reach + 1];
+            masses[reach] = 1.0;
+            for &weight in weights {
+                masses = add_gaussian(&masses, sigma_squared, weight);
+            }
+            let tails = two_sided(&masses);
+            for level in [0.3, 0.5, 0.68, 0.9, 0.95, 0.99, 0.999, 0.999_99] {
+                let beyond = |t: usize| tails[t * UNIT + UNIT / 2];
+                let exact = (0..).find(|&t| beyond(t) <= (1.0 - level) * (1.0 + 1e-9)).unwrap() as f64;
+                let claimed = half_width(Shape::Gaussian { variance }, level).unwrap();
+                assert!(claimed >= exact, "{sigma_squared}·{weights:?} at {level}: {claimed} < {exact}");
+                // Below 2 it is the sub-Gaussian bound.
+                if variance >= 2.0 && sigma_squared >= 2.0 {
+                    assert!(claimed <= exact + 1.0, "{sigma_squared}·{weights:?} at {level}: {claimed} {exact}");
+                }
+            }
+        }
+    }
+}
