@@ -103,7 +103,8 @@ impl LaplaceSum {
             return self.masses(allowed).reach(allowed);
         }
         let widen = 1.0 + libm::exp(0.5 / b) / (4.0 * b * b);
-        let x = Mixture::new(Terms::Equal, self.terms).reach(outside / widen) * b * libm::sqrt(2.0 * m);
+        let x =
+            Mixture::new(Terms::Equal, self.terms, outside / widen).reach(outside / widen) * b * libm::sqrt(2.0 * m);
         normal::whole(x).min(chernoff)
     }
 
@@ -150,12 +151,15 @@ impl LaplaceSum {
         if exact && self.chernoff_reach(least) + 20.0 * b + 4.0 <= MOST_MASSES.min(1e6 / libm::sqrt(m)) {
             return (self.masses(least * 1e13).upper_tail(at) * (1.0 + MARGIN) + least).min(chernoff);
         }
+        // Far below Chernoff's bound there is nothing, and floats would underflow.
+        if least < super::LEAST {
+            return chernoff;
+        }
         // Half of what the continuous law bounds P(|X| > at − 1) by.
         let widen = 1.0 + libm::exp(0.5 / b) / (4.0 * b * b);
         let x = (at - 0.5) / (b * libm::sqrt(2.0 * m));
-        let continuous = 0.5 * Mixture::new(Terms::Equal, self.terms).outside(x) * widen * (1.0 + MARGIN);
-        // Where the quadrature's floats underflow there is nothing to be learnt from it.
-        if continuous > super::LEAST { chernoff.min(continuous) } else { chernoff }
+        let continuous = 0.5 * Mixture::new(Terms::Equal, self.terms, least).outside(x) * widen * (1.0 + MARGIN);
+        chernoff.min(continuous)
     }
 
     /// The masses at 0, 1, … up to where all the rest is below `outside`·10⁻¹³.

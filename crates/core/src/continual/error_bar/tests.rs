@@ -91,7 +91,7 @@ fn sums_of_many_draws_are_hardly_too_wide() {
 #[test]
 fn continuous_sums_agree_with_their_finite_formula() {
     for m in [1_u64, 2, 3, 8, 30] {
-        for x in [0.3, 1.0, 2.0, 4.5] {
+        for x in [0.3, 1.0, 2.0, 4.5, 12.0, 30.0] {
             let y = x * (2.0 * m as f64).sqrt(); // in units of b: the variance is 2m
             let mut tail = 0.0;
             for j in 1..=m {
@@ -106,7 +106,7 @@ fn continuous_sums_agree_with_their_finite_formula() {
                     * (-y).exp();
                 tail += ways * 0.5_f64.powi((2 * m - j) as i32) * gamma;
             }
-            let mixture = Mixture::new(Terms::Equal, m).outside(x);
+            let mixture = Mixture::new(Terms::Equal, m, tail).outside(x);
             assert!((mixture / (2.0 * tail) - 1.0).abs() < 1e-9, "{m} {x}: {mixture} {}", 2.0 * tail);
         }
     }
@@ -117,7 +117,7 @@ fn quadrature_is_right_to_its_margin() {
     for m in [1, 2, 3, 8, 64, 1 << 20] {
         for x in [0.5, 1.0, 1.96, 3.0, 6.0] {
             for kind in [Terms::Equal, Terms::AtMost] {
-                let (few, many) = (Mixture::new(kind, m), Mixture::with_points(kind, m, 50_000));
+                let (few, many) = (Mixture::new(kind, m, 1e-12), Mixture::with_points(kind, m, 1e-12, 50_000));
                 let error = few.outside(x) / many.outside(x) - 1.0;
                 assert!(error.abs() < 0.5 * mixture::MARGIN, "{kind:?} {m} {x}: {error}");
             }
@@ -127,7 +127,7 @@ fn quadrature_is_right_to_its_margin() {
 
 #[test]
 fn the_table_in_the_documentation() {
-    let reach = |kind, m, outside| Mixture::new(kind, m).reach(outside);
+    let reach = |kind, m, outside| Mixture::new(kind, m, outside).reach(outside);
     for (m, any, equal, rare) in [
         (1, 2.161, 2.118, 3.261),
         (2, 2.072, 2.057, 2.996),

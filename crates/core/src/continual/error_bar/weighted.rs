@@ -97,7 +97,7 @@ impl Class {
         let scale = scale(largest);
         let widened = libm::sqrt(2.0 * scale * scale / largest);
         let tau = libm::sqrt(1.0 / (6.0 * largest));
-        let mixture = Mixture::new(Terms::AtMost, self.terms);
+        let mixture = Mixture::new(Terms::AtMost, self.terms, 0.5 * outside);
         let factor = |shift: f64| {
             let kept = kept(shift, fall * tau, libm::exp(-1.0 / scale));
             widened * mixture.reach(outside * kept) + shift * tau
