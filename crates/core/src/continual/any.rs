@@ -1,5 +1,6 @@
 //! A counter whose kind is known only when the program runs.
 
+use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
 use super::blt::Blt;
@@ -99,6 +100,16 @@ macro_rules! strategies {
             /// See [`Strategy::shape`].
             pub fn shape(&self, step: u64) -> Shape<'_> {
                 match self { $(Self::$variant(strategy) => strategy.shape(step),)+ $(Self::$design(strategy) => strategy.shape(step),)+ }
+            }
+
+            /// The largest |noise| of the first steps in one run without data: for simulations.
+            pub(super) fn largest_noise<R: CryptoRng + ?Sized>(&self, steps: u64, rng: &mut R) -> u128 {
+                match self {
+                    $(Self::$variant(strategy) => {
+                        let mut state = strategy.begin();
+                        (1..=steps).map(|step| strategy.next(&mut state, step, rng).unsigned_abs()).max().unwrap_or(0)
+                    })+
+                }
             }
 
             /// See [`Strategy::state_bytes`].

@@ -20,6 +20,8 @@
 //! | [`keyed`] | [`KeyedCounter`]: one counter for each key; keys known beforehand, or admitted by a threshold |
 //! | [`law`] | [`Law`]: the noise on one p-sum |
 //! | [`shape`] | [`Shape`]: what error bars need to know of a step's noise |
+//! | [`tails`] | how unlikely large noise is |
+//! | [`usefulness`] | (λ, δ)-usefulness, and the largest error of all steps together |
 
 pub mod any;
 pub mod blt;
@@ -35,8 +37,10 @@ pub mod schedule;
 pub mod shape;
 pub mod strategy;
 pub mod stream;
+pub mod tails;
 #[cfg(test)]
 mod tests;
+pub mod usefulness;
 
 pub use any::{AnyCounter, AnyKeyedCounter, AnyKeyedSaved, AnySaved, AnyStrategy};
 pub use blt::Blt;
@@ -50,3 +54,4 @@ pub use schedule::Schedule;
 pub use shape::Shape;
 pub use strategy::Strategy;
 pub use stream::{Horizon, Stream, Unit};
+pub use usefulness::{MaxError, max_error};
