@@ -166,17 +166,18 @@ fn admitted(delta: &str, horizon: u64, events: &[u64], admit: impl Fn(&AnyKeyedC
     admitted
 }
 
-/// δ = 0.05 over 256 steps. Seen: a threshold that spends δ at each step shows the key in far more than 5 % of the runs.
+/// δ = 0.05 over 64 steps. Seen: a threshold that spends δ at each step shows the key in far more than 5 % of the runs.
 #[test]
 fn one_event_does_not_show_a_key() {
-    let shown = admitted("0.05", 256, &[1], |counter, _| counter.value(&1).is_some());
+    const HORIZON: u64 = 64;
+    let shown = admitted("0.05", HORIZON, &[1], |counter, _| counter.value(&1).is_some());
     assert!(clopper_pearson_upper(shown, RUNS, LEVEL).unwrap() <= 0.05, "{shown}");
-    // The mutant: δ at each step. With a horizon of 1 the same tail gets all of it; the noise's scale is 9 here.
+    // The mutant: δ at each step. With a horizon of 1 the same tail gets all of it; the noise is that of 64 steps.
     let (whole, _) = Admission::new(&bits(1), &approx("1", "0.05")).unwrap();
-    let laws = KeyedPlan::admitting(Kind::Binary, bits(256), approx("1", "0.05")).unwrap();
+    let laws = KeyedPlan::admitting(Kind::Binary, bits(HORIZON), approx("1", "0.05")).unwrap();
     let mutant = |step| whole.threshold(step, laws.strategy().shape(step)).unwrap();
-    let thresholds: Vec<i64> = (1..=256).map(|step| i64::try_from(mutant(step)).unwrap()).collect();
-    let known = KeyedPlan::known(Kind::Binary, bits(256), pure("1")).unwrap();
+    let thresholds: Vec<i64> = (1..=HORIZON).map(|step| i64::try_from(mutant(step)).unwrap()).collect();
+    let known = KeyedPlan::known(Kind::Binary, bits(HORIZON), pure("1")).unwrap();
     let mut shown = 0;
     for seed in 0..RUNS {
         let mut counter = known.clone().start([1u64], permit(seed)).unwrap();
@@ -293,8 +294,9 @@ fn a_million_counters_fit_in_a_gibibyte() {
     /// What an allocation costs besides its bytes, generously.
     const OVERHEAD: usize = 32;
     let plan = KeyedPlan::known(Kind::Binary, bits(1 << 30), pure("1")).unwrap();
-    let table = 2 * (size_of::<u32>() + 1) + size_of::<table::Slot<u64>>();
-    let one = table + size_of::<u32>() + size_of::<counter::Running<crate::continual::p_sums::Accumulators>>();
+    // A table of a power of two entries, at least 7/16 full, with a byte of control each; the key; its place in the order.
+    let table = (size_of::<table::Entry<u64>>() + 1) * 16 / 7 + size_of::<u64>() + size_of::<u32>();
+    let one = table + size_of::<counter::Running<crate::continual::p_sums::Accumulators>>();
     let bytes = KEYS * (one + plan.strategy().state_bytes() + OVERHEAD);
     assert!(bytes < 1 << 30, "{bytes}");
 }
