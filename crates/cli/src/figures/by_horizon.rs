@@ -3,9 +3,11 @@
 use anyhow::Result;
 use indicatif::ProgressBar;
 use reticent::continual::Kind;
+use reticent::continual::bounds::{lower_bound, lower_bound_pure};
+use reticent::privacy::Rho;
 use reticent_plot::{Chart, Hue, Scale, Series, Style};
 
-use super::contender::Contender;
+use super::contender::{self, Contender};
 use super::measure::{in_parallel, measure};
 use super::{Effort, Figure};
 use crate::output::csv_line;
@@ -35,7 +37,12 @@ pub fn figures(effort: Effort, bar: &ProgressBar) -> Result<Vec<Figure>> {
     let measured = in_parallel(&jobs, bar, |(contender, steps)| point(contender, *steps, effort))?;
     let mut points: Vec<Point> = measured.into_iter().flatten().collect();
     points.reverse();
-    Ok(vec![average(&contenders, &points), largest(&contenders, &points, &horizons), pan_private(&contenders, &points)])
+    let rho = contender::rho()?;
+    Ok(vec![
+        average(&contenders, &points, &horizons, &rho),
+        largest(&contenders, &points, &horizons),
+        pan_private(&contenders, &points),
+    ])
 }
 
 /// None if the counter does not reach so far.
@@ -53,7 +60,7 @@ fn point(contender: &Contender, steps: u64, effort: Effort) -> Result<Option<Poi
     }))
 }
 
-fn average(contenders: &[Contender], points: &[Point]) -> Figure {
+fn average(contenders: &[Contender], points: &[Point], horizons: &[u64], rho: &Rho) -> Figure {
     let chart = Chart::new("How the error grows with the number of steps, ε = 1")
         .described(
             "Root mean square errors of every counter against the horizon: they grow as T, as the root of T, as its \
@@ -65,7 +72,10 @@ fn average(contenders: &[Contender], points: &[Point]) -> Figure {
         Some(growth) => format!("{} ∝ {growth}", contender.name()),
         None => contender.name(),
     };
-    let chart = with_averages(chart, contenders, points, named);
+    // Of noise by ρ, whose counters are in the figure as soon as there are any that need a δ.
+    let bound = horizons.iter().map(|steps| (*steps as f64, lower_bound(*steps, rho)));
+    let bound = Series::line("no factorisation (by ρ)", bound).coloured(Hue::Muted);
+    let chart = with_averages(chart, contenders, points, named).with(bound);
     Figure { name: "error-by-horizon", chart, height: 600, csv: csv(points) }
 }
 
@@ -81,7 +91,7 @@ fn largest(contenders: &[Contender], points: &[Point], horizons: &[u64]) -> Figu
         chart = chart.with(Series::line(contender.name(), line).coloured(contender.hue()));
     }
     // Below e⁴ steps it says nothing; below ½ it would only stretch the axis.
-    let bound = |steps: &u64| (*steps as f64, (*steps as f64).ln() / 4.0 - 1.0);
+    let bound = |steps: &u64| (*steps as f64, lower_bound_pure(*steps));
     let bound = horizons.iter().map(bound).filter(|(_, error)| *error > 0.5);
     chart = chart.with(Series::dashed("no counter: ln T/4 − 1", bound).coloured(Hue::Muted));
     Figure { name: "largest-error-by-horizon", chart, height: 600, csv: csv(points) }

@@ -16,7 +16,7 @@ const WINDOW_GROWTH: f64 = std::f64::consts::SQRT_2;
 
 /// Every counter's error over the course of a stream.
 pub fn figure(effort: Effort, bar: &ProgressBar) -> Result<Figure> {
-    let horizon = 1 << effort.power;
+    let horizon = 1u64 << effort.power;
     let windows = windows(horizon);
     let contenders = Contender::all()?;
     let lines = in_parallel(&contenders, bar, |contender| {
@@ -30,7 +30,7 @@ pub fn figure(effort: Effort, bar: &ProgressBar) -> Result<Figure> {
         });
         Ok((measured.runs, predicted.collect::<Vec<_>>(), measured.windows))
     })?;
-    let mut chart = Chart::new(format!("Error over the course of 2^{} steps, ε = 1", effort.power))
+    let mut chart = Chart::new(format!("Error over the course of {horizon} steps, ε = 1"))
         .described("Dots: measured root mean square errors of every counter. Broken lines: predicted ones.")
         .x("step", Scale::Log)
         .y("root mean square error; dots measured, broken lines predicted", Scale::Log);

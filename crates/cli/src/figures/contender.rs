@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use reticent::continual::{AnyStrategy, Kind, Stream};
-use reticent::privacy::Guarantee;
+use reticent::privacy::{Guarantee, Rho};
 use reticent_plot::Hue;
 
 use crate::plan::place;
@@ -57,6 +57,11 @@ pub fn pure() -> Result<Guarantee> {
 /// ε = 1 but for δ = 10^−6.
 pub fn approximate() -> Result<Guarantee> {
     Ok(Guarantee::Approx(EPSILON.parse()?, DELTA.parse()?))
+}
+
+/// The ρ that implies ε = 1 but for δ = 10^−6.
+pub fn rho() -> Result<Rho> {
+    Ok(Rho::within(&EPSILON.parse()?, &DELTA.parse()?)?)
 }
 
 fn plan(kind: Kind, guarantee: &Guarantee, steps: u64) -> Option<AnyStrategy> {

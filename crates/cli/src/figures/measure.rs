@@ -27,15 +27,16 @@ pub struct Measured {
     pub median_largest: f64,
 }
 
-/// Runs a counter on made-up bits, until the time is over, and compares what it releases with the truth. Windows are of
+/// Runs a counter on made-up bits, as often as the effort allows, and compares what it releases with the truth. Windows are of
 /// steps counted from 0, in order, without gaps, and end with the horizon.
 pub fn measure(strategy: &AnyStrategy, windows: &[Range<u64>], effort: Effort) -> Result<Measured> {
     let started = Instant::now();
     let mut sums = vec![0.0; windows.len()];
     let mut largest = Vec::new();
-    while largest.len() < LEAST_RUNS as usize
-        || (started.elapsed() < Duration::from_secs_f64(effort.seconds) && (largest.len() as u64) < effort.most_runs)
-    {
+    let horizon = windows.last().map_or(1, |window| window.end);
+    let planned = (effort.steps / horizon).clamp(LEAST_RUNS, effort.most_runs) as usize;
+    let in_time = || started.elapsed() < Duration::from_secs_f64(effort.seconds);
+    while largest.len() < LEAST_RUNS as usize || (largest.len() < planned && in_time()) {
         largest.push(run(strategy, windows, &mut sums)?);
     }
     largest.sort_by(f64::total_cmp);

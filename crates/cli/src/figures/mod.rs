@@ -45,7 +45,9 @@ struct Figure {
 /// How much is run.
 #[derive(Debug, Clone, Copy)]
 struct Effort {
-    /// For each counter at one horizon.
+    /// For each counter at one horizon, over all runs.
+    steps: u64,
+    /// After this many seconds no further run is begun, whatever the steps.
     seconds: f64,
     /// Never more runs than this.
     most_runs: u64,
@@ -55,8 +57,8 @@ struct Effort {
     longest_power: u32,
 }
 
-const FULL: Effort = Effort { seconds: 0.35, most_runs: 2000, power: 12, longest_power: 20 };
-const QUICK: Effort = Effort { seconds: 0.01, most_runs: 50, power: 7, longest_power: 8 };
+const FULL: Effort = Effort { steps: 12_000_000, seconds: 5.0, most_runs: 2000, power: 12, longest_power: 20 };
+const QUICK: Effort = Effort { steps: 5000, seconds: 0.1, most_runs: 50, power: 7, longest_power: 8 };
 
 /// Draws all of them.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use reticent::continual::{AnyStrategy, Kind, Stream};
-use reticent::privacy::Guarantee;
+use reticent::continual::{AnyStrategy, Kind, Stream, bounds};
+use reticent::privacy::{Guarantee, Rho};
 
 /// Without a horizon, errors are those of the first so many steps.
 const UNBOUNDED_STEPS: u64 = 1 << 20;
@@ -106,6 +106,24 @@ fn largest(strategy: &AnyStrategy, steps: u64) -> Largest {
     Largest { value: (steps as f64 * strategy.average_variance(steps) / (1.0 - LEVEL)).sqrt(), is: "bound" }
 }
 
-fn lower_bounds(_: &Stream, _: &[Guarantee], _: u64) -> Vec<LowerBound> {
-    Vec::new()
+/// For Gaussian noise: the mean square error that every factorisation has. For Laplace noise: the largest error, where the
+/// notes have it proved.
+fn lower_bounds(stream: &Stream, guarantees: &[Guarantee], steps: u64) -> Vec<LowerBound> {
+    let bound = |guarantee: &Guarantee| {
+        let (rho, implied) = match guarantee {
+            Guarantee::Pure(epsilon) => {
+                let value = bounds::lower_bound_pure(steps);
+                let proved = epsilon.to_f64() == 1.0 && value > 0.0;
+                let on = "on the largest error of a run, with probability 1/2, for any counter whatever at ε = 1";
+                return proved.then(|| LowerBound { value, on: on.into() });
+            }
+            Guarantee::Zcdp(rho) => (rho.clone(), String::new()),
+            Guarantee::Approx(epsilon, delta) => (Rho::within(epsilon, delta).ok()?, format!(" (for {guarantee})")),
+        };
+        // A unit that touches several steps can at least touch one, by its whole size.
+        let value = bounds::lower_bound(steps, &rho) * stream.size() as f64;
+        let on = format!("on the average error of any linear counter with noise by ρ{implied}");
+        Some(LowerBound { value, on })
+    };
+    guarantees.iter().filter_map(bound).collect()
 }
