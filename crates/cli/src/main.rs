@@ -3,7 +3,9 @@
 mod audit;
 mod count;
 mod exit;
+mod figures;
 mod output;
+mod plan;
 
 use std::process::ExitCode;
 
@@ -24,6 +26,10 @@ enum Command {
     Audit(audit::Arguments),
     /// Counts a stream: the sum so far is released after every step, with noise
     Count(Box<count::Arguments>),
+    /// Says what a release would cost in accuracy, before anything is spent
+    Plan(plan::Arguments),
+    /// Redraws every chart of the documents from fresh runs
+    Figures(figures::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -31,6 +37,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Count(arguments) => count::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
+        Command::Figures(arguments) => figures::run(&arguments),
     };
     outcome.unwrap_or_else(|error| exit::report(&error))
 }

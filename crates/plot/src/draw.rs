@@ -20,6 +20,8 @@ const MOST_DASHES: f64 = 400.0;
 /// Lines with more points than this are drawn without markers on each.
 const FEW_POINTS: usize = 32;
 const LINE_WIDTH: f64 = 2.0;
+/// Lines with more points than this are thinner, so that their ups and downs stay apart.
+const MANY_POINTS: usize = 300;
 
 /// Draws a chart.
 pub fn svg(chart: &Chart, width: u32, height: u32) -> String {
@@ -141,10 +143,11 @@ impl Canvas<'_> {
 
     fn solid(&self, stretches: &[Vec<(f64, f64)>], look: Look) -> Drawn {
         let count: usize = stretches.iter().map(Vec::len).sum();
+        let width = if count > MANY_POINTS { LINE_WIDTH * 0.6 } else { LINE_WIDTH };
         for stretch in stretches {
             match stretch[..] {
                 [alone] => self.marker(alone, 2.0, look)?,
-                _ => self.line(stretch, stroke(look.colour, LINE_WIDTH))?,
+                _ => self.line(stretch, stroke(look.colour, width))?,
             }
         }
         let places = stretches.iter().flatten();

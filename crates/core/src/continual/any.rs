@@ -1,7 +1,9 @@
 //! A counter whose kind is known only when the program runs.
 
+use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
+use super::blt::Blt;
 use super::counter::{Counter, Saved, StreamCounter};
 use super::kind::Kind;
 use super::p_sums::PSums;
@@ -100,6 +102,16 @@ macro_rules! strategies {
                 match self { $(Self::$variant(strategy) => strategy.shape(step),)+ $(Self::$design(strategy) => strategy.shape(step),)+ }
             }
 
+            /// The largest |noise| of the first steps in one run without data: for simulations.
+            pub(super) fn largest_noise<R: CryptoRng + ?Sized>(&self, steps: u64, rng: &mut R) -> u128 {
+                match self {
+                    $(Self::$variant(strategy) => {
+                        let mut state = strategy.begin();
+                        (1..=steps).map(|step| strategy.next(&mut state, step, rng).unsigned_abs()).max().unwrap_or(0)
+                    })+
+                }
+            }
+
             /// See [`Strategy::state_bytes`].
             pub fn state_bytes(&self) -> usize {
                 match self { $(Self::$variant(strategy) => strategy.state_bytes(),)+ $(Self::$design(strategy) => strategy.state_bytes(),)+ }
@@ -174,6 +186,10 @@ macro_rules! strategies {
                 match self { $(Self::$variant(counter) => counter.advance(value),)+ $(Self::$design(counter) => counter.advance(value),)+ }
             }
 
+            fn advance_erasing(&mut self, value: &mut i64) -> Result<i64> {
+                match self { $(Self::$variant(counter) => counter.advance_erasing(value),)+ $(Self::$design(counter) => counter.advance_erasing(value),)+ }
+            }
+
             fn value(&self) -> Option<i64> {
                 match self { $(Self::$variant(counter) => counter.value(),)+ $(Self::$design(counter) => counter.value(),)+ }
             }
@@ -191,4 +207,4 @@ macro_rules! strategies {
     };
 }
 
-strategies!(PSums; PanPrivate, PanPrivateSurviving);
+strategies!(PSums, Blt; PanPrivate, PanPrivateSurviving);

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::any::{AnyCounter, AnyStrategy};
+use super::blt::Blt;
 use super::p_sums::PSums;
 use super::pan_private::{Design, PanPrivate, PanPrivateSurviving};
 use super::strategy::Strategy;
@@ -28,6 +29,8 @@ pub enum Kind {
     TwoLevel,
     /// Noise on dyadic blocks.
     Binary,
+    /// Gaussian noise that decaying buffers take back.
+    Blt,
     /// Noise in memory, too: may be seized once, if counting ends with that.
     PanPrivate,
     /// Noise in memory, too: may be seized once without anybody noticing.
@@ -36,7 +39,15 @@ pub enum Kind {
 
 impl Kind {
     /// Every counter but [`Kind::Auto`], the simplest first.
-    pub const ALL: &[Self] = &[Self::OutputNoise, Self::InputNoise, Self::TwoLevel, Self::Binary, Self::PanPrivate, Self::PanPrivateSurviving];
+    pub const ALL: &[Self] = &[
+        Self::OutputNoise,
+        Self::InputNoise,
+        Self::TwoLevel,
+        Self::Binary,
+        Self::Blt,
+        Self::PanPrivate,
+        Self::PanPrivateSurviving,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -46,6 +57,7 @@ impl Kind {
             Self::InputNoise => "input-noise",
             Self::TwoLevel => "two-level",
             Self::Binary => "binary",
+            Self::Blt => "blt",
             Self::PanPrivate => "pan-private",
             Self::PanPrivateSurviving => "pan-private-surviving",
         }
@@ -66,6 +78,10 @@ impl Kind {
             Self::OutputNoise | Self::InputNoise | Self::TwoLevel | Self::Binary => {
                 let parameters = PSums::named(self, &stream)?;
                 Ok(PSums::new(stream, guarantee, parameters)?.into())
+            }
+            Self::Blt => {
+                let parameters = Blt::choose(&stream, &guarantee)?;
+                Ok(Blt::new(stream, guarantee, parameters)?.into())
             }
             Self::PanPrivate => Ok(PanPrivate::new(stream, guarantee)?.into()),
             Self::PanPrivateSurviving => Ok(PanPrivateSurviving::new(stream, guarantee)?.into()),

@@ -81,7 +81,10 @@ fn a_restored_counter_goes_on_with_the_noise_it_had() {
         let mut counter = plan.start(permit(1)).unwrap();
         if kind.is_pan_private() {
             let error = counter.save().unwrap_err().to_string();
-            assert!(error.starts_with(&format!("a {kind} counter cannot be saved: a state that is saved again")), "{error}");
+            assert!(
+                error.starts_with(&format!("a {kind} counter cannot be saved: a state that is saved again")),
+                "{error}"
+            );
             continue;
         }
         for step in 0..horizon {

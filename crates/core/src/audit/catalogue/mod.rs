@@ -7,6 +7,7 @@
 //! | `keys` | keys that only the data knows, quantiles |
 //! | `stable` | the median, mode and subsampling that may refuse |
 //! | `counters` | counters over streams, with inputs chosen by an adversary |
+//! | `seized` | counters whose memory may be seized: releases and memory together |
 //! | `devices` | randomised response |
 //! | `mutants` | mechanisms that are wrong on purpose (in tests only): every one must be found out |
 
@@ -14,6 +15,7 @@ mod counters;
 mod devices;
 mod keys;
 mod noise;
+mod seized;
 mod stable;
 mod tables;
 
@@ -124,8 +126,16 @@ impl Subject {
 
 /// All of them, in the order of the catalogue.
 pub fn subjects() -> Vec<Subject> {
-    [noise::SUBJECTS, tables::SUBJECTS, keys::SUBJECTS, stable::SUBJECTS, counters::SUBJECTS, devices::SUBJECTS]
-        .concat()
+    [
+        noise::SUBJECTS,
+        tables::SUBJECTS,
+        keys::SUBJECTS,
+        stable::SUBJECTS,
+        counters::SUBJECTS,
+        seized::SUBJECTS,
+        devices::SUBJECTS,
+    ]
+    .concat()
 }
 
 /// The mechanism of that name.

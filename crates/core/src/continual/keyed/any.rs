@@ -23,7 +23,7 @@ macro_rules! keyed_counters {
             ///
             /// # Errors
             /// If the permit does not cover the guarantee, or there is no key and none can be admitted.
-            pub fn start<K: std::hash::Hash + Ord>(
+            pub fn start<K: std::hash::Hash + Ord + Clone>(
                 self,
                 keys: impl IntoIterator<Item = K>,
                 permit: Permit,
@@ -33,17 +33,13 @@ macro_rules! keyed_counters {
                     $(AnyStrategy::$variant(strategy) => {
                         AnyKeyedCounter::$variant(Box::new(plan.map(|()| strategy).start(keys, permit)?))
                     })+
-                    // Designs, which hold no exact sum, have no table of keys.
-                    #[allow(unreachable_patterns, reason = "there may be strategies only")]
-                    other => {
-                        let allowed = "one that is not pan-private: keys are kept in memory as they are";
-                        return Err(crate::error::Error::parameter("counter", other.kind(), allowed));
-                    }
+                    // Which keys there are would lie in memory.
+                    other => return Err(Error::parameter("counter", other.kind(), "one that is not pan-private when there are keys")),
                 })
             }
         }
 
-        impl<K: std::hash::Hash + Ord> AnyKeyedCounter<K> {
+        impl<K: std::hash::Hash + Ord + Clone> AnyKeyedCounter<K> {
             /// See [`KeyedCounter::add`](super::KeyedCounter::add).
             #[inline]
             pub fn add<Q>(&mut self, key: &Q, value: i64)

@@ -50,19 +50,6 @@ impl<D: Design> SeizableCounter<D> {
         self.design.seized(&self.cells, self.steps)
     }
 
-    /// [`Counter::advance`] with a value that is overwritten once it is counted.
-    ///
-    /// # Errors
-    /// As [`Counter::advance`]; the value is left where it is then.
-    pub fn advance_erasing(&mut self, value: &mut i64) -> Result<i64> {
-        *value = self.design.stream().admit(*value);
-        let taken = self.take(value);
-        burn_stack();
-        taken?;
-        value.zeroize();
-        Ok(self.value)
-    }
-
     /// [`Counter::advance`] for many steps.
     ///
     /// # Errors
@@ -115,6 +102,15 @@ impl<D: Design> Counter for SeizableCounter<D> {
 
     fn advance(&mut self, value: i64) -> Result<i64> {
         self.advance_erasing(&mut Zeroizing::new(value))
+    }
+
+    fn advance_erasing(&mut self, value: &mut i64) -> Result<i64> {
+        *value = self.design.stream().admit(*value);
+        let taken = self.take(value);
+        burn_stack();
+        taken?;
+        value.zeroize();
+        Ok(self.value)
     }
 
     fn value(&self) -> Option<i64> {

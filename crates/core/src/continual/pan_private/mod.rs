@@ -26,7 +26,7 @@
 //!   one that is seeded with its own output (noise already drawn cannot be made again). Fresh seeds cost a call of the
 //!   operating system a step.
 //! - After each step the stack below the counter is overwritten, as far down as a step reaches.
-//! - Not guarded: the value in the caller's hands ([`SeizableCounter::advance_erasing`] clears it), processor registers, and
+//! - Not guarded: the value in the caller's hands ([`Counter::advance_erasing`](super::Counter::advance_erasing) clears it), processor registers, and
 //!   whatever the machine keeps. `docs/threat-model.md` lists it.
 //!
 //! | module | holds |

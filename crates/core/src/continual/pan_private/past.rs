@@ -54,7 +54,7 @@ use crate::privacy::Guarantee;
 /// Release i has 1 + b draws, b the number of blocks that contain i: ⌈log₂n⌉ for i = 1, half of it on average.
 ///
 /// # Algorithm
-/// PPCum \[DNPRY10, DR14\], in two ways changed. N_I is drawn when I begins instead of beforehand, which is the same law in
+/// PPCum \[DNPR10, DR14\]; the notion is that of \[DNPRY10\], in two ways changed. N_I is drawn when I begins instead of beforehand, which is the same law in
 /// O(log n) memory. And there is no noise on right blocks, nor on those that end at n or later: no shift in the proof ever
 /// uses it. That takes away half of the variance.
 ///

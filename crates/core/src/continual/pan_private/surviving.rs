@@ -48,7 +48,7 @@ use crate::privacy::Guarantee;
 /// exactly.
 ///
 /// # Algorithm
-/// The binary counter \[CSS11\], with the noise of its p-sums put in at both ends, as in \[DNPRY10\]. Only left blocks are
+/// The binary counter \[CSS11\], with the noise of its p-sums put in at both ends, as in \[DNPR10\]. Only left blocks are
 /// kept, for no release uses others. When blocks end together the longest is the one that is used; the shorter ones are
 /// right blocks.
 ///
