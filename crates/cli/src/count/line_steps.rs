@@ -1,45 +1,39 @@
 //! One line, one step.
 
 use anyhow::{Result, anyhow};
-use reticent::continual::Counter;
+use reticent::continual::{Counter, Stream};
 use zeroize::Zeroize;
 
+use super::definition::Definition;
 use super::engine::Engine;
 use super::lines::Lines;
 use super::printer::Audience;
 use super::record::Parser;
+use super::seizure::burn_stack;
 
 /// What is said when reading fails, whatever the reason: it may lie in the data.
 pub const READING_FAILED: &str = "reading the input failed";
 
+/// So many lines are counted before they are saved and shown: few, slow writes to disk, yet little memory.
+const MOST_AT_ONCE: usize = 1 << 17;
+
 /// Counts lines as they arrive, after passing over the first `skip`.
-pub fn run(engine: &mut Engine, mut lines: Lines, mut parser: Parser, mut skip: u64, erase: bool) -> Result<()> {
+pub fn run(engine: &mut Engine, lines: Lines, parser: Parser, skip: u64, erase: bool) -> Result<()> {
     let (definition, stream) = (engine.definition().clone(), engine.counter().stream().clone());
+    let mut reading = Reading { lines, parser, definition, stream, skip, erase };
     // Whoever erases does so line by line, in a place that never moves.
     let at_once = if erase { 1 } else { MOST_AT_ONCE };
     let mut values = Vec::with_capacity(at_once);
     let mut more = true;
     loop {
         // What came with the header is there already.
-        loop {
-            let seen = lines.each(at_once, |line| {
-                if skip > 0 {
-                    skip -= 1;
-                } else {
-                    values.push(definition.admit(&stream, parser.value(line)));
-                }
-                if erase {
-                    parser.erase();
-                }
-            });
-            if seen == 0 {
-                break;
-            }
+        while reading.read(at_once, &mut values) > 0 {
             let audience = engine.close(&values);
+            values.clear();
             if erase {
                 values.zeroize();
+                burn_stack();
             }
-            values.clear();
             if audience? == Audience::Left {
                 return Ok(());
             }
@@ -47,9 +41,33 @@ pub fn run(engine: &mut Engine, mut lines: Lines, mut parser: Parser, mut skip: 
         if !more {
             return Ok(());
         }
-        more = lines.fill().map_err(|_| anyhow!(READING_FAILED))?;
+        more = reading.lines.fill().map_err(|_| anyhow!(READING_FAILED))?;
     }
 }
 
-/// So many lines are counted before they are saved and shown: few, slow writes to disk, yet little memory.
-const MOST_AT_ONCE: usize = 1 << 17;
+struct Reading {
+    lines: Lines,
+    parser: Parser,
+    definition: Definition,
+    stream: Stream,
+    skip: u64,
+    erase: bool,
+}
+
+impl Reading {
+    /// Reads what lines say, in a frame of its own that can be overwritten afterwards; tells how many lines there were.
+    #[inline(never)]
+    fn read(&mut self, limit: usize, values: &mut Vec<i64>) -> usize {
+        let Self { lines, parser, definition, stream, skip, erase } = self;
+        lines.each(limit, |line| {
+            if *skip > 0 {
+                *skip -= 1;
+            } else {
+                values.push(definition.admit(stream, parser.value(line)));
+            }
+            if *erase {
+                parser.erase();
+            }
+        })
+    }
+}
