@@ -11,8 +11,7 @@ use std::time::Duration;
 use super::*;
 
 /// Numbers that occur in a process by chance hardly ever.
-const CANARIES: [i64; 5] =
-    [739_184_620_573, 284_710_395_866, 610_937_254_418, 158_846_203_971, 927_301_586_442];
+const CANARIES: [i64; 5] = [739_184_620_573, 284_710_395_866, 610_937_254_418, 158_846_203_971, 927_301_586_442];
 
 /// The canaries found in the memory of `reticent count`; nothing if it must not be looked at.
 fn found(counter: &str, seizure: &str, csv: bool) -> Option<Vec<String>> {
