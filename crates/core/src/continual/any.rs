@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bridged::Bridged;
 use super::counter::{Counter, Saved, StreamCounter};
 use super::kind::Kind;
 use super::p_sums::PSums;
@@ -165,4 +166,4 @@ macro_rules! strategies {
     };
 }
 
-strategies!(PSums);
+strategies!(PSums, Bridged);

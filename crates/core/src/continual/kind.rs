@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::any::{AnyCounter, AnyStrategy};
+use super::bridged::Bridged;
 use super::p_sums::PSums;
 use super::strategy::Strategy;
 use super::stream::Stream;
@@ -27,11 +28,13 @@ pub enum Kind {
     TwoLevel,
     /// Noise on dyadic blocks.
     Binary,
+    /// Noise bridged between the boundaries of a tree.
+    Bridged,
 }
 
 impl Kind {
     /// Every counter but [`Kind::Auto`], the simplest first.
-    pub const ALL: &[Self] = &[Self::OutputNoise, Self::InputNoise, Self::TwoLevel, Self::Binary];
+    pub const ALL: &[Self] = &[Self::OutputNoise, Self::InputNoise, Self::TwoLevel, Self::Binary, Self::Bridged];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -41,6 +44,7 @@ impl Kind {
             Self::InputNoise => "input-noise",
             Self::TwoLevel => "two-level",
             Self::Binary => "binary",
+            Self::Bridged => "bridged",
         }
     }
 
@@ -55,6 +59,7 @@ impl Kind {
                 let parameters = PSums::named(self, &stream)?;
                 Ok(PSums::new(stream, guarantee, parameters)?.into())
             }
+            Self::Bridged => best::<Bridged>(stream, guarantee),
         }
     }
 
@@ -77,6 +82,12 @@ impl Kind {
             None => Self::InputNoise.plan(stream.clone(), guarantee.clone()),
         }
     }
+}
+
+/// A strategy with the parameters that it chooses for itself.
+fn best<S: Strategy + Into<AnyStrategy>>(stream: Stream, guarantee: Guarantee) -> Result<AnyStrategy> {
+    let parameters = S::choose(&stream, &guarantee)?;
+    Ok(S::new(stream, guarantee, parameters)?.into())
 }
 
 impl fmt::Display for Kind {

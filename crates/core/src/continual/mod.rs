@@ -12,12 +12,14 @@
 //! | [`strategy`] | [`Strategy`]: how noise is made; what has to be proved for each |
 //! | [`schedule`] | [`Schedule`]: which p-sums are kept |
 //! | [`p_sums`] | `output-noise`, `input-noise`, `two-level`, `binary`: any schedule as a counter |
+//! | [`mod@bridged`] | `bridged`: a tree in which every level corrects those below it; with or without a horizon |
 //! | [`kind`] | [`Kind`]: the counters by name, and `auto` |
 //! | [`any`] | [`AnyCounter`]: a counter whose kind is known only when the program runs |
 //! | [`law`] | [`Law`]: the noise on one p-sum |
 //! | [`shape`] | [`Shape`]: what error bars need to know of a step's noise |
 
 pub mod any;
+pub mod bridged;
 pub mod counter;
 mod error_bar;
 pub mod kind;
@@ -31,6 +33,7 @@ pub mod stream;
 mod tests;
 
 pub use any::{AnyCounter, AnySaved, AnyStrategy};
+pub use bridged::Bridged;
 pub use counter::{Counter, Saved, StreamCounter};
 pub use kind::Kind;
 pub use law::Law;
