@@ -9,6 +9,7 @@ use super::p_sums::PSums;
 use super::shape::Shape;
 use super::strategy::Strategy;
 use super::stream::Stream;
+use super::toeplitz::Toeplitz;
 use crate::error::Result;
 use crate::permit::{Accounting, Permit};
 use crate::privacy::Guarantee;
@@ -166,4 +167,4 @@ macro_rules! strategies {
     };
 }
 
-strategies!(PSums, Blt);
+strategies!(PSums, Toeplitz, Blt);

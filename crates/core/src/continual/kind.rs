@@ -10,6 +10,7 @@ use super::blt::Blt;
 use super::p_sums::PSums;
 use super::strategy::Strategy;
 use super::stream::Stream;
+use super::toeplitz::Toeplitz;
 use crate::error::{Error, Result};
 use crate::permit::Permit;
 use crate::privacy::Guarantee;
@@ -28,13 +29,16 @@ pub enum Kind {
     TwoLevel,
     /// Noise on dyadic blocks.
     Binary,
+    /// Gaussian noise by the square root of the prefix sums.
+    Toeplitz,
     /// Gaussian noise that decaying buffers take back.
     Blt,
 }
 
 impl Kind {
     /// Every counter but [`Kind::Auto`], the simplest first.
-    pub const ALL: &[Self] = &[Self::OutputNoise, Self::InputNoise, Self::TwoLevel, Self::Binary, Self::Blt];
+    pub const ALL: &[Self] =
+        &[Self::OutputNoise, Self::InputNoise, Self::TwoLevel, Self::Binary, Self::Toeplitz, Self::Blt];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -44,6 +48,7 @@ impl Kind {
             Self::InputNoise => "input-noise",
             Self::TwoLevel => "two-level",
             Self::Binary => "binary",
+            Self::Toeplitz => "toeplitz",
             Self::Blt => "blt",
         }
     }
@@ -58,6 +63,10 @@ impl Kind {
             Self::OutputNoise | Self::InputNoise | Self::TwoLevel | Self::Binary => {
                 let parameters = PSums::named(self, &stream)?;
                 Ok(PSums::new(stream, guarantee, parameters)?.into())
+            }
+            Self::Toeplitz => {
+                let parameters = Toeplitz::choose(&stream, &guarantee)?;
+                Ok(Toeplitz::new(stream, guarantee, parameters)?.into())
             }
             Self::Blt => {
                 let parameters = Blt::choose(&stream, &guarantee)?;

@@ -12,6 +12,7 @@
 //! | [`strategy`] | [`Strategy`]: how noise is made; what has to be proved for each |
 //! | [`schedule`] | [`Schedule`]: which p-sums are kept |
 //! | [`p_sums`] | `output-noise`, `input-noise`, `two-level`, `binary`: any schedule as a counter |
+//! | [`toeplitz`] | `toeplitz`: Gaussian noise by the square root of the prefix sums |
 //! | [`blt`] | `blt`: Gaussian noise that a few decaying buffers take back |
 //! | [`bounds`] | what no counter can beat |
 //! | [`kind`] | [`Kind`]: the counters by name, and `auto` |
@@ -33,6 +34,7 @@ pub mod strategy;
 pub mod stream;
 #[cfg(test)]
 mod tests;
+pub mod toeplitz;
 
 pub use any::{AnyCounter, AnySaved, AnyStrategy};
 pub use blt::Blt;
@@ -44,3 +46,4 @@ pub use schedule::Schedule;
 pub use shape::Shape;
 pub use strategy::Strategy;
 pub use stream::{Horizon, Stream, Unit};
+pub use toeplitz::Toeplitz;

@@ -118,7 +118,8 @@ impl TryFrom<Numbers> for Coefficients {
             && decays.windows(2).all(|pair| pair[0] < pair[1])
             && decays.iter().all(|&decay| float(decay) >= LEAST_KAPPA && decay < ONE)
             && weights.iter().all(|&weight| weight > 0 && weight < ONE)
-            && decays.iter().zip(&weights).map(|(&decay, &weight)| float(weight) / float(ONE - decay)).sum::<f64>() <= 1.0;
+            && decays.iter().zip(&weights).map(|(&decay, &weight)| float(weight) / float(ONE - decay)).sum::<f64>()
+                <= 1.0;
         if sound {
             return Ok(Self { decays, weights });
         }
