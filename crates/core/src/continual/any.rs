@@ -12,6 +12,7 @@ use super::pan_private::{Design, PanPrivate, PanPrivateSurviving, SeizableCounte
 use super::shape::Shape;
 use super::strategy::Strategy;
 use super::stream::Stream;
+use super::toeplitz::Toeplitz;
 use crate::error::{Error, Result};
 use crate::permit::{Accounting, Permit};
 use crate::privacy::Guarantee;
@@ -213,4 +214,4 @@ macro_rules! strategies {
     };
 }
 
-strategies!(PSums, Blt, Bridged; PanPrivate, PanPrivateSurviving);
+strategies!(PSums, Blt, Bridged, Toeplitz; PanPrivate, PanPrivateSurviving);

@@ -12,6 +12,7 @@ use super::p_sums::PSums;
 use super::pan_private::{Design, PanPrivate, PanPrivateSurviving};
 use super::strategy::Strategy;
 use super::stream::Stream;
+use super::toeplitz::Toeplitz;
 use crate::error::{Error, Result};
 use crate::permit::Permit;
 use crate::privacy::Guarantee;
@@ -30,6 +31,8 @@ pub enum Kind {
     TwoLevel,
     /// Noise on dyadic blocks.
     Binary,
+    /// Gaussian noise by the square root of the prefix sums.
+    Toeplitz,
     /// Noise bridged between the boundaries of a tree.
     Bridged,
     /// Gaussian noise that decaying buffers take back.
@@ -48,6 +51,7 @@ impl Kind {
         Self::TwoLevel,
         Self::Binary,
         Self::Bridged,
+        Self::Toeplitz,
         Self::Blt,
         Self::PanPrivate,
         Self::PanPrivateSurviving,
@@ -61,6 +65,7 @@ impl Kind {
             Self::InputNoise => "input-noise",
             Self::TwoLevel => "two-level",
             Self::Binary => "binary",
+            Self::Toeplitz => "toeplitz",
             Self::Bridged => "bridged",
             Self::Blt => "blt",
             Self::PanPrivate => "pan-private",
@@ -83,6 +88,10 @@ impl Kind {
             Self::OutputNoise | Self::InputNoise | Self::TwoLevel | Self::Binary => {
                 let parameters = PSums::named(self, &stream)?;
                 Ok(PSums::new(stream, guarantee, parameters)?.into())
+            }
+            Self::Toeplitz => {
+                let parameters = Toeplitz::choose(&stream, &guarantee)?;
+                Ok(Toeplitz::new(stream, guarantee, parameters)?.into())
             }
             Self::Bridged => best::<Bridged>(stream, guarantee),
             Self::Blt => {

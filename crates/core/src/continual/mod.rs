@@ -12,6 +12,7 @@
 //! | [`strategy`] | [`Strategy`]: how noise is made; what has to be proved for each |
 //! | [`schedule`] | [`Schedule`]: which p-sums are kept |
 //! | [`p_sums`] | `output-noise`, `input-noise`, `two-level`, `binary`: any schedule as a counter |
+//! | [`toeplitz`] | `toeplitz`: Gaussian noise by the square root of the prefix sums |
 //! | [`mod@bridged`] | `bridged`: a tree in which every level corrects those below it; with or without a horizon |
 //! | [`window`] | [`SlidingWindow`]: the sum of the last w steps |
 //! | [`decayed`] | [`DecayedCounter`]: older steps count less |
@@ -47,6 +48,7 @@ pub mod stream;
 pub mod tails;
 #[cfg(test)]
 mod tests;
+pub mod toeplitz;
 pub mod usefulness;
 pub mod window;
 
@@ -65,5 +67,6 @@ pub use schedule::Schedule;
 pub use shape::Shape;
 pub use strategy::Strategy;
 pub use stream::{Horizon, Stream, Unit};
+pub use toeplitz::Toeplitz;
 pub use usefulness::{MaxError, max_error};
 pub use window::{SavedWindow, SlidingWindow};
