@@ -4,6 +4,7 @@ use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
 use super::blt::Blt;
+use super::bridged::Bridged;
 use super::counter::{Counter, Saved, StreamCounter};
 use super::kind::Kind;
 use super::p_sums::PSums;
@@ -11,6 +12,7 @@ use super::pan_private::{Design, PanPrivate, PanPrivateSurviving, SeizableCounte
 use super::shape::Shape;
 use super::strategy::Strategy;
 use super::stream::Stream;
+use super::toeplitz::Toeplitz;
 use crate::error::{Error, Result};
 use crate::permit::{Accounting, Permit};
 use crate::privacy::Guarantee;
@@ -108,6 +110,11 @@ macro_rules! strategies {
                     $(Self::$variant(strategy) => {
                         let mut state = strategy.begin();
                         (1..=steps).map(|step| strategy.next(&mut state, step, rng).unsigned_abs()).max().unwrap_or(0)
+                    })+
+                    $(Self::$design(design) => {
+                        let mut cells = vec![0; design.cells()];
+                        let mut noise = |step| design.take(&mut cells, step, &0, |_| design.law().sample(rng));
+                        (1..=steps).map(|step| noise(step).unsigned_abs()).max().unwrap_or(0)
                     })+
                 }
             }
@@ -207,4 +214,4 @@ macro_rules! strategies {
     };
 }
 
-strategies!(PSums, Blt; PanPrivate, PanPrivateSurviving);
+strategies!(PSums, Blt, Bridged, Toeplitz; PanPrivate, PanPrivateSurviving);
