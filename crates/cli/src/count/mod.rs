@@ -27,7 +27,7 @@ mod tally;
 mod time_steps;
 mod timeline;
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -59,6 +59,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Err(usage(format!(
             "--level is {level}, but it must be greater than 0 and less than 1; write for example 0.95"
         )));
+    }
+    if let Some(path) = &arguments.plot {
+        // Better now than after everything was released.
+        let writable = OpenOptions::new().create(true).truncate(false).write(true).open(path);
+        writable.map_err(|error| usage(format!("--plot cannot write {}: {error}", path.display())))?;
     }
     let source = Source::open(&arguments.file)?;
     if arguments.resume {

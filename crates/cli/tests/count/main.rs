@@ -1,6 +1,7 @@
 //! `reticent count` as a user runs it.
 
 mod input;
+mod keys;
 #[cfg(target_os = "linux")]
 mod memory;
 mod promise;

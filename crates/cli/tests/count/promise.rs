@@ -126,6 +126,15 @@ fn neighbours_cannot_be_told_apart_by_errors() {
     assert_eq!(rows("").2, 61);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn reading_that_fails_has_one_text() {
+    // A file whose first byte cannot be read.
+    let output = count_with("/proc/self/mem --epsilon 1 --horizon 3", b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).ends_with("error: reading the input failed\n"), "{}", text(&output.stderr));
+}
+
 #[test]
 fn the_horizon_is_an_end() {
     let output = count_with("- --epsilon 1 --horizon 3 --format json", b"1\n1\n1\n1\n1\n");
