@@ -106,7 +106,7 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<ExitCode
 /// How the noise will be made; nothing is charged yet.
 enum Plan {
     One(AnyStrategy),
-    Keyed(KeyedPlan<AnyStrategy>, Vec<String>),
+    Keyed(Box<KeyedPlan<AnyStrategy>>, Vec<String>),
 }
 
 impl Plan {
@@ -122,11 +122,11 @@ impl Plan {
             )));
         }
         Ok(match definition::keys(arguments)? {
-            Some(keys) => Self::Keyed(KeyedPlan::known(kind, stream, guarantee)?, keys),
+            Some(keys) => Self::Keyed(Box::new(KeyedPlan::known(kind, stream, guarantee)?), keys),
             None if !matches!(guarantee, Guarantee::Approx(..)) => {
                 return Err(usage("name the keys with --keys, or let them be found with --epsilon E --delta D"));
             }
-            None => Self::Keyed(KeyedPlan::admitting(kind, stream, guarantee)?, Vec::new()),
+            None => Self::Keyed(Box::new(KeyedPlan::admitting(kind, stream, guarantee)?), Vec::new()),
         })
     }
 
