@@ -96,7 +96,11 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<ExitCode
     describe(&state.definition, &tally, None);
     let done = tally.steps();
     let passed_over = arguments.skip_counted;
-    let follows = if passed_over { "lines that were counted are passed over" } else { "the input is what follows" };
+    let follows = if passed_over {
+        "lines that were counted are passed over"
+    } else {
+        "the input is what follows (--skip-counted if it starts again)"
+    };
     eprintln!("goes on after step {done}; {follows}");
     let printer = Printer::new(arguments, &state.definition, state.highest.clone());
     let mut engine = Engine::resume(state, tally, store, printer)?;
@@ -105,7 +109,7 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<ExitCode
 
 /// How the noise will be made; nothing is charged yet.
 enum Plan {
-    One(AnyStrategy),
+    One(Box<AnyStrategy>),
     Keyed(Box<KeyedPlan<AnyStrategy>>, Vec<String>),
 }
 
@@ -114,7 +118,7 @@ impl Plan {
         let (stream, guarantee) = (definition.stream(arguments)?, definition::guarantee(arguments)?);
         let kind = arguments.counter.as_deref().unwrap_or("auto").parse::<Kind>()?;
         if !definition.keyed() {
-            return Ok(Self::One(kind.plan(stream, guarantee)?));
+            return Ok(Self::One(Box::new(kind.plan(stream, guarantee)?)));
         }
         if kind.is_pan_private() {
             return Err(usage(format!(
