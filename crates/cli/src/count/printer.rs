@@ -31,6 +31,7 @@ type Points = Vec<(u64, i64, f64)>;
 pub struct Printer {
     format: Format,
     level: f64,
+    level_text: String,
     non_negative: bool,
     monotone: bool,
     timeline: Option<Timeline>,
@@ -84,6 +85,7 @@ impl Printer {
         Self {
             format,
             level,
+            level_text: level.to_string(),
             non_negative,
             monotone,
             timeline,
@@ -172,7 +174,7 @@ impl Printer {
             // Rounded up: a bar that is cut short would promise too much.
             if table { format!("{:.1}", (half_width * 10.0).ceil() / 10.0) } else { half_width.to_string() }
         });
-        let (text, level) = (&mut self.text, self.level);
+        let (text, level) = (&mut self.text, &self.level_text);
         let (mut step_digits, mut value_digits) = (itoa::Buffer::new(), itoa::Buffer::new());
         let (step, value) = (step_digits.format(*step), value_digits.format(value));
         // Writing to memory does not fail.
@@ -186,7 +188,8 @@ impl Printer {
                     push(text, &[",\"key\":", &serde_json::Value::from(&**key).to_string()]);
                 }
                 push(text, &[",\"value\":", value, ",\"half_width\":", width]);
-                writeln!(text, ",\"level\":{level}}}")
+                push(text, &[",\"level\":", level, "}\n"]);
+                Ok(())
             }
             Format::Csv => {
                 push(text, &[step, ","]);
@@ -197,7 +200,8 @@ impl Printer {
                     push(text, &[&csv_line(&[key.to_string()]), ","]);
                 }
                 push(text, &[value, ",", width]);
-                writeln!(text, ",{level}")
+                push(text, &[",", level, "\n"]);
+                Ok(())
             }
             Format::Table => {
                 let time = time.map(|time| format!("  {time:>24}")).unwrap_or_default();

@@ -75,6 +75,37 @@ fn one_event_from_the_future_moves_no_other() {
     assert_eq!(run((now - 1).to_string()), [1, 2, 2], "before the first step");
 }
 
+/// `tail` begins with the last lines again; what was released must not be counted twice.
+#[test]
+fn an_event_sent_again_after_a_restart_is_not_counted_again() {
+    let save = directory("live-restart").join("state.json");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+    let rows = format!("at\n{now}\n");
+    let run = |more: String| {
+        let arguments = format!("- --format json --save {} {more}", save.display());
+        let mut child = command(&arguments.split_whitespace().collect::<Vec<_>>()).spawn().expect("the program starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin.write_all(rows.as_bytes()).expect("written");
+        (child, stdin)
+    };
+    // The event is late, or not, as the clock will have it; one step has it in any case.
+    let (mut child, stdin) = run(format!("--time at --step 1s --from {now} --horizon 60 --epsilon {WITHOUT_NOISE}"));
+    let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("\"value\":1,") {
+        line.clear();
+        stdout.read_line(&mut line).expect("a release");
+    }
+    child.kill().expect("killed");
+    child.wait().expect("it ends");
+    drop(stdin);
+    let (child, stdin) = run("--resume".into());
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    let last = text(&output.stdout).lines().last().expect("a release").to_owned();
+    assert!(last.starts_with("{\"step\":60,") && last.contains("\"value\":1,"), "{last}");
+}
+
 #[test]
 fn the_end_of_a_live_stream_closes_what_is_open() {
     let arguments = "- --events --step 1h --unbounded";
