@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::kind::Kind;
 use super::law::Law;
-use super::schedule::Schedule;
+use super::schedule::{Schedule, digits};
 use super::shape::Shape;
 use super::strategy::Strategy;
 use super::stream::Stream;
@@ -136,6 +136,17 @@ impl Strategy for PSums {
             *accumulator = 0;
         }
         state.sum
+    }
+
+    /// Draws only the p-sums of the answer at the last skipped step: no other enters a later answer.
+    fn skip<R: CryptoRng + ?Sized>(&self, state: &mut Accumulators, steps: u64, rng: &mut R) {
+        // Prefixes keep nothing from one answer to the next.
+        let lengths = self.schedule.lengths().unwrap_or_default();
+        let from_the_longest = state.by_length.iter_mut().rev();
+        for (accumulator, (_, digit)) in from_the_longest.zip(digits(lengths, steps)) {
+            *accumulator = (0..digit).map(|_| i128::from(self.law.sample(rng))).sum();
+            state.sum += *accumulator;
+        }
     }
 
     fn variance(&self, step: u64) -> f64 {

@@ -148,7 +148,7 @@ impl Schedule {
 }
 
 /// The lengths with their digits in the mixed-radix form of a number, the longest first.
-fn digits(lengths: &[u64], number: u64) -> impl Iterator<Item = (u64, u64)> {
+pub(super) fn digits(lengths: &[u64], number: u64) -> impl Iterator<Item = (u64, u64)> {
     lengths.iter().rev().scan(number, |rest, &length| {
         let digit = *rest / length;
         *rest %= length;

@@ -58,6 +58,14 @@ pub trait Strategy: fmt::Debug + Clone + Send + Sync + Sized {
     /// The noise of step `step`, counted from 1; called once for each step, in order, never beyond the horizon.
     fn next<R: CryptoRng + ?Sized>(&self, state: &mut Self::State, step: u64, rng: &mut R) -> i128;
 
+    /// From the memory before the first step to one after `steps` steps whose noise nobody saw: the same law of all noise
+    /// to come as `steps` calls of [`Strategy::next`], perhaps in less time.
+    fn skip<R: CryptoRng + ?Sized>(&self, state: &mut Self::State, steps: u64, rng: &mut R) {
+        for step in 1..=steps {
+            self.next(state, step, rng);
+        }
+    }
+
     /// The exact variance of the noise at a step.
     fn variance(&self, step: u64) -> f64;
 

@@ -1,0 +1,167 @@
+//! Counters with keys whose kind is known only when the program runs.
+
+/// One enum over the counters with keys of all strategies; used beside the list of strategies.
+macro_rules! keyed_counters {
+    ($($variant:ident),+) => {
+        /// Any counter with keys.
+        #[derive(Debug)]
+        #[non_exhaustive]
+        pub enum AnyKeyedCounter<K> {
+            $(#[allow(missing_docs, reason = "named as its type")] $variant(Box<super::KeyedCounter<K, $variant>>),)+
+        }
+
+        /// Any counter with keys, written down.
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        #[non_exhaustive]
+        pub enum AnyKeyedSaved<K> {
+            $(#[allow(missing_docs, reason = "named as its type")] $variant(super::KeyedSaved<K, $variant>),)+
+        }
+
+        impl super::KeyedPlan<AnyStrategy> {
+            /// Charges the whole stream to the permit and starts counting; `keys` are those that are known beforehand.
+            ///
+            /// # Errors
+            /// If the permit does not cover the guarantee, or there is no key and none can be admitted.
+            pub fn start<K: std::hash::Hash + Ord + Clone>(
+                self,
+                keys: impl IntoIterator<Item = K>,
+                permit: Permit,
+            ) -> Result<AnyKeyedCounter<K>> {
+                let (plan, strategy) = self.split();
+                Ok(match strategy {
+                    $(AnyStrategy::$variant(strategy) => {
+                        AnyKeyedCounter::$variant(Box::new(plan.map(|()| strategy).start(keys, permit)?))
+                    })+
+                    // Which keys there are would lie in memory.
+                    other => return Err(Error::parameter("counter", other.kind(), "one that is not pan-private when there are keys")),
+                })
+            }
+        }
+
+        impl<K: std::hash::Hash + Ord + Clone> AnyKeyedCounter<K> {
+            /// See [`KeyedCounter::add`](super::KeyedCounter::add).
+            #[inline]
+            pub fn add<Q>(&mut self, key: &Q, value: i64)
+            where
+                K: std::borrow::Borrow<Q>,
+                Q: std::hash::Hash + Eq + ToOwned<Owned = K> + ?Sized,
+            {
+                match self { $(Self::$variant(counter) => counter.add(key, value),)+ }
+            }
+
+            /// See [`KeyedCounter::close_step`](super::KeyedCounter::close_step).
+            ///
+            /// # Errors
+            /// At the horizon, or if fresh entropy is due and cannot be had.
+            pub fn close_step(&mut self) -> Result<()> {
+                match self { $(Self::$variant(counter) => counter.close_step(),)+ }
+            }
+
+            /// See [`KeyedCounter::values`](super::KeyedCounter::values).
+            pub fn values(&self) -> Box<dyn ExactSizeIterator<Item = (&K, i64)> + '_> {
+                match self { $(Self::$variant(counter) => Box::new(counter.values()),)+ }
+            }
+
+            /// See [`KeyedCounter::value`](super::KeyedCounter::value).
+            pub fn value<Q>(&self, key: &Q) -> Option<i64>
+            where
+                K: std::borrow::Borrow<Q>,
+                Q: std::hash::Hash + Eq + ?Sized,
+            {
+                match self { $(Self::$variant(counter) => counter.value(key),)+ }
+            }
+
+            /// See [`KeyedCounter::release`](super::KeyedCounter::release).
+            ///
+            /// # Errors
+            /// None that the last step did not have.
+            pub fn release<Q>(&self, key: &Q) -> Result<Option<crate::Release<i64>>>
+            where
+                K: std::borrow::Borrow<Q>,
+                Q: std::hash::Hash + Eq + ?Sized,
+            {
+                match self { $(Self::$variant(counter) => counter.release(key),)+ }
+            }
+
+            /// See [`KeyedCounter::error`](super::KeyedCounter::error).
+            ///
+            /// # Errors
+            /// Before the first step.
+            pub fn error(&self) -> Result<crate::ErrorBar> {
+                match self { $(Self::$variant(counter) => counter.error(),)+ }
+            }
+
+            /// See [`Strategy::kind`].
+            pub fn kind(&self) -> Kind {
+                match self { $(Self::$variant(counter) => counter.plan().strategy().kind(),)+ }
+            }
+
+            /// See [`KeyedCounter::stream`](super::KeyedCounter::stream).
+            pub fn stream(&self) -> &Stream {
+                match self { $(Self::$variant(counter) => counter.stream(),)+ }
+            }
+
+            /// See [`KeyedCounter::guarantee`](super::KeyedCounter::guarantee).
+            pub fn guarantee(&self) -> &Guarantee {
+                match self { $(Self::$variant(counter) => counter.guarantee(),)+ }
+            }
+
+            /// See [`KeyedCounter::accounting`](super::KeyedCounter::accounting).
+            pub fn accounting(&self) -> &Accounting {
+                match self { $(Self::$variant(counter) => counter.accounting(),)+ }
+            }
+
+            /// See [`KeyedCounter::steps`](super::KeyedCounter::steps).
+            pub fn steps(&self) -> u64 {
+                match self { $(Self::$variant(counter) => counter.steps(),)+ }
+            }
+
+            /// See [`KeyedCounter::variance`](super::KeyedCounter::variance).
+            pub fn variance(&self, step: u64) -> f64 {
+                match self { $(Self::$variant(counter) => counter.variance(step),)+ }
+            }
+
+            /// See [`KeyedCounter::half_width`](super::KeyedCounter::half_width).
+            ///
+            /// # Errors
+            /// If the level lies outside 0 < level < 1 or the step is 0.
+            pub fn half_width(&self, step: u64, level: f64) -> Result<f64> {
+                match self { $(Self::$variant(counter) => counter.half_width(step, level),)+ }
+            }
+
+            /// See [`KeyedCounter::threshold`](super::KeyedCounter::threshold).
+            pub fn threshold(&self, step: u64) -> Option<i128> {
+                match self { $(Self::$variant(counter) => counter.threshold(step),)+ }
+            }
+        }
+
+        impl<K: std::hash::Hash + Ord + Clone> AnyKeyedCounter<K> {
+            /// Writes the counter down, in a new epoch.
+            pub fn save(&mut self) -> AnyKeyedSaved<K> {
+                match self { $(Self::$variant(counter) => AnyKeyedSaved::$variant(counter.save()),)+ }
+            }
+
+            /// See [`KeyedCounter::restore`](super::KeyedCounter::restore).
+            ///
+            /// # Errors
+            /// If the state is stale or damaged, or the permit is of another charge.
+            pub fn restore(saved: AnyKeyedSaved<K>, newest_epoch: u64, permit: Permit) -> Result<Self> {
+                Ok(match saved {
+                    $(AnyKeyedSaved::$variant(saved) => {
+                        Self::$variant(Box::new(super::KeyedCounter::restore(saved, newest_epoch, permit)?))
+                    })+
+                })
+            }
+        }
+
+        impl<K> AnyKeyedSaved<K> {
+            /// Larger than those of all earlier savings of the same counter.
+            pub fn epoch(&self) -> u64 {
+                match self { $(Self::$variant(saved) => saved.epoch(),)+ }
+            }
+        }
+    };
+}
+
+pub(in crate::continual) use keyed_counters;

@@ -1,0 +1,246 @@
+//! A statistic for each key, released again and again.
+
+use std::borrow::Borrow;
+use std::hash::Hash;
+
+use super::plan::KeyedPlan;
+use super::table::KeyTable;
+use crate::continual::counter::{check_horizon, saturated};
+use crate::continual::error_bar;
+use crate::continual::strategy::Strategy;
+use crate::continual::stream::Stream;
+use crate::error::{Error, Result};
+use crate::permit::{Accounting, Permit, StreamPermit};
+use crate::privacy::Guarantee;
+use crate::release::{ErrorBar, LEVEL, Release};
+
+/// A running sum for each key, all released after every step.
+///
+/// # Privacy
+/// One charge covers all keys and all steps: see [`each_key`](super::each_key). Every known key is released at every step,
+/// also when it had no event: silence must not show. An event with a key that is not known is ignored, or, if the plan
+/// [admits](super::Admission) keys, counted until the key may be shown. Known keys come first and in their own order, then
+/// admitted ones by the step of their admission and in their own order: nothing in it depends on events but through
+/// releases.
+///
+/// The memory holds the exact sums: this is the curator's counter.
+///
+/// # Accuracy
+/// As a counter's with one key: every key has noise of its own, and the error bar holds for each by itself.
+///
+/// # Algorithm
+/// Events go to their key's pending sum by a hash table whose seed is drawn anew for every counter; closing a step gives
+/// every key the next noise of its own strategy state. A key admitted late gets the noise of all earlier steps at once
+/// ([`Strategy::skip`]). A key takes its own size twice, about 150 bytes for sums, value and table, and the
+/// strategy's state.
+///
+/// # Example
+/// ```
+/// use reticent::Permit;
+/// use reticent::continual::{KeyedPlan, Kind, Stream};
+/// use reticent::privacy::Guarantee;
+///
+/// let stream = Stream::bits().until(1000)?;
+/// let plan = KeyedPlan::known(Kind::Binary, stream, Guarantee::Pure("1".parse()?))?;
+/// let mut visits = plan.start(["home", "help", "about"].map(String::from), Permit::unaccounted()?)?;
+/// for page in ["home", "help", "home", "no such page"] {
+///     visits.add(page, 1);
+/// }
+/// visits.close_step()?;
+/// let half_width = visits.error()?.half_width();
+/// for (page, total) in visits.values() {
+///     println!("{page}: {total} ± {half_width}");
+/// }
+/// assert_eq!(visits.values().map(|(page, _)| page.as_str()).collect::<Vec<_>>(), ["about", "help", "home"]);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct KeyedCounter<K, S: Strategy> {
+    pub(super) plan: KeyedPlan<S>,
+    pub(super) permit: StreamPermit,
+    pub(super) epoch: u64,
+    pub(super) steps: u64,
+    pub(super) keys: KeyTable<K>,
+    /// As long as the table, but for the keys that came since the last step was closed.
+    pub(super) counters: Vec<Running<S::State>>,
+    /// The keys that are released, in the order of their release.
+    pub(super) shown: Vec<u32>,
+}
+
+/// One key's counter.
+#[derive(Debug)]
+pub(super) struct Running<T> {
+    pub sum: i128,
+    pub state: T,
+    pub value: i64,
+    pub shown: bool,
+}
+
+impl<S: Strategy> KeyedPlan<S> {
+    /// Charges the whole stream to the permit and starts counting; `keys` are those that are known beforehand.
+    ///
+    /// # Errors
+    /// If the permit does not cover the guarantee, or there is no key and none can be admitted.
+    pub fn start<K: Hash + Ord + Clone>(
+        self,
+        keys: impl IntoIterator<Item = K>,
+        permit: Permit,
+    ) -> Result<KeyedCounter<K, S>> {
+        let mut known: Vec<K> = keys.into_iter().collect();
+        known.sort_unstable();
+        known.dedup();
+        if known.is_empty() && self.admission.is_none() {
+            return Err(Error::parameter("keys", "an empty list", "at least one, or admitted by a threshold"));
+        }
+        if u32::try_from(known.len()).is_err() {
+            return Err(Error::parameter("keys", known.len(), "fewer than 2^32"));
+        }
+        let permit = permit.into_stream(&self.guarantee)?;
+        let shown = (0..known.len() as u32).collect();
+        let begin = |_| Running { sum: 0, state: self.strategy.begin(), value: 0, shown: true };
+        let counters = (0..known.len()).map(begin).collect();
+        let mut keys = KeyTable::with_capacity(known.len());
+        for key in known {
+            keys.insert(key, 0);
+        }
+        Ok(KeyedCounter { plan: self, permit, epoch: 0, steps: 0, keys, counters, shown })
+    }
+}
+
+impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
+    /// Counts an event of the open step.
+    #[inline]
+    pub fn add<Q>(&mut self, key: &Q, value: i64)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let value = i128::from(self.plan.stream.clamp(value));
+        if !self.keys.add(key, value) && self.plan.admission.is_some() {
+            self.keys.insert(key.to_owned(), value);
+        }
+    }
+
+    /// Closes the step and makes the values that are to be released.
+    ///
+    /// # Errors
+    /// [`Error::HorizonReached`] at the horizon; [`Error::Entropy`] if fresh entropy is due and cannot be had. The step is
+    /// not taken then.
+    pub fn close_step(&mut self) -> Result<()> {
+        check_horizon(&self.plan.stream, self.steps, 1)?;
+        let strategy = &self.plan.strategy;
+        let step = self.steps + 1;
+        let threshold = match &self.plan.admission {
+            Some(admission) if self.shown.len() < self.keys.keys().len() => {
+                admission.threshold(step, strategy.shape(step))?
+            }
+            _ => i128::MAX,
+        };
+        let mut draw = self.permit.draw()?;
+        for _ in self.counters.len()..self.keys.keys().len() {
+            let mut state = strategy.begin();
+            strategy.skip(&mut state, self.steps, &mut draw);
+            self.counters.push(Running { sum: 0, state, value: 0, shown: false });
+        }
+        let counters = &mut self.counters;
+        self.keys.take_pending(|place, pending| counters[place].sum += pending);
+        let before = self.shown.len();
+        for (place, counter) in self.counters.iter_mut().enumerate() {
+            let noisy = counter.sum + strategy.next(&mut counter.state, step, &mut draw);
+            // Saturation is post-processing: it depends on the noisy sum alone.
+            counter.value = saturated(noisy);
+            if !counter.shown && noisy >= threshold {
+                counter.shown = true;
+                self.shown.push(place as u32);
+            }
+        }
+        let keys = self.keys.keys();
+        // By key: the order in which keys came is as secret as they were.
+        self.shown[before..].sort_unstable_by(|&a, &b| keys[a as usize].cmp(&keys[b as usize]));
+        self.steps = step;
+        Ok(())
+    }
+
+    /// The last values of all keys that are released, without new noise; none before the first step.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = (&K, i64)> {
+        let shown = if self.steps == 0 { &[] } else { self.shown.as_slice() };
+        shown.iter().map(|&place| (&self.keys.keys()[place as usize], self.counters[place as usize].value))
+    }
+
+    /// The last value of a key; none before the first step, or if the key is not released.
+    pub fn value<Q>(&self, key: &Q) -> Option<i64>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let counter = self.counters.get(self.keys.find(key)?)?;
+        (self.steps > 0 && counter.shown).then_some(counter.value)
+    }
+
+    /// The last release of a key; none before the first step, or if the key is not released.
+    ///
+    /// # Errors
+    /// None that the last step did not have.
+    pub fn release<Q>(&self, key: &Q) -> Result<Option<Release<i64>>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let Some(value) = self.value(key) else { return Ok(None) };
+        Ok(Some(Release::new(value, self.error()?, self.plan.guarantee.clone(), self.accounting().clone())))
+    }
+
+    /// The error bar of the last values, the same for every key, for each by itself.
+    ///
+    /// # Errors
+    /// Before the first step.
+    pub fn error(&self) -> Result<ErrorBar> {
+        ErrorBar::new(self.half_width(self.steps, LEVEL)?, LEVEL)
+    }
+
+    /// The exact variance of the noise of one key at any step, past or future.
+    pub fn variance(&self, step: u64) -> f64 {
+        self.plan.strategy.variance(step)
+    }
+
+    /// |noise| of one key at a step stays within this with probability at least `level`.
+    ///
+    /// # Errors
+    /// If the level lies outside 0 < level < 1 or the step is 0.
+    pub fn half_width(&self, step: u64, level: f64) -> Result<f64> {
+        if step == 0 {
+            return Err(Error::parameter("step", step, "at least 1"));
+        }
+        error_bar::half_width(self.plan.strategy.shape(step), level)
+    }
+
+    /// The threshold that admits a key at a step; none if only known keys are counted.
+    pub fn threshold(&self, step: u64) -> Option<i128> {
+        self.plan.admission.as_ref()?.threshold(step, self.plan.strategy.shape(step)).ok()
+    }
+
+    /// How its noise is made.
+    pub fn plan(&self) -> &KeyedPlan<S> {
+        &self.plan
+    }
+
+    /// The stream, as its user sees it.
+    pub fn stream(&self) -> &Stream {
+        &self.plan.stream
+    }
+
+    /// What all releases of all keys together promise.
+    pub fn guarantee(&self) -> &Guarantee {
+        &self.plan.guarantee
+    }
+
+    /// Where the stream was charged.
+    pub fn accounting(&self) -> &Accounting {
+        self.permit.accounting()
+    }
+
+    /// How many steps have been released.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+}

@@ -1,0 +1,27 @@
+//! One counter for each key.
+//!
+//! Events have a key (a page, a region, an error code) and a value; after every step each key's running sum is released.
+//! All counters share one [`Strategy`], one generator and one charge.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`plan`] | [`KeyedPlan`]: what one event can change when there are keys, and how the noise is made |
+//! | [`counter`] | [`KeyedCounter`]: the sums, the noise and the releases |
+//! | [`admission`] | [`Admission`]: the threshold that lets in keys nobody knew beforehand |
+//! | [`saved`] | [`KeyedSaved`]: saving and restoring |
+//!
+//! [`Strategy`]: super::Strategy
+
+pub mod admission;
+pub(super) mod any;
+pub mod counter;
+pub mod plan;
+pub mod saved;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use admission::Admission;
+pub use counter::KeyedCounter;
+pub use plan::{KeyedPlan, each_key};
+pub use saved::KeyedSaved;

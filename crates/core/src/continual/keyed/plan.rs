@@ -1,0 +1,174 @@
+//! What one event can change when there are keys.
+
+use super::admission::Admission;
+use crate::continual::any::AnyStrategy;
+use crate::continual::kind::Kind;
+use crate::continual::p_sums::PSums;
+use crate::continual::strategy::Strategy;
+use crate::continual::stream::{Stream, Unit};
+use crate::error::{Error, Result};
+use crate::privacy::{Adjacency, Guarantee};
+
+/// The stream that the counter of one key is made for, so that the counters of all keys together keep its guarantee.
+///
+/// # Privacy
+/// Write y for the p-sums of all keys' counters side by side. An event belongs to one key: added or removed, it moves the
+/// p-sums of that key alone, exactly as in a counter without keys. So under [`Adjacency::AddRemove`] the stream stays as it
+/// is, and all keys together cost what one costs.
+///
+/// Under [`Adjacency::Replace`] an event may change its key: one counter loses a value v, another gains a value v′. That is
+/// one event removed and one added, each of size at most max(|low|, |high|): the stream of a unit with 2c events under
+/// add/remove, where c was the number of events before. (When the key stays the value moves by |v − v′|, which is not
+/// more.) Note that high − low, the size that a stream without keys has under replace, would not do: a value between 10 and
+/// 15 that changes its key moves two counters by up to 15 each. The L1 bound is attained. In the L2 norm two different
+/// counters move by √2·max(|low|, |high|) only, and by twice as much when the range is symmetric and the key stays; the
+/// larger of the two is used for every range.
+///
+/// A strategy may take from its stream only c and r: that a unit moves R·x by at most c·r·‖R‖ (the triangle inequality over
+/// its events). That the events of one unit lie in different steps must not be used: with keys they need not.
+///
+/// # Errors
+/// If the unit is a whole step, which could change every key at once.
+pub fn each_key(stream: &Stream) -> Result<Stream> {
+    let events = match stream.unit() {
+        Unit::Event => 1,
+        Unit::Steps(count) => count,
+        Unit::Step => {
+            let allowed = "event or steps:N when there are keys: a whole step could change every key at once";
+            return Err(Error::parameter("unit", stream.unit(), allowed));
+        }
+    };
+    if stream.adjacency() == Adjacency::AddRemove {
+        return Ok(stream.clone());
+    }
+    let events = events.checked_mul(2).ok_or_else(|| Error::parameter("unit", stream.unit(), "of fewer events"))?;
+    stream.clone().with_adjacency(Adjacency::AddRemove)?.with_unit(Unit::Steps(events))
+}
+
+/// How a [`KeyedCounter`](super::KeyedCounter) makes its noise; nothing is charged yet.
+///
+/// # Example
+/// ```
+/// use reticent::continual::{KeyedPlan, Kind, Stream};
+/// use reticent::privacy::{Adjacency, Guarantee};
+///
+/// let stream = Stream::bits().until(1000)?;
+/// let guarantee = Guarantee::Pure("1".parse()?);
+/// let plan = KeyedPlan::known(Kind::Binary, stream.clone(), guarantee.clone())?;
+/// let alone = Kind::Binary.plan(stream.clone(), guarantee.clone())?;
+/// assert_eq!(plan.strategy().variance(999), alone.variance(999)); // keys cost nothing
+///
+/// // An event that changes its key touches two counters: twice the noise.
+/// let replaced = KeyedPlan::known(Kind::Binary, stream.with_adjacency(Adjacency::Replace)?, guarantee)?;
+/// assert!(replaced.strategy().variance(999) > 3.9 * alone.variance(999));
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct KeyedPlan<S> {
+    pub(super) stream: Stream,
+    pub(super) guarantee: Guarantee,
+    pub(super) admission: Option<Admission>,
+    pub(super) strategy: S,
+}
+
+impl<S> KeyedPlan<S> {
+    /// For keys that are known beforehand; `strategy` is asked for the counter of one key.
+    ///
+    /// # Errors
+    /// As [`each_key`]'s and the strategy's.
+    pub fn known_with(
+        stream: Stream,
+        guarantee: Guarantee,
+        strategy: impl FnOnce(Stream, Guarantee) -> Result<S>,
+    ) -> Result<Self> {
+        let strategy = strategy(each_key(&stream)?, guarantee.clone())?;
+        Ok(Self { stream, guarantee, admission: None, strategy })
+    }
+
+    /// The stream, as its user sees it.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// What all releases of all keys together promise.
+    pub fn guarantee(&self) -> &Guarantee {
+        &self.guarantee
+    }
+
+    /// How the noise of one key is made, for the stream [`each_key`] gives.
+    pub fn strategy(&self) -> &S {
+        &self.strategy
+    }
+
+    /// How keys are admitted that nobody knew; none if only known keys are counted.
+    pub fn admission(&self) -> Option<&Admission> {
+        self.admission.as_ref()
+    }
+
+    /// The same plan with the strategy in another type.
+    pub(in crate::continual) fn map<U>(self, strategy: impl FnOnce(S) -> U) -> KeyedPlan<U> {
+        let Self { stream, guarantee, admission, strategy: old } = self;
+        KeyedPlan { stream, guarantee, admission, strategy: strategy(old) }
+    }
+
+    /// The same plan without its strategy, and the strategy.
+    pub(in crate::continual) fn split(self) -> (KeyedPlan<()>, S) {
+        let Self { stream, guarantee, admission, strategy } = self;
+        (KeyedPlan { stream, guarantee, admission, strategy: () }, strategy)
+    }
+}
+
+impl KeyedPlan<PSums> {
+    /// For keys that nobody knows beforehand, too: see [`Admission`].
+    ///
+    /// # Errors
+    /// If the guarantee is not given as ε and δ, δ is below 10^−300, or as [`each_key`]'s and the strategy's.
+    pub fn admitting_with(
+        stream: Stream,
+        guarantee: Guarantee,
+        strategy: impl FnOnce(Stream, Guarantee) -> Result<PSums>,
+    ) -> Result<Self> {
+        let (admission, pure) = Admission::new(&stream, &guarantee)?;
+        let strategy = strategy(each_key(&stream)?, pure)?;
+        Ok(Self { stream, guarantee, admission: Some(admission), strategy })
+    }
+}
+
+impl KeyedPlan<AnyStrategy> {
+    /// For keys that are known beforehand.
+    ///
+    /// # Errors
+    /// If the unit is a whole step, or the counter cannot serve the stream and the guarantee.
+    pub fn known(kind: Kind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
+        Self::known_with(stream, guarantee, |stream, guarantee| kind.plan(stream, guarantee))
+    }
+
+    /// For keys that nobody knows beforehand, too: see [`Admission`].
+    ///
+    /// # Errors
+    /// If the counter is not one of [`Admission::KINDS`] (or `auto`, the best of them), the guarantee is not given as ε and
+    /// δ, the unit is a whole step, or the counter cannot serve the stream and the guarantee.
+    pub fn admitting(kind: Kind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
+        let kinds = Admission::KINDS.iter().copied();
+        let plan = |kind: Kind| {
+            let named = |stream: Stream, pure: Guarantee| {
+                let parameters = PSums::named(kind, &stream)?;
+                PSums::new(stream, pure, parameters)
+            };
+            KeyedPlan::admitting_with(stream.clone(), guarantee.clone(), named)
+        };
+        let chosen = if kind == Kind::Auto {
+            let steps = stream.steps().unwrap_or(1 << 20);
+            let error = |plan: &KeyedPlan<PSums>| plan.strategy.average_variance(steps);
+            let best = kinds.filter_map(|kind| plan(kind).ok()).min_by(|a, b| error(a).total_cmp(&error(b)));
+            // None can serve: input-noise, which serves all streams, says why.
+            best.map_or_else(|| plan(Kind::InputNoise), Ok)?
+        } else if Admission::KINDS.contains(&kind) {
+            plan(kind)?
+        } else {
+            let allowed = "auto, input-noise, two-level, binary or output-noise when keys are not known beforehand";
+            return Err(Error::parameter("counter", kind, allowed));
+        };
+        Ok(chosen.map(AnyStrategy::from))
+    }
+}

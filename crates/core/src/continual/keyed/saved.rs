@@ -1,0 +1,133 @@
+//! A counter with keys, written down.
+
+use std::hash::Hash;
+
+use serde::{Deserialize, Serialize};
+
+use super::admission::Admission;
+use super::counter::{KeyedCounter, Running};
+use super::plan::{KeyedPlan, each_key};
+use super::table::KeyTable;
+use crate::continual::strategy::Strategy;
+use crate::continual::stream::Stream;
+use crate::error::{Error, Result};
+use crate::permit::{Accounting, Permit};
+use crate::privacy::Guarantee;
+
+/// A counter with keys written down: everything but the generator, which starts anew, and the seed of the table.
+///
+/// # Privacy
+/// It holds the exact sums, the noise, the events of the open step and all keys, admitted or not: as secret as the data. As
+/// with [`Saved`](crate::continual::Saved), every saving has a larger *epoch* than the one before, one for all keys.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound(serialize = "K: Serialize", deserialize = "K: Deserialize<'de>"))]
+pub struct KeyedSaved<K, S: Strategy> {
+    epoch: u64,
+    stream: Stream,
+    guarantee: Guarantee,
+    admits: bool,
+    accounting: Accounting,
+    parameters: S::Parameters,
+    steps: u64,
+    keys: Vec<SavedKey<K, S::State>>,
+    shown: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct SavedKey<K, T> {
+    key: K,
+    pending: i128,
+    /// None if the key came since the last step was closed: its noise is yet to be drawn.
+    counter: Option<SavedCounter<T>>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct SavedCounter<T> {
+    sum: i128,
+    value: i64,
+    state: T,
+}
+
+impl<K, S: Strategy> KeyedSaved<K, S> {
+    /// Larger than those of all earlier savings of the same counter.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+}
+
+impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
+    /// Writes the counter down, in a new epoch; the events of the open step are in it.
+    pub fn save(&mut self) -> KeyedSaved<K, S> {
+        self.epoch += 1;
+        let counter = |place: usize| {
+            let Running { sum, state, value, .. } = self.counters.get(place)?;
+            Some(SavedCounter { sum: *sum, value: *value, state: state.clone() })
+        };
+        let keys = self.keys.keys().iter().zip(self.keys.pending()).enumerate();
+        KeyedSaved {
+            epoch: self.epoch,
+            stream: self.plan.stream.clone(),
+            guarantee: self.plan.guarantee.clone(),
+            admits: self.plan.admission.is_some(),
+            accounting: self.permit.accounting().clone(),
+            parameters: self.plan.strategy.parameters(),
+            steps: self.steps,
+            keys: keys
+                .map(|(place, (key, pending))| SavedKey { key: key.clone(), pending, counter: counter(place) })
+                .collect(),
+            shown: self.shown.clone(),
+        }
+    }
+
+    /// Goes on from a saved state. The permit must be of the same charge; nothing is taken off it.
+    ///
+    /// # Errors
+    /// [`Error::StaleState`] if the state is older than `newest_epoch`, the largest that the caller knows of (0 if none);
+    /// [`Error::DamagedState`] if it cannot be the state of such a counter; [`Error::OtherCharge`] if the permit is of
+    /// another charge.
+    pub fn restore(saved: KeyedSaved<K, S>, newest_epoch: u64, permit: Permit) -> Result<Self> {
+        let KeyedSaved { epoch, stream, guarantee, admits, accounting, parameters, steps, keys, shown } = saved;
+        if epoch < newest_epoch {
+            return Err(Error::StaleState { found: epoch, newest: newest_epoch });
+        }
+        let (admission, for_one_key) = if admits {
+            let (admission, pure) = Admission::new(&stream, &guarantee)?;
+            (Some(admission), pure)
+        } else {
+            (None, guarantee.clone())
+        };
+        let strategy = S::new(each_key(&stream)?, for_one_key, parameters)?;
+        let plan = KeyedPlan { stream, guarantee, admission, strategy };
+        if plan.stream.steps().is_some_and(|horizon| steps > horizon) {
+            return Err(Error::DamagedState);
+        }
+        let mut table = KeyTable::with_capacity(keys.len());
+        let mut counters = Vec::with_capacity(keys.len());
+        for (place, SavedKey { key, pending, counter }) in keys.into_iter().enumerate() {
+            match counter {
+                // New keys come last, and only where they can be admitted.
+                Some(SavedCounter { sum, value, state })
+                    if counters.len() == place && plan.strategy.fits(&state, steps) =>
+                {
+                    counters.push(Running { sum, state, value, shown: false });
+                }
+                None if admits => (),
+                _ => return Err(Error::DamagedState),
+            }
+            if !table.insert(key, pending) {
+                return Err(Error::DamagedState);
+            }
+        }
+        for &place in &shown {
+            match counters.get_mut(place as usize) {
+                Some(counter) if !counter.shown => counter.shown = true,
+                _ => return Err(Error::DamagedState),
+            }
+        }
+        if !admits && shown.len() < counters.len() {
+            return Err(Error::DamagedState);
+        }
+        let permit = permit.resume_stream(&accounting)?;
+        Ok(Self { plan, permit, epoch, steps, keys: table, counters, shown })
+    }
+}
