@@ -15,12 +15,14 @@ pub const READING_FAILED: &str = "reading the input failed";
 /// Counts lines as they arrive, after passing over the first `skip`.
 pub fn run(engine: &mut Engine, mut lines: Lines, mut parser: Parser, mut skip: u64, erase: bool) -> Result<()> {
     let (definition, stream) = (engine.definition().clone(), engine.counter().stream().clone());
-    let mut values = Vec::with_capacity(if erase { MOST_AT_ONCE } else { 0 });
+    // Whoever erases does so line by line, in a place that never moves.
+    let at_once = if erase { 1 } else { MOST_AT_ONCE };
+    let mut values = Vec::with_capacity(at_once);
     let mut more = true;
     while more {
         more = lines.fill().map_err(|_| anyhow!(READING_FAILED))?;
         loop {
-            let seen = lines.each(MOST_AT_ONCE, |line| {
+            let seen = lines.each(at_once, |line| {
                 if skip > 0 {
                     skip -= 1;
                 } else {

@@ -7,6 +7,7 @@
 //! | `lines` | lines as they arrive |
 //! | `record`, `integer`, `csv`, `ndjson`, `timeline` | what a line says |
 //! | `line_steps`, `time_steps` | how lines become steps |
+//! | `seizure` | what a process does whose memory may be seized |
 //! | `engine`, `store`, `printer` | count, save, show, in this order |
 
 mod arguments;
@@ -19,6 +20,7 @@ mod lines;
 mod ndjson;
 mod printer;
 mod record;
+mod seizure;
 mod store;
 mod time_steps;
 mod timeline;
@@ -38,6 +40,7 @@ use engine::Engine;
 use lines::Lines;
 use printer::Printer;
 use record::Parser;
+use seizure::Care;
 use store::Store;
 
 use crate::exit::usage;
@@ -54,8 +57,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         )));
     }
     let source = Source::open(&arguments.file)?;
-    let mut lines = Lines::new(source.file, false);
     if arguments.resume {
+        let mut lines = Lines::new(source.file, false);
         let path = arguments.save.as_deref().expect("--resume requires --save");
         let (store, state, newest) = Store::open(path)?;
         let counter = AnyCounter::restore(state.counter.clone(), newest, Permit::unaccounted()?)?;
@@ -72,20 +75,24 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let printer = Printer::new(arguments, state.definition.timeline, state.highest);
         let mut engine = Engine::resume(state, counter, store, printer)?;
         let skip = if arguments.skip_counted { done } else { 0 };
-        return count(&mut engine, lines, parser, skip, source.stream);
+        return count(&mut engine, lines, parser, skip, source.stream, false);
     }
     let definition = Definition::new(arguments, source.stream)?;
     let stream = definition.stream(arguments)?;
     let kind = arguments.counter.as_deref().unwrap_or("auto").parse::<Kind>()?;
     let plan = kind.plan(stream, definition::guarantee(arguments)?)?;
     mode(&definition, plan.stream().steps(), source.stream)?;
+    seizure::check(plan.kind(), &definition, arguments)?;
+    let care = Care::with(plan.kind());
+    care.apply()?;
+    let mut lines = Lines::new(source.file, care.erase);
     let parser = parser(&definition, &source.name, &mut lines)?;
     let store = arguments.save.as_deref().map(Store::create).transpose()?;
     let counter = plan.clone().start(Permit::unaccounted()?)?;
     describe(&definition, &counter, Some(&plan));
     let printer = Printer::new(arguments, definition.timeline, None);
     let mut engine = Engine::new(definition, counter, store, printer)?;
-    count(&mut engine, lines, parser, 0, source.stream)
+    count(&mut engine, lines, parser, 0, source.stream, care.erase)
 }
 
 /// How steps are closed.
@@ -111,9 +118,9 @@ fn mode(definition: &Definition, steps: Option<u64>, stream: bool) -> Result<Mod
     Ok(Mode::AtOnce(timeline))
 }
 
-fn count(engine: &mut Engine, lines: Lines, parser: Parser, skip: u64, stream: bool) -> Result<ExitCode> {
+fn count(engine: &mut Engine, lines: Lines, parser: Parser, skip: u64, stream: bool, erase: bool) -> Result<ExitCode> {
     let outcome = match mode(engine.definition(), engine.counter().stream().steps(), stream)? {
-        Mode::Lines => line_steps::run(engine, lines, parser, skip, false),
+        Mode::Lines => line_steps::run(engine, lines, parser, skip, erase),
         Mode::AtOnce(timeline) => time_steps::run_at_once(engine, lines, parser, timeline),
         Mode::Live(timeline) => time_steps::run_live(engine, lines, parser, timeline),
     };

@@ -1,8 +1,10 @@
 //! A counter whose kind is known only when the program runs.
 
+use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
 use super::blt::Blt;
+use super::bridged::Bridged;
 use super::counter::{Counter, Saved, StreamCounter};
 use super::kind::Kind;
 use super::p_sums::PSums;
@@ -10,6 +12,7 @@ use super::pan_private::{Design, PanPrivate, PanPrivateSurviving, SeizableCounte
 use super::shape::Shape;
 use super::strategy::Strategy;
 use super::stream::Stream;
+use super::toeplitz::Toeplitz;
 use crate::error::{Error, Result};
 use crate::permit::{Accounting, Permit};
 use crate::privacy::Guarantee;
@@ -99,6 +102,21 @@ macro_rules! strategies {
             /// See [`Strategy::shape`].
             pub fn shape(&self, step: u64) -> Shape<'_> {
                 match self { $(Self::$variant(strategy) => strategy.shape(step),)+ $(Self::$design(strategy) => strategy.shape(step),)+ }
+            }
+
+            /// The largest |noise| of the first steps in one run without data: for simulations.
+            pub(super) fn largest_noise<R: CryptoRng + ?Sized>(&self, steps: u64, rng: &mut R) -> u128 {
+                match self {
+                    $(Self::$variant(strategy) => {
+                        let mut state = strategy.begin();
+                        (1..=steps).map(|step| strategy.next(&mut state, step, rng).unsigned_abs()).max().unwrap_or(0)
+                    })+
+                    $(Self::$design(design) => {
+                        let mut cells = vec![0; design.cells()];
+                        let mut noise = |step| design.take(&mut cells, step, &0, |_| design.law().sample(rng));
+                        (1..=steps).map(|step| noise(step).unsigned_abs()).max().unwrap_or(0)
+                    })+
+                }
             }
 
             /// See [`Strategy::state_bytes`].
@@ -196,4 +214,4 @@ macro_rules! strategies {
     };
 }
 
-strategies!(PSums, Blt; PanPrivate, PanPrivateSurviving);
+strategies!(PSums, Blt, Bridged, Toeplitz; PanPrivate, PanPrivateSurviving);

@@ -30,11 +30,11 @@ pub(super) const LEAST: f64 = 1e-60;
 ///
 /// | noise | proof | wider than it must be |
 /// |---|---|---|
-/// | sum of m equal discrete Laplace draws | exact law, or dominated by the continuous one ([`laplace_sum`]) | m ≤ 256: by nothing (scale > 20: by at most 1); beyond by at most 0.4 % and 1 |
-/// | weighted sum of such draws | scale mixture, majorised ([`weighted`]) | from 8 equal terms on by 1 to 5 %, less the wider the noise |
-/// | Gaussian | on the whole numbers and on fine lattices ([`normal`]) | by at most 1 |
+/// | sum of m equal discrete Laplace draws | exact law, or dominated by the continuous one ([`laplace_sum`]) | m ≤ 256: by nothing (scale > 20: by at most 1); beyond by at most 0.5 % and 1 |
+/// | weighted sum of such draws | scale mixture, majorised ([`weighted`]) | with 8 terms or more of scale b by about 2 % + 25 %/b |
+/// | Gaussian | with whole weights or on a fine lattice; else checked by convolution ([`normal`]) | by at most 1 |
 ///
-/// Floats are rounded to nearest; one part in 10⁷ of the probability pays for it.
+/// Floats are rounded to nearest; one part in 10⁶ of the probability pays for it.
 ///
 /// # Errors
 /// If the level lies outside 0 < level < 1.
@@ -55,7 +55,7 @@ pub(super) fn reach(shape: Shape<'_>, outside: f64) -> f64 {
             // The exact law is found once for every so many numbers of terms.
             let terms = laplace_sum::at_least(terms);
             let scale = law.approximate_scale();
-            cache::get([scale.to_bits(), terms, outside.to_bits()], || LaplaceSum { scale, terms }.reach(outside))
+            cache::get((scale.to_bits(), terms, outside.to_bits()), || LaplaceSum { scale, terms }.reach(outside))
         }
         Shape::Weighted { variance, largest } => weighted::reach(variance, largest, outside),
         Shape::Gaussian { variance } => normal::reach(variance, outside),

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::any::{AnyCounter, AnyStrategy};
 use super::blt::Blt;
+use super::bridged::Bridged;
 use super::p_sums::PSums;
 use super::pan_private::{Design, PanPrivate, PanPrivateSurviving};
 use super::strategy::Strategy;
 use super::stream::Stream;
+use super::toeplitz::Toeplitz;
 use crate::error::{Error, Result};
 use crate::permit::Permit;
 use crate::privacy::Guarantee;
@@ -29,6 +31,10 @@ pub enum Kind {
     TwoLevel,
     /// Noise on dyadic blocks.
     Binary,
+    /// Gaussian noise by the square root of the prefix sums.
+    Toeplitz,
+    /// Noise bridged between the boundaries of a tree.
+    Bridged,
     /// Gaussian noise that decaying buffers take back.
     Blt,
     /// Noise in memory, too: may be seized once, if counting ends with that.
@@ -44,6 +50,8 @@ impl Kind {
         Self::InputNoise,
         Self::TwoLevel,
         Self::Binary,
+        Self::Bridged,
+        Self::Toeplitz,
         Self::Blt,
         Self::PanPrivate,
         Self::PanPrivateSurviving,
@@ -57,6 +65,8 @@ impl Kind {
             Self::InputNoise => "input-noise",
             Self::TwoLevel => "two-level",
             Self::Binary => "binary",
+            Self::Toeplitz => "toeplitz",
+            Self::Bridged => "bridged",
             Self::Blt => "blt",
             Self::PanPrivate => "pan-private",
             Self::PanPrivateSurviving => "pan-private-surviving",
@@ -79,6 +89,11 @@ impl Kind {
                 let parameters = PSums::named(self, &stream)?;
                 Ok(PSums::new(stream, guarantee, parameters)?.into())
             }
+            Self::Toeplitz => {
+                let parameters = Toeplitz::choose(&stream, &guarantee)?;
+                Ok(Toeplitz::new(stream, guarantee, parameters)?.into())
+            }
+            Self::Bridged => best::<Bridged>(stream, guarantee),
             Self::Blt => {
                 let parameters = Blt::choose(&stream, &guarantee)?;
                 Ok(Blt::new(stream, guarantee, parameters)?.into())
@@ -109,6 +124,12 @@ impl Kind {
             None => Self::InputNoise.plan(stream.clone(), guarantee.clone()),
         }
     }
+}
+
+/// A strategy with the parameters that it chooses for itself.
+fn best<S: Strategy + Into<AnyStrategy>>(stream: Stream, guarantee: Guarantee) -> Result<AnyStrategy> {
+    let parameters = S::choose(&stream, &guarantee)?;
+    Ok(S::new(stream, guarantee, parameters)?.into())
 }
 
 impl fmt::Display for Kind {

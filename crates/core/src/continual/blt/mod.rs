@@ -177,10 +177,12 @@ fn horizon(stream: &Stream) -> Result<u64> {
 impl Buffered {
     /// On the finest lattice that keeps σ within what can be drawn.
     fn new(stream: &Stream, guarantee: &Guarantee, coefficients: Coefficients) -> Result<Self> {
-        let whole = Self { fraction_bits: 0, coefficients };
-        let bits = libm::log2(Blt::sigma_squared(stream, guarantee, &whole)?.to_f64()) / 2.0;
+        // Without η, which a factor of 2 to the sampler's limit has room for.
+        let moved = (&Rational::from(stream.touched()) * &Rational::from(stream.size())).square();
+        let squares = (&moved * &coefficients.squares(horizon(stream)?)).to_f64();
+        let bits = libm::log2(squares / (2.0 * law::rho(guarantee)?.value().to_f64())) / 2.0;
         let fraction_bits = (SIGMA_BITS - bits).clamp(0.0, f64::from(MOST_FRACTION_BITS)) as u32;
-        Ok(Self { fraction_bits, ..whole })
+        Ok(Self { fraction_bits, coefficients })
     }
 }
 
@@ -202,9 +204,10 @@ impl Strategy for Blt {
         let mut best = optimiser::optimise(FEWEST_BUFFERS, steps);
         for buffers in FEWEST_BUFFERS + 1..=MOST_BUFFERS {
             let next = optimiser::optimise(buffers, steps);
-            if next.error < best.error * (1.0 - LEAST_GAIN) {
-                best = next;
+            if next.error >= best.error * (1.0 - LEAST_GAIN) {
+                break;
             }
+            best = next;
         }
         Buffered::new(stream, guarantee, Coefficients::quantise(&best)?)
     }

@@ -5,9 +5,9 @@ use super::factor::{Answers, sensitivity_squared, weights};
 /// κ may not be smaller: the fixed point of the buffers would not hold what accumulates over 1/κ steps.
 pub(super) const LEAST_KAPPA: f64 = 1.0 / (1u64 << 42) as f64;
 /// Steps of the descent; it ends much sooner.
-const MOST_ROUNDS: usize = 400;
+const MOST_ROUNDS: usize = 200;
 /// A round that gains less than this, twice in a row, is the last.
-const LEAST_GAIN: f64 = 1e-10;
+const LEAST_GAIN: f64 = 1e-9;
 /// How far a logarithm moves in one step.
 const FARTHEST: f64 = 0.3;
 /// For central differences: the error of the gradient is about 1e-8 of the curvature, and 1e-11 from rounding.
@@ -26,7 +26,7 @@ pub(super) struct Optimum {
 /// # Algorithm
 /// ln(κ/(1−κ)) of poles and zeros in turn form an increasing sequence; its first element and the logarithms of its
 /// differences are free of constraints. Quasi-Newton descent (BFGS) on the logarithm of the error, with gradients by central
-/// differences, from equally spaced logarithms between 1/n and 1. Deterministic.
+/// differences, from equally spaced logarithms between 3/n and about 1. Deterministic.
 pub(super) fn optimise(buffers: usize, n: u64) -> Optimum {
     let n = n as f64;
     let size = 2 * buffers;

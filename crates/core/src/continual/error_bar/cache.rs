@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A law and a probability.
-type Key = [u64; 3];
+type Key = (u64, u64, u64);
 
 /// Keys are few and nobody chooses them to collide: a multiplication for each word is enough.
 #[derive(Default)]

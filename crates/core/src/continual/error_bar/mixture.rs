@@ -23,14 +23,18 @@
 use std::f64::consts::PI;
 
 /// What floats and quadrature may be off by, as a part of the probability.
-pub const MARGIN: f64 = 1e-7;
+pub const MARGIN: f64 = 1e-6;
 
 /// Points of the quadrature: the trapezoidal rule in ln q. The integrand is analytic and falls faster than exponentially on
 /// the right and as q^m on the left; at this number the rule is right to 10⁻⁹ for g. With h, whose third derivative jumps,
-/// it is right to 10⁻⁸ (tests compare with many more points).
-const POINTS: usize = 320;
-/// ln of what is cut off at either end.
-const CUT: f64 = 45.0;
+/// it is right to 5·10⁻⁷ (tests compare with many more points).
+const POINTS: usize = 512;
+/// Points for g and 64 terms or more, where the integrand is all but a normal density: a third of its deviation apart.
+const FEWER_POINTS: usize = 64;
+/// What is cut off at either end, as −ln of its part of the smallest probability that is asked for.
+const CUT: f64 = 35.0;
+/// Probabilities from e^−10 on need no more points than these.
+const MODERATE: f64 = 10.0;
 
 /// Which function of Q is averaged.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,16 +53,21 @@ pub struct Mixture {
 }
 
 impl Mixture {
-    /// m equal terms, or none larger than 1/m of the whole.
-    pub fn new(kind: Terms, m: u64) -> Self {
-        Self::with_points(kind, m, POINTS)
+    /// m equal terms, or none larger than 1/m of the whole; for probabilities from `least` on.
+    pub fn new(kind: Terms, m: u64, least: f64) -> Self {
+        let points = if kind == Terms::Equal && m >= 64 { FEWER_POINTS } else { POINTS };
+        let wider = 1.0 + (-libm::log(least) / MODERATE - 1.0).max(0.0) * MODERATE / (CUT + MODERATE);
+        Self::with_points(kind, m, least, libm::ceil(points as f64 * wider) as usize)
     }
 
     /// [`Mixture::new`] with another number of points.
-    pub fn with_points(kind: Terms, m: u64, points: usize) -> Self {
+    pub fn with_points(kind: Terms, m: u64, least: f64, points: usize) -> Self {
         let m = m as f64;
-        let around = libm::sqrt(2.0 * CUT / m);
-        let (left, right) = (-(around + CUT / m), libm::log1p(around + CUT / m));
+        // P(Q > q) ≤ e^(−m(q − 1 − ln q)): beyond 1 + √(2c/m) + c/m it is less than e^(−c), c = `cut`. On the left nothing
+        // is lost but normalisation, as g falls there.
+        let cut = CUT + (-libm::log(least)).max(MODERATE);
+        let around = libm::sqrt(2.0 * cut / m);
+        let (left, right) = (-(around + cut / m), libm::log1p(around + cut / m));
         let step = (right - left) / points as f64;
         // The density of ln Q is proportional to e^(m(u + 1 − e^u)).
         let weight = |u: f64| libm::exp(-m * (libm::expm1(u) - u));

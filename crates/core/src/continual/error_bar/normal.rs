@@ -19,9 +19,11 @@
 //! same formula; what was added moves W by a few 2^−f·√(v/σ²), which the margin of 10⁻⁶ covers.
 //!
 //! **Anything else**, such as fractional weights on the whole numbers, is proved only up to e^(−x²/2v) on each side (discrete
-//! Gaussian draws are sub-Gaussian with their parameter \[CKS20\], and sums keep it), which [`upper_tail`] states. That the
-//! normal quantile holds there as well is checked by exact convolution in the tests. For v < 2 the sub-Gaussian bound is
-//! used for all.
+//! Gaussian draws are sub-Gaussian with their parameter \[CKS20\], and sums keep it), which [`upper_tail`] states. Four draws
+//! with weights ¾ live on multiples of ¾, and may exceed t + ½ more often than normal noise does. So half a unit, half the
+//! coarsest lattice that weights up to 1 can make, is added for all: t is the smallest whole number from x on, not from x − ½
+//! on. That this suffices is **not proved**, but checked by exact convolution in the tests. For v < 2 the sub-Gaussian bound
+//! is used for all.
 
 use super::cache;
 
@@ -37,10 +39,10 @@ pub fn reach(variance: f64, outside: f64) -> f64 {
     }
     let x = quantile(outside) * deviation;
     if x >= deviation {
-        return whole(x);
+        return libm::ceil(x);
     }
     let left = outside - 0.0808 / variance;
-    whole((quantile(left) * deviation).min(deviation))
+    libm::ceil((quantile(left) * deviation).min(deviation))
 }
 
 /// The smallest whole t with t + ½ ≥ x.
@@ -50,7 +52,7 @@ pub fn whole(x: f64) -> f64 {
 
 /// The x that |N(0, 1)| exceeds with probability `outside`, rounded up by one part in 10⁶.
 fn quantile(outside: f64) -> f64 {
-    cache::get([u64::MAX, 0, outside.to_bits()], || two_sided_quantile(outside) * (1.0 + MARGIN) + 1e-9)
+    cache::get((u64::MAX, 0, outside.to_bits()), || two_sided_quantile(outside) * (1.0 + MARGIN) + 1e-9)
 }
 
 /// The x that |N(0, 1)| exceeds with probability `outside`.

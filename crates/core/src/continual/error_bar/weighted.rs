@@ -87,7 +87,7 @@ impl Class {
     #[inline]
     fn factor(self, outside: f64) -> f64 {
         // No scale is negative, so the key is no sum's.
-        let key = [(-(self.terms as f64)).to_bits(), self.quarter_octaves as u64, outside.to_bits()];
+        let key = ((-(self.terms as f64)).to_bits(), self.quarter_octaves as u64, outside.to_bits());
         cache::get(key, || self.computed(outside, libm::sqrt(2.0 * self.fewer_than as f64)))
     }
 
@@ -97,7 +97,7 @@ impl Class {
         let scale = scale(largest);
         let widened = libm::sqrt(2.0 * scale * scale / largest);
         let tau = libm::sqrt(1.0 / (6.0 * largest));
-        let mixture = Mixture::new(Terms::AtMost, self.terms);
+        let mixture = Mixture::new(Terms::AtMost, self.terms, 0.5 * outside);
         let factor = |shift: f64| {
             let kept = kept(shift, fall * tau, libm::exp(-1.0 / scale));
             widened * mixture.reach(outside * kept) + shift * tau

@@ -52,7 +52,7 @@ use crate::privacy::Guarantee;
 ///
 /// > λ = (ln(1/δ_t) − j·ln(1 − u))·b/x.
 ///
-/// *Every* x gives a λ that holds; the smallest of 64 steps of a golden-section search is taken, so the search itself needs
+/// *Every* x gives a λ that holds; the smallest of 20 rounds of a golden-section search is taken, so the search itself needs
 /// no proof. λ is enlarged by one part in 10^8 for the floats (x ≤ 1 − 10^−6 keeps the error of ln(1 − u) below 10^−9 of it)
 /// and rounded up: τ_t = m + ⌈λ⌉. For a single draw P(K ≥ λ) = p^λ/(1+p), p = e^(−1/b), is used instead.
 /// For thresholds on one release only see [`Threshold`](crate::mechanism::Threshold).
@@ -71,8 +71,8 @@ pub struct Admission {
 const LARGEST_X: f64 = 1.0 - 1e-6;
 /// Pays for all rounding of floats.
 const MARGIN: f64 = 1.0 + 1e-8;
-/// Halvings (nearly) of the interval in which the best x is looked for.
-const ROUNDS: u32 = 64;
+/// Of the search for the best x, near which λ is flat: 0.618^20 < 10^−4.
+const ROUNDS: u32 = 20;
 
 impl Admission {
     /// The counters with which keys can be admitted: those whose noise is a sum of draws of one discrete Laplace law.

@@ -23,7 +23,7 @@ macro_rules! keyed_counters {
             ///
             /// # Errors
             /// If the permit does not cover the guarantee, or there is no key and none can be admitted.
-            pub fn start<K: std::hash::Hash + Ord>(
+            pub fn start<K: std::hash::Hash + Ord + Clone>(
                 self,
                 keys: impl IntoIterator<Item = K>,
                 permit: Permit,
@@ -39,7 +39,7 @@ macro_rules! keyed_counters {
             }
         }
 
-        impl<K: std::hash::Hash + Ord> AnyKeyedCounter<K> {
+        impl<K: std::hash::Hash + Ord + Clone> AnyKeyedCounter<K> {
             /// See [`KeyedCounter::add`](super::KeyedCounter::add).
             #[inline]
             pub fn add<Q>(&mut self, key: &Q, value: i64)

@@ -31,7 +31,7 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// # Algorithm
 /// Events go to their key's pending sum by a hash table whose seed is drawn anew for every counter; closing a step gives
 /// every key the next noise of its own strategy state. A key admitted late gets the noise of all earlier steps at once
-/// ([`Strategy::skip`]). A key takes 4 to 8 bytes in the table, its own size, 64 bytes for sums and value, and the
+/// ([`Strategy::skip`]). A key takes its own size twice, about 150 bytes for sums, value and table, and the
 /// strategy's state.
 ///
 /// # Example
@@ -81,7 +81,11 @@ impl<S: Strategy> KeyedPlan<S> {
     ///
     /// # Errors
     /// If the permit does not cover the guarantee, or there is no key and none can be admitted.
-    pub fn start<K: Hash + Ord>(self, keys: impl IntoIterator<Item = K>, permit: Permit) -> Result<KeyedCounter<K, S>> {
+    pub fn start<K: Hash + Ord + Clone>(
+        self,
+        keys: impl IntoIterator<Item = K>,
+        permit: Permit,
+    ) -> Result<KeyedCounter<K, S>> {
         let mut known: Vec<K> = keys.into_iter().collect();
         known.sort_unstable();
         known.dedup();
@@ -103,7 +107,7 @@ impl<S: Strategy> KeyedPlan<S> {
     }
 }
 
-impl<K: Hash + Ord, S: Strategy> KeyedCounter<K, S> {
+impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
     /// Counts an event of the open step.
     #[inline]
     pub fn add<Q>(&mut self, key: &Q, value: i64)
@@ -112,12 +116,8 @@ impl<K: Hash + Ord, S: Strategy> KeyedCounter<K, S> {
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         let value = i128::from(self.plan.stream.clamp(value));
-        match self.keys.find(key) {
-            Some(place) => self.keys.slots_mut()[place].pending += value,
-            None if self.plan.admission.is_some() => {
-                self.keys.insert(key.to_owned(), value);
-            }
-            None => (),
+        if !self.keys.add(key, value) && self.plan.admission.is_some() {
+            self.keys.insert(key.to_owned(), value);
         }
     }
 
@@ -131,18 +131,21 @@ impl<K: Hash + Ord, S: Strategy> KeyedCounter<K, S> {
         let strategy = &self.plan.strategy;
         let step = self.steps + 1;
         let threshold = match &self.plan.admission {
-            Some(admission) => admission.threshold(step, strategy.shape(step))?,
-            None => i128::MAX,
+            Some(admission) if self.shown.len() < self.keys.keys().len() => {
+                admission.threshold(step, strategy.shape(step))?
+            }
+            _ => i128::MAX,
         };
         let mut draw = self.permit.draw()?;
-        for _ in self.counters.len()..self.keys.slots().len() {
+        for _ in self.counters.len()..self.keys.keys().len() {
             let mut state = strategy.begin();
             strategy.skip(&mut state, self.steps, &mut draw);
             self.counters.push(Running { sum: 0, state, value: 0, shown: false });
         }
+        let counters = &mut self.counters;
+        self.keys.take_pending(|place, pending| counters[place].sum += pending);
         let before = self.shown.len();
-        for (place, (slot, counter)) in self.keys.slots_mut().iter_mut().zip(&mut self.counters).enumerate() {
-            counter.sum += std::mem::take(&mut slot.pending);
+        for (place, counter) in self.counters.iter_mut().enumerate() {
             let noisy = counter.sum + strategy.next(&mut counter.state, step, &mut draw);
             // Saturation is post-processing: it depends on the noisy sum alone.
             counter.value = saturated(noisy);
@@ -151,9 +154,9 @@ impl<K: Hash + Ord, S: Strategy> KeyedCounter<K, S> {
                 self.shown.push(place as u32);
             }
         }
-        let slots = self.keys.slots();
+        let keys = self.keys.keys();
         // By key: the order in which keys came is as secret as they were.
-        self.shown[before..].sort_unstable_by(|&a, &b| slots[a as usize].key.cmp(&slots[b as usize].key));
+        self.shown[before..].sort_unstable_by(|&a, &b| keys[a as usize].cmp(&keys[b as usize]));
         self.steps = step;
         Ok(())
     }
@@ -161,7 +164,7 @@ impl<K: Hash + Ord, S: Strategy> KeyedCounter<K, S> {
     /// The last values of all keys that are released, without new noise; none before the first step.
     pub fn values(&self) -> impl ExactSizeIterator<Item = (&K, i64)> {
         let shown = if self.steps == 0 { &[] } else { self.shown.as_slice() };
-        shown.iter().map(|&place| (&self.keys.slots()[place as usize].key, self.counters[place as usize].value))
+        shown.iter().map(|&place| (&self.keys.keys()[place as usize], self.counters[place as usize].value))
     }
 
     /// The last value of a key; none before the first step, or if the key is not released.

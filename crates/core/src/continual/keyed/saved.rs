@@ -63,7 +63,7 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
             let Running { sum, state, value, .. } = self.counters.get(place)?;
             Some(SavedCounter { sum: *sum, value: *value, state: state.clone() })
         };
-        let slots = self.keys.slots().iter().enumerate();
+        let keys = self.keys.keys().iter().zip(self.keys.pending()).enumerate();
         KeyedSaved {
             epoch: self.epoch,
             stream: self.plan.stream.clone(),
@@ -72,8 +72,8 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
             accounting: self.permit.accounting().clone(),
             parameters: self.plan.strategy.parameters(),
             steps: self.steps,
-            keys: slots
-                .map(|(place, slot)| SavedKey { key: slot.key.clone(), pending: slot.pending, counter: counter(place) })
+            keys: keys
+                .map(|(place, (key, pending))| SavedKey { key: key.clone(), pending, counter: counter(place) })
                 .collect(),
             shown: self.shown.clone(),
         }

@@ -8,57 +8,80 @@ use hashbrown::HashTable;
 
 /// The keys in the order in which they came, each with the sum of its events in the open step, found by hash.
 ///
-/// The table itself holds only places of four bytes; a key lies beside its sum, so that an event touches two lines of
-/// memory.
+/// A key's sum lies beside a copy of the key in the table itself: with a million keys an event costs one line of memory that
+/// is not in any cache, not three.
 #[derive(Debug)]
 pub(super) struct KeyTable<K> {
     hasher: RandomState,
-    places: HashTable<u32>,
-    slots: Vec<Slot<K>>,
+    entries: HashTable<Entry<K>>,
+    keys: Vec<K>,
 }
 
-/// A key and what came for it since the last step was closed.
+/// A key, its number, and what came for it since the last step was closed.
 #[derive(Debug)]
-pub(super) struct Slot<K> {
-    pub key: K,
+pub(super) struct Entry<K> {
     /// Up to 2^64 values of 64 bits: it cannot overflow.
-    pub pending: i128,
+    pending: i128,
+    key: K,
+    place: u32,
 }
 
-impl<K: Hash + Eq> KeyTable<K> {
+impl<K: Hash + Eq + Clone> KeyTable<K> {
     pub fn with_capacity(keys: usize) -> Self {
         let hasher = RandomState::default();
-        Self { hasher, places: HashTable::with_capacity(keys), slots: Vec::with_capacity(keys) }
+        Self { hasher, entries: HashTable::with_capacity(keys), keys: Vec::with_capacity(keys) }
     }
 
-    pub fn slots(&self) -> &[Slot<K>] {
-        &self.slots
-    }
-
-    pub fn slots_mut(&mut self) -> &mut [Slot<K>] {
-        &mut self.slots
+    /// All keys, by their places.
+    pub fn keys(&self) -> &[K] {
+        &self.keys
     }
 
     /// Where a key is.
-    #[inline]
     pub fn find<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<usize>
     where
         K: Borrow<Q>,
     {
-        let same = |&place: &u32| self.slots[place as usize].key.borrow() == key;
-        self.places.find(self.hasher.hash_one(key), same).map(|&place| place as usize)
+        let entry = self.entries.find(self.hasher.hash_one(key), |entry| entry.key.borrow() == key)?;
+        Some(entry.place as usize)
+    }
+
+    /// Adds to a key's sum; false if there is no such key.
+    #[inline]
+    pub fn add<Q: Hash + Eq + ?Sized>(&mut self, key: &Q, value: i128) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        let entry = self.entries.find_mut(self.hasher.hash_one(key), |entry| entry.key.borrow() == key);
+        entry.map(|entry| entry.pending += value).is_some()
     }
 
     /// Puts a key at the end; false if it is there already.
     pub fn insert(&mut self, key: K, pending: i128) -> bool {
-        if self.find(&key).is_some() {
+        let hash = self.hasher.hash_one(&key);
+        if self.entries.find(hash, |entry| entry.key == key).is_some() {
             return false;
         }
-        let place = u32::try_from(self.slots.len()).expect("the counters of 2^32 keys do not fit in any memory");
-        let hash = self.hasher.hash_one(&key);
-        self.slots.push(Slot { key, pending });
-        let (slots, hasher) = (&self.slots, &self.hasher);
-        self.places.insert_unique(hash, place, |&place| hasher.hash_one(&slots[place as usize].key));
+        let place = u32::try_from(self.keys.len()).expect("the counters of 2^32 keys do not fit in any memory");
+        self.keys.push(key.clone());
+        let hasher = &self.hasher;
+        self.entries.insert_unique(hash, Entry { pending, key, place }, |entry| hasher.hash_one(&entry.key));
         true
+    }
+
+    /// Takes every key's sum and leaves 0.
+    pub fn take_pending(&mut self, mut taken: impl FnMut(usize, i128)) {
+        for entry in self.entries.iter_mut() {
+            taken(entry.place as usize, std::mem::take(&mut entry.pending));
+        }
+    }
+
+    /// The sums by place.
+    pub fn pending(&self) -> Vec<i128> {
+        let mut pending = vec![0; self.keys.len()];
+        for entry in &self.entries {
+            pending[entry.place as usize] = entry.pending;
+        }
+        pending
     }
 }

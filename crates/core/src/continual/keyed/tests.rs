@@ -1,1 +1,311 @@
+//! What holds for counters with keys.
 
+use super::*;
+use crate::audit::interval::{clopper_pearson_lower, clopper_pearson_upper};
+use crate::continual::{AnyKeyedCounter, AnyKeyedSaved, KeyedPlan, Kind, Shape, Stream, Unit};
+use crate::exact::Rational;
+use crate::noise::{DiscreteLaplace, Entropy};
+use crate::permit::Permit;
+use crate::privacy::{Adjacency, Guarantee};
+
+fn permit(seed: u64) -> Permit {
+    Permit::unaccounted_from(Entropy::seeded(seed))
+}
+
+fn pure(epsilon: &str) -> Guarantee {
+    Guarantee::Pure(epsilon.parse().unwrap())
+}
+
+fn approx(epsilon: &str, delta: &str) -> Guarantee {
+    Guarantee::Approx(epsilon.parse().unwrap(), delta.parse().unwrap())
+}
+
+fn bits(horizon: u64) -> Stream {
+    Stream::bits().until(horizon).unwrap()
+}
+
+/// At ε = 900 a p-sum is off once in e^(900/7): the sums themselves can be read.
+#[test]
+fn totals_are_those_of_the_events() {
+    let stream = Stream::new(-3, 3).unwrap().until(7).unwrap();
+    let mut counter =
+        KeyedPlan::known(Kind::Binary, stream, pure("900")).unwrap().start([30u64, 10, 20, 10], permit(1)).unwrap();
+    assert_eq!(counter.values().count(), 0);
+    let mut totals = [0; 3];
+    for step in 1..=7 {
+        for (index, key) in [10u64, 20, 30, 40].into_iter().enumerate() {
+            for event in 0..step {
+                let value = event * 2 - index as i64 * 3;
+                counter.add(&key, value);
+                if key < 40 {
+                    totals[index] += value.clamp(-3, 3);
+                }
+            }
+        }
+        counter.close_step().unwrap();
+        let values: Vec<_> = counter.values().map(|(key, value)| (*key, value)).collect();
+        assert_eq!(values, [(10, totals[0]), (20, totals[1]), (30, totals[2])]);
+        assert_eq!(counter.release(&20).unwrap().unwrap().value(), &totals[1]);
+        assert_eq!(counter.value(&40), None);
+    }
+    assert!(matches!(counter.close_step(), Err(crate::Error::HorizonReached { horizon: 7 })));
+}
+
+#[test]
+fn the_size_of_an_event_follows_from_its_neighbours() {
+    let reach = |stream: &Stream| {
+        let one = each_key(stream).unwrap();
+        assert_eq!(one.adjacency(), Adjacency::AddRemove);
+        one.size() * one.touched()
+    };
+    let range = |low, high| Stream::new(low, high).unwrap();
+    assert_eq!(reach(&range(10, 15)), 15);
+    // Moved from key to key, a 15 leaves one sum and enters another.
+    assert_eq!(reach(&range(10, 15).with_adjacency(Adjacency::Replace).unwrap()), 30);
+    let visits = range(0, 1).with_unit(Unit::Steps(4)).unwrap();
+    assert_eq!((reach(&visits), reach(&visits.clone().with_adjacency(Adjacency::Replace).unwrap())), (4, 8));
+    assert!(each_key(&visits.with_unit(Unit::Step).unwrap()).is_err());
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused() {
+    let admitting = |kind, stream, guarantee| KeyedPlan::admitting(kind, stream, guarantee).map(|_| ());
+    assert!(admitting(Kind::Binary, bits(8), approx("1", "1e-6")).is_ok());
+    assert!(admitting(Kind::Auto, Stream::bits(), approx("1", "1e-6")).is_ok());
+    assert!(admitting(Kind::Binary, bits(8), pure("1")).is_err());
+    assert!(admitting(Kind::Binary, bits(8), Guarantee::Zcdp("1".parse().unwrap())).is_err());
+    assert!(admitting(Kind::Binary, bits(8), approx("1", "1e-301")).is_err());
+    assert!(admitting(Kind::Binary, Stream::bits(), approx("1", "1e-6")).is_err());
+    assert!(admitting(Kind::Binary, bits(8).with_unit(Unit::Step).unwrap(), approx("1", "1e-6")).is_err());
+    let no_keys: [u64; 0] = [];
+    assert!(KeyedPlan::known(Kind::Binary, bits(8), pure("1")).unwrap().start(no_keys, permit(1)).is_err());
+}
+
+/// P(N ≥ λ) for a sum of discrete Laplace draws, by adding up all ways (what lies beyond `REACH` is less than e^−100).
+fn exact_tail(scale: f64, terms: u64, from: i128) -> f64 {
+    const REACH: i128 = 1500;
+    let p = (-1.0 / scale).exp();
+    let side = 2 * REACH as usize + 1;
+    let mut law = vec![0.0; side];
+    law[REACH as usize] = 1.0;
+    // K = G − G′ with geometric G: multiply the generating function by (1−p)/(1−pz) and (1−p)/(1−p/z).
+    for _ in 0..terms {
+        for place in 1..side {
+            law[place] = p * law[place - 1] + (1.0 - p) * law[place];
+        }
+        law[0] *= 1.0 - p;
+        for place in (0..side - 1).rev() {
+            law[place] = p * law[place + 1] + (1.0 - p) * law[place];
+        }
+    }
+    // The first place of each recursion is one factor off, far out in the tail where nothing is left.
+    law[(from + REACH) as usize..].iter().sum()
+}
+
+#[test]
+fn thresholds_hold_exactly_and_are_not_far_too_high() {
+    for (horizon, delta, adjacency, unit) in [
+        (8, 1e-6, Adjacency::AddRemove, Unit::Event),
+        (100, 1e-3, Adjacency::AddRemove, Unit::Steps(3)),
+        (64, 0.05, Adjacency::Replace, Unit::Event),
+        (1, 1e-9, Adjacency::Replace, Unit::Steps(2)),
+    ] {
+        let stream = bits(horizon).with_unit(unit).unwrap().with_adjacency(adjacency).unwrap();
+        let (events, keys) = match (unit, adjacency) {
+            (Unit::Steps(count), Adjacency::AddRemove) => (count, count),
+            (Unit::Steps(count), Adjacency::Replace) => (count, 2 * count),
+            (_, Adjacency::AddRemove) => (1, 1),
+            (_, Adjacency::Replace) => (1, 2),
+        };
+        let guarantee = approx("2", &delta.to_string());
+        let plan = KeyedPlan::admitting(Kind::Binary, stream.clone(), guarantee).unwrap();
+        let mut shown = 0.0;
+        for step in 1..=horizon {
+            let Shape::Sum { law, terms } = plan.strategy().shape(step) else { panic!("a sum of draws") };
+            let threshold = plan.admission().unwrap().threshold(step, plan.strategy().shape(step)).unwrap();
+            let tail = exact_tail(law.scale().to_f64(), terms, threshold - i128::from(events));
+            shown += tail * keys as f64;
+            // Chernoff's bound loses a factor, not an order of magnitude more.
+            assert!(tail > delta / (keys * horizon) as f64 / 50.0, "{horizon} {step}: {tail}");
+        }
+        assert!(shown <= delta, "{horizon}: {shown}");
+    }
+}
+
+#[test]
+fn thresholds_of_a_stream_without_end_spend_delta_once() {
+    let delta = 1e-3;
+    let plan = KeyedPlan::admitting(Kind::InputNoise, Stream::bits(), approx("1", "1e-3")).unwrap();
+    let mut shown = 0.0;
+    for step in 1..=200 {
+        let threshold = plan.admission().unwrap().threshold(step, plan.strategy().shape(step)).unwrap();
+        shown += exact_tail(1.0, step, threshold - 1);
+    }
+    assert!(shown < delta && shown > delta / 50.0, "{shown}");
+}
+
+/// Runs of each simulated audit.
+const RUNS: u64 = 10_000;
+/// Of a false alarm.
+const LEVEL: f64 = 1.0 - 1e-6;
+
+/// How often a key with events in these steps is admitted at some step.
+fn admitted(delta: &str, horizon: u64, events: &[u64], admit: impl Fn(&AnyKeyedCounter<u64>, u64) -> bool) -> u64 {
+    let plan = KeyedPlan::admitting(Kind::Binary, bits(horizon), approx("1", delta)).unwrap();
+    let mut admitted = 0;
+    for seed in 0..RUNS {
+        let mut counter = plan.clone().start([], permit(seed)).unwrap();
+        admitted += u64::from((1..=horizon).any(|step| {
+            for _ in events.iter().filter(|&&event| event == step) {
+                counter.add(&1, 1);
+            }
+            counter.close_step().unwrap();
+            admit(&counter, step)
+        }));
+    }
+    admitted
+}
+
+/// δ = 0.05 over 64 steps. Seen: a threshold that spends δ at each step shows the key in far more than 5 % of the runs.
+#[test]
+fn one_event_does_not_show_a_key() {
+    const HORIZON: u64 = 64;
+    let shown = admitted("0.05", HORIZON, &[1], |counter, _| counter.value(&1).is_some());
+    assert!(clopper_pearson_upper(shown, RUNS, LEVEL).unwrap() <= 0.05, "{shown}");
+    // The mutant: δ at each step. With a horizon of 1 the same tail gets all of it; the noise is that of 64 steps.
+    let (whole, _) = Admission::new(&bits(1), &approx("1", "0.05")).unwrap();
+    let laws = KeyedPlan::admitting(Kind::Binary, bits(HORIZON), approx("1", "0.05")).unwrap();
+    let mutant = |step| whole.threshold(step, laws.strategy().shape(step)).unwrap();
+    let thresholds: Vec<i64> = (1..=HORIZON).map(|step| i64::try_from(mutant(step)).unwrap()).collect();
+    let known = KeyedPlan::known(Kind::Binary, bits(HORIZON), pure("1")).unwrap();
+    let mut shown = 0;
+    for seed in 0..RUNS {
+        let mut counter = known.clone().start([1u64], permit(seed)).unwrap();
+        counter.add(&1, 1);
+        shown += u64::from(thresholds.iter().any(|&threshold| {
+            counter.close_step().unwrap();
+            counter.value(&1).unwrap() >= threshold
+        }));
+    }
+    assert!(clopper_pearson_lower(shown, RUNS, LEVEL).unwrap() > 0.05, "{shown}");
+}
+
+/// The noise of a key that came late has the variance it would have had: otherwise releases would tell when it came. A
+/// counter whose noise starts with the key has 1 or 2 of the 3 draws at step 7.
+#[test]
+fn noise_does_not_tell_when_a_key_came() {
+    const FEWER: u64 = 5000;
+    /// 4.9·√((6 − 1)/FEWER) = 0.155, and room for the skewness of squares.
+    const TOLERANCE: f64 = 0.22;
+    /// Far above any threshold.
+    const EVENTS: i64 = 300;
+    for kind in [Kind::Binary, Kind::TwoLevel, Kind::InputNoise, Kind::OutputNoise] {
+        let plan = KeyedPlan::admitting(kind, bits(7), approx("1", "0.5")).unwrap();
+        let variance = plan.strategy().variance(7);
+        for first in [1, 5, 7] {
+            let mut squares = 0.0;
+            for seed in 0..FEWER {
+                let mut counter = plan.clone().start([], permit(seed)).unwrap();
+                for step in 1..=7 {
+                    if step == first {
+                        (0..EVENTS).for_each(|_| counter.add(&1u64, 1));
+                    }
+                    counter.close_step().unwrap();
+                }
+                squares += (counter.value(&1).unwrap() - EVENTS).pow(2) as f64 / FEWER as f64;
+            }
+            assert!((squares / variance - 1.0).abs() < TOLERANCE, "{kind} {first}: {}", squares / variance);
+        }
+    }
+}
+
+/// Once shown, a key stays; new ones follow in their own order, whatever the order of their events.
+#[test]
+fn keys_come_by_admission_and_then_in_their_own_order() {
+    let plan = KeyedPlan::admitting(Kind::Binary, bits(4), approx("900", "1e-6")).unwrap();
+    let mut counter = plan.start(["m".to_string()], permit(1)).unwrap();
+    for keys in ["zax", "cyb", "a", ""] {
+        for key in keys.chars() {
+            for _ in 0..10 {
+                counter.add(key.to_string().as_str(), 1);
+            }
+        }
+        counter.close_step().unwrap();
+        let shown: String = counter.values().map(|(key, _)| key.as_str()).collect();
+        assert!("maxzbcy".starts_with(&shown) && shown.len() >= 4, "{shown}");
+        assert_eq!(counter.value("zz"), None);
+    }
+    assert_eq!(counter.value("a"), Some(20));
+}
+
+#[test]
+fn a_restored_counter_goes_on_with_the_noise_it_had() {
+    let known = KeyedPlan::known(Kind::Binary, bits(20), pure("1")).unwrap();
+    let admitting = KeyedPlan::admitting(Kind::TwoLevel, bits(20), approx("1", "0.5")).unwrap();
+    for plan in [known, admitting] {
+        let mut counter = plan.start([3u64, 1, 2], permit(1)).unwrap();
+        for step in 0..20u64 {
+            // Saved with a step half done.
+            (0..20).for_each(|_| counter.add(&(step % 7), 1));
+            let text = serde_json::to_string(&counter.save()).unwrap();
+            let saved: AnyKeyedSaved<u64> = serde_json::from_str(&text).unwrap();
+            assert_eq!(saved.epoch(), step + 1);
+            assert!(AnyKeyedCounter::restore(saved.clone(), step + 2, permit(2)).is_err());
+            let twins = [permit(3), permit(3)].map(|permit| {
+                let mut twin = AnyKeyedCounter::restore(saved.clone(), 0, permit).unwrap();
+                assert!(twin.values().eq(counter.values()));
+                (0..5).for_each(|_| twin.add(&(step % 5), 1));
+                twin.close_step().unwrap();
+                twin
+            });
+            assert!(twins[0].values().eq(twins[1].values()));
+            let [twin, _] = twins;
+            counter = twin;
+        }
+        assert!(counter.close_step().is_err());
+    }
+}
+
+#[test]
+fn damaged_states_are_refused() {
+    let mut counter =
+        KeyedPlan::known(Kind::Binary, bits(4), pure("1")).unwrap().start([10u64, 11], permit(1)).unwrap();
+    counter.close_step().unwrap();
+    let text = serde_json::to_string(&counter.save()).unwrap();
+    let read = |text: &str| AnyKeyedCounter::<u64>::restore(serde_json::from_str(text).unwrap(), 0, permit(1));
+    assert!(read(&text).is_ok());
+    for (from, to) in [
+        ("\"key\":11", "\"key\":10"),
+        ("\"steps\":1", "\"steps\":5"),
+        ("\"shown\":[0,1]", "\"shown\":[0,0]"),
+        ("\"shown\":[0,1]", "\"shown\":[0,2]"),
+        ("\"shown\":[0,1]", "\"shown\":[0]"),
+        ("\"by_length\":[", "\"by_length\":[0,"),
+    ] {
+        assert!(text.contains(from), "{text}");
+        assert!(matches!(read(&text.replacen(from, to, 1)), Err(crate::Error::DamagedState)), "{from}");
+    }
+}
+
+/// A million keys and 2^30 steps in less than 1 GiB, by arithmetic.
+#[test]
+fn a_million_counters_fit_in_a_gibibyte() {
+    const KEYS: usize = 1_000_000;
+    /// What an allocation costs besides its bytes, generously.
+    const OVERHEAD: usize = 32;
+    let plan = KeyedPlan::known(Kind::Binary, bits(1 << 30), pure("1")).unwrap();
+    // A table of a power of two entries, at least 7/16 full, with a byte of control each; the key; its place in the order.
+    let table = (size_of::<table::Entry<u64>>() + 1) * 16 / 7 + size_of::<u64>() + size_of::<u32>();
+    let one = table + size_of::<counter::Running<crate::continual::p_sums::Accumulators>>();
+    let bytes = KEYS * (one + plan.strategy().state_bytes() + OVERHEAD);
+    assert!(bytes < 1 << 30, "{bytes}");
+}
+
+#[test]
+fn one_draw_is_judged_by_its_own_tail() {
+    let law = DiscreteLaplace::new(&"3".parse().unwrap()).unwrap();
+    let (admission, _) = Admission::new(&bits(1), &approx("1", "1e-6")).unwrap();
+    let threshold = admission.threshold(1, Shape::Sum { law: &law, terms: 1 }).unwrap() as u64;
+    let allowed: Rational = "1e-6".parse().unwrap();
+    assert!(law.upper_tail(threshold - 1) <= allowed && law.upper_tail(threshold - 2) > allowed);
+}

@@ -1,0 +1,269 @@
+//! Releases brought to what the truth must satisfy.
+
+use serde::{Deserialize, Serialize};
+
+use super::counter::Counter;
+use super::kind::Kind;
+use super::stream::Stream;
+use crate::error::{Error, Result};
+use crate::permit::Accounting;
+use crate::privacy::Guarantee;
+
+/// What the truth is known to satisfy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// It is never negative: max(Y, 0) is released in place of Y. That this is so is the caller's word (people in a room:
+    /// joins minus leaves); error bars rest on it.
+    NonNegative,
+    /// It starts at 0 and never falls: the largest of 0 and all Y so far is released. Only for values that are never
+    /// negative.
+    Monotone,
+}
+
+/// A counter whose releases satisfy a [`Rule`].
+///
+/// # Privacy
+/// A function of the counter's releases alone: its guarantee stays.
+///
+/// # Accuracy
+/// - `NonNegative`: with S ≥ 0, |max(Y, 0) − S| ≤ |Y − S|: no release is farther from the truth than before. Error bars are
+///   kept.
+/// - `Monotone`: with R_t = max(0, Y_1, …, Y_t) and S never falling, |Y_s − S_s| ≤ λ for all s ≤ t implies |R_t − S_t| ≤ λ.
+///   *Proof.* R_t ≥ Y_t ≥ S_t − λ; and R_t is 0 ≤ S_t or some Y_s ≤ S_s + λ ≤ S_t + λ. ∎ So the largest error up to any step
+///   is not larger than before. A single step's error can be: R_t is too high if any earlier Y was. Hence its error bar at
+///   level 1 − β is one that holds for all steps up to t at once, by the union bound: at each of them |noise| stays within
+///   the half-width at level 1 − β/t of the step with the largest variance.
+/// - Both make the releases biased upwards where S is small against the noise. [`Counter::variance`] stays that of the noise
+///   before; around 0 the mean square error is less.
+///
+/// # Algorithm
+/// One number is remembered, the last release, and the step with the largest variance.
+///
+/// # Errors
+/// `Monotone` is refused for streams with negative values.
+///
+/// # Example
+/// ```
+/// use reticent::Permit;
+/// use reticent::continual::{Counter, Kind, PostProcessed, Rule, Stream};
+/// use reticent::privacy::Guarantee;
+///
+/// let counter = Kind::Auto.start(Stream::bits().until(100)?, Guarantee::Pure("1".parse()?), Permit::unaccounted()?)?;
+/// let mut visitors = PostProcessed::new(counter, Rule::Monotone)?;
+/// let mut last = 0;
+/// for _ in 0..100 {
+///     let total = visitors.advance(1)?;
+///     assert!(total >= last);
+///     last = total;
+/// }
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct PostProcessed<C> {
+    counter: C,
+    rule: Rule,
+    memory: Memory,
+}
+
+/// What a [`PostProcessed`] counter remembers besides its counter; public, as releases are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Memory {
+    /// The last release.
+    value: i64,
+    /// The step with the largest variance so far; 0 before the first.
+    widest: u64,
+}
+
+impl<C: Counter> PostProcessed<C> {
+    /// A counter's releases under a rule, from its first step on.
+    ///
+    /// # Errors
+    /// If the rule is [`Rule::Monotone`] and values can be negative, or the counter has already begun.
+    pub fn new(counter: C, rule: Rule) -> Result<Self> {
+        if counter.steps() > 0 {
+            return Err(Error::parameter("steps", counter.steps(), "0: a counter is post-processed from its start"));
+        }
+        Self::resume(counter, rule, Memory::default())
+    }
+
+    /// Goes on with a restored counter and the memory that was saved with it.
+    ///
+    /// # Errors
+    /// If the rule is [`Rule::Monotone`] and values can be negative; [`Error::DamagedState`] if the memory cannot be the
+    /// counter's.
+    pub fn resume(counter: C, rule: Rule, memory: Memory) -> Result<Self> {
+        let (low, high) = counter.stream().range();
+        if rule == Rule::Monotone && low < 0 {
+            return Err(Error::parameter(
+                "range",
+                format!("{low}..{high}"),
+                "without negative values for a monotone sum",
+            ));
+        }
+        let begun = counter.steps() > 0;
+        if memory.value < 0 || memory.widest > counter.steps() || begun != (memory.widest > 0) {
+            return Err(Error::DamagedState);
+        }
+        Ok(Self { counter, rule, memory })
+    }
+
+    /// The counter itself.
+    pub fn counter(&self) -> &C {
+        &self.counter
+    }
+
+    /// The counter itself, to be saved; its steps must go through here.
+    pub fn counter_mut(&mut self) -> &mut C {
+        &mut self.counter
+    }
+
+    /// What has to be saved with the counter.
+    pub fn memory(&self) -> Memory {
+        self.memory
+    }
+
+    /// The rule.
+    pub fn rule(&self) -> Rule {
+        self.rule
+    }
+
+    /// The step with the largest variance up to `step`; a search unless it is the present one.
+    fn widest(&self, step: u64) -> u64 {
+        if step == self.counter.steps() {
+            return self.memory.widest;
+        }
+        let mut widest = 1;
+        for other in 2..=step {
+            if self.counter.variance(other) > self.counter.variance(widest) {
+                widest = other;
+            }
+        }
+        widest
+    }
+}
+
+impl<C: Counter> Counter for PostProcessed<C> {
+    fn kind(&self) -> Kind {
+        self.counter.kind()
+    }
+
+    fn stream(&self) -> &Stream {
+        self.counter.stream()
+    }
+
+    fn guarantee(&self) -> &Guarantee {
+        self.counter.guarantee()
+    }
+
+    fn accounting(&self) -> &Accounting {
+        self.counter.accounting()
+    }
+
+    fn steps(&self) -> u64 {
+        self.counter.steps()
+    }
+
+    fn advance(&mut self, value: i64) -> Result<i64> {
+        let noisy = self.counter.advance(value)?;
+        let least = match self.rule {
+            Rule::NonNegative => 0,
+            Rule::Monotone => self.memory.value,
+        };
+        self.memory.value = noisy.max(least);
+        let step = self.counter.steps();
+        if self.memory.widest == 0 || self.counter.variance(step) > self.counter.variance(self.memory.widest) {
+            self.memory.widest = step;
+        }
+        Ok(self.memory.value)
+    }
+
+    fn value(&self) -> Option<i64> {
+        (self.steps() > 0).then_some(self.memory.value)
+    }
+
+    fn variance(&self, step: u64) -> f64 {
+        self.counter.variance(step)
+    }
+
+    fn half_width(&self, step: u64, level: f64) -> Result<f64> {
+        if self.rule == Rule::NonNegative || step == 0 || !(level > 0.0 && level < 1.0) {
+            return self.counter.half_width(step, level);
+        }
+        // Rounded down to a level below 1 at very many steps; the largest float below it is a weaker claim than asked for
+        // only beyond 2^50 steps.
+        let at_once = (1.0 - (1.0 - level) / step as f64).min(1.0 - f64::EPSILON / 2.0);
+        self.counter.half_width(self.widest(step), at_once)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Permit;
+    use crate::continual::AnyCounter;
+    use crate::noise::Entropy;
+
+    fn start(stream: Stream, seed: u64) -> AnyCounter {
+        let permit = Permit::unaccounted_from(Entropy::seeded(seed));
+        Kind::Binary.start(stream.until(64).unwrap(), Guarantee::Pure("1".parse().unwrap()), permit).unwrap()
+    }
+
+    #[test]
+    fn the_largest_error_does_not_grow() {
+        for seed in 0..200 {
+            for rule in [Rule::NonNegative, Rule::Monotone] {
+                let mut plain = start(Stream::bits(), seed);
+                let mut ruled = PostProcessed::new(start(Stream::bits(), seed), rule).unwrap();
+                let (mut sum, mut worst, mut last) = (0, 0, 0);
+                for step in 0..64 {
+                    let value = i64::from(step % 3 == 0);
+                    sum += value;
+                    let error = (plain.advance(value).unwrap() - sum).abs();
+                    worst = worst.max(error);
+                    let released = ruled.advance(value).unwrap();
+                    assert_eq!(ruled.value(), Some(released));
+                    let bound = if rule == Rule::NonNegative { error } else { worst };
+                    assert!(released >= 0 && (released - sum).abs() <= bound, "{rule:?} {seed} {step}");
+                    assert!(rule == Rule::NonNegative || released >= last);
+                    last = released;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn error_bars_of_a_maximum_hold_for_all_steps_at_once() {
+        let mut ruled = PostProcessed::new(start(Stream::bits(), 1), Rule::Monotone).unwrap();
+        for step in 1..=64u64 {
+            ruled.advance(1).unwrap();
+            let widest = (1..=step).map(|step| ruled.counter().variance(step)).fold(0.0, f64::max);
+            assert_eq!(ruled.variance(ruled.widest(step)), widest);
+            let bar = ruled.half_width(step, 0.95).unwrap();
+            assert!(bar >= ruled.counter().half_width(step, 0.95).unwrap());
+        }
+        // A step in the past is looked up, to the same effect.
+        assert_eq!(ruled.variance(ruled.widest(50)), ruled.variance(47));
+        assert!(ruled.half_width(0, 0.95).is_err() && ruled.half_width(5, 1.0).is_err());
+    }
+
+    #[test]
+    fn sums_that_can_fall_are_not_made_monotone() {
+        let head_count = || start(Stream::new(-1, 1).unwrap(), 1);
+        assert!(PostProcessed::new(head_count(), Rule::Monotone).is_err());
+        assert!(PostProcessed::new(head_count(), Rule::NonNegative).is_ok());
+    }
+
+    #[test]
+    fn memory_goes_with_its_counter() {
+        let mut ruled = PostProcessed::new(start(Stream::bits(), 1), Rule::Monotone).unwrap();
+        (0..10).for_each(|_| drop(ruled.advance(1).unwrap()));
+        let memory: Memory = serde_json::from_str(&serde_json::to_string(&ruled.memory()).unwrap()).unwrap();
+        let saved = ruled.counter_mut().save().unwrap();
+        let permit = || Permit::unaccounted_from(Entropy::seeded(2));
+        let restored = || AnyCounter::restore(saved.clone(), 0, permit()).unwrap();
+        assert_eq!(PostProcessed::resume(restored(), Rule::Monotone, memory).unwrap().value(), ruled.value());
+        assert!(PostProcessed::resume(restored(), Rule::Monotone, Memory::default()).is_err());
+        assert!(PostProcessed::new(restored(), Rule::Monotone).is_err());
+    }
+}
