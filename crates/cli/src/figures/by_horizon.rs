@@ -8,9 +8,10 @@ use reticent::privacy::Rho;
 use reticent_plot::{Chart, Hue, Scale, Series, Style};
 
 use super::contender::{self, Contender};
-use super::measure::{in_parallel, measure};
+use super::measure::measure;
 use super::{Effort, Figure};
 use crate::output::csv_line;
+use crate::parallel::in_parallel;
 
 /// The shortest horizon, as a power of two, and from one to the next.
 const SHORTEST_POWER: u32 = 4;

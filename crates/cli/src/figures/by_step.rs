@@ -7,9 +7,10 @@ use indicatif::ProgressBar;
 use reticent_plot::{Chart, Scale, Series, Style};
 
 use super::contender::Contender;
-use super::measure::{in_parallel, measure};
+use super::measure::measure;
 use super::{Effort, Figure};
 use crate::output::csv_line;
+use crate::parallel::in_parallel;
 
 /// Measured in windows of steps, which grow by this factor: single steps go up and down with the digits of their numbers.
 const WINDOW_GROWTH: f64 = std::f64::consts::SQRT_2;
