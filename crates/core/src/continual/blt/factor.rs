@@ -80,7 +80,7 @@ pub(super) struct Answers {
     /// a_0 and a_i, the rate of the first being 0.
     amplitudes: Vec<f64>,
     rates: Vec<f64>,
-    fast: Fast,
+    fast: Box<Fast>,
 }
 
 /// How Σ_{j<t} l_j² depends on E_i = 1 − θ̂_i^t: constant·t + Σ linear_i·E_i − Σ quadratic_ik·E_i·E_k. Buffers that do not
@@ -99,7 +99,7 @@ impl Answers {
         let amplitude = |(i, &zero): (usize, &f64)| -residue(poles, zeros, i, zero) / zero;
         let amplitudes: Vec<f64> = [constant].into_iter().chain(zeros.iter().enumerate().map(amplitude)).collect();
         let rates: Vec<f64> = [0.0].into_iter().chain(zeros.iter().map(|&zero| rate(zero))).collect();
-        Self { amplitudes, rates, fast: Fast::default() }
+        Self { amplitudes, rates, fast: Box::default() }
     }
 
     /// With what [`Answers::squares`] needs.
@@ -122,7 +122,7 @@ impl Answers {
     /// Σ_{j<t} l_j².
     pub(super) fn squares(&self, t: u64) -> f64 {
         let t = t as f64;
-        let Fast { constant, rates, linear, quadratic } = &self.fast;
+        let Fast { constant, rates, linear, quadratic } = &*self.fast;
         let gone = rates.map(|rate| one_minus_exp(rate * t));
         let mut sum = constant * t;
         for i in 0..MOST_BUFFERS {

@@ -51,8 +51,8 @@ const TERM_BITS: u32 = 66;
 /// > Δ² = c²r²·Σ_(j<n) Ĉ_j²,
 ///
 /// a whole number. Given what was released before, y_t is a discrete Gaussian around a whole number, and z'_t − z_t is the
-/// distance of its two centres: σ² = Δ²/(2ρ) gives ρ-zCDP \[CKS20, Proposition 5 and composition\], for streams chosen after
-/// seeing earlier answers too, as the distances hold on every path.
+/// distance of its two centres, known from the past: σ² = Δ²/(2ρ) gives ρ-zCDP as for [`Blt`](super::Blt), for streams chosen
+/// after seeing earlier answers too, as the squares add up to no more on any path.
 ///
 /// Integer noise with real coefficients would not do: there z'_t − z_t is c_j rounded up or down, by chance, and the squares
 /// add up to about Σ c_j instead of Σ c_j².
