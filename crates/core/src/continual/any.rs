@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::bridged::Bridged;
 use super::counter::{Counter, Saved, StreamCounter};
+use super::honaker::Honaker;
+use super::hybrid::Hybrid;
+use super::k_ary::KAry;
 use super::kind::Kind;
 use super::p_sums::PSums;
 use super::shape::Shape;
@@ -166,4 +169,4 @@ macro_rules! strategies {
     };
 }
 
-strategies!(PSums, Bridged);
+strategies!(PSums, Honaker, KAry, Bridged, Hybrid);

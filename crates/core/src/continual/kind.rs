@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::any::{AnyCounter, AnyStrategy};
 use super::bridged::Bridged;
+use super::honaker::Honaker;
+use super::hybrid::Hybrid;
+use super::k_ary::KAry;
 use super::p_sums::PSums;
 use super::strategy::Strategy;
 use super::stream::Stream;
@@ -28,13 +31,28 @@ pub enum Kind {
     TwoLevel,
     /// Noise on dyadic blocks.
     Binary,
+    /// Noise on dyadic blocks, each improved by the blocks inside it.
+    Honaker,
+    /// Noise on blocks of k, k², … steps, some of them subtracted.
+    KAry,
     /// Noise bridged between the boundaries of a tree.
     Bridged,
+    /// Noise on blocks that double, and on dyadic blocks inside.
+    Hybrid,
 }
 
 impl Kind {
     /// Every counter but [`Kind::Auto`], the simplest first.
-    pub const ALL: &[Self] = &[Self::OutputNoise, Self::InputNoise, Self::TwoLevel, Self::Binary, Self::Bridged];
+    pub const ALL: &[Self] = &[
+        Self::OutputNoise,
+        Self::InputNoise,
+        Self::TwoLevel,
+        Self::Binary,
+        Self::Honaker,
+        Self::KAry,
+        Self::Bridged,
+        Self::Hybrid,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -44,7 +62,10 @@ impl Kind {
             Self::InputNoise => "input-noise",
             Self::TwoLevel => "two-level",
             Self::Binary => "binary",
+            Self::Honaker => "honaker",
+            Self::KAry => "k-ary",
             Self::Bridged => "bridged",
+            Self::Hybrid => "hybrid",
         }
     }
 
@@ -59,7 +80,10 @@ impl Kind {
                 let parameters = PSums::named(self, &stream)?;
                 Ok(PSums::new(stream, guarantee, parameters)?.into())
             }
+            Self::Honaker => best::<Honaker>(stream, guarantee),
+            Self::KAry => best::<KAry>(stream, guarantee),
             Self::Bridged => best::<Bridged>(stream, guarantee),
+            Self::Hybrid => best::<Hybrid>(stream, guarantee),
         }
     }
 

@@ -12,6 +12,9 @@
 //! | [`strategy`] | [`Strategy`]: how noise is made; what has to be proved for each |
 //! | [`schedule`] | [`Schedule`]: which p-sums are kept |
 //! | [`p_sums`] | `output-noise`, `input-noise`, `two-level`, `binary`: any schedule as a counter |
+//! | [`honaker`] | `honaker`: dyadic blocks, each improved by those inside it |
+//! | [`k_ary`] | `k-ary`: few blocks, some of them subtracted |
+//! | [`hybrid`] | `hybrid`: blocks that double, for streams without end |
 //! | [`mod@bridged`] | `bridged`: a tree in which every level corrects those below it; with or without a horizon |
 //! | [`kind`] | [`Kind`]: the counters by name, and `auto` |
 //! | [`any`] | [`AnyCounter`]: a counter whose kind is known only when the program runs |
@@ -22,6 +25,9 @@ pub mod any;
 pub mod bridged;
 pub mod counter;
 mod error_bar;
+pub mod honaker;
+pub mod hybrid;
+pub mod k_ary;
 pub mod kind;
 pub mod law;
 pub mod p_sums;
@@ -35,6 +41,9 @@ mod tests;
 pub use any::{AnyCounter, AnySaved, AnyStrategy};
 pub use bridged::Bridged;
 pub use counter::{Counter, Saved, StreamCounter};
+pub use honaker::Honaker;
+pub use hybrid::Hybrid;
+pub use k_ary::KAry;
 pub use kind::Kind;
 pub use law::Law;
 pub use p_sums::PSums;
