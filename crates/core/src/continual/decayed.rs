@@ -309,7 +309,10 @@ impl DecayedCounter {
         let variance = self.variance(step);
         let shape = match strategy.shape(1) {
             // No weight exceeds 1.
-            Shape::Sum { law, .. } => Shape::Weighted { variance, largest: law.variance() },
+            Shape::Sum { law, .. } => {
+                let one = law.variance();
+                Shape::Weighted { variance, largest: one, narrowest: one }
+            }
             _ => Shape::Gaussian { variance },
         };
         // Error bars are for noise rounded to whole numbers; here it is not, so it may lie ½ farther out.

@@ -178,7 +178,8 @@ impl Strategy for Honaker {
         match self.law {
             Law::Laplace(_) => {
                 let own = self.levels[step.trailing_zeros() as usize].0;
-                Shape::Weighted { variance, largest: own * own / self.law.variance() }
+                let narrowest = self.law.variance();
+                Shape::Weighted { variance, largest: own * own / narrowest, narrowest }
             }
             Law::Gaussian(_) => Shape::Gaussian { variance },
         }

@@ -199,7 +199,8 @@ impl Strategy for Hybrid {
             (Law::Laplace(law), None) => Shape::Sum { law, terms: 1 },
             (Law::Laplace(law), Some((block, s))) if s == 1 << block => Shape::Sum { law, terms: u64::from(block) + 2 },
             (Law::Laplace(law), Some((block, _))) => {
-                Shape::Weighted { variance, largest: law.variance().max(self.variance_inside(block)) }
+                let (whole, inside) = (law.variance(), self.variance_inside(block));
+                Shape::Weighted { variance, largest: whole.max(inside), narrowest: whole.min(inside) }
             }
         }
     }

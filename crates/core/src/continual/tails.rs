@@ -37,7 +37,9 @@ pub fn upper_tail(shape: Shape<'_>, at: f64) -> f64 {
     }
     let bound = match shape {
         Shape::Sum { law, terms } => LaplaceSum { scale: law.approximate_scale(), terms }.upper_tail(at),
-        Shape::Weighted { variance, largest } => libm::exp(weighted::log_chernoff(variance, largest, at)) * 1.000_001,
+        Shape::Weighted { variance, largest, narrowest } => {
+            libm::exp(weighted::log_chernoff(variance, largest, narrowest, at)) * 1.000_001
+        }
         Shape::Gaussian { variance } => normal::upper_tail(variance, at),
     };
     bound.min(1.0)
@@ -154,7 +156,8 @@ mod tests {
                     assert!(sum <= truth * 1.02, "{scale}·{terms} ≥ {at}: {sum} {truth}");
                 }
                 // A rounded weighted sum reaches `at` half a unit before; a sum of whole draws does not, so this is loose.
-                let weighted = upper_tail(Shape::Weighted { variance, largest: law.variance() }, at as f64);
+                let (largest, narrowest) = (law.variance(), law.variance());
+                let weighted = upper_tail(Shape::Weighted { variance, largest, narrowest }, at as f64);
                 assert!(weighted >= truth, "{scale}·{terms} ≥ {at}: {weighted} {truth}");
                 // |Y| > at − 1 is |Y| ≥ at.
                 let scales = vec![b; terms as usize];

@@ -218,18 +218,21 @@ fn largest_of_weighted(plan: &AnyStrategy, steps: u64, worst: f64, outside: f64)
     let near_powers =
         (0..u64::BITS - 1).flat_map(|power| [(1_u64 << power).saturating_sub(1), 1 << power, (1 << power) + 1]);
     let looked_at = (1..=1024).chain(near_powers).chain([steps]).filter(|step| (1..=steps).contains(step));
-    let largest = looked_at.map(|step| match plan.shape(step) {
-        Shape::Weighted { largest, .. } => largest,
-        Shape::Sum { law, .. } => law.variance(),
-        Shape::Gaussian { .. } => 0.0,
+    let terms = looked_at.map(|step| match plan.shape(step) {
+        Shape::Weighted { largest, narrowest, .. } => (narrowest, largest),
+        Shape::Sum { law, .. } => (law.variance(), law.variance()),
+        Shape::Gaussian { .. } => (f64::INFINITY, 0.0),
     });
-    let largest = largest.fold(0.0, f64::max).min(worst);
+    let extremes =
+        |(least, most): (f64, f64), (narrowest, largest): (f64, f64)| (least.min(narrowest), most.max(largest));
+    let (narrowest, largest) = terms.fold((f64::INFINITY, 0.0), extremes);
+    let largest = largest.min(worst);
     if largest <= 0.0 {
         return 0.0;
     }
     let whole = libm::ceil(worst / largest * (1.0 - 1e-9)) * largest;
     let share = outside * (whole / (plan.average_variance(steps) * steps as f64)).min(1.0);
-    weighted::reach_of_all(whole, largest, share.max(LEAST))
+    weighted::reach(whole, largest, narrowest, share.max(LEAST))
 }
 
 /// The smallest whole λ with Σ count·P(|sum of so many draws| > λ) ≤ outside, by the tails' upper bounds.

@@ -251,9 +251,11 @@ impl Strategy for Bridged {
         let Place { block, index, offset, begin } = self.place(step);
         let past = (0..index.min(self.blocks.len() as u64)).map(|index| self.block(index).whole.variance());
         let open = [block.whole.variance()].into_iter().chain((offset < block.length).then(|| block.inside.variance()));
-        let largest = past.chain(open).fold(0.0, f64::max);
+        let (narrowest, largest) = past
+            .chain(open)
+            .fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), one| (least.min(one), most.max(one)));
         let rounding = if offset == block.length { 0.0 } else { ROUNDING };
-        Shape::Weighted { variance: begin + block.variance(offset) + rounding, largest }
+        Shape::Weighted { variance: begin + block.variance(offset) + rounding, largest, narrowest }
     }
 
     fn state_bytes(&self) -> usize {
