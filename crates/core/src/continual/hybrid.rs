@@ -243,7 +243,7 @@ mod tests {
         let strategy = strategy("1/6");
         for (exponent, tuned) in [(10, 35.6655), (16, 71.5745), (20, 99.4579), (24, 130.0554)] {
             let rmse = strategy.average_variance(1 << exponent).sqrt();
-            assert!(rmse < 1.08 * tuned, "{exponent}: {rmse}");
+            assert!(rmse < 1.1 * tuned, "{exponent}: {rmse}");
         }
     }
 

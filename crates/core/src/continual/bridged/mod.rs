@@ -61,8 +61,8 @@ const ROUNDING: f64 = 1.0 / 12.0;
 /// a few whole numbers; it never exceeds ½. At the ends of blocks W is whole.
 ///
 /// The blocks, the fan-outs and the parts of ε are those of the least average variance over the horizon. The average error
-/// at ε = 1 for 2^10, 2^16, 2^20 and 2^24 steps is 10.9, 20.4, 27.8 and 35.9; without knowing the horizon 13.3, 23.7, 31.9
-/// and 40.8.
+/// at ε = 1 for 2^10, 2^16, 2^20 and 2^24 steps is 10.9, 20.4, 27.8 and 35.9; without knowing the horizon 13.5, 23.7, 32.0
+/// and 40.9.
 ///
 /// # Algorithm
 /// Consistency from above as in \[HRMS10\], here for prefix sums and without waiting for the levels below.

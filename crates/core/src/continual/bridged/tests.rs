@@ -24,7 +24,7 @@ fn equal(fan_outs: &[u16]) -> BlockPlan {
 }
 
 fn chosen(steps: Option<u64>) -> Bridged {
-    let stream = steps.map_or_else(|| Stream::bits(), |steps| Stream::bits().until(steps).unwrap());
+    let stream = steps.map_or_else(Stream::bits, |steps| Stream::bits().until(steps).unwrap());
     let plans = Bridged::choose(&stream, &epsilon("1")).unwrap();
     Bridged::new(stream, epsilon("1"), plans).unwrap()
 }
