@@ -96,7 +96,11 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<ExitCode
     describe(&state.definition, &tally, None);
     let done = tally.steps();
     let passed_over = arguments.skip_counted;
-    let follows = if passed_over { "lines that were counted are passed over" } else { "the input is what follows" };
+    let follows = if passed_over {
+        "lines that were counted are passed over"
+    } else {
+        "the input is what follows (--skip-counted if it starts again)"
+    };
     eprintln!("goes on after step {done}; {follows}");
     let printer = Printer::new(arguments, &state.definition, state.highest.clone());
     let mut engine = Engine::resume(state, tally, store, printer)?;
@@ -105,8 +109,8 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<ExitCode
 
 /// How the noise will be made; nothing is charged yet.
 enum Plan {
-    One(AnyStrategy),
-    Keyed(KeyedPlan<AnyStrategy>, Vec<String>),
+    One(Box<AnyStrategy>),
+    Keyed(Box<KeyedPlan<AnyStrategy>>, Vec<String>),
 }
 
 impl Plan {
@@ -114,7 +118,7 @@ impl Plan {
         let (stream, guarantee) = (definition.stream(arguments)?, definition::guarantee(arguments)?);
         let kind = arguments.counter.as_deref().unwrap_or("auto").parse::<Kind>()?;
         if !definition.keyed() {
-            return Ok(Self::One(kind.plan(stream, guarantee)?));
+            return Ok(Self::One(Box::new(kind.plan(stream, guarantee)?)));
         }
         if kind.is_pan_private() {
             return Err(usage(format!(
@@ -122,11 +126,11 @@ impl Plan {
             )));
         }
         Ok(match definition::keys(arguments)? {
-            Some(keys) => Self::Keyed(KeyedPlan::known(kind, stream, guarantee)?, keys),
+            Some(keys) => Self::Keyed(Box::new(KeyedPlan::known(kind, stream, guarantee)?), keys),
             None if !matches!(guarantee, Guarantee::Approx(..)) => {
                 return Err(usage("name the keys with --keys, or let them be found with --epsilon E --delta D"));
             }
-            None => Self::Keyed(KeyedPlan::admitting(kind, stream, guarantee)?, Vec::new()),
+            None => Self::Keyed(Box::new(KeyedPlan::admitting(kind, stream, guarantee)?), Vec::new()),
         })
     }
 

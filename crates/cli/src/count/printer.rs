@@ -23,6 +23,9 @@ const PLOT_SIZE: (u32, u32) = (960, 540);
 /// So many half-widths are remembered as text.
 const MOST_WIDTHS: usize = 1 << 10;
 
+/// What is drawn: step, value, half-width.
+type Points = Vec<(u64, i64, f64)>;
+
 /// Prints releases, line by line.
 #[derive(Debug)]
 pub struct Printer {
@@ -34,7 +37,7 @@ pub struct Printer {
     keyed: bool,
     highest: Highest,
     plot: Option<PathBuf>,
-    points: BTreeMap<Option<Box<str>>, Vec<(u64, i64, f64)>>,
+    points: BTreeMap<Option<Box<str>>, Points>,
     text: Vec<u8>,
     /// Half-widths repeat, and numbers are slow to write.
     widths: HashMap<u64, String>,

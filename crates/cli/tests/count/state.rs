@@ -239,7 +239,8 @@ fn what_cannot_be_saved_is_not_shown() {
     let mut stdin = child.stdin.take().expect("a pipe");
     let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
     stdin.write_all(b"1\n").expect("written");
-    stdout.read_line(&mut String::new()).expect("read");
+    let mut first = String::new();
+    stdout.read_line(&mut first).expect("read");
     // From now on the disk is full: the next state is written to a device that takes nothing.
     std::os::unix::fs::symlink("/dev/full", directory.join("state.json.new")).expect("a link");
     stdin.write_all(b"1\n").expect("written");
@@ -249,7 +250,10 @@ fn what_cannot_be_saved_is_not_shown() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), rest.as_str()), (Some(1), ""), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("what was not saved is not shown"), "{}", text(&output.stderr));
-    succeeded(&resumed(&save, "", b"1\n"));
+    let output = resumed(&save, "", b"1\n");
+    succeeded(&output);
+    assert_eq!(values_from(1, &output).len(), 2);
+    assert!(text(&output.stdout).starts_with(&first), "what was shown is shown again as it was");
 }
 
 #[cfg(unix)]
