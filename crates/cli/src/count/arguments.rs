@@ -20,10 +20,10 @@ pub struct Arguments {
     #[arg(long, allow_hyphen_values = true, value_name = "D", requires = "epsilon", help_heading = "Privacy")]
     pub delta: Option<String>,
     /// What all releases together promise: rho, in zero-concentrated differential privacy
-    #[arg(long, allow_hyphen_values = true, value_name = "R", conflicts_with = "epsilon", help_heading = "Privacy")]
+    #[arg(long, allow_hyphen_values = true, value_name = "R", conflicts_with_all = ["epsilon", "delta"], help_heading = "Privacy")]
     pub rho: Option<String>,
     /// Whose privacy is protected: event, step, or steps:N for someone who touches at most N steps [default: step; event
-    /// with --step]
+    /// with --step or --key]
     #[arg(long, value_name = "UNIT", help_heading = "Privacy")]
     pub unit: Option<String>,
     /// Which streams are neighbours: add-remove or replace [default: replace; add-remove with --step]
@@ -52,6 +52,13 @@ pub struct Arguments {
     /// Counts 1 for every line (or cell, with --column) that is not empty
     #[arg(long, help_heading = "Input")]
     pub events: bool,
+    /// The CSV column or JSON field that holds a key: one counter for each
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub key: Option<String>,
+    /// The keys: a list with commas, or a file with one a line. Without them, a key appears when its noisy count is so large
+    /// that no one unit can have made it (needs --delta)
+    #[arg(long, value_name = "LIST", requires = "key", help_heading = "Input")]
+    pub keys: Option<String>,
     /// The CSV column or JSON field that holds an event's time
     #[arg(long, value_name = "NAME", requires = "step", help_heading = "Input")]
     pub time: Option<String>,
@@ -78,6 +85,10 @@ pub struct Arguments {
     /// Never prints less than before
     #[arg(long, help_heading = "Output")]
     pub monotone: bool,
+
+    /// Draws the releases with their error band: an SVG file, written at the end
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub plot: Option<PathBuf>,
 
     /// Saves the counter in this file, always before what it covers is shown
     #[arg(long, value_name = "FILE", help_heading = "State")]
@@ -107,14 +118,20 @@ Input:
 is one record: quotes protect commas, not line ends. Times are RFC 3339, \"YYYY-MM-DD HH:MM:SS\" (UTC) or seconds since \
 1970.
 
+Keys:
+  With --key every key is released after every step, also when nothing happened: an event changes one key only, so all keys \
+together cost what one costs (twice that with --adjacency replace, where an event may change its key). Keys that are not in \
+--keys are ignored.
+
 State:
   FILE of --save is as secret as the data. After a crash, --resume prints the last saved releases again (the same values) \
 and takes the input for what follows. Beside it lie FILE.epoch, which betrays an old copy put back, and FILE.lock.
 
 Examples:
   seq 0 9 | reticent count - --epsilon 1 --horizon 10 --range 0..9
-  printf 'n\\n3\\n4\\n' | reticent count - --column n --epsilon 1 --unbounded --range 0..9 --format json
-  printf 'at\\n1769846400\\n1769846460\\n' | reticent count - --time at --step 1m --from 2026-01-31T08:00:00Z --horizon 3 --epsilon 1
+  printf 'n\\n3\\n4\\n' | reticent count - --column n --epsilon 1 --unbounded --range 0..9
+  printf 'at\\n60\\n61\\n' | reticent count - --time at --step 1m --from 0 --to 180 --epsilon 1
+  printf 'page\\nhome\\nhelp\\n' | reticent count - --key page --keys home,help --epsilon 1 --horizon 9
   tail -n 0 -f access.log | reticent count - --events --step 1m --horizon 1440 --epsilon 1
 
 Exit codes: 0 released, 2 usage (nothing was released), 1 anything else (reading failed, the horizon is reached).";

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use anyhow::Result;
-use reticent::continual::{Counter, Horizon, Kind, Stream, Unit};
+use reticent::continual::{Horizon, Kind, Stream, Unit};
 use reticent::privacy::{Adjacency, Guarantee};
 use serde::{Deserialize, Serialize};
 
 use super::arguments::Arguments;
 use super::record::{Fields, Input};
+use super::tally::Tally;
 use super::timeline::{self, Timeline};
 use crate::exit::usage;
 
@@ -36,6 +37,11 @@ impl Definition {
         Ok(Self { fields, timeline })
     }
 
+    /// Is there one counter for each key?
+    pub fn keyed(&self) -> bool {
+        self.fields.key.is_some()
+    }
+
     /// The stream that the arguments describe.
     pub fn stream(&self, arguments: &Arguments) -> Result<Stream> {
         let adjacency = match &arguments.adjacency {
@@ -45,13 +51,14 @@ impl Definition {
         };
         let unit = match &arguments.unit {
             Some(text) => text.parse()?,
-            None if self.timeline.is_some() || arguments.adjacency.is_some() => Unit::Event,
+            None if self.timeline.is_some() || self.keyed() || arguments.adjacency.is_some() => Unit::Event,
             None => Unit::Step,
         };
         if self.timeline.is_some() && unit == Unit::Step && arguments.range.is_none() {
             return Err(usage("--unit step needs --range LO..HI: what a whole step of time can hold"));
         }
-        let by_arrival_alone = self.fields.events && self.fields.column.is_none() && unit != Unit::Step;
+        let by_arrival_alone =
+            self.fields.events && self.fields.column.is_none() && unit != Unit::Step && !self.keyed();
         if self.timeline.is_some() && adjacency == Adjacency::Replace && by_arrival_alone {
             return Err(usage(
                 "with --adjacency replace the times of events are public and so is their number; use add-remove, or \
@@ -92,6 +99,12 @@ impl Definition {
             Unit::Event | Unit::Step => "any one".into(),
         };
         match (&self.timeline, unit) {
+            (None, _) if self.keyed() => format!(
+                "one line is one step: that it arrives is public, what {who} of them says, its key too, is protected"
+            ),
+            (Some(_), _) if self.keyed() && replace => {
+                format!("the times of events are public, key and value of {who} of them are protected")
+            }
             (None, _) if replace || unit == Unit::Step => {
                 format!("one line is one step: that it arrives is public, what {who} of them says is protected")
             }
@@ -108,8 +121,8 @@ impl Definition {
     }
 
     /// Nothing if every given argument agrees with the saved counter, else an error that names the first that does not.
-    pub fn check(&self, arguments: &Arguments, counter: &impl Counter) -> Result<()> {
-        let (stream, guarantee) = (counter.stream(), counter.guarantee());
+    pub fn check(&self, arguments: &Arguments, tally: &Tally) -> Result<()> {
+        let (stream, guarantee) = (tally.stream(), tally.guarantee());
         let (low, high) = stream.range();
         same("--epsilon", parsed(&arguments.epsilon)?, guarantee.epsilon().cloned())?;
         same("--delta", parsed(&arguments.delta)?, guarantee.delta().cloned())?;
@@ -125,11 +138,15 @@ impl Definition {
         same("--horizon", arguments.horizon, stream.steps())?;
         same("--unbounded", arguments.unbounded.then_some(Horizon::Unbounded), Some(stream.horizon()))?;
         let kind = parsed::<Kind>(&arguments.counter)?.filter(|kind| *kind != Kind::Auto);
-        same("--counter", kind, Some(counter.kind()))?;
+        same("--counter", kind, Some(tally.kind()))?;
         same("--input", arguments.input.map(Input::name), Some(self.fields.input.name()))?;
         same("--events", arguments.events.then_some(true), Some(self.fields.events))?;
         same("--column", arguments.column.clone(), self.fields.column.clone())?;
         same("--time", arguments.time.clone(), self.fields.time.clone())?;
+        same("--key", arguments.key.clone(), self.fields.key.clone())?;
+        if arguments.keys.is_some() {
+            return Err(usage("the saved counter has its keys already; leave --keys out"));
+        }
         let argument = |name, text: &Option<String>| {
             text.as_deref().map(|text| timeline::parse_argument(name, text).map(timeline::display)).transpose()
         };
@@ -144,7 +161,7 @@ impl Definition {
 }
 
 fn fields(arguments: &Arguments) -> Result<Fields> {
-    let named = arguments.column.is_some() || arguments.time.is_some();
+    let named = arguments.column.is_some() || arguments.time.is_some() || arguments.key.is_some();
     let input = arguments.input.unwrap_or_else(|| {
         let extension = Path::new(&arguments.file).extension().and_then(|extension| extension.to_str());
         match extension.map(str::to_ascii_lowercase).as_deref() {
@@ -155,14 +172,18 @@ fn fields(arguments: &Arguments) -> Result<Fields> {
         }
     });
     if input == Input::Text && named {
-        return Err(usage("--column and --time name columns, and --input text has none; use --input csv or ndjson"));
+        return Err(usage(
+            "--column, --key and --time name columns, and --input text has none; use --input csv or ndjson",
+        ));
     }
-    // Whoever names a time and no value counts events.
-    let events = arguments.events || (arguments.time.is_some() && arguments.column.is_none());
+    // Whoever names a time or a key and no value counts events.
+    let counts = arguments.time.is_some() || arguments.key.is_some();
+    let events = arguments.events || (counts && arguments.column.is_none());
     if input != Input::Text && arguments.column.is_none() && !events {
         return Err(usage("name the value's column with --column, or count one for every row with --events"));
     }
-    Ok(Fields { input, events, column: arguments.column.clone(), time: arguments.time.clone() })
+    let Arguments { column, time, key, .. } = arguments;
+    Ok(Fields { input, events, column: column.clone(), time: time.clone(), key: key.clone() })
 }
 
 /// What all releases together promise, as the arguments say.
@@ -173,6 +194,24 @@ pub fn guarantee(arguments: &Arguments) -> Result<Guarantee> {
         (None, _, Some(rho)) => Ok(Guarantee::Zcdp(rho.parse()?)),
         (None, ..) => Err(usage("say what is promised: --epsilon E, --epsilon E --delta D, or --rho R")),
     }
+}
+
+/// The keys that are known beforehand, if the arguments name them.
+pub fn keys(arguments: &Arguments) -> Result<Option<Vec<String>>> {
+    let Some(list) = &arguments.keys else { return Ok(None) };
+    let keys: Vec<String> = if Path::new(list).is_file() {
+        let text =
+            std::fs::read_to_string(list).map_err(|error| usage(format!("cannot read --keys {list}: {error}")))?;
+        text.lines().map(str::to_owned).filter(|key| !key.is_empty()).collect()
+    } else {
+        list.split(',').map(str::to_owned).filter(|key| !key.is_empty()).collect()
+    };
+    if keys.is_empty() {
+        return Err(usage(format!(
+            "--keys {list} names no key; write for example home,help,about or the name of a file"
+        )));
+    }
+    Ok(Some(keys))
 }
 
 fn range(text: &str) -> Result<(i64, i64)> {

@@ -2,20 +2,20 @@
 
 use anyhow::Result;
 use reticent::Error;
-use reticent::continual::{AnyCounter, Counter};
 
 use super::definition::Definition;
 use super::printer::{Audience, Printer};
 use super::store::{State, Store};
+use super::tally::{Event, Released, Tally};
 
 /// Closes steps: count, save, show, in this order.
 #[derive(Debug)]
 pub struct Engine {
     definition: Definition,
-    counter: AnyCounter,
+    tally: Tally,
     store: Option<Store>,
     printer: Printer,
-    released: Vec<i64>,
+    released: Vec<Released>,
     audience: Audience,
     /// Whether all that was released has been shown.
     shown: bool,
@@ -23,25 +23,27 @@ pub struct Engine {
 
 impl Engine {
     /// Starts with a counter that has released nothing, or all of whose releases were shown.
-    pub fn new(definition: Definition, counter: AnyCounter, store: Option<Store>, printer: Printer) -> Result<Self> {
+    pub fn new(definition: Definition, tally: Tally, store: Option<Store>, printer: Printer) -> Result<Self> {
         let (released, audience) = (Vec::new(), Audience::Listens);
-        let mut engine = Self { definition, counter, store, printer, released, audience, shown: true };
+        let mut engine = Self { definition, tally, store, printer, released, audience, shown: true };
         engine.save()?;
         Ok(engine)
     }
 
     /// Goes on with a saved counter; shows the last releases again, which may not have been seen.
-    pub fn resume(state: State, counter: AnyCounter, store: Store, mut printer: Printer) -> Result<Self> {
-        let first = (counter.steps() + 1).checked_sub(state.unshown.len() as u64).ok_or(Error::DamagedState)?;
-        let audience = printer.print(first, &state.unshown, &counter)?;
+    pub fn resume(state: State, tally: Tally, store: Store, mut printer: Printer) -> Result<Self> {
+        if state.unshown.iter().any(|release| release.step == 0 || release.step > tally.steps()) {
+            return Err(Error::DamagedState.into());
+        }
+        let audience = printer.print(&state.unshown, &tally)?;
         let (definition, released) = (state.definition, state.unshown);
         let shown = audience == Audience::Listens;
-        Ok(Self { definition, counter, store: Some(store), printer, released, audience, shown })
+        Ok(Self { definition, tally, store: Some(store), printer, released, audience, shown })
     }
 
-    /// The counter.
-    pub fn counter(&self) -> &AnyCounter {
-        &self.counter
+    /// The counters.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// How lines become steps.
@@ -54,24 +56,35 @@ impl Engine {
     /// # Errors
     /// [`Error::HorizonReached`] if there are more values than steps left; as many as fit are released.
     pub fn close(&mut self, values: &[i64]) -> Result<Audience> {
-        let steps = self.counter.steps();
-        let room = self
-            .counter
-            .stream()
-            .steps()
-            .map_or(usize::MAX, |horizon| usize::try_from(horizon - steps).unwrap_or(usize::MAX));
-        let fitting = &values[..values.len().min(room)];
-        if self.audience == Audience::Listens && !fitting.is_empty() {
-            let Self { counter, released, .. } = self;
-            released.clear();
-            counter.advance_all(fitting, |value| released.push(value))?;
+        self.release(values.len(), |tally, steps, released| tally.close(&values[..steps], released))
+    }
+
+    /// [`Engine::close`] for counters with keys: one step for each list of events.
+    ///
+    /// # Errors
+    /// As [`Engine::close`].
+    pub fn close_keyed(&mut self, steps: &[Vec<Event>]) -> Result<Audience> {
+        self.release(steps.len(), |tally, fitting, released| tally.close_keyed(&steps[..fitting], released))
+    }
+
+    fn release(
+        &mut self,
+        steps: usize,
+        close: impl FnOnce(&mut Tally, usize, &mut Vec<Released>) -> Result<()>,
+    ) -> Result<Audience> {
+        let horizon = self.tally.stream().steps();
+        let left = horizon.map_or(u64::MAX, |horizon| horizon - self.tally.steps());
+        let fitting = steps.min(usize::try_from(left).unwrap_or(usize::MAX));
+        if self.audience == Audience::Listens && fitting > 0 {
+            self.released.clear();
             self.shown = false;
+            close(&mut self.tally, fitting, &mut self.released)?;
             self.save()?;
-            self.audience = self.printer.print(steps + 1, &self.released, &self.counter)?;
+            self.audience = self.printer.print(&self.released, &self.tally)?;
             self.shown = self.audience == Audience::Listens;
         }
-        match self.counter.stream().steps() {
-            Some(horizon) if values.len() > room => Err(Error::HorizonReached { horizon }.into()),
+        match horizon {
+            Some(horizon) if steps > fitting => Err(Error::HorizonReached { horizon }.into()),
             _ => Ok(self.audience),
         }
     }
@@ -82,6 +95,7 @@ impl Engine {
             return Ok(());
         }
         self.printer.begin();
+        self.printer.plot()?;
         if self.printer.hand_on()? == Audience::Listens && !self.released.is_empty() {
             self.released.clear();
             self.save()?;
@@ -91,8 +105,8 @@ impl Engine {
 
     fn save(&mut self) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
-        let (highest, unshown) = (self.printer.highest(), std::mem::take(&mut self.released));
-        let state = State::new(self.definition.clone(), highest, unshown, self.counter.save()?);
+        let (highest, unshown) = (self.printer.highest().clone(), std::mem::take(&mut self.released));
+        let state = State::new(self.definition.clone(), highest, unshown, self.tally.save()?);
         let saved = store.save(&state);
         self.released = state.unshown;
         saved

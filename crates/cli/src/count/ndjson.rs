@@ -9,20 +9,20 @@ use super::{integer, timeline};
 
 /// What an object on a line says; a line that is no object says nothing.
 pub fn record(fields: &Fields, line: &[u8]) -> Record {
-    let mut found = Found { fields, object: false, value: 0, present: false, time: None };
+    let mut found = Found { fields, object: false, value: 0, present: false, time: None, key: None };
     let mut reader = serde_json::Deserializer::from_slice(line.trim_ascii());
     let read = (&mut found).deserialize(&mut reader).is_ok() && reader.end().is_ok();
     if !read || !found.object {
         // An object that breaks off says nothing, not half of it; for events, any line counts that says anything.
         let whole_line = fields.events && fields.column.is_none() && !line.trim_ascii().is_empty();
-        return Record { value: i64::from(whole_line), time: None };
+        return Record { value: i64::from(whole_line), time: None, key: None };
     }
     let value = match (&fields.column, fields.events) {
         (Some(_), true) => i64::from(found.present),
         (Some(_), false) => found.value,
         (None, _) => 1,
     };
-    Record { value, time: found.time }
+    Record { value, time: found.time, key: found.key }
 }
 
 struct Found<'fields> {
@@ -31,6 +31,7 @@ struct Found<'fields> {
     value: i64,
     present: bool,
     time: Option<i64>,
+    key: Option<Box<str>>,
 }
 
 impl<'json> DeserializeSeed<'json> for &mut Found<'_> {
@@ -53,7 +54,8 @@ impl<'json> Visitor<'json> for &mut Found<'_> {
         while let Some(name) = map.next_key_seed(Name)? {
             let is = |wanted: &Option<String>| wanted.as_deref() == Some(&*name);
             let (is_value, is_time) = (is(&self.fields.column), is(&self.fields.time));
-            if !is_value && !is_time {
+            let is_key = is(&self.fields.key);
+            if !is_value && !is_time && !is_key {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             }
@@ -64,6 +66,9 @@ impl<'json> Visitor<'json> for &mut Found<'_> {
             }
             if is_time {
                 self.time = scalar.time();
+            }
+            if is_key {
+                self.key = scalar.key();
             }
         }
         Ok(())
@@ -114,6 +119,15 @@ impl Scalar {
             // Whole numbers beyond 64 bits come as floats; the conversion takes the nearest that fits.
             Self::Fraction(number) if number.fract() == 0.0 => Some(*number as i64),
             Self::Text(text) => integer::parse(text.as_bytes()),
+            _ => None,
+        }
+    }
+
+    /// Text, or a whole number as text.
+    fn key(&self) -> Option<Box<str>> {
+        match self {
+            Self::Text(text) => Some(text.as_str().into()),
+            Self::Number(number) => Some(number.to_string().into()),
             _ => None,
         }
     }
@@ -187,8 +201,9 @@ mod tests {
     use super::*;
 
     fn read(events: bool, column: Option<&str>, line: &[u8]) -> (i64, Option<i64>) {
-        let fields = Fields { input: Input::Ndjson, events, column: column.map(Into::into), time: Some("at".into()) };
-        let Record { value, time } = record(&fields, line);
+        let fields =
+            Fields { input: Input::Ndjson, events, column: column.map(Into::into), time: Some("at".into()), key: None };
+        let Record { value, time, .. } = record(&fields, line);
         (value, time)
     }
 

@@ -43,15 +43,20 @@ pub struct Fields {
     pub column: Option<String>,
     /// The name of the time's column.
     pub time: Option<String>,
+    /// The name of the key's column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// What a line says: everything that cannot be read is 0, or has no time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// How much it counts.
     pub value: i64,
     /// When it happened, in milliseconds since 1970.
     pub time: Option<i64>,
+    /// Whose it is, if there are keys.
+    pub key: Option<Box<str>>,
 }
 
 /// Reads lines, each for itself: whatever a line says, it is one record, and changes nothing about the next.
@@ -76,6 +81,8 @@ pub enum Parser {
         column: Option<usize>,
         /// The place of the time's column.
         time: Option<usize>,
+        /// The place of the key's column.
+        key: Option<usize>,
     },
     /// See [`Input::Ndjson`].
     Ndjson(Fields),
@@ -95,9 +102,9 @@ impl Parser {
                     Some(column) => place(&mut line, column, name).map(Some),
                     None => Ok(None),
                 };
-                let (column, time) = (place(&fields.column)?, place(&fields.time)?);
+                let (column, time, key) = (place(&fields.column)?, place(&fields.time)?, place(&fields.key)?);
                 line.erase();
-                Self::Csv { line, events: fields.events, column, time }
+                Self::Csv { line, events: fields.events, column, time, key }
             }
         })
     }
@@ -105,15 +112,16 @@ impl Parser {
     /// What a line says.
     pub fn record(&mut self, bytes: &[u8]) -> Record {
         match self {
-            Self::Text { .. } => Record { value: self.value(bytes), time: None },
-            Self::Csv { line, events, column, time } => {
+            Self::Text { .. } => Record { value: self.value(bytes), time: None, key: None },
+            Self::Csv { line, events, column, time, key } => {
                 line.read(bytes);
                 let value = match column {
                     Some(place) => line.cell(*place).map_or(0, |cell| value_of(cell, *events)),
                     None => i64::from(line.cells() > 0),
                 };
                 let time = time.and_then(|place| line.cell(place)).and_then(timeline::parse);
-                Record { value, time }
+                let key = key.and_then(|place| line.cell(place)).and_then(|cell| std::str::from_utf8(cell).ok());
+                Record { value, time, key: key.map(Into::into) }
             }
             Self::Ndjson(fields) => ndjson::record(fields, bytes),
         }

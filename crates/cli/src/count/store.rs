@@ -10,10 +10,11 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use reticent::continual::AnySaved;
 use serde::{Deserialize, Serialize};
 
 use super::definition::Definition;
+use super::printer::Highest;
+use super::tally::{Released, SavedTally};
 use crate::exit::usage;
 
 const VERSION: u32 = 1;
@@ -25,16 +26,16 @@ pub struct State {
     /// How lines become steps.
     pub definition: Definition,
     /// The largest release before those that may not have been shown.
-    pub highest: Option<i64>,
+    pub highest: Highest,
     /// The last releases, which may not have been shown when the process ended.
-    pub unshown: Vec<i64>,
+    pub unshown: Vec<Released>,
     /// The counter after them.
-    pub counter: AnySaved,
+    pub counter: SavedTally,
 }
 
 impl State {
     /// To be saved.
-    pub fn new(definition: Definition, highest: Option<i64>, unshown: Vec<i64>, counter: AnySaved) -> Self {
+    pub fn new(definition: Definition, highest: Highest, unshown: Vec<Released>, counter: SavedTally) -> Self {
         Self { version: VERSION, definition, highest, unshown, counter }
     }
 }

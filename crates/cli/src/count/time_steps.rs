@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use reticent::continual::{Counter, Stream};
+use reticent::continual::Stream;
 
 use super::definition::Definition;
 use super::engine::Engine;
@@ -13,36 +13,52 @@ use super::line_steps::READING_FAILED;
 use super::lines::Lines;
 use super::printer::Audience;
 use super::record::{Parser, Record};
+use super::tally::Event;
 use super::timeline::{self, Timeline};
 
 /// So many steps are released before they are saved and shown.
-const MOST_AT_ONCE: u64 = 1 << 16;
+const MOST_AT_ONCE: usize = 1 << 16;
 /// So many batches of lines may wait to be counted.
 const WAITING: usize = 16;
 /// The clock is looked at after this time at the latest: it may have been set anew.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// What was counted in steps that are not closed yet.
-#[derive(Debug, Default)]
-struct OpenSteps {
-    sums: BTreeMap<u64, i128>,
+#[derive(Debug)]
+enum OpenSteps {
+    /// Without keys: sums.
+    Sums(BTreeMap<u64, i128>),
+    /// With keys: what happened.
+    Events(BTreeMap<u64, Vec<Event>>),
 }
 
 impl OpenSteps {
-    fn add(&mut self, step: u64, value: i64) {
-        *self.sums.entry(step).or_default() += i128::from(value);
+    fn new(definition: &Definition) -> Self {
+        if definition.keyed() { Self::Events(BTreeMap::new()) } else { Self::Sums(BTreeMap::new()) }
+    }
+
+    fn add(&mut self, step: u64, value: i64, key: Option<Box<str>>) {
+        match self {
+            Self::Sums(sums) => *sums.entry(step).or_default() += i128::from(value),
+            Self::Events(events) => events.entry(step).or_default().extend(key.map(|key| (key, value))),
+        }
     }
 
     /// Closes steps up to `last`.
     fn close(&mut self, engine: &mut Engine, last: u64) -> Result<Audience> {
         let mut audience = Audience::Listens;
-        while audience == Audience::Listens && engine.counter().steps() < last {
-            let first = engine.counter().steps() + 1;
-            let values = (first..=last).take(MOST_AT_ONCE as usize).map(|step| {
-                // The nearest number that fits moves by no more than the sum does.
-                self.sums.remove(&step).unwrap_or(0).clamp(i64::MIN.into(), i64::MAX.into()) as i64
-            });
-            audience = engine.close(&values.collect::<Vec<_>>())?;
+        while audience == Audience::Listens && engine.tally().steps() < last {
+            let first = engine.tally().steps() + 1;
+            let steps = (first..=last).take((MOST_AT_ONCE / engine.tally().releases_a_step()).max(1));
+            audience = match self {
+                Self::Sums(sums) => {
+                    // The nearest number that fits moves by no more than the sum does.
+                    let nearest = |sum: i128| sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+                    engine.close(&steps.map(|step| nearest(sums.remove(&step).unwrap_or(0))).collect::<Vec<_>>())?
+                }
+                Self::Events(events) => engine
+                    .close_keyed(&steps.map(|step| events.remove(&step).unwrap_or_default()).collect::<Vec<_>>())?,
+            };
         }
         Ok(audience)
     }
@@ -54,18 +70,18 @@ impl OpenSteps {
 /// Which step an event falls into depends on nothing but its own time. Events of steps that an earlier process released
 /// are passed over: it may have counted them.
 pub fn run_at_once(engine: &mut Engine, mut lines: Lines, mut parser: Parser, timeline: Timeline) -> Result<()> {
-    let (definition, stream) = (engine.definition().clone(), engine.counter().stream().clone());
-    let (released, last) = (engine.counter().steps(), stream.steps().expect("checked: there is an end"));
-    let mut open = OpenSteps::default();
+    let (definition, stream) = (engine.definition().clone(), engine.tally().stream().clone());
+    let (released, last) = (engine.tally().steps(), stream.steps().expect("checked: there is an end"));
+    let mut open = OpenSteps::new(&definition);
     let mut more = true;
     while more {
         more = lines.fill().map_err(|_| anyhow!(READING_FAILED))?;
         lines.each(usize::MAX, |line| {
-            let Record { value, time } = parser.record(line);
+            let Record { value, time, key } = parser.record(line);
             if let Some(step) =
                 time.and_then(|time| timeline.step_of(time)).filter(|step| (released + 1..=last).contains(step))
             {
-                open.add(step, definition.admit(&stream, value));
+                open.add(step, definition.admit(&stream, value), key);
             }
         });
     }
@@ -80,13 +96,13 @@ pub fn run_at_once(engine: &mut Engine, mut lines: Lines, mut parser: Parser, ti
 /// nothing but the event itself and the clock. After a restart, events of steps that were released before it are passed over,
 /// since they may have been counted: so each event enters at most one release.
 pub fn run_live(engine: &mut Engine, lines: Lines, parser: Parser, timeline: Timeline) -> Result<()> {
-    let (definition, stream) = (engine.definition().clone(), engine.counter().stream().clone());
-    let released = engine.counter().steps();
+    let (definition, stream) = (engine.definition().clone(), engine.tally().stream().clone());
+    let released = engine.tally().steps();
     let timed = definition.fields.time.is_some();
+    let mut open = OpenSteps::new(&definition);
     let (sender, receiver) = mpsc::sync_channel(WAITING);
     std::thread::spawn(move || read(lines, parser, &definition, &stream, &sender));
-    let last = engine.counter().stream().steps().unwrap_or(u64::MAX);
-    let mut open = OpenSteps::default();
+    let last = engine.tally().stream().steps().unwrap_or(u64::MAX);
     let mut present = released + 1;
     loop {
         present = present.max(timeline.step_of(timeline::now()).unwrap_or(0));
@@ -98,11 +114,11 @@ pub fn run_live(engine: &mut Engine, lines: Lines, parser: Parser, timeline: Tim
         match receiver.recv_timeout(sleep) {
             Ok(Some(records)) => {
                 let begun = timeline.step_of(timeline::now()).is_some();
-                for Record { value, time } in records {
+                for Record { value, time, key } in records {
                     let own =
                         if timed { time.and_then(|time| timeline.step_of(time)) } else { begun.then_some(present) };
                     if let Some(step) = own.filter(|step| *step > released && *step <= last) {
-                        open.add(step.max(present), value);
+                        open.add(step.max(present), value, key);
                     }
                 }
             }
@@ -110,7 +126,7 @@ pub fn run_live(engine: &mut Engine, lines: Lines, parser: Parser, timeline: Tim
             Err(RecvTimeoutError::Timeout) => {}
             // The input has ended: nothing more can come into the steps that are left.
             Err(RecvTimeoutError::Disconnected) => {
-                let end = engine.counter().stream().steps().unwrap_or(present);
+                let end = engine.tally().stream().steps().unwrap_or(present);
                 return open.close(engine, end).map(|_| ());
             }
         }
@@ -126,17 +142,18 @@ fn read(
     sender: &mpsc::SyncSender<Option<Vec<Record>>>,
 ) {
     let mut more = true;
-    while more {
-        let filled = lines.fill();
-        let failed = filled.is_err();
-        more = filled.unwrap_or(false);
+    loop {
         let mut records = Vec::new();
         lines.each(usize::MAX, |line| {
-            let Record { value, time } = parser.record(line);
-            records.push(Record { value: definition.admit(stream, value), time });
+            let Record { value, time, key } = parser.record(line);
+            records.push(Record { value: definition.admit(stream, value), time, key });
         });
-        if sender.send((!failed).then_some(records)).is_err() {
+        if sender.send(Some(records)).is_err() || !more {
             return;
         }
+        more = match lines.fill() {
+            Ok(more) => more,
+            Err(_) => return drop(sender.send(None)),
+        };
     }
 }

@@ -57,7 +57,7 @@ fn events_count_one_each() {
 
 #[test]
 fn csv_has_a_header_quotes_and_any_line_end() {
-    let arguments = "- --column n --range 0..100 --horizon 100";
+    let arguments = "- --column n --range 0..9 --horizon 100";
     assert_eq!(sums(arguments, b"who,n\r\n\"a,b\",3\r\nc,\"4\"\r\n"), [3, 7]);
     assert_eq!(sums(arguments, b"\xef\xbb\xbfn\n3\n"), [3], "byte-order mark");
     assert_eq!(sums(arguments, b"\"n\",who\n3,\"open quote\n4,x\n\n5\n"), [3, 7, 7, 12], "no line swallows the next");
@@ -83,18 +83,21 @@ fn ndjson_names_a_field() {
 
 #[test]
 fn a_release_appears_before_the_input_ends() {
-    let arguments = ["-", "--epsilon", "1", "--unbounded", "--format", "json"];
-    let mut child = command(&arguments).spawn().expect("the program starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
-    for step in 1..=5 {
-        stdin.write_all(b"1\n").expect("written");
-        let mut line = String::new();
-        stdout.read_line(&mut line).expect("read");
-        assert!(line.starts_with(&format!("{{\"step\":{step},")), "{line}");
+    for (header, more) in [("", ""), ("n\n", " --column n")] {
+        let arguments = format!("- --epsilon 1 --unbounded --format json{more}");
+        let mut child = command(&arguments.split_whitespace().collect::<Vec<_>>()).spawn().expect("the program starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        for step in 1..=5 {
+            // The first row comes together with the header.
+            stdin.write_all(format!("{}1\n", if step == 1 { header } else { "" }).as_bytes()).expect("written");
+            let mut line = String::new();
+            stdout.read_line(&mut line).expect("read");
+            assert!(line.starts_with(&format!("{{\"step\":{step},")), "{line}");
+        }
+        drop(stdin);
+        assert!(child.wait().expect("it ends").success());
     }
-    drop(stdin);
-    assert!(child.wait().expect("it ends").success());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `reticent count` as a user runs it.
 
 mod input;
+mod keys;
 #[cfg(target_os = "linux")]
 mod memory;
 mod promise;
@@ -11,8 +12,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// With this epsilon the noise is 0: the chance of anything else is below e^−100 for everything that is counted here.
-const WITHOUT_NOISE: &str = "1000000";
+/// With this epsilon the noise is 0: for one or two p-sums an item and ranges no wider than 18 the chance of anything else
+/// is below e^−24 a step.
+const WITHOUT_NOISE: &str = "900";
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));

@@ -11,13 +11,12 @@ use std::time::Duration;
 use super::*;
 
 /// Numbers that occur in a process by chance hardly ever.
-const CANARIES: [i64; 5] =
-    [739_184_620_573_918, 284_710_395_866_127, 610_937_254_418_093, 158_846_203_971_465, 927_301_586_442_077];
+const CANARIES: [i64; 5] = [739_184_620_573, 284_710_395_866, 610_937_254_418, 158_846_203_971, 927_301_586_442];
 
 /// The canaries found in the memory of `reticent count`; nothing if it must not be looked at.
 fn found(counter: &str, seizure: &str, csv: bool) -> Option<Vec<String>> {
     let mut arguments =
-        vec!["-", "--epsilon", "1", "--horizon", "1024", "--range", "0..1000000000000000", "--format", "csv"];
+        vec!["-", "--epsilon", "1", "--horizon", "1024", "--range", "0..1000000000000", "--format", "csv"];
     arguments.extend(["--counter", counter]);
     if csv {
         arguments.extend(["--column", "n"]);
@@ -127,7 +126,7 @@ fn a_pan_private_counter_cannot_be_dumped() {
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a limit");
     assert_eq!(core.split_whitespace().rev().nth(1), Some("0"), "{core}");
     // The superuser may look into everything.
-    let superuser = std::fs::metadata("/proc/1/root").is_ok() && std::fs::read_link("/proc/1/root").is_ok();
+    let superuser = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").expect("this process")) == 0;
     assert!(superuser || memory.is_err());
 }
 

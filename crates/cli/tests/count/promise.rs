@@ -15,7 +15,7 @@ fn what_is_promised_and_assumed_is_said_first() {
     }
     assert!(lines.contains("that it arrives is public") && lines.contains("not accounted for"), "{lines}");
     let sums = said("- --epsilon 1 --delta 1e-6 --unbounded --adjacency add-remove", b"1\n");
-    for part in ["ε = 1, δ = 0.000001", "unit event, adjacency add-remove", "unbounded", "this is not checked"] {
+    for part in ["ε = 1, δ = 1e-6", "unit event, adjacency add-remove", "unbounded", "this is not checked"] {
         assert!(sums.contains(part), "{sums}");
     }
     let events = said("- --rho 0.5 --time at --step 1h --from 2026-01-31 --to 2026-02-01", b"at\n");
@@ -124,6 +124,15 @@ fn neighbours_cannot_be_told_apart_by_errors() {
         |rows: &str| seen("- --epsilon 1 --time n --step 1m --from 0 --to 3600", format!("n\n{rows}").as_bytes());
     assert_eq!(rows(""), rows("1\n"), "a row more or less");
     assert_eq!(rows("").2, 61);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn reading_that_fails_has_one_text() {
+    // A file whose first byte cannot be read.
+    let output = count_with("/proc/self/mem --epsilon 1 --horizon 3", b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).ends_with("error: reading the input failed\n"), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -312,7 +312,8 @@ impl DecayedCounter {
             Shape::Sum { law, .. } => Shape::Weighted { variance, largest: law.variance() },
             _ => Shape::Gaussian { variance },
         };
-        let rounding = 1.0 / SUM_UNITS / lost(self.memory.decay.log(), 1);
+        // Error bars are for noise rounded to whole numbers; here it is not, so it may lie ½ farther out.
+        let rounding = 0.5 + 1.0 / SUM_UNITS / lost(self.memory.decay.log(), 1);
         Ok(error_bar::half_width(shape, level)? + rounding)
     }
 

@@ -33,7 +33,8 @@ pub enum Rule {
 ///   *Proof.* R_t ≥ Y_t ≥ S_t − λ; and R_t is 0 ≤ S_t or some Y_s ≤ S_s + λ ≤ S_t + λ. ∎ So the largest error up to any step
 ///   is not larger than before. A single step's error can be: R_t is too high if any earlier Y was. Hence its error bar at
 ///   level 1 − β is one that holds for all steps up to t at once, by the union bound: at each of them |noise| stays within
-///   the half-width at level 1 − β/t of the step with the largest variance.
+///   the half-width at level 1 − β/t of the step with the largest variance (the steps of one counter have noise of one
+///   shape, whose half-widths grow with the variance).
 /// - Both make the releases biased upwards where S is small against the noise. [`Counter::variance`] stays that of the noise
 ///   before; around 0 the mean square error is less.
 ///
@@ -257,7 +258,9 @@ mod tests {
     #[test]
     fn memory_goes_with_its_counter() {
         let mut ruled = PostProcessed::new(start(Stream::bits(), 1), Rule::Monotone).unwrap();
-        (0..10).for_each(|_| drop(ruled.advance(1).unwrap()));
+        for _ in 0..10 {
+            ruled.advance(1).unwrap();
+        }
         let memory: Memory = serde_json::from_str(&serde_json::to_string(&ruled.memory()).unwrap()).unwrap();
         let saved = ruled.counter_mut().save().unwrap();
         let permit = || Permit::unaccounted_from(Entropy::seeded(2));

@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 ///
 /// # Accuracy
 /// Always at least the truth; one part in 10⁶ pays for the rounding of floats.
-/// - [`Shape::Sum`]: exact up to that part, where the law is narrow enough to be computed (scale up to 20 and fewer than
+/// - Sums ([`Shape::Sum`]): exact up to that part, where the law is narrow enough to be computed (scale up to 20 and fewer than
 ///   about 10⁶/√terms numbers to add), as for a single draw of any scale; otherwise the better of Chernoff's bound and
 ///   the tail of continuous draws of the same scale.
-/// - [`Shape::Weighted`]: Chernoff's bound from variance and largest term.
-/// - [`Shape::Gaussian`]: e^(−(at−½)²/2v).
+/// - Weighted sums ([`Shape::Weighted`]): Chernoff's bound from variance and largest term.
+/// - Gaussian noise ([`Shape::Gaussian`]): e^(−(at−½)²/2v).
 ///
 /// # Algorithm
 /// Chernoff: P(X ≥ x) ≤ E e^(sX)·e^(−sx) for every s > 0; a good s is looked for, and any is valid. With p = e^(−1/b) a draw

@@ -103,7 +103,7 @@ fn best_lengths(window: u64, power: i32) -> Vec<u64> {
     let mut best = (window as f64, vec![1]);
     for levels in 1..=window.max(1).ilog2() {
         let weight = f64::from(levels + 1).powi(power);
-        // More levels than these cannot win: each costs at least 1 and gives at least the factor that α has grown by.
+        // Each level adds at least 1, and the longest blocks add at least 1: more levels cannot win.
         if weight * f64::from(levels + 1) >= best.0 {
             break;
         }
@@ -391,7 +391,9 @@ mod tests {
             let mut squares = 0.0;
             for seed in 0..RUNS {
                 let mut window = start(length, Stream::bits(), "1", seed);
-                (0..step).for_each(|_| drop(window.advance(1).unwrap()));
+                for _ in 0..step {
+                    window.advance(1).unwrap();
+                }
                 squares += (window.value().unwrap() as f64 - step.min(length) as f64).powi(2) / RUNS as f64;
             }
             // 4.9·√(5/RUNS) = 0.17, and room for the skewness of squares.
