@@ -51,11 +51,11 @@ fn json_has_every_counter_with_its_figures_the_best_first() {
 
 #[test]
 fn several_guarantees_stand_side_by_side() {
-    let objects = objects(&["--horizon", "2^10", "--epsilon", "1", "--rho", "0.05"]);
+    let objects = objects(&["--horizon", "2^12", "--epsilon", "1", "--rho", "0.05"]);
     for guarantee in ["ε = 1", "ρ = 0.05"] {
         assert!(objects.iter().any(|object| object["guarantee"] == guarantee && object["counter"] == "binary"));
     }
-    let table = text(&plan(&["--horizon", "2^10", "--epsilon", "1", "--delta", "1e-6"]).stdout);
+    let table = text(&plan(&["--horizon", "2^12", "--epsilon", "1", "--delta", "1e-6"]).stdout);
     assert!(table.contains("δ = 1e-6") && table.contains("Lower bound"), "{table}");
 }
 
@@ -94,7 +94,7 @@ fn csv_has_a_header_and_a_line_for_each() {
 #[test]
 fn sensitivity_scales_the_errors() {
     let average = |more: &[&str]| {
-        let arguments = [&["--horizon", "1000", "--epsilon", "1"], more].concat();
+        let arguments = [&["--horizon", "5000", "--epsilon", "1"], more].concat();
         let all = objects(&arguments);
         number(all.iter().find(|object| object["counter"] == "binary").expect("it is listed"), "rmse_average")
     };
