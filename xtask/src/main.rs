@@ -24,6 +24,8 @@ Commands:
                                             NumPy and OpenDP are installed into target/bench-venv
   bench once [--format table|json]          Measure whole releases beside OpenDP and beside the computation without
                                             privacy, on one core
+  bench continual [--format table|json]     Measure counters beside jax-privacy and beside drawing their noise alone, on
+                                            one core
   help, --help                              Show this text
 
 Example: cargo xtask test";
@@ -35,6 +37,7 @@ enum Task {
     Test { long: bool },
     BenchNoise { format: bench::Format },
     BenchOnce { format: bench::Format },
+    BenchContinual { format: bench::Format },
 }
 
 fn main() -> ExitCode {
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Task::Test { long } => test::run(long),
         Task::BenchNoise { format } => bench::noise(format),
         Task::BenchOnce { format } => bench::once(format),
+        Task::BenchContinual { format } => bench::continual(format),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -73,6 +77,7 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("help" | "-h" | "--help", _) => Ok(Task::Help),
         ("test", []) => Ok(Task::Test { long: false }),
         ("test", ["--long"]) => Ok(Task::Test { long: true }),
+        ("bench", ["continual", options @ ..]) => parse_format(options).map(|format| Task::BenchContinual { format }),
         ("bench", ["once", options @ ..]) => parse_format(options).map(|format| Task::BenchOnce { format }),
         ("bench", ["noise", options @ ..] | options) => parse_format(options).map(|format| Task::BenchNoise { format }),
         ("test", unknown) => Err(format!("`test` does not understand {}", unknown.join(" "))),
@@ -102,6 +107,7 @@ mod tests {
         assert_eq!(parse(&["bench", "--format=json"]), Ok(Task::BenchNoise { format: Format::Json }));
         assert_eq!(parse(&["bench", "once"]), Ok(Task::BenchOnce { format: Format::Table }));
         assert_eq!(parse(&["bench", "once", "--format=json"]), Ok(Task::BenchOnce { format: Format::Json }));
+        assert_eq!(parse(&["bench", "continual"]), Ok(Task::BenchContinual { format: Format::Table }));
         assert_eq!(parse(&["bench", "--help"]), Ok(Task::Help));
     }
 

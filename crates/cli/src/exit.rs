@@ -8,9 +8,20 @@ pub const USAGE: u8 = 2;
 /// The claim does not hold.
 pub const REFUTED: u8 = 1;
 
+/// What the user asked for cannot be done; the text says what to write instead.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(String);
+
+/// An error that ends the program with [`USAGE`].
+pub fn usage(text: impl Into<String>) -> anyhow::Error {
+    Usage(text.into()).into()
+}
+
 /// Prints an error and says how to end.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     eprintln!("error: {error:#}");
-    let usage = error.downcast_ref::<reticent::Error>().is_some_and(reticent::Error::is_parameter);
+    let usage =
+        error.is::<Usage>() || error.downcast_ref::<reticent::Error>().is_some_and(reticent::Error::is_parameter);
     if usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
 }

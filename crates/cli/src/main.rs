@@ -1,8 +1,12 @@
 //! `reticent`: private statistics from the terminal.
 
 mod audit;
+mod count;
 mod exit;
+mod figures;
 mod output;
+mod parallel;
+mod plan;
 
 use std::process::ExitCode;
 
@@ -21,12 +25,21 @@ struct Arguments {
 enum Command {
     /// Draws outputs of a mechanism on neighbouring inputs and weighs them against its claim
     Audit(audit::Arguments),
+    /// Counts a stream: the sum so far is released after every step, with noise
+    Count(Box<count::Arguments>),
+    /// Says what a release would cost in accuracy, before anything is spent
+    Plan(plan::Arguments),
+    /// Redraws every chart of the documents from fresh runs
+    Figures(figures::Arguments),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Command::Audit(arguments) => audit::run(&arguments),
+        Command::Count(arguments) => count::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
+        Command::Figures(arguments) => figures::run(&arguments),
     };
     outcome.unwrap_or_else(|error| exit::report(&error))
 }

@@ -80,6 +80,15 @@ pub enum Error {
     #[error("the saved state is damaged: it cannot be the state of such a counter")]
     DamagedState,
 
+    /// A counter whose memory must not be seen twice was to be written down.
+    #[error(
+        "a {counter} counter cannot be saved: a state that is saved again and again is a state that is seized again and again, and two of them differ by the values that came in between; keep its releases, and after a stop start a new counter on top of the last one"
+    )]
+    CannotBeSaved {
+        /// The counter's name.
+        counter: &'static str,
+    },
+
     /// The operating system, or another source of entropy, gave none.
     #[error("the entropy source failed: {0}; nothing was released")]
     Entropy(String),

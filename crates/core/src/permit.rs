@@ -168,6 +168,21 @@ impl StreamPermit {
     }
 }
 
+impl StreamPermit {
+    /// [`StreamPermit::draw`] with a fresh seed: see [`Entropy::draw_afresh`].
+    ///
+    /// # Errors
+    /// [`Error::Entropy`] if a fresh seed cannot be had.
+    pub fn draw_afresh(&mut self) -> Result<PermittedDraw<'_>> {
+        Ok(PermittedDraw { draw: self.entropy.draw_afresh()?, accounting: &self.accounting })
+    }
+
+    /// After this nobody can tell from the generator what was drawn: see [`Entropy::forget`].
+    pub fn forget(&mut self) {
+        self.entropy.forget();
+    }
+}
+
 /// A cryptographic generator for one release that was paid for.
 #[derive(Debug)]
 pub struct PermittedDraw<'permit> {

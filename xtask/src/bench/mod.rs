@@ -40,6 +40,16 @@ pub fn once(format: Format) -> Result<(), String> {
     Ok(())
 }
 
+/// Our counters, then jax-privacy's, each alone on one core.
+pub fn continual(format: Format) -> Result<(), String> {
+    let pairs = Pair::of(&measure("continual_bench", peers::CONTINUAL)?);
+    match format {
+        Format::Table => print!("{}", pair::table(&pairs)),
+        Format::Json => pairs.iter().for_each(|pair| println!("{}", pair.json())),
+    }
+    Ok(())
+}
+
 /// Runs an example of dist-test and the peers' script, and reads what both print.
 fn measure(example: &str, script: &str) -> Result<Vec<Measurement>, String> {
     eprintln!("building {example} …");

@@ -1,4 +1,4 @@
-//! The Python environment in which NumPy and OpenDP are measured.
+//! The Python environment in which NumPy, OpenDP and jax-privacy are measured.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,14 @@ pub const NOISE: &str = "xtask/src/bench/noise_peers.py";
 /// Measures the peers' releases; prints the same lines as the `once_bench` example.
 pub const ONCE: &str = "xtask/src/bench/once_peers.py";
 
+/// Measures the peer's counters; prints the same lines as the `continual_bench` example.
+pub const CONTINUAL: &str = "xtask/src/bench/continual_peers.py";
+
 /// What is measured, by name and version.
-const PACKAGES: [&str; 2] = ["numpy", "opendp==0.16.*"];
+const PACKAGES: [&str; 3] = ["numpy", "opendp==0.16.*", "jax-privacy==2.0.*"];
 /// Succeeds if what [`PACKAGES`] asks for is installed.
-const IS_READY: &str = "import numpy, importlib.metadata as m; assert m.version('opendp').startswith('0.16.')";
+const IS_READY: &str = "import numpy, importlib.metadata as m; assert m.version('opendp').startswith('0.16.') and \
+                        m.version('jax-privacy').startswith('2.0.')";
 
 /// The interpreter of a private environment with the peers in it, made if it is missing.
 pub fn python() -> Result<PathBuf, String> {
@@ -21,7 +25,7 @@ pub fn python() -> Result<PathBuf, String> {
     if python.is_file() && Invocation::program(&python).argument("-c").argument(IS_READY).silently().succeeds() {
         return Ok(python);
     }
-    eprintln!("installing {} into {} …", PACKAGES.join(" and "), folder.display());
+    eprintln!("installing {} into {} …", PACKAGES.join(", "), folder.display());
     let create = Invocation::new("python3 -m venv --clear").argument(folder.to_string_lossy());
     // Debian keeps the module in a package of its own.
     let made = create.succeeds() || (installed_from_debian("python3-venv") && create.succeeds());

@@ -1,6 +1,7 @@
 //! A statistic that is released again and again.
 
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroize;
 
 use super::error_bar;
 use super::kind::Kind;
@@ -53,6 +54,16 @@ pub trait Counter {
     /// [`Error::HorizonReached`] at the horizon; [`Error::Entropy`] if fresh entropy is due and cannot be had. The step is
     /// not taken then.
     fn advance(&mut self, value: i64) -> Result<i64>;
+
+    /// [`Counter::advance`] with a value that is overwritten once it is counted.
+    ///
+    /// # Errors
+    /// As [`Counter::advance`]; the value is left where it is then.
+    fn advance_erasing(&mut self, value: &mut i64) -> Result<i64> {
+        let released = self.advance(*value)?;
+        value.zeroize();
+        Ok(released)
+    }
 
     /// The last value again, without new noise; none before the first step.
     fn value(&self) -> Option<i64>;
@@ -169,6 +180,12 @@ impl<S: Strategy> StreamCounter<S> {
             released(self.value);
         }
         Ok(())
+    }
+
+    /// Begins again on the same permit: for audits, which release nothing.
+    pub(crate) fn restart(&mut self) {
+        (self.steps, self.sum, self.value) = (0, 0, 0);
+        self.state = self.strategy.begin();
     }
 
     /// Writes the counter down, in a new epoch.

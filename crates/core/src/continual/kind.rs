@@ -6,9 +6,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::any::{AnyCounter, AnyStrategy};
+use super::blt::Blt;
+use super::bridged::Bridged;
 use super::p_sums::PSums;
+use super::pan_private::{Design, PanPrivate, PanPrivateSurviving};
 use super::strategy::Strategy;
 use super::stream::Stream;
+use super::toeplitz::Toeplitz;
 use crate::error::{Error, Result};
 use crate::permit::Permit;
 use crate::privacy::Guarantee;
@@ -27,11 +31,31 @@ pub enum Kind {
     TwoLevel,
     /// Noise on dyadic blocks.
     Binary,
+    /// Gaussian noise by the square root of the prefix sums.
+    Toeplitz,
+    /// Noise bridged between the boundaries of a tree.
+    Bridged,
+    /// Gaussian noise that decaying buffers take back.
+    Blt,
+    /// Noise in memory, too: may be seized once, if counting ends with that.
+    PanPrivate,
+    /// Noise in memory, too: may be seized once without anybody noticing.
+    PanPrivateSurviving,
 }
 
 impl Kind {
     /// Every counter but [`Kind::Auto`], the simplest first.
-    pub const ALL: &[Self] = &[Self::OutputNoise, Self::InputNoise, Self::TwoLevel, Self::Binary];
+    pub const ALL: &[Self] = &[
+        Self::OutputNoise,
+        Self::InputNoise,
+        Self::TwoLevel,
+        Self::Binary,
+        Self::Bridged,
+        Self::Toeplitz,
+        Self::Blt,
+        Self::PanPrivate,
+        Self::PanPrivateSurviving,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -41,7 +65,17 @@ impl Kind {
             Self::InputNoise => "input-noise",
             Self::TwoLevel => "two-level",
             Self::Binary => "binary",
+            Self::Toeplitz => "toeplitz",
+            Self::Bridged => "bridged",
+            Self::Blt => "blt",
+            Self::PanPrivate => "pan-private",
+            Self::PanPrivateSurviving => "pan-private-surviving",
         }
+    }
+
+    /// May its memory be seized? See [`pan_private`](super::pan_private).
+    pub fn is_pan_private(self) -> bool {
+        matches!(self, Self::PanPrivate | Self::PanPrivateSurviving)
     }
 
     /// How this counter would make its noise; nothing is charged.
@@ -55,6 +89,17 @@ impl Kind {
                 let parameters = PSums::named(self, &stream)?;
                 Ok(PSums::new(stream, guarantee, parameters)?.into())
             }
+            Self::Toeplitz => {
+                let parameters = Toeplitz::choose(&stream, &guarantee)?;
+                Ok(Toeplitz::new(stream, guarantee, parameters)?.into())
+            }
+            Self::Bridged => best::<Bridged>(stream, guarantee),
+            Self::Blt => {
+                let parameters = Blt::choose(&stream, &guarantee)?;
+                Ok(Blt::new(stream, guarantee, parameters)?.into())
+            }
+            Self::PanPrivate => Ok(PanPrivate::new(stream, guarantee)?.into()),
+            Self::PanPrivateSurviving => Ok(PanPrivateSurviving::new(stream, guarantee)?.into()),
         }
     }
 
@@ -69,7 +114,9 @@ impl Kind {
     /// The counter with the least mean square error over the horizon (over the first 2^20 steps if there is none).
     fn least_error(stream: &Stream, guarantee: &Guarantee) -> Result<AnyStrategy> {
         let steps = stream.steps().unwrap_or(1 << 20);
-        let plans = Self::ALL.iter().filter_map(|kind| kind.plan(stream.clone(), guarantee.clone()).ok());
+        // Whoever wants a counter that cannot be saved asks for it by name.
+        let kinds = Self::ALL.iter().filter(|kind| !kind.is_pan_private());
+        let plans = kinds.filter_map(|kind| kind.plan(stream.clone(), guarantee.clone()).ok());
         let error = |plan: &AnyStrategy| plan.average_variance(steps);
         match plans.min_by(|a, b| error(a).total_cmp(&error(b))) {
             Some(plan) => Ok(plan),
@@ -77,6 +124,12 @@ impl Kind {
             None => Self::InputNoise.plan(stream.clone(), guarantee.clone()),
         }
     }
+}
+
+/// A strategy with the parameters that it chooses for itself.
+fn best<S: Strategy + Into<AnyStrategy>>(stream: Stream, guarantee: Guarantee) -> Result<AnyStrategy> {
+    let parameters = S::choose(&stream, &guarantee)?;
+    Ok(S::new(stream, guarantee, parameters)?.into())
 }
 
 impl fmt::Display for Kind {

@@ -12,16 +12,26 @@
 //! | [`strategy`] | [`Strategy`]: how noise is made; what has to be proved for each |
 //! | [`schedule`] | [`Schedule`]: which p-sums are kept |
 //! | [`p_sums`] | `output-noise`, `input-noise`, `two-level`, `binary`: any schedule as a counter |
+//! | [`toeplitz`] | `toeplitz`: Gaussian noise by the square root of the prefix sums |
+//! | [`mod@bridged`] | `bridged`: a tree in which every level corrects those below it; with or without a horizon |
 //! | [`window`] | [`SlidingWindow`]: the sum of the last w steps |
 //! | [`decayed`] | [`DecayedCounter`]: older steps count less |
 //! | [`post_processing`] | [`PostProcessed`]: releases that are never negative, or never fall |
+//! | [`blt`] | `blt`: Gaussian noise that a few decaying buffers take back |
+//! | [`bounds`] | what no counter can beat |
+//! | [`pan_private`] | `pan-private`, `pan-private-surviving`: counters whose memory may be seized |
 //! | [`kind`] | [`Kind`]: the counters by name, and `auto` |
 //! | [`any`] | [`AnyCounter`]: a counter whose kind is known only when the program runs |
 //! | [`keyed`] | [`KeyedCounter`]: one counter for each key; keys known beforehand, or admitted by a threshold |
 //! | [`law`] | [`Law`]: the noise on one p-sum |
 //! | [`shape`] | [`Shape`]: what error bars need to know of a step's noise |
+//! | [`tails`] | how unlikely large noise is |
+//! | [`usefulness`] | (λ, δ)-usefulness, and the largest error of all steps together |
 
 pub mod any;
+pub mod blt;
+pub mod bounds;
+pub mod bridged;
 pub mod counter;
 pub mod decayed;
 mod error_bar;
@@ -29,25 +39,34 @@ pub mod keyed;
 pub mod kind;
 pub mod law;
 pub mod p_sums;
+pub mod pan_private;
 pub mod post_processing;
 pub mod schedule;
 pub mod shape;
 pub mod strategy;
 pub mod stream;
+pub mod tails;
 #[cfg(test)]
 mod tests;
+pub mod toeplitz;
+pub mod usefulness;
 pub mod window;
 
 pub use any::{AnyCounter, AnyKeyedCounter, AnyKeyedSaved, AnySaved, AnyStrategy};
+pub use blt::Blt;
+pub use bridged::Bridged;
 pub use counter::{Counter, Saved, StreamCounter};
 pub use decayed::{Decay, DecayedCounter, SavedDecayed};
 pub use keyed::{KeyedCounter, KeyedPlan, KeyedSaved};
 pub use kind::Kind;
 pub use law::Law;
 pub use p_sums::PSums;
+pub use pan_private::{PanPrivate, PanPrivateSurviving, SeizableCounter};
 pub use post_processing::{PostProcessed, Rule};
 pub use schedule::Schedule;
 pub use shape::Shape;
 pub use strategy::Strategy;
 pub use stream::{Horizon, Stream, Unit};
+pub use toeplitz::Toeplitz;
+pub use usefulness::{MaxError, max_error};
 pub use window::{SavedWindow, SlidingWindow};

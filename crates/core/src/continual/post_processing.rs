@@ -262,7 +262,7 @@ mod tests {
             ruled.advance(1).unwrap();
         }
         let memory: Memory = serde_json::from_str(&serde_json::to_string(&ruled.memory()).unwrap()).unwrap();
-        let saved = ruled.counter_mut().save();
+        let saved = ruled.counter_mut().save().unwrap();
         let permit = || Permit::unaccounted_from(Entropy::seeded(2));
         let restored = || AnyCounter::restore(saved.clone(), 0, permit()).unwrap();
         assert_eq!(PostProcessed::resume(restored(), Rule::Monotone, memory).unwrap().value(), ruled.value());

@@ -12,14 +12,19 @@ pub enum Shape<'law> {
         /// How many.
         terms: u64,
     },
-    /// A weighted sum of independent discrete Laplace draws, perhaps rounded.
+    /// A weighted sum of independent discrete Laplace draws, perhaps rounded to the nearest whole number.
+    ///
+    /// Error bars take it that the draws are of one law and no weight exceeds 1 in size. For draws of several laws, all with
+    /// weights ±1, give the variances of continuous draws of the same scales, 2b² each: slightly larger, and then the error
+    /// bars are proved as well.
     Weighted {
         /// Of the sum.
         variance: f64,
         /// Of the largest weighted term: w²·variance of the draw.
         largest: f64,
     },
-    /// A weighted sum of independent discrete Gaussian draws, perhaps rounded.
+    /// A weighted sum of independent discrete Gaussian draws with σ² ≥ 2 in units of their lattice, perhaps rounded to the
+    /// nearest whole number; no weight exceeds 1 in size, or the lattice is fine.
     Gaussian {
         /// Of the sum.
         variance: f64,

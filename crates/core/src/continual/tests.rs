@@ -77,9 +77,18 @@ fn averages_and_maxima_are_those_of_the_steps() {
 fn a_restored_counter_goes_on_with_the_noise_it_had() {
     for plan in plans() {
         let horizon = plan.stream().steps().unwrap_or(50);
+        let kind = plan.kind();
         let mut counter = plan.start(permit(1)).unwrap();
+        if kind.is_pan_private() {
+            let error = counter.save().unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("a {kind} counter cannot be saved: a state that is saved again")),
+                "{error}"
+            );
+            continue;
+        }
         for step in 0..horizon {
-            let text = serde_json::to_string(&counter.save()).unwrap();
+            let text = serde_json::to_string(&counter.save().unwrap()).unwrap();
             let saved: AnySaved = serde_json::from_str(&text).unwrap();
             assert_eq!(saved.epoch(), step + 1);
             let restored = AnyCounter::restore(saved.clone(), step + 1, permit(2)).unwrap();

@@ -5,6 +5,7 @@ use std::fmt;
 
 use chacha20::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
+use zeroize::Zeroizing;
 
 use crate::error::Result;
 
@@ -101,16 +102,34 @@ impl Entropy {
         let process = process_id();
         let worn = self.generator.get_word_pos() / WORDS_PER_BLOCK >= RESEED_AFTER_BLOCKS;
         if worn || process != self.process {
-            // The old stream is mixed in: a weak seed cannot make the state more predictable than it was.
-            let mut seed = self.source.seed()?;
-            for byte in seed.chunks_exact_mut(8) {
-                let old = self.generator.next_u64().to_le_bytes();
-                byte.iter_mut().zip(old).for_each(|(new, old)| *new ^= old);
-            }
-            self.generator = ChaCha20Rng::from_seed(seed);
-            self.process = process;
+            return self.draw_afresh();
         }
         Ok(Draw { generator: &mut self.generator })
+    }
+
+    /// [`Entropy::draw`] with a fresh seed mixed in first: whoever knows the generator as it was before cannot tell what is
+    /// drawn now.
+    ///
+    /// # Errors
+    /// [`Error::Entropy`](crate::Error::Entropy) if a fresh seed cannot be had.
+    pub fn draw_afresh(&mut self) -> Result<Draw<'_>> {
+        // The old stream is mixed in: a weak seed cannot make the state more predictable than it was.
+        let mut seed = Zeroizing::new(self.source.seed()?);
+        for byte in seed.chunks_exact_mut(8) {
+            let old = self.generator.next_u64().to_le_bytes();
+            byte.iter_mut().zip(old).for_each(|(new, old)| *new ^= old);
+        }
+        self.generator = ChaCha20Rng::from_seed(*seed);
+        self.process = process_id();
+        Ok(Draw { generator: &mut self.generator })
+    }
+
+    /// Replaces the generator by one that is seeded with its own output: whoever knows it from now on cannot tell what was
+    /// drawn before. (ChaCha20 is run backwards as easily as forwards by whoever has its key.)
+    pub fn forget(&mut self) {
+        let mut seed = Zeroizing::new([0; 32]);
+        self.generator.fill_bytes(&mut *seed);
+        self.generator = ChaCha20Rng::from_seed(*seed);
     }
 }
 
@@ -198,6 +217,28 @@ mod tests {
         let mut child = Entropy::seeded(7);
         child.process = child.process.wrapping_add(1);
         assert_ne!(parent.draw().unwrap().next_u64(), child.draw().unwrap().next_u64());
+    }
+
+    /// What an intruder can do with a generator: set it to any word of its stream, backwards or forwards.
+    fn can_be_made_from(generator: &ChaCha20Rng, drawn: u64) -> bool {
+        let mut rewound = ChaCha20Rng::from_seed(generator.get_seed());
+        (0..1000).any(|_| rewound.next_u64() == drawn)
+    }
+
+    #[test]
+    fn what_was_drawn_is_forgotten_and_what_will_be_is_not_known() {
+        let mut entropy = Entropy::seeded(3);
+        let before = entropy.draw().unwrap().next_u64();
+        // The intruder does find it in a generator that was not told to forget.
+        assert!(can_be_made_from(&entropy.generator, before));
+        entropy.forget();
+        assert!(!can_be_made_from(&entropy.generator, before));
+
+        let known = ChaCha20Rng::from_seed(entropy.generator.get_seed());
+        let after = entropy.draw().unwrap().next_u64();
+        assert!(can_be_made_from(&known, after));
+        let afresh = entropy.draw_afresh().unwrap().next_u64();
+        assert!(!can_be_made_from(&known, afresh));
     }
 
     #[test]

@@ -44,6 +44,7 @@ use crate::exact::enclosure::{Enclosure, exp_neg};
 #[derive(Debug, Clone)]
 pub struct DiscreteLaplace {
     scale: Rational,
+    approximate_scale: f64,
     digits: Digits<64, CELLS>,
 }
 
@@ -55,12 +56,19 @@ impl DiscreteLaplace {
     pub fn new(scale: &Rational) -> Result<Self> {
         let scale = scale::checked("Laplace scale", scale)?;
         let digits = Digits::new(&scale, Sides::Two);
-        Ok(Self { scale, digits })
+        let approximate_scale = scale.to_f64();
+        Ok(Self { scale, approximate_scale, digits })
     }
 
     /// The scale, exactly.
     pub fn scale(&self) -> &Rational {
         &self.scale
+    }
+
+    /// The scale as a float: what predicted errors are computed from.
+    #[inline]
+    pub(crate) fn approximate_scale(&self) -> f64 {
+        self.approximate_scale
     }
 
     /// One draw.
@@ -77,7 +85,7 @@ impl DiscreteLaplace {
     /// 2p/(1−p)², to the accuracy of a float.
     pub fn variance(&self) -> f64 {
         // 2p/(1−p)² = 1/(2·sinh²(1/2s)) keeps its digits at large scales.
-        let half_rate = 0.5 / self.scale.to_f64();
+        let half_rate = 0.5 / self.approximate_scale;
         let sinh = libm::sinh(half_rate);
         0.5 / (sinh * sinh)
     }

@@ -6,12 +6,16 @@
 //! | `tables` | histograms, sums, means, variances |
 //! | `keys` | keys that only the data knows, quantiles |
 //! | `stable` | the median, mode and subsampling that may refuse |
+//! | `counters` | counters over streams, with inputs chosen by an adversary |
+//! | `seized` | counters whose memory may be seized: releases and memory together |
 //! | `devices` | randomised response |
 //! | `mutants` | mechanisms that are wrong on purpose (in tests only): every one must be found out |
 
+mod counters;
 mod devices;
 mod keys;
 mod noise;
+mod seized;
 mod stable;
 mod tables;
 
@@ -115,14 +119,23 @@ impl Subject {
     /// # Errors
     /// If the request's parameters are out of the mechanism's range.
     pub fn audit(&self, request: &Request, entropy: Entropy, progress: &mut dyn FnMut()) -> Result<Report> {
-        let permit = RefCell::new(Permit::unaccounted_from(entropy));
+        let permit = RefCell::new(Some(Permit::unaccounted_from(entropy)));
         (self.audit)(&Audit { name: self.name, request, permit, progress: RefCell::new(progress) })
     }
 }
 
 /// All of them, in the order of the catalogue.
 pub fn subjects() -> Vec<Subject> {
-    [noise::SUBJECTS, tables::SUBJECTS, keys::SUBJECTS, stable::SUBJECTS, devices::SUBJECTS].concat()
+    [
+        noise::SUBJECTS,
+        tables::SUBJECTS,
+        keys::SUBJECTS,
+        stable::SUBJECTS,
+        counters::SUBJECTS,
+        seized::SUBJECTS,
+        devices::SUBJECTS,
+    ]
+    .concat()
 }
 
 /// The mechanism of that name.
@@ -140,7 +153,8 @@ pub fn subject(name: &str) -> Result<Subject> {
 pub(crate) struct Audit<'a> {
     name: &'static str,
     request: &'a Request,
-    permit: RefCell<Permit>,
+    /// Until a counter takes it for a whole stream.
+    permit: RefCell<Option<Permit>>,
     /// Who is told about every output drawn.
     progress: RefCell<&'a mut dyn FnMut()>,
 }
@@ -180,9 +194,25 @@ impl Audit<'_> {
         claim: Guarantee,
         output: impl Fn(Input, &mut Permit) -> Result<K>,
     ) -> Result<Report> {
+        let mut permit = self.take_permit();
+        self.measured(claim, |input| output(input, &mut permit))
+    }
+
+    /// The permit, for whoever needs one of its own.
+    fn take_permit(&self) -> Permit {
+        self.permit.take().expect("an audit is measured once")
+    }
+
+    /// A report from outputs that are drawn on two neighbouring inputs, by a mechanism that has its permit already.
+    fn measured<K: Ord + Clone + fmt::Display>(
+        &self,
+        claim: Guarantee,
+        output: impl FnMut(Input) -> Result<K>,
+    ) -> Result<Report> {
+        let output = RefCell::new(output);
         let one = |input: Input| {
             (self.progress.borrow_mut())();
-            output(input, &mut self.permit.borrow_mut()).expect("an unaccounted permit covers every release")
+            (output.borrow_mut())(input).expect("an unaccounted permit covers every release")
         };
         let epsilon = claim.epsilon().expect("empirical audits are of claims in ε").clone();
         let delta = claim.delta().map_or(0.0, Delta::to_f64);

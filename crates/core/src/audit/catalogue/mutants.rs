@@ -1,12 +1,16 @@
 //! Mechanisms that are wrong on purpose: an auditor that does not find every one of them out is of no use.
 
+use super::counters;
 use super::devices::response_pair;
 use super::keys::threshold_pairs;
 use super::noise::gaussian_pair;
+use super::seized;
 use super::stable::{law_of, small_tables};
 use super::tables::histogram_pair;
 use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
+use crate::continual::pan_private::Noise;
+use crate::continual::{Kind, PanPrivate, PanPrivateSurviving, Schedule};
 use crate::error::Result;
 use crate::exact::Rational;
 use crate::local::RandomisedResponse;
@@ -60,7 +64,86 @@ pub const SUBJECTS: &[Subject] = &[
         is_exact: true,
         audit: refusal_not_random,
     },
+    Subject {
+        name: "mutant-counter-one-level-short",
+        summary: "the binary counter with noise for log₂T p-sums a step instead of log₂T + 1",
+        is_exact: false,
+        audit: one_level_short,
+    },
+    Subject {
+        name: "mutant-memory-not-erased",
+        summary: "the pan-private counter, which keeps the noise of blocks that have ended",
+        is_exact: false,
+        audit: memory_not_erased,
+    },
+    Subject {
+        name: "mutant-memory-exact-sum",
+        summary: "the pan-private counter, which keeps the exact sum as well",
+        is_exact: false,
+        audit: memory_with_the_exact_sum,
+    },
+    Subject {
+        name: "mutant-memory-no-first-noise",
+        summary: "the counter that survives an intrusion, with sums that start at 0",
+        is_exact: false,
+        audit: memory_without_first_noise,
+    },
+    Subject {
+        name: "mutant-memory-no-second-noise",
+        summary: "the counter that survives an intrusion, which publishes sums as they lie in memory",
+        is_exact: false,
+        audit: memory_without_second_noise,
+    },
+    Subject {
+        name: "mutant-memory-seized-twice",
+        summary: "the counter that survives one intrusion, when there are two",
+        is_exact: false,
+        audit: memory_seized_twice,
+    },
 ];
+
+fn memory_not_erased(audit: &Audit<'_>) -> Result<Report> {
+    // Release 2 without the noise of [1, 2] and [1, 4] is the running sum as it was then.
+    seized::PAST.weigh_mutant::<PanPrivate>(audit, untouched, |view, kept| {
+        let noise = |level| kept.draws.iter().find(|(noise, ..)| *noise == Noise::Beginning(level));
+        let noise: i64 = [1, 2].into_iter().filter_map(noise).map(|(.., drawn)| drawn).sum();
+        let chosen: i64 = view.chosen[..2].iter().sum();
+        view.held(0, 1, 4) - (view.released[1] - noise - chosen)
+    })
+}
+
+fn memory_with_the_exact_sum(audit: &Audit<'_>) -> Result<Report> {
+    seized::PAST.weigh_mutant::<PanPrivate>(audit, untouched, |view, kept| kept.sum - view.chosen.iter().sum::<i64>())
+}
+
+fn memory_without_first_noise(audit: &Audit<'_>) -> Result<Report> {
+    let tamper = |noise, drawn| if matches!(noise, Noise::Beginning(_)) { 0 } else { drawn };
+    let case = seized::Case { seized: &[2], ..seized::AFTER };
+    case.weigh_mutant::<PanPrivateSurviving>(audit, tamper, |view, _| view.held(0, 1, 4))
+}
+
+fn memory_without_second_noise(audit: &Audit<'_>) -> Result<Report> {
+    let tamper = |noise, drawn| if matches!(noise, Noise::Ending(_)) { 0 } else { drawn };
+    seized::AFTER.weigh_mutant::<PanPrivateSurviving>(audit, tamper, |view, _| {
+        let chosen: i64 = view.chosen[..2].iter().sum();
+        view.released[1] - chosen - view.held(0, 1, 2)
+    })
+}
+
+fn memory_seized_twice(audit: &Audit<'_>) -> Result<Report> {
+    let case = seized::Case { seized: &[1, 2], ..seized::AFTER };
+    case.weigh_mutant::<PanPrivateSurviving>(audit, untouched, |view, _| view.held(1, 1, 4) - view.held(0, 1, 4))
+}
+
+fn untouched(_: Noise, drawn: i64) -> i64 {
+    drawn
+}
+
+fn one_level_short(audit: &Audit<'_>) -> Result<Report> {
+    let levels = Schedule::binary(counters::STEPS).sums_per_step();
+    let less = &audit.request.epsilon.value().clone() * &Rational::new(levels as i64, levels - 1)?;
+    counters::weigh(audit, Kind::Binary, Guarantee::Pure(Epsilon::new(less)?), audit.pure())
+}
 
 fn too_little_noise(audit: &Audit<'_>) -> Result<Report> {
     let more = Epsilon::new(audit.request.epsilon.value() / &Rational::new(9, 10)?)?;

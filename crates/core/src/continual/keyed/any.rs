@@ -33,6 +33,8 @@ macro_rules! keyed_counters {
                     $(AnyStrategy::$variant(strategy) => {
                         AnyKeyedCounter::$variant(Box::new(plan.map(|()| strategy).start(keys, permit)?))
                     })+
+                    // Which keys there are would lie in memory.
+                    other => return Err(Error::parameter("counter", other.kind(), "one that is not pan-private when there are keys")),
                 })
             }
         }

@@ -1,0 +1,137 @@
+//! The arguments of `reticent count`.
+
+use std::path::PathBuf;
+
+use super::record::Input;
+use crate::output::Format;
+
+/// The arguments of `reticent count`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Arguments {
+    /// What to read: a file, or - for standard input
+    #[arg(default_value = "-")]
+    pub file: PathBuf,
+
+    /// What all releases together promise: epsilon
+    #[arg(long, allow_hyphen_values = true, value_name = "E", help_heading = "Privacy")]
+    pub epsilon: Option<String>,
+    /// With --epsilon: the promise is (epsilon, delta)
+    #[arg(long, allow_hyphen_values = true, value_name = "D", requires = "epsilon", help_heading = "Privacy")]
+    pub delta: Option<String>,
+    /// What all releases together promise: rho, in zero-concentrated differential privacy
+    #[arg(long, allow_hyphen_values = true, value_name = "R", conflicts_with_all = ["epsilon", "delta"], help_heading = "Privacy")]
+    pub rho: Option<String>,
+    /// Whose privacy is protected: event, step, or steps:N for someone who touches at most N steps [default: step; event
+    /// with --step or --key]
+    #[arg(long, value_name = "UNIT", help_heading = "Privacy")]
+    pub unit: Option<String>,
+    /// Which streams are neighbours: add-remove or replace [default: replace; add-remove with --step]
+    #[arg(long, value_name = "WHICH", help_heading = "Privacy")]
+    pub adjacency: Option<String>,
+    /// The smallest and the largest value of one unit; others are clamped [default: 0..1]
+    #[arg(long, allow_hyphen_values = true, value_name = "LO..HI", help_heading = "Privacy")]
+    pub range: Option<String>,
+
+    /// How many steps there are at the most
+    #[arg(long, value_name = "T", conflicts_with = "unbounded", help_heading = "Counter")]
+    pub horizon: Option<u64>,
+    /// There may be any number of steps (larger errors)
+    #[arg(long, help_heading = "Counter")]
+    pub unbounded: bool,
+    /// The counter's name; auto takes the one with the least expected error [default: auto]
+    #[arg(long, value_name = "NAME", help_heading = "Counter")]
+    pub counter: Option<String>,
+
+    /// How lines are written [default: by the file's name, or csv with --column or --time, else text]
+    #[arg(long, value_enum, value_name = "FORM", help_heading = "Input")]
+    pub input: Option<Input>,
+    /// The CSV column or JSON field that holds the value
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub column: Option<String>,
+    /// Counts 1 for every line (or cell, with --column) that is not empty
+    #[arg(long, help_heading = "Input")]
+    pub events: bool,
+    /// The CSV column or JSON field that holds a key: one counter for each
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub key: Option<String>,
+    /// The keys: a list with commas, or a file with one a line. Without them, a key appears when its noisy count is so large
+    /// that no one unit can have made it (needs --delta)
+    #[arg(long, value_name = "LIST", requires = "key", help_heading = "Input")]
+    pub keys: Option<String>,
+    /// The CSV column or JSON field that holds an event's time
+    #[arg(long, value_name = "NAME", requires = "step", help_heading = "Input")]
+    pub time: Option<String>,
+    /// Steps of time, for example 1m (ms, s, m, h, d), instead of one step a line
+    #[arg(long, value_name = "LENGTH", help_heading = "Input")]
+    pub step: Option<String>,
+    /// When the first step begins; what was before is ignored [default: now, for a live stream]
+    #[arg(long, value_name = "TIME", requires = "step", allow_hyphen_values = true, help_heading = "Input")]
+    pub from: Option<String>,
+    /// When the last step ends, instead of --horizon; what comes after is ignored
+    #[arg(long, value_name = "TIME", requires = "step", conflicts_with_all = ["horizon", "unbounded"],
+          allow_hyphen_values = true, help_heading = "Input")]
+    pub to: Option<String>,
+
+    /// How to print the releases
+    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
+    pub format: Format,
+    /// The probability that the noise stays within the half-width
+    #[arg(long, default_value_t = reticent::release::LEVEL, help_heading = "Output")]
+    pub level: f64,
+    /// Prints 0 for negative values
+    #[arg(long, help_heading = "Output")]
+    pub non_negative: bool,
+    /// Never prints less than before
+    #[arg(long, help_heading = "Output")]
+    pub monotone: bool,
+
+    /// Draws the releases with their error band: an SVG file, written at the end
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub plot: Option<PathBuf>,
+
+    /// Saves the counter in this file, always before what it covers is shown
+    #[arg(long, value_name = "FILE", help_heading = "State")]
+    pub save: Option<PathBuf>,
+    /// Goes on from the counter that --save names, with the parameters that it began with
+    #[arg(long, requires = "save", help_heading = "State")]
+    pub resume: bool,
+    /// With --resume: the input starts with the first line again; lines that were counted are passed over
+    #[arg(long, requires = "resume", help_heading = "State")]
+    pub skip_counted: bool,
+}
+
+const AFTER_HELP: &str = "Steps:
+  Without --step, one line is one step: its number is released added to all before it, with noise. That a line arrives is \
+public; what it says is protected (unit step, adjacency replace: a line may say anything else in the range). With \
+--adjacency add-remove (unit event) a line is taken for the sum of any number of events, each within the range, and \
+protected is whether any one of them is in it; the line itself is not clamped then, and that no event counts more than the \
+range allows is your promise.
+  With --step, events are put into steps of time by --time, between --from and --to (or for --horizon steps); protected is \
+whether any one event is there (unit event, adjacency add-remove). Empty steps are released too. A file, or a period that is \
+over, is read to its end first. In a live stream (standard input, and the period is not over) the clock closes the steps, \
+never the data; without --time an event belongs to the step in which it arrives; an event that comes after its step was \
+closed counts in the present one.
+
+Input:
+  A line that cannot be read, or a missing cell, counts 0; how many there were is not told. Numbers are whole. A line of CSV \
+is one record: quotes protect commas, not line ends. Times are RFC 3339, \"YYYY-MM-DD HH:MM:SS\" (UTC) or seconds since \
+1970.
+
+Keys:
+  With --key every key is released after every step, also when nothing happened: an event changes one key only, so all keys \
+together cost what one costs (twice that with --adjacency replace, where an event may change its key). Keys that are not in \
+--keys are ignored.
+
+State:
+  FILE of --save is as secret as the data. After a crash, --resume prints the last saved releases again (the same values) \
+and takes the input for what follows. Beside it lie FILE.epoch, which betrays an old copy put back, and FILE.lock.
+
+Examples:
+  seq 0 9 | reticent count - --epsilon 1 --horizon 10 --range 0..9
+  printf 'n\\n3\\n4\\n' | reticent count - --column n --epsilon 1 --unbounded --range 0..9
+  printf 'at\\n60\\n61\\n' | reticent count - --time at --step 1m --from 0 --to 180 --epsilon 1
+  printf 'page\\nhome\\nhelp\\n' | reticent count - --key page --keys home,help --epsilon 1 --horizon 9
+  tail -n 0 -f access.log | reticent count - --events --step 1m --horizon 1440 --epsilon 1
+
+Exit codes: 0 released, 2 usage (nothing was released), 1 anything else (reading failed, the horizon is reached).";

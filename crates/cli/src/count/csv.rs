@@ -1,0 +1,120 @@
+//! One line of comma-separated values.
+
+use csv_core::{ReadRecordResult, Reader};
+use zeroize::Zeroize;
+
+use super::lines::LONGEST_LINE;
+
+/// Lines with more cells than these say nothing.
+const MOST_CELLS: usize = 1 << 12;
+
+/// Takes a line apart by the rules of RFC 4180, except that a record ends with its line: quotes protect commas and quotes,
+/// not line ends, so that no line can swallow the next.
+pub struct CsvLine {
+    cells: Box<[u8]>,
+    ends: Box<[usize]>,
+    /// How many cells, and how many bytes of them, the last line had.
+    count: usize,
+    used: usize,
+}
+
+impl std::fmt::Debug for CsvLine {
+    /// Without the cells: they are data.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("CsvLine")
+    }
+}
+
+impl CsvLine {
+    /// Before the first line.
+    pub fn new() -> Self {
+        let cells = vec![0; LONGEST_LINE + 1].into_boxed_slice();
+        Self { cells, ends: vec![0; MOST_CELLS].into_boxed_slice(), count: 0, used: 0 }
+    }
+
+    /// Takes a line apart.
+    pub fn read(&mut self, line: &[u8]) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let mut reader = Reader::new();
+        (self.count, self.used) = (0, 0);
+        let (mut rest, mut ended) = (line, false);
+        loop {
+            let (result, read, written, cells) =
+                reader.read_record(rest, &mut self.cells[self.used..], &mut self.ends[self.count..]);
+            rest = &rest[read..];
+            self.used += written;
+            self.count += cells;
+            match result {
+                // A stray carriage return ends a record for the reader; what follows it on the line is passed over.
+                ReadRecordResult::Record | ReadRecordResult::End => return,
+                // The end of the line is told to the reader as the end of all input.
+                ReadRecordResult::InputEmpty if !ended => ended = true,
+                ReadRecordResult::InputEmpty => return,
+                ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {
+                    self.count = 0;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// How many cells the line has.
+    pub fn cells(&self) -> usize {
+        self.count
+    }
+
+    /// A cell of the line, counted from 0.
+    pub fn cell(&self, place: usize) -> Option<&[u8]> {
+        if place >= self.count {
+            return None;
+        }
+        let start = if place == 0 { 0 } else { self.ends[place - 1] };
+        self.cells.get(start..self.ends[place])
+    }
+
+    /// Forgets the line.
+    pub fn erase(&mut self) {
+        self.cells[..self.used].zeroize();
+        (self.count, self.used) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(line: &[u8]) -> Vec<Vec<u8>> {
+        let mut csv = CsvLine::new();
+        csv.read(b"the,line,before,\"it");
+        csv.read(line);
+        (0..csv.cells()).map(|place| csv.cell(place).expect("a cell").to_vec()).collect()
+    }
+
+    #[test]
+    fn quotes_protect_commas_and_quotes() {
+        assert_eq!(cells(b"a,b,c"), [b"a", b"b", b"c"]);
+        assert_eq!(cells(b"a,,\r"), [&b"a"[..], b"", b""]);
+        assert_eq!(cells(b"\"a,b\",\"say \"\"yes\"\"\",3\r"), [&b"a,b"[..], b"say \"yes\"", b"3"]);
+        assert!(cells(b"").is_empty());
+    }
+
+    #[test]
+    fn a_quote_that_stays_open_ends_with_its_line() {
+        assert_eq!(cells(b"1,\"2,3"), [&b"1"[..], b"2,3"]);
+        assert_eq!(cells(b"4,5"), [b"4", b"5"]);
+    }
+
+    #[test]
+    fn a_line_of_commas_says_nothing() {
+        assert!(cells(&vec![b','; 2 * MOST_CELLS]).is_empty());
+        assert_eq!(cells(&vec![b'x'; LONGEST_LINE]).len(), 1);
+    }
+
+    #[test]
+    fn nothing_is_left_after_erasing() {
+        let mut csv = CsvLine::new();
+        csv.read(b"1234567,8901234");
+        csv.erase();
+        assert!(csv.cells.iter().all(|byte| *byte == 0) && csv.cell(0).is_none());
+    }
+}

@@ -1,0 +1,227 @@
+//! Releases as they are printed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use reticent_plot::{Chart, Scale, Series};
+use serde::{Deserialize, Serialize};
+
+use super::arguments::Arguments;
+use super::definition::Definition;
+use super::tally::{Released, Tally};
+use super::timeline::{self, Timeline};
+use crate::output::{Format, csv_line};
+
+/// Text is handed on in pieces of about this size.
+const PIECE: usize = 1 << 16;
+/// A chart with more keys could not be read.
+const MOST_DRAWN_KEYS: usize = 8;
+/// The width and the height of a chart.
+const PLOT_SIZE: (u32, u32) = (960, 540);
+/// So many half-widths are remembered as text.
+const MOST_WIDTHS: usize = 1 << 10;
+
+/// Prints releases, line by line.
+#[derive(Debug)]
+pub struct Printer {
+    format: Format,
+    level: f64,
+    non_negative: bool,
+    monotone: bool,
+    timeline: Option<Timeline>,
+    keyed: bool,
+    highest: Highest,
+    plot: Option<PathBuf>,
+    points: BTreeMap<Option<Box<str>>, Vec<(u64, i64, f64)>>,
+    text: Vec<u8>,
+    /// Half-widths repeat, and numbers are slow to write.
+    widths: HashMap<u64, String>,
+    begun: bool,
+}
+
+/// The largest releases so far: what is never printed less than, if it must not fall.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Highest {
+    one: Option<i64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    by_key: BTreeMap<Box<str>, i64>,
+}
+
+impl Highest {
+    fn raise(&mut self, key: Option<&str>, value: i64) -> i64 {
+        let highest = match key {
+            None => self.one.get_or_insert(value),
+            Some(key) => match self.by_key.get_mut(key) {
+                Some(highest) => highest,
+                None => self.by_key.entry(key.into()).or_insert(value),
+            },
+        };
+        *highest = value.max(*highest);
+        *highest
+    }
+}
+
+/// Whether anyone still reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// Someone may.
+    Listens,
+    /// The pipe was closed: whoever read has seen enough.
+    Left,
+}
+
+impl Printer {
+    /// As the arguments say; `highest` are the largest releases so far.
+    pub fn new(arguments: &Arguments, definition: &Definition, highest: Highest) -> Self {
+        let Arguments { format, level, non_negative, monotone, .. } = *arguments;
+        let (timeline, keyed, plot) = (definition.timeline, definition.fields.key.is_some(), arguments.plot.clone());
+        let (text, widths, points) = (Vec::with_capacity(2 * PIECE), HashMap::new(), BTreeMap::new());
+        Self {
+            format,
+            level,
+            non_negative,
+            monotone,
+            timeline,
+            keyed,
+            highest,
+            plot,
+            points,
+            text,
+            widths,
+            begun: false,
+        }
+    }
+
+    /// The largest releases that were printed.
+    pub fn highest(&self) -> &Highest {
+        &self.highest
+    }
+
+    /// Prints releases.
+    pub fn print(&mut self, releases: &[Released], tally: &Tally) -> Result<Audience> {
+        self.begin();
+        let (mut step, mut half_width) = (0, 0.0);
+        for release in releases {
+            if release.step != step {
+                (step, half_width) = (release.step, tally.half_width(release.step, self.level)?);
+            }
+            self.line(release, half_width);
+            if self.text.len() >= PIECE && self.hand_on()? == Audience::Left {
+                return Ok(Audience::Left);
+            }
+        }
+        Ok(self.hand_on()?)
+    }
+
+    /// Draws what was printed, if asked to.
+    pub fn plot(&mut self) -> Result<()> {
+        let Some(path) = &self.plot else { return Ok(()) };
+        let points = std::mem::take(&mut self.points);
+        let chart = if self.keyed {
+            let mut chart = Chart::new("Released totals").x("step", Scale::Linear).y("total", Scale::Linear);
+            for (key, points) in points.into_iter().take(MOST_DRAWN_KEYS) {
+                let points = points.into_iter().map(|(step, value, width)| (step as f64, value as f64, width));
+                chart = chart.with(Series::band(key.unwrap_or_default(), points));
+            }
+            chart
+        } else {
+            reticent_plot::releases("Released totals", self.level, points.into_values().flatten())
+        };
+        std::fs::write(path, chart.to_svg(PLOT_SIZE.0, PLOT_SIZE.1))
+            .map_err(|error| anyhow!("drawing {} failed: {error}", path.display()))
+    }
+
+    /// Prints the header, if there is one, before anything else.
+    pub fn begin(&mut self) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        let time = if self.timeline.is_some() { "time," } else { "" };
+        let key = if self.keyed { "key," } else { "" };
+        match self.format {
+            Format::Json => {}
+            Format::Csv => self.text.extend(format!("step,{time}{key}value,half_width,level\n").bytes()),
+            Format::Table => {
+                let time = if self.timeline.is_some() { format!("  {:>24}", "time") } else { String::new() };
+                let key = if self.keyed { format!("  {:>20}", "key") } else { String::new() };
+                let level = format!("± ({} %)", (self.level * 1e6).round() / 1e4);
+                self.text.extend(format!("{:>12}{time}{key}  {:>20}  {level:>14}\n", "step", "value").bytes());
+            }
+        }
+    }
+
+    fn line(&mut self, release: &Released, half_width: f64) {
+        let Released { step, key, value } = release;
+        let highest = self.highest.raise(key.as_deref(), *value);
+        let value = if self.monotone { highest } else { *value };
+        let value = if self.non_negative { value.max(0) } else { value };
+        if self.plot.is_some() {
+            self.points.entry(key.clone()).or_default().push((*step, value, half_width));
+        }
+        let time = self.timeline.map(|timeline| timeline::display(timeline.end_of(*step)));
+        if self.widths.len() >= MOST_WIDTHS {
+            self.widths.clear();
+        }
+        let table = self.format == Format::Table;
+        let width = self.widths.entry(half_width.to_bits()).or_insert_with(|| {
+            // Rounded up: a bar that is cut short would promise too much.
+            if table { format!("{:.1}", (half_width * 10.0).ceil() / 10.0) } else { half_width.to_string() }
+        });
+        let (text, level) = (&mut self.text, self.level);
+        let (mut step_digits, mut value_digits) = (itoa::Buffer::new(), itoa::Buffer::new());
+        let (step, value) = (step_digits.format(*step), value_digits.format(value));
+        // Writing to memory does not fail.
+        let _ = match self.format {
+            Format::Json => {
+                push(text, &["{\"step\":", step]);
+                if let Some(time) = time {
+                    push(text, &[",\"time\":\"", &time, "\""]);
+                }
+                if let Some(key) = key {
+                    push(text, &[",\"key\":", &serde_json::Value::from(&**key).to_string()]);
+                }
+                push(text, &[",\"value\":", value, ",\"half_width\":", width]);
+                writeln!(text, ",\"level\":{level}}}")
+            }
+            Format::Csv => {
+                push(text, &[step, ","]);
+                if let Some(time) = time {
+                    push(text, &[&time, ","]);
+                }
+                if let Some(key) = key {
+                    push(text, &[&csv_line(&[key.to_string()]), ","]);
+                }
+                push(text, &[value, ",", width]);
+                writeln!(text, ",{level}")
+            }
+            Format::Table => {
+                let time = time.map(|time| format!("  {time:>24}")).unwrap_or_default();
+                let key = key.as_ref().map(|key| format!("  {:>20}", printable(key))).unwrap_or_default();
+                writeln!(text, "{step:>12}{time}{key}  {value:>20}  {width:>14}")
+            }
+        };
+    }
+
+    /// Hands on what was written, at once.
+    pub fn hand_on(&mut self) -> io::Result<Audience> {
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(&self.text).and_then(|()| stdout.flush());
+        self.text.clear();
+        match written {
+            Ok(()) => Ok(Audience::Listens),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Audience::Left),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A key for people: without what would move the cursor.
+fn printable(key: &str) -> String {
+    key.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+}
+
+fn push(text: &mut Vec<u8>, parts: &[&str]) {
+    parts.iter().for_each(|part| text.extend_from_slice(part.as_bytes()));
+}

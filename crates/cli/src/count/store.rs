@@ -1,0 +1,160 @@
+//! A counter on disk.
+//!
+//! Three files: the state itself; beside it `.epoch`, the newest epoch, so that an older state put back is noticed; and
+//! `.lock`, held while a process counts. The state is replaced as a whole, and durably, before anything it covers is shown:
+//! whatever was shown is in it, so noise for a shown step is never drawn again.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use serde::{Deserialize, Serialize};
+
+use super::definition::Definition;
+use super::printer::Highest;
+use super::tally::{Released, SavedTally};
+use crate::exit::usage;
+
+const VERSION: u32 = 1;
+
+/// What is saved.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    version: u32,
+    /// How lines become steps.
+    pub definition: Definition,
+    /// The largest release before those that may not have been shown.
+    pub highest: Highest,
+    /// The last releases, which may not have been shown when the process ended.
+    pub unshown: Vec<Released>,
+    /// The counter after them.
+    pub counter: SavedTally,
+}
+
+impl State {
+    /// To be saved.
+    pub fn new(definition: Definition, highest: Highest, unshown: Vec<Released>, counter: SavedTally) -> Self {
+        Self { version: VERSION, definition, highest, unshown, counter }
+    }
+}
+
+/// Where a counter is saved.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    /// Locked as long as it is open.
+    _lock: File,
+}
+
+impl Store {
+    /// For a new counter.
+    ///
+    /// # Errors
+    /// If there is one already, another process counts, or the place cannot be written to.
+    pub fn create(path: &Path) -> Result<Self> {
+        let store = Self::lock(path)?;
+        if path.exists() {
+            let path = path.display();
+            return Err(usage(format!("{path} exists already; go on from it with --resume, or name another file")));
+        }
+        replace(&store.epoch_path(), b"0\n").map_err(|error| unusable(path, &error))?;
+        Ok(store)
+    }
+
+    /// For a counter that was saved, and the newest epoch that is known.
+    ///
+    /// # Errors
+    /// If there is none, it cannot be read, or another process counts.
+    pub fn open(path: &Path) -> Result<(Self, State, u64)> {
+        let name = path.display();
+        if !path.exists() {
+            return Err(usage(format!("there is no saved counter {name}; leave --resume out to start one")));
+        }
+        let store = Self::lock(path)?;
+        let text = fs::read(path).map_err(|error| unusable(path, &error))?;
+        let state = serde_json::from_slice::<State>(&text).ok().filter(|state| state.version == VERSION);
+        let state = state.ok_or_else(|| anyhow!("{name} is damaged, or not a saved counter"))?;
+        let epoch = fs::read_to_string(store.epoch_path()).ok().and_then(|text| text.trim().parse().ok());
+        let epoch = epoch.ok_or_else(|| {
+            let epoch = store.epoch_path();
+            anyhow!("{} is missing or damaged: whether {name} is the newest state cannot be told", epoch.display())
+        })?;
+        Ok((store, state, epoch))
+    }
+
+    fn lock(path: &Path) -> Result<Self> {
+        let lock_path = beside(path, ".lock");
+        let lock = private(OpenOptions::new().create(true).truncate(false).write(true))
+            .open(lock_path)
+            .map_err(|error| unusable(path, &error))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.into(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => {
+                Err(anyhow!("another process is counting with {}; wait for it to end", path.display()))
+            }
+            Err(TryLockError::Error(error)) => Err(unusable(path, &error)),
+        }
+    }
+
+    /// Durable when it returns.
+    ///
+    /// # Errors
+    /// If the disk does not take it.
+    pub fn save(&self, state: &State) -> Result<()> {
+        let text = serde_json::to_vec(state)?;
+        // The state first: if the process dies in between, the newer state is still good.
+        replace(&self.path, &text)
+            .and_then(|()| replace(&self.epoch_path(), format!("{}\n", state.counter.epoch()).as_bytes()))
+            .map_err(|error| anyhow!("saving {} failed: {error}; what was not saved is not shown", self.path.display()))
+    }
+
+    fn epoch_path(&self) -> PathBuf {
+        beside(&self.path, ".epoch")
+    }
+}
+
+fn unusable(path: &Path, error: &io::Error) -> anyhow::Error {
+    usage(format!("--save cannot use {}: {error}", path.display()))
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// For the owner's eyes only: a state is as secret as the data.
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+/// Replaces a file as a whole: after a crash there is the old content or the new one.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let new = beside(path, ".new");
+    let written = (|| {
+        let mut file = private(OpenOptions::new().create(true).truncate(true).write(true)).open(&new)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&new, path)?;
+        sync_directory(path)
+    })();
+    if written.is_err() {
+        // The next attempt overwrites it, if it cannot be removed now.
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
+/// A new name is durable only when its directory is.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match File::open(directory).and_then(|directory| directory.sync_all()) {
+        // Directories cannot be opened everywhere; there, renaming is all that can be done.
+        Err(error) if cfg!(windows) && error.kind() == ErrorKind::PermissionDenied => Ok(()),
+        other => other,
+    }
+}

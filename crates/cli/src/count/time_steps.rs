@@ -1,0 +1,159 @@
+//! Steps of time.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use reticent::continual::Stream;
+
+use super::definition::Definition;
+use super::engine::Engine;
+use super::line_steps::READING_FAILED;
+use super::lines::Lines;
+use super::printer::Audience;
+use super::record::{Parser, Record};
+use super::tally::Event;
+use super::timeline::{self, Timeline};
+
+/// So many steps are released before they are saved and shown.
+const MOST_AT_ONCE: usize = 1 << 16;
+/// So many batches of lines may wait to be counted.
+const WAITING: usize = 16;
+/// The clock is looked at after this time at the latest: it may have been set anew.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// What was counted in steps that are not closed yet.
+#[derive(Debug)]
+enum OpenSteps {
+    /// Without keys: sums.
+    Sums(BTreeMap<u64, i128>),
+    /// With keys: what happened.
+    Events(BTreeMap<u64, Vec<Event>>),
+}
+
+impl OpenSteps {
+    fn new(definition: &Definition) -> Self {
+        if definition.keyed() { Self::Events(BTreeMap::new()) } else { Self::Sums(BTreeMap::new()) }
+    }
+
+    fn add(&mut self, step: u64, value: i64, key: Option<Box<str>>) {
+        match self {
+            Self::Sums(sums) => *sums.entry(step).or_default() += i128::from(value),
+            Self::Events(events) => events.entry(step).or_default().extend(key.map(|key| (key, value))),
+        }
+    }
+
+    /// Closes steps up to `last`.
+    fn close(&mut self, engine: &mut Engine, last: u64) -> Result<Audience> {
+        let mut audience = Audience::Listens;
+        while audience == Audience::Listens && engine.tally().steps() < last {
+            let first = engine.tally().steps() + 1;
+            let steps = (first..=last).take((MOST_AT_ONCE / engine.tally().releases_a_step()).max(1));
+            audience = match self {
+                Self::Sums(sums) => {
+                    // The nearest number that fits moves by no more than the sum does.
+                    let nearest = |sum: i128| sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+                    engine.close(&steps.map(|step| nearest(sums.remove(&step).unwrap_or(0))).collect::<Vec<_>>())?
+                }
+                Self::Events(events) => engine
+                    .close_keyed(&steps.map(|step| events.remove(&step).unwrap_or_default()).collect::<Vec<_>>())?,
+            };
+        }
+        Ok(audience)
+    }
+}
+
+/// Reads everything, then releases every step: a period that is over, or a file.
+///
+/// # Privacy
+/// Which step an event falls into depends on nothing but its own time. Events of steps that an earlier process released
+/// are passed over: it may have counted them.
+pub fn run_at_once(engine: &mut Engine, mut lines: Lines, mut parser: Parser, timeline: Timeline) -> Result<()> {
+    let (definition, stream) = (engine.definition().clone(), engine.tally().stream().clone());
+    let (released, last) = (engine.tally().steps(), stream.steps().expect("checked: there is an end"));
+    let mut open = OpenSteps::new(&definition);
+    let mut more = true;
+    while more {
+        more = lines.fill().map_err(|_| anyhow!(READING_FAILED))?;
+        lines.each(usize::MAX, |line| {
+            let Record { value, time, key } = parser.record(line);
+            if let Some(step) =
+                time.and_then(|time| timeline.step_of(time)).filter(|step| (released + 1..=last).contains(step))
+            {
+                open.add(step, definition.admit(&stream, value), key);
+            }
+        });
+    }
+    open.close(engine, last).map(|_| ())
+}
+
+/// Releases every step when its time is over, while events arrive.
+///
+/// # Privacy
+/// The clock closes the steps, never an event: if a late time could close them, one event would decide into which step all
+/// that follow it fall. An event counts in the step of its own time, or in the present one if that is later; both depend on
+/// nothing but the event itself and the clock. After a restart, events of steps that were released before it are passed over,
+/// since they may have been counted: so each event enters at most one release.
+pub fn run_live(engine: &mut Engine, lines: Lines, parser: Parser, timeline: Timeline) -> Result<()> {
+    let (definition, stream) = (engine.definition().clone(), engine.tally().stream().clone());
+    let released = engine.tally().steps();
+    let timed = definition.fields.time.is_some();
+    let mut open = OpenSteps::new(&definition);
+    let (sender, receiver) = mpsc::sync_channel(WAITING);
+    std::thread::spawn(move || read(lines, parser, &definition, &stream, &sender));
+    let last = engine.tally().stream().steps().unwrap_or(u64::MAX);
+    let mut present = released + 1;
+    loop {
+        present = present.max(timeline.step_of(timeline::now()).unwrap_or(0));
+        if open.close(engine, (present - 1).min(last))? == Audience::Left || present > last {
+            return Ok(());
+        }
+        let left = timeline.end_of(present).saturating_sub(timeline::now());
+        let sleep = Duration::from_millis(left.try_into().unwrap_or(0)).min(LONGEST_SLEEP);
+        match receiver.recv_timeout(sleep) {
+            Ok(Some(records)) => {
+                let begun = timeline.step_of(timeline::now()).is_some();
+                for Record { value, time, key } in records {
+                    let own =
+                        if timed { time.and_then(|time| timeline.step_of(time)) } else { begun.then_some(present) };
+                    if let Some(step) = own.filter(|step| *step > released && *step <= last) {
+                        open.add(step.max(present), value, key);
+                    }
+                }
+            }
+            Ok(None) => return Err(anyhow!(READING_FAILED)),
+            Err(RecvTimeoutError::Timeout) => {}
+            // The input has ended: nothing more can come into the steps that are left.
+            Err(RecvTimeoutError::Disconnected) => {
+                let end = engine.tally().stream().steps().unwrap_or(present);
+                return open.close(engine, end).map(|_| ());
+            }
+        }
+    }
+}
+
+/// Reads lines and hands on what they say, until the input ends, fails (nothing is handed on) or nobody listens.
+fn read(
+    mut lines: Lines,
+    mut parser: Parser,
+    definition: &Definition,
+    stream: &Stream,
+    sender: &mpsc::SyncSender<Option<Vec<Record>>>,
+) {
+    let mut more = true;
+    loop {
+        let mut records = Vec::new();
+        lines.each(usize::MAX, |line| {
+            let Record { value, time, key } = parser.record(line);
+            records.push(Record { value: definition.admit(stream, value), time, key });
+        });
+        if sender.send(Some(records)).is_err() || !more {
+            return;
+        }
+        more = match lines.fill() {
+            Ok(more) => more,
+            Err(_) => return drop(sender.send(None)),
+        };
+    }
+}

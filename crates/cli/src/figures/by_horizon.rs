@@ -1,0 +1,163 @@
+//! Errors against the horizon: how they grow.
+
+use anyhow::Result;
+use indicatif::ProgressBar;
+use reticent::continual::Kind;
+use reticent::continual::bounds::{lower_bound, lower_bound_pure};
+use reticent::privacy::Rho;
+use reticent_plot::{Chart, Hue, Scale, Series, Style};
+
+use super::contender::{self, Contender};
+use super::measure::measure;
+use super::{Effort, Figure};
+use crate::output::csv_line;
+use crate::parallel::in_parallel;
+
+/// The shortest horizon, as a power of two, and from one to the next.
+const SHORTEST_POWER: u32 = 4;
+const POWER_STEP: usize = 2;
+
+/// One counter at one horizon.
+struct Point {
+    contender: Contender,
+    steps: u64,
+    runs: u64,
+    measured: f64,
+    predicted: f64,
+    median_largest: f64,
+}
+
+/// Average errors, largest errors, and what it costs to survive a seizure.
+pub fn figures(effort: Effort, bar: &ProgressBar) -> Result<Vec<Figure>> {
+    let horizons: Vec<u64> =
+        (SHORTEST_POWER..=effort.longest_power).step_by(POWER_STEP).map(|power| 1 << power).collect();
+    let contenders = Contender::all()?;
+    // The longest first, so that no core is left with one at the end.
+    let jobs: Vec<_> =
+        horizons.iter().rev().flat_map(|steps| contenders.iter().map(move |contender| (contender, *steps))).collect();
+    let measured = in_parallel(&jobs, bar, |(contender, steps)| point(contender, *steps, effort))?;
+    let mut points: Vec<Point> = measured.into_iter().flatten().collect();
+    points.reverse();
+    let rho = contender::rho()?;
+    Ok(vec![
+        average(&contenders, &points, &horizons, &rho),
+        largest(&contenders, &points, &horizons),
+        pan_private(&contenders, &points),
+    ])
+}
+
+/// None if the counter does not reach so far.
+fn point(contender: &Contender, steps: u64, effort: Effort) -> Result<Option<Point>> {
+    let Some(strategy) = contender.plan(steps) else { return Ok(None) };
+    let whole = 0..steps;
+    let measured = measure(&strategy, std::slice::from_ref(&whole), effort)?;
+    Ok(Some(Point {
+        contender: contender.clone(),
+        steps,
+        runs: measured.runs,
+        measured: measured.windows[0].sqrt(),
+        predicted: strategy.average_variance(steps).sqrt(),
+        median_largest: measured.median_largest,
+    }))
+}
+
+fn average(contenders: &[Contender], points: &[Point], horizons: &[u64], rho: &Rho) -> Figure {
+    let chart = Chart::new("How the error grows with the number of steps, ε = 1")
+        .described(
+            "Root mean square errors of every counter against the horizon: they grow as T, as the root of T, as its \
+             fourth root, and as powers of its logarithm.",
+        )
+        .x("steps T", Scale::Log)
+        .y("root mean square error; dots measured, broken lines predicted", Scale::Log);
+    let named = |contender: &Contender| match growth(contender.kind) {
+        Some(growth) => format!("{} ∝ {growth}", contender.name()),
+        None => contender.name(),
+    };
+    // Of noise by ρ, whose counters are in the figure as soon as there are any that need a δ.
+    let bound = horizons.iter().map(|steps| (*steps as f64, lower_bound(*steps, rho)));
+    let bound = Series::line("no factorisation (by ρ)", bound).coloured(Hue::Muted);
+    let chart = with_averages(chart, contenders, points, named).with(bound);
+    Figure { name: "error-by-horizon", chart, height: 600, csv: csv(points) }
+}
+
+fn largest(contenders: &[Contender], points: &[Point], horizons: &[u64]) -> Figure {
+    let mut chart = Chart::new("The largest error of a whole run, ε = 1")
+        .described(
+            "The median over many runs of the largest error at any step, for every counter, against the horizon.",
+        )
+        .x("steps T", Scale::Log)
+        .y("largest error at any step, in half of the runs", Scale::Log);
+    for contender in contenders {
+        let line = of(points, contender).map(|point| (point.steps as f64, point.median_largest));
+        chart = chart.with(Series::line(contender.name(), line).coloured(contender.hue()));
+    }
+    // Below e⁴ steps it says nothing; below ½ it would only stretch the axis.
+    let bound = |steps: &u64| (*steps as f64, lower_bound_pure(*steps));
+    let bound = horizons.iter().map(bound).filter(|(_, error)| *error > 0.5);
+    chart = chart.with(Series::dashed("no counter: ln T/4 − 1", bound).coloured(Hue::Muted));
+    Figure { name: "largest-error-by-horizon", chart, height: 600, csv: csv(points) }
+}
+
+fn pan_private(contenders: &[Contender], points: &[Point]) -> Figure {
+    let shown = |contender: &&Contender| contender.kind == Kind::Binary || contender.kind.is_pan_private();
+    let contenders: Vec<Contender> = contenders.iter().filter(shown).cloned().collect();
+    let chart = Chart::new("What it costs that memory may be seized, ε = 1")
+        .described("Root mean square errors of the binary counter and of the pan-private ones against the horizon.")
+        .x("steps T", Scale::Log)
+        .y("root mean square error; dots measured, broken lines predicted", Scale::Linear);
+    let chart = with_averages(chart, &contenders, points, |contender| match contender.kind {
+        Kind::Binary => "binary: a trusted curator".into(),
+        _ => contender.name(),
+    });
+    let lines = contenders.iter().flat_map(|contender| of(points, contender));
+    Figure { name: "pan-private", chart, height: 460, csv: csv(lines) }
+}
+
+/// As the notes have it.
+fn growth(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::OutputNoise => Some("T"),
+        Kind::InputNoise => Some("√T"),
+        Kind::TwoLevel => Some("T^¼"),
+        Kind::Binary => Some("log^1.5 T"),
+        _ => None,
+    }
+}
+
+fn with_averages(
+    mut chart: Chart,
+    contenders: &[Contender],
+    points: &[Point],
+    name: impl Fn(&Contender) -> String,
+) -> Chart {
+    for contender in contenders {
+        let predicted = of(points, contender).map(|point| (point.steps as f64, point.predicted));
+        let measured = of(points, contender).map(|point| (point.steps as f64, point.measured));
+        chart = chart
+            .with(Series::dashed("", predicted).coloured(contender.hue()))
+            .with(Series::new(name(contender), measured, Style::Dots).coloured(contender.hue()));
+    }
+    chart
+}
+
+fn of<'points>(points: &'points [Point], contender: &Contender) -> impl Iterator<Item = &'points Point> {
+    let kind = contender.kind;
+    points.iter().filter(move |point| point.contender.kind == kind)
+}
+
+fn csv<'points>(points: impl IntoIterator<Item = &'points Point>) -> String {
+    let mut text = String::from("counter,guarantee,steps,runs,measured_rmse,predicted_rmse,median_largest_error\n");
+    for point in points {
+        text += &csv_line(&[
+            point.contender.kind.name().into(),
+            point.contender.guarantee.to_string(),
+            point.steps.to_string(),
+            point.runs.to_string(),
+            point.measured.to_string(),
+            point.predicted.to_string(),
+            point.median_largest.to_string(),
+        ]);
+        text.push('\n');
+    }
+    text
+}

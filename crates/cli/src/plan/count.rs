@@ -1,0 +1,155 @@
+//! `reticent plan count`: every counter's predicted error, side by side.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use reticent::continual::{Horizon, Stream, Unit};
+use reticent::privacy::{Adjacency, Delta, Epsilon, Guarantee, Rho};
+use serde_json::json;
+
+use super::prediction::{self, Plan, Prediction};
+use super::{chart, people};
+use crate::output::{self, Format, csv_line};
+
+/// The arguments of `reticent plan count`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  reticent plan count --horizon 1048576 --epsilon 1
+  reticent plan count --horizon 2^20 --epsilon 1 --delta 1e-6 --format json
+  reticent plan count --unbounded --epsilon 0.5 --range -1..1
+  reticent plan count --horizon 1440 --epsilon 1 --rho 0.05 --unit steps:3 --plot plan.svg
+
+Errors are of the noise alone and do not depend on the data: the root of the mean square at the last step, on average over \
+all steps, at the worst step; and what the largest error of a whole run stays within with probability 95 %, which is exact, \
+simulated or a proved bound, as it says. Nothing is read and nothing is spent.")]
+pub struct Arguments {
+    /// How many steps there will be, from 1 to 2^40; also written as a power, 2^20
+    #[arg(long, value_parser = steps, required_unless_present = "unbounded", allow_hyphen_values = true)]
+    horizon: Option<u64>,
+    /// The number of steps is not known
+    #[arg(long, conflicts_with = "horizon")]
+    unbounded: bool,
+    /// The promise, for counters with Laplace noise; with --delta also for those with Gaussian noise
+    #[arg(long, required_unless_present = "rho", allow_hyphen_values = true)]
+    epsilon: Option<String>,
+    /// The probability with which epsilon may fail
+    #[arg(long, requires = "epsilon", allow_hyphen_values = true)]
+    delta: Option<String>,
+    /// The promise as zero-concentrated differential privacy; may be given beside epsilon
+    #[arg(long, allow_hyphen_values = true)]
+    rho: Option<String>,
+    /// The smallest and the largest value of an event (of a step, if that is the unit)
+    #[arg(long, default_value = "0..1", value_parser = range, allow_hyphen_values = true)]
+    range: (i64, i64),
+    /// Whose privacy is protected: event, step, or steps:N for someone who touches at most N steps
+    #[arg(long, default_value = "event", allow_hyphen_values = true)]
+    unit: String,
+    /// Which streams are neighbours: add-remove or replace
+    #[arg(long, default_value = "add-remove", allow_hyphen_values = true)]
+    adjacency: String,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+    /// Also draws the errors against the step, as SVG
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+}
+
+fn steps(text: &str) -> Result<u64, String> {
+    let number = match text.split_once('^') {
+        Some((base, power)) => {
+            base.parse::<u64>().ok().zip(power.parse().ok()).and_then(|(base, power)| base.checked_pow(power))
+        }
+        None => text.parse().ok(),
+    };
+    number.ok_or_else(|| "write a number of steps from 1 to 2^40, for example 1048576 or 2^20".into())
+}
+
+fn range(text: &str) -> Result<(i64, i64), String> {
+    let ends = text.split_once("..").and_then(|(low, high)| low.trim().parse().ok().zip(high.trim().parse().ok()));
+    ends.ok_or_else(|| "write two whole numbers, for example 0..1 or -1..1".into())
+}
+
+/// Predicts and prints.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let plan = prediction::predict(&stream(arguments)?, &guarantees(arguments)?)?;
+    if let Some(path) = &arguments.plot {
+        let svg = chart::errors(&plan).to_svg(760, 480);
+        std::fs::write(path, svg).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    output::print(&match arguments.format {
+        Format::Table => people::table(&plan),
+        Format::Json => plan.predictions.iter().map(|prediction| format!("{}\n", json(prediction))).collect(),
+        Format::Csv => csv(&plan),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn stream(arguments: &Arguments) -> Result<Stream> {
+    let (low, high) = arguments.range;
+    let horizon = arguments.horizon.map_or(Horizon::Unbounded, Horizon::Steps);
+    Ok(Stream::new(low, high)?
+        .with_unit(arguments.unit.parse::<Unit>()?)?
+        .with_adjacency(arguments.adjacency.parse::<Adjacency>()?)?
+        .with_horizon(horizon)?)
+}
+
+/// Pure ε keeps (ε, δ) too, so where a δ is given both families are compared.
+fn guarantees(arguments: &Arguments) -> Result<Vec<Guarantee>> {
+    let epsilon = arguments.epsilon.as_deref().map(str::parse::<Epsilon>).transpose()?;
+    let delta = arguments.delta.as_deref().map(str::parse::<Delta>).transpose()?;
+    let rho = arguments.rho.as_deref().map(str::parse::<Rho>).transpose()?;
+    let approximate = epsilon.clone().zip(delta).map(|(epsilon, delta)| Guarantee::Approx(epsilon, delta));
+    Ok(epsilon.map(Guarantee::Pure).into_iter().chain(approximate).chain(rho.map(Guarantee::Zcdp)).collect())
+}
+
+fn json(prediction: &Prediction) -> serde_json::Value {
+    json!({
+        "counter": prediction.counter.name(),
+        "guarantee": prediction.guarantee.to_string(),
+        "steps": prediction.steps,
+        "rmse_last": prediction.last,
+        "rmse_average": prediction.average,
+        "rmse_worst": prediction.worst,
+        "max_error_95": prediction.largest.value,
+        "max_error_95_is": prediction.largest.is,
+        "state_bytes": prediction.state_bytes,
+    })
+}
+
+fn csv(plan: &Plan) -> String {
+    let header = "counter,guarantee,steps,rmse_last,rmse_average,rmse_worst,max_error_95,max_error_95_is,state_bytes";
+    let line = |prediction: &Prediction| {
+        csv_line(&[
+            prediction.counter.name().into(),
+            prediction.guarantee.to_string(),
+            prediction.steps.to_string(),
+            prediction.last.to_string(),
+            prediction.average.to_string(),
+            prediction.worst.to_string(),
+            prediction.largest.value.to_string(),
+            prediction.largest.is.into(),
+            prediction.state_bytes.to_string(),
+        ])
+    };
+    let lines = plan.predictions.iter().map(|prediction| line(prediction) + "\n");
+    std::iter::once(format!("{header}\n")).chain(lines).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_and_ranges_are_read_as_written() {
+        assert_eq!((steps("2^20"), steps("1048576")), (Ok(1 << 20), Ok(1 << 20)));
+        for text in ["", "x", "-1", "2^64", "2^", "^2", "1e6"] {
+            assert!(steps(text).is_err(), "{text}");
+        }
+        assert_eq!((range("-1..1"), range("0 .. 5")), (Ok((-1, 1)), Ok((0, 5))));
+        for text in ["", "1", "..", "1..", "a..b", "0..1.5"] {
+            assert!(range(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What is found in the memory of a counter that may be seized.
+//!
+//! Distinctive numbers are counted; when their releases have appeared, and the input stays open, the whole memory of the
+//! process is searched for them, as text and as binary numbers. Where one process may not look into another's memory there
+//! is nothing to test, and the test says so.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::time::Duration;
+
+use super::*;
+
+/// Numbers that occur in a process by chance hardly ever.
+const CANARIES: [i64; 5] = [739_184_620_573, 284_710_395_866, 610_937_254_418, 158_846_203_971, 927_301_586_442];
+
+/// The canaries found in the memory of `reticent count`; nothing if it must not be looked at.
+fn found(counter: &str, seizure: &str, csv: bool) -> Option<Vec<String>> {
+    let mut arguments =
+        vec!["-", "--epsilon", "1", "--horizon", "1024", "--range", "0..1000000000000", "--format", "csv"];
+    arguments.extend(["--counter", counter]);
+    if csv {
+        arguments.extend(["--column", "n"]);
+    }
+    let mut child = command(&arguments).env("RETICENT_TEST_SEIZURE", seizure).spawn().expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let mut lines = String::from(if csv { "who,n\n" } else { "" });
+    for canary in CANARIES {
+        lines += &if csv { format!("\"someone\",\"{canary}\"\n") } else { format!("{canary}\n") };
+    }
+    stdin.write_all(lines.as_bytes()).expect("written");
+    let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+    for _ in 0..=CANARIES.len() {
+        stdout.read_line(&mut String::new()).expect("read");
+    }
+    // The last release has been printed; now the process waits for more.
+    std::thread::sleep(Duration::from_millis(200));
+    let found = search(child.id());
+    drop(stdin);
+    assert!(child.wait().expect("it ends").success());
+    found
+}
+
+fn search(process: u32) -> Option<Vec<String>> {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/maps"));
+    let memory = File::open(format!("/proc/{process}/mem"));
+    let (Ok(maps), Ok(mut memory)) = (maps, memory) else {
+        println!("SKIPPED: the memory of another process cannot be read here");
+        return None;
+    };
+    let mut bytes = Vec::new();
+    let mut read = 0;
+    for map in maps.lines().filter(|map| map.split(' ').nth(1).is_some_and(|rights| rights.starts_with("rw"))) {
+        let (start, end) = map.split(' ').next().and_then(|range| range.split_once('-')).expect("a range");
+        let place = |text| u64::from_str_radix(text, 16).expect("an address");
+        let (start, end) = (place(start), place(end));
+        memory.seek(SeekFrom::Start(start)).expect("a place");
+        let mut part = vec![0; (end - start) as usize];
+        if memory.read_exact(&mut part).is_ok() {
+            read += 1;
+            bytes.extend(part);
+        }
+    }
+    if read < 3 {
+        println!("SKIPPED: the memory of another process cannot be read here");
+        return None;
+    }
+    let mut found = Vec::new();
+    for canary in CANARIES {
+        let forms = [
+            ("text", canary.to_string().into_bytes()),
+            ("number", canary.to_le_bytes().to_vec()),
+            ("negative number", (-canary).to_le_bytes().to_vec()),
+        ];
+        for (form, needle) in forms {
+            if memchr::memmem::find(&bytes, &needle).is_some() {
+                found.push(format!("{canary} as {form}"));
+            }
+        }
+    }
+    Some(found)
+}
+
+#[test]
+fn nothing_of_the_data_is_left_in_a_pan_private_counter() {
+    for counter in ["pan-private", "pan-private-surviving"] {
+        for csv in [false, true] {
+            let Some(found) = found(counter, "look", csv) else { return };
+            assert!(found.is_empty(), "{counter}, csv {csv}: {found:?}");
+        }
+    }
+}
+
+/// The control: the search finds what is there.
+#[test]
+fn an_ordinary_counter_keeps_what_it_read() {
+    for csv in [false, true] {
+        let Some(found) = found("binary", "look", csv) else { return };
+        assert!(found.len() >= CANARIES.len(), "csv {csv}: {found:?}");
+    }
+}
+
+/// The control with the same counter: it is the erasing that removes the data.
+#[cfg(debug_assertions)]
+#[test]
+fn without_erasing_a_pan_private_counter_keeps_what_it_read() {
+    for counter in ["pan-private", "pan-private-surviving"] {
+        let Some(found) = found(counter, "keep", false) else { return };
+        assert!(found.len() >= CANARIES.len(), "{counter}: {found:?}");
+    }
+}
+
+/// Nobody else may look, and no core dump is written.
+#[test]
+fn a_pan_private_counter_cannot_be_dumped() {
+    let mut child = command(&["-", "--epsilon", "1", "--horizon", "8", "--counter", "pan-private", "--format", "csv"])
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(b"1\n").expect("written");
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut String::new()).expect("read");
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id()));
+    let memory = File::open(format!("/proc/{}/mem", child.id()));
+    drop(stdin);
+    child.wait().expect("it ends");
+    let limits = limits.expect("limits are public");
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a limit");
+    assert_eq!(core.split_whitespace().rev().nth(1), Some("0"), "{core}");
+    // The superuser may look into everything.
+    let superuser = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").expect("this process")) == 0;
+    assert!(superuser || memory.is_err());
+}
+
+#[test]
+fn what_would_keep_raw_data_is_refused() {
+    for (arguments, message) in [
+        ("--save state.json", "cannot be saved"),
+        ("--input ndjson --column n", "not NDJSON"),
+        ("--time at --step 1m --from 0", "leave --step out"),
+    ] {
+        let output =
+            count_with(&format!("- --epsilon 1 --horizon 8 --counter pan-private {arguments}"), b"at,n\n1,2\n");
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(text(&output.stderr).contains(message), "{arguments}: {}", text(&output.stderr));
+        assert!(!std::path::Path::new("state.json").exists());
+    }
+    let output = count_with("- --epsilon 1 --unbounded --counter pan-private", b"1\n");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+}

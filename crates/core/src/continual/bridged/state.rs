@@ -1,0 +1,158 @@
+//! The memory of a bridged counter.
+
+use serde::{Deserialize, Serialize};
+
+use super::block::{Block, LARGEST_FAN_OUT};
+use crate::noise::DiscreteLaplace;
+
+/// Noise is kept in units of 2^−20.
+pub(super) const FRACTION_BITS: u32 = 20;
+/// Reciprocals of fan-outs are kept in units of 2^−24.
+const RECIPROCAL_BITS: u32 = 24;
+/// No noise kept is larger. A draw is below 2^63, its fixed point below 2^83; an answer has at most 2^10 of them, each
+/// with a weight of at most 1. Products with reciprocals stay below 2^(100 + 24).
+const LARGEST: i128 = 1 << 100;
+
+/// The noise at the boundaries of all open nodes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Bridges {
+    /// How many blocks were entered.
+    pub(super) blocks: u64,
+    /// The noise at the end of the open block.
+    end: i128,
+    /// From the open block down to the open node of single steps.
+    open: Vec<Node>,
+}
+
+/// An open node.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Node {
+    /// How many of its children were entered.
+    entered: u16,
+    /// The noise at its beginning and at the end of each child.
+    bounds: Vec<i128>,
+}
+
+impl Node {
+    fn is_spent(&self) -> bool {
+        usize::from(self.entered) + 1 == self.bounds.len()
+    }
+
+    /// Bridges from `low` to `high`: keeps the ends and sets the boundaries in between.
+    fn open(&mut self, low: i128, high: i128, mut fill: impl FnMut(&mut [i64])) {
+        let fan_out = self.bounds.len() - 1;
+        let mut draws = [0; LARGEST_FAN_OUT];
+        let draws = &mut draws[..fan_out];
+        fill(draws);
+        let sum: i128 = draws.iter().map(|&draw| i128::from(draw)).sum();
+        // In what is left over the data cancel, so that it may be rounded in any way.
+        let left = high - low - (sum << FRACTION_BITS);
+        let reciprocal = (1 << RECIPROCAL_BITS) / fan_out as i128;
+        let each = (left * reciprocal) >> RECIPROCAL_BITS;
+        let mut bound = low;
+        self.entered = 0;
+        self.bounds[0] = low;
+        for (slot, &draw) in self.bounds[1..fan_out].iter_mut().zip(draws.iter()) {
+            bound += (i128::from(draw) << FRACTION_BITS) + each;
+            *slot = bound;
+        }
+        self.bounds[fan_out] = high;
+    }
+
+    /// The ends of the next child.
+    #[inline]
+    fn enter(&mut self) -> (i128, i128) {
+        let index = usize::from(self.entered);
+        self.entered += 1;
+        (self.bounds[index], self.bounds[index + 1])
+    }
+}
+
+/// The nearest whole number, the upper one if two are equally near: a floor, so that adding a whole number before or
+/// after makes no difference.
+#[inline]
+pub(super) fn rounded(noise: i128) -> i128 {
+    (noise + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS
+}
+
+impl Bridges {
+    pub(super) fn new() -> Self {
+        Self { blocks: 0, end: 0, open: Vec::new() }
+    }
+
+    /// The noise of the next step, in fixed point; `block` gives the block with an index, `fill` draws from a law.
+    #[inline]
+    pub(super) fn next<'a>(
+        &mut self,
+        block: impl Fn(u64) -> &'a Block,
+        fill: impl FnMut(&'a DiscreteLaplace, &mut [i64]),
+    ) -> i128 {
+        if let Some(node) = self.open.last_mut()
+            && !node.is_spent()
+        {
+            return node.enter().1;
+        }
+        self.enter(block, fill)
+    }
+
+    /// Opens whatever begins with the next step.
+    fn enter<'a>(
+        &mut self,
+        block: impl Fn(u64) -> &'a Block,
+        mut fill: impl FnMut(&'a DiscreteLaplace, &mut [i64]),
+    ) -> i128 {
+        let (mut depth, (mut low, mut high));
+        if let Some(parent) = self.open.iter().rposition(|node| !node.is_spent()) {
+            depth = parent + 1;
+            (low, high) = self.open[parent].enter();
+        } else {
+            let block = block(self.blocks);
+            self.blocks += 1;
+            let mut draw = [0];
+            fill(&block.whole, &mut draw);
+            low = self.end;
+            high = low + (i128::from(draw[0]) << FRACTION_BITS);
+            self.end = high;
+            let closed = |fan_out: u64| Node { entered: 0, bounds: vec![0; fan_out as usize + 1] };
+            self.open = block.levels.iter().map(|level| closed(level.fan_out)).collect();
+            depth = 0;
+        }
+        let block = block(self.blocks - 1);
+        while depth < self.open.len() {
+            self.open[depth].open(low, high, |draws| fill(&block.inside, draws));
+            (low, high) = self.open[depth].enter();
+            depth += 1;
+        }
+        high
+    }
+
+    /// Could this be the memory after `offset` steps, 1 to its length, of block number `blocks`, counted from 1?
+    pub(super) fn fits(&self, block: &Block, blocks: u64, offset: u64) -> bool {
+        if self.blocks != blocks || self.open.len() != block.levels.len() {
+            return false;
+        }
+        // The open node's ends, as its parent has them; the block's beginning is known to itself alone.
+        let mut ends = (None, self.end);
+        let mut rest = offset - 1;
+        let fits = |noise: &i128| noise.unsigned_abs() <= LARGEST.unsigned_abs();
+        for (node, level) in self.open.iter().zip(&block.levels) {
+            let index = (rest / level.child) as usize;
+            rest %= level.child;
+            let sound = node.bounds.len() as u64 == level.fan_out + 1
+                && usize::from(node.entered) == index + 1
+                && node.bounds.iter().all(fits)
+                && ends.0.is_none_or(|low| low == node.bounds[0])
+                && ends.1 == node.bounds[level.fan_out as usize];
+            if !sound {
+                return false;
+            }
+            ends = (Some(node.bounds[index]), node.bounds[index + 1]);
+        }
+        fits(&self.end)
+    }
+
+    /// Is this the memory before the first step?
+    pub(super) fn is_new(&self) -> bool {
+        self.blocks == 0 && self.end == 0 && self.open.is_empty()
+    }
+}

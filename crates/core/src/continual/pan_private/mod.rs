@@ -1,0 +1,55 @@
+//! Counters whose memory may be seized.
+//!
+//! A curator may be trusted today and robbed tomorrow. These counters hold no exact sum and nothing from which, together
+//! with all that was released, one could be had: what lies in memory is itself private.
+//!
+//! | counter | private even if the memory is taken | variance |
+//! |---|---|---|
+//! | [`PanPrivate`] | once, after any step, when counting ends there | about that of `binary` |
+//! | [`PanPrivateSurviving`] | once, after any step, unnoticed: counting goes on | twice that of `binary` |
+//!
+//! **Not more than once.** A memory that is taken at two times and noticed at neither tells how it changed in between; for
+//! the change to be private whenever it is taken, every single step would have to be noisy by itself, which is the local
+//! model with its error of √T/ε. No counter that is better than that survives two unannounced intrusions. An intrusion that
+//! is noticed is another matter: stop, and start a new counter on top of the last release.
+//!
+//! For the same reason they cannot be saved: a state that is saved again and again is a state that is seized again and again.
+//! And they need a horizon: how much noise lies in memory from the first step on depends on it.
+//!
+//! # Memory
+//! What is guarded is the counter's own memory between two steps: its [`Seized`] cells, the generator and what calls left on
+//! the stack.
+//! - The cells live on the heap from the start and are never moved or grown; what is spent is overwritten at once, the rest
+//!   when the counter is dropped.
+//! - *The generator would betray all noise it ever made* if it could be run backwards, and all it will make if it were left
+//!   alone. Before each step a fresh seed is mixed in (noise to come cannot be foretold), after each step it is replaced by
+//!   one that is seeded with its own output (noise already drawn cannot be made again). Fresh seeds cost a call of the
+//!   operating system a step.
+//! - After each step the stack below the counter is overwritten, as far down as a step reaches.
+//! - Not guarded: the value in the caller's hands ([`Counter::advance_erasing`](super::Counter::advance_erasing) clears it), processor registers, and
+//!   whatever the machine keeps. `docs/threat-model.md` lists it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`past`] | [`PanPrivate`]: private for the past |
+//! | [`surviving`] | [`PanPrivateSurviving`]: survives one unannounced intrusion |
+//! | [`counter`] | [`SeizableCounter`]: either of them, counting |
+//! | [`design`] | [`Design`]: what the two have in common |
+//! | [`seized`] | [`Seized`]: what an intruder finds, for audits |
+//! | `blocks` | the dyadic intervals behind both |
+
+mod blocks;
+pub mod counter;
+pub mod design;
+mod erase;
+pub mod past;
+pub mod seized;
+pub mod surviving;
+#[cfg(test)]
+mod tests;
+
+pub use counter::SeizableCounter;
+pub use design::{Design, Noise};
+pub use past::PanPrivate;
+pub use seized::{Cell, Seized};
+pub use surviving::PanPrivateSurviving;
