@@ -5,6 +5,7 @@ mod count;
 mod exit;
 mod figures;
 mod output;
+mod parallel;
 mod plan;
 
 use std::process::ExitCode;

@@ -8,9 +8,10 @@ use reticent::privacy::Rho;
 use reticent_plot::{Chart, Hue, Scale, Series, Style};
 
 use super::contender::{self, Contender};
-use super::measure::{in_parallel, measure};
+use super::measure::measure;
 use super::{Effort, Figure};
 use crate::output::csv_line;
+use crate::parallel::in_parallel;
 
 /// The shortest horizon, as a power of two, and from one to the next.
 const SHORTEST_POWER: u32 = 4;
@@ -72,9 +73,9 @@ fn average(contenders: &[Contender], points: &[Point], horizons: &[u64], rho: &R
         Some(growth) => format!("{} ∝ {growth}", contender.name()),
         None => contender.name(),
     };
-    // Of noise by ρ, whose counters are in the figure as soon as there are any that need a δ.
+    // For the counters that need a δ: those with Gaussian noise.
     let bound = horizons.iter().map(|steps| (*steps as f64, lower_bound(*steps, rho)));
-    let bound = Series::line("no factorisation (by ρ)", bound).coloured(Hue::Muted);
+    let bound = Series::dashed("no factorisation, δ = 1e-6", bound).coloured(Hue::Muted);
     let chart = with_averages(chart, contenders, points, named).with(bound);
     Figure { name: "error-by-horizon", chart, height: 600, csv: csv(points) }
 }

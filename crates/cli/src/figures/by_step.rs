@@ -2,14 +2,15 @@
 
 use std::ops::Range;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use indicatif::ProgressBar;
 use reticent_plot::{Chart, Scale, Series, Style};
 
 use super::contender::Contender;
-use super::measure::{in_parallel, measure};
+use super::measure::measure;
 use super::{Effort, Figure};
 use crate::output::csv_line;
+use crate::parallel::in_parallel;
 
 /// Measured in windows of steps, which grow by this factor: single steps go up and down with the digits of their numbers.
 const WINDOW_GROWTH: f64 = std::f64::consts::SQRT_2;
@@ -18,10 +19,10 @@ const WINDOW_GROWTH: f64 = std::f64::consts::SQRT_2;
 pub fn figure(effort: Effort, bar: &ProgressBar) -> Result<Figure> {
     let horizon = 1u64 << effort.power;
     let windows = windows(horizon);
-    let contenders = Contender::all()?;
-    let lines = in_parallel(&contenders, bar, |contender| {
-        let strategy = contender.plan(horizon).context("a counter does not reach the horizon of the figure")?;
-        let measured = measure(&strategy, &windows, effort)?;
+    let plan = |contender: Contender| contender.plan(horizon).map(|strategy| (contender, strategy));
+    let plans: Vec<_> = Contender::all()?.into_iter().filter_map(plan).collect();
+    let lines = in_parallel(&plans, bar, |(_, strategy)| {
+        let measured = measure(strategy, &windows, effort)?;
         let mut before = 0.0;
         let predicted = windows.iter().map(|window| {
             let until = strategy.average_variance(window.end) * window.end as f64;
@@ -35,7 +36,7 @@ pub fn figure(effort: Effort, bar: &ProgressBar) -> Result<Figure> {
         .x("step", Scale::Log)
         .y("root mean square error; dots measured, broken lines predicted", Scale::Log);
     let mut csv = String::from("counter,guarantee,from_step,to_step,runs,measured_rmse,predicted_rmse\n");
-    for (contender, (runs, predicted, measured)) in contenders.iter().zip(lines) {
+    for ((contender, _), (runs, predicted, measured)) in plans.iter().zip(lines) {
         let middle = |window: &Range<u64>| (((window.start + 1) * window.end) as f64).sqrt();
         let dots = windows.iter().zip(&measured).map(|(window, square)| (middle(window), square.sqrt()));
         let dashes = windows.iter().zip(&predicted).map(|(window, error)| (middle(window), *error));

@@ -58,7 +58,7 @@ struct Effort {
 }
 
 const FULL: Effort = Effort { steps: 12_000_000, seconds: 5.0, most_runs: 2000, power: 12, longest_power: 20 };
-const QUICK: Effort = Effort { steps: 5000, seconds: 0.1, most_runs: 50, power: 7, longest_power: 8 };
+const QUICK: Effort = Effort { steps: 5000, seconds: 5.0, most_runs: 50, power: 7, longest_power: 8 };
 
 /// Draws all of them.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {

@@ -116,7 +116,7 @@ fn bar(part: f64) -> String {
 pub fn short(value: f64) -> String {
     match value {
         _ if !value.is_finite() => "–".into(),
-        _ if value >= 1e15 => format!("{value:.2e}"),
+        _ if value >= 1e7 => format!("{value:.2e}"),
         _ if value >= 100.0 => grouped(value.round() as u64),
         _ if value >= 10.0 => format!("{value:.1}"),
         _ if value >= 0.01 || value == 0.0 => format!("{value:.2}"),
@@ -150,10 +150,10 @@ mod tests {
 
     #[test]
     fn numbers_and_bars_are_short() {
-        let values = [0.0, 0.001, 0.5, 9.876, 28.19, 123.6, 1_482_910.4, 1e18, f64::INFINITY].map(short);
+        let values = [0.0, 0.001, 0.5, 9.876, 28.19, 123.6, 1_482_910.4, 1.5e18, f64::INFINITY].map(short);
         assert_eq!(
             values,
-            ["0.00", "1.0e-3", "0.50", "9.88", "28.2", "124", "1 482 910", "1.00e18", "–"].map(String::from)
+            ["0.00", "1.0e-3", "0.50", "9.88", "28.2", "124", "1 482 910", "1.50e18", "–"].map(String::from)
         );
         assert_eq!([bar(0.0), bar(0.5), bar(1.0 / 160.0)], ["".into(), "█".repeat(10), "▏".into()]);
         assert_eq!(bar(7.0), "█".repeat(20));

@@ -3,8 +3,13 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use reticent::continual::{AnyStrategy, Kind, Stream, bounds};
+use indicatif::ProgressBar;
+use reticent::continual::usefulness::Basis;
+use reticent::continual::{AnyStrategy, Kind, MaxError, Stream, bounds, max_error};
+use reticent::noise::Entropy;
 use reticent::privacy::{Guarantee, Rho};
+
+use crate::parallel::in_parallel;
 
 /// Without a horizon, errors are those of the first so many steps.
 const UNBOUNDED_STEPS: u64 = 1 << 20;
@@ -59,21 +64,22 @@ pub struct Plan {
 /// If no counter can serve.
 pub fn predict(stream: &Stream, guarantees: &[Guarantee]) -> Result<Plan> {
     let steps = stream.steps().unwrap_or(UNBOUNDED_STEPS);
-    let mut predictions = Vec::new();
+    let jobs: Vec<(Kind, &Guarantee)> =
+        Kind::ALL.iter().flat_map(|kind| guarantees.iter().map(|guarantee| (*kind, guarantee))).collect();
+    let served = in_parallel(&jobs, &ProgressBar::hidden(), |(kind, guarantee)| {
+        Ok(match kind.plan(stream.clone(), (*guarantee).clone()) {
+            Ok(strategy) => Ok(prediction(strategy, steps)?),
+            Err(reason) => Err((*kind, reason.to_string())),
+        })
+    })?;
+    let (predictions, refusals): (Vec<_>, Vec<_>) = served.into_iter().partition(Result::is_ok);
+    let mut predictions: Vec<Prediction> = predictions.into_iter().flatten().collect();
     let mut left_out: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
-    for &kind in Kind::ALL {
-        let mut reason = None;
-        let before = predictions.len();
-        for guarantee in guarantees {
-            match kind.plan(stream.clone(), guarantee.clone()) {
-                Ok(strategy) => predictions.push(prediction(strategy, steps)),
-                Err(error) => reason = Some(error),
-            }
-        }
-        if predictions.len() == before
-            && let Some(reason) = reason
-        {
-            left_out.entry(reason.to_string()).or_default().push(kind.name());
+    for (kind, reason) in refusals.into_iter().filter_map(Result::err) {
+        let named = left_out.values().any(|names| names.contains(&kind.name()));
+        // A counter that serves one of several guarantees is not left out.
+        if !named && predictions.iter().all(|prediction| prediction.counter != kind) {
+            left_out.entry(reason).or_default().push(kind.name());
         }
     }
     if predictions.is_empty() {
@@ -87,23 +93,28 @@ pub fn predict(stream: &Stream, guarantees: &[Guarantee]) -> Result<Plan> {
     Ok(Plan { stream: stream.clone(), guarantees: guarantees.to_vec(), steps, predictions, left_out, lower_bounds })
 }
 
-fn prediction(strategy: AnyStrategy, steps: u64) -> Prediction {
-    Prediction {
+fn prediction(strategy: AnyStrategy, steps: u64) -> Result<Prediction> {
+    Ok(Prediction {
         counter: strategy.kind(),
         guarantee: strategy.guarantee().clone(),
         steps,
         last: strategy.variance(steps).sqrt(),
         average: strategy.average_variance(steps).sqrt(),
         worst: strategy.worst_variance(steps).sqrt(),
-        largest: largest(&strategy, steps),
+        largest: largest(&strategy, steps)?,
         state_bytes: strategy.state_bytes(),
         strategy,
-    }
+    })
 }
 
-/// By Chebyshev's inequality at every step: P(max > m) ≤ Σ variance/m².
-fn largest(strategy: &AnyStrategy, steps: u64) -> Largest {
-    Largest { value: (steps as f64 * strategy.average_variance(steps) / (1.0 - LEVEL)).sqrt(), is: "bound" }
+fn largest(strategy: &AnyStrategy, steps: u64) -> Result<Largest> {
+    let MaxError { value, is } = max_error(strategy, steps, LEVEL, &mut Entropy::from_os()?)?;
+    let is = match is {
+        Basis::Exact => "exact",
+        Basis::Simulated { .. } => "simulated",
+        Basis::Bound => "bound",
+    };
+    Ok(Largest { value, is })
 }
 
 /// For Gaussian noise: the mean square error that every factorisation has. For Laplace noise: the largest error, where the

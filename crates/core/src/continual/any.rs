@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::blt::Blt;
 use super::bridged::Bridged;
 use super::counter::{Counter, Saved, StreamCounter};
+use super::honaker::Honaker;
+use super::hybrid::Hybrid;
+use super::k_ary::KAry;
 use super::kind::Kind;
 use super::p_sums::PSums;
 use super::pan_private::{Design, PanPrivate, PanPrivateSurviving, SeizableCounter};
@@ -214,4 +217,4 @@ macro_rules! strategies {
     };
 }
 
-strategies!(PSums, Blt, Bridged, Toeplitz; PanPrivate, PanPrivateSurviving);
+strategies!(PSums, Honaker, KAry, Bridged, Hybrid, Toeplitz, Blt; PanPrivate, PanPrivateSurviving);

@@ -17,8 +17,8 @@ use crate::privacy::Guarantee;
 use crate::release::{ErrorBar, LEVEL, Release};
 
 /// 2^64, and 2^32: the units of decay and of decayed sums.
-const DECAY_UNITS: f64 = 18_446_744_073_709_551_616.0;
-const SUM_UNITS: f64 = 4_294_967_296.0;
+const DECAY_UNITS: f64 = SUM_UNITS * SUM_UNITS;
+const SUM_UNITS: f64 = (1u64 << SUM_BITS) as f64;
 const SUM_BITS: u32 = 32;
 /// Half-lives up to about 2^24 steps: rounding stays below 2^−32/(1−γ) < 2^−7.
 const LEAST_LOSS: f64 = 4e-8;
@@ -49,7 +49,7 @@ impl Decay {
     }
 
     fn losing(loss: f64) -> Result<Self> {
-        if loss >= LEAST_LOSS && loss < 1.0 {
+        if (LEAST_LOSS..1.0).contains(&loss) {
             // Below 2^64: the largest float under 1 is 1 − 2^−53.
             return Ok(Self((loss * DECAY_UNITS) as u64));
         }
@@ -309,10 +309,14 @@ impl DecayedCounter {
         let variance = self.variance(step);
         let shape = match strategy.shape(1) {
             // No weight exceeds 1.
-            Shape::Sum { law, .. } => Shape::Weighted { variance, largest: law.variance() },
+            Shape::Sum { law, .. } => {
+                let one = law.variance();
+                Shape::Weighted { variance, largest: one, narrowest: one }
+            }
             _ => Shape::Gaussian { variance },
         };
-        let rounding = 1.0 / SUM_UNITS / lost(self.memory.decay.log(), 1);
+        // Error bars are for noise rounded to whole numbers; here it is not, so it may lie ½ farther out.
+        let rounding = 0.5 + 1.0 / SUM_UNITS / lost(self.memory.decay.log(), 1);
         Ok(error_bar::half_width(shape, level)? + rounding)
     }
 

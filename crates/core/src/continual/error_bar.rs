@@ -57,7 +57,7 @@ pub(super) fn reach(shape: Shape<'_>, outside: f64) -> f64 {
             let scale = law.approximate_scale();
             cache::get((scale.to_bits(), terms, outside.to_bits()), || LaplaceSum { scale, terms }.reach(outside))
         }
-        Shape::Weighted { variance, largest } => weighted::reach(variance, largest, outside),
+        Shape::Weighted { variance, largest, narrowest } => weighted::reach(variance, largest, narrowest, outside),
         Shape::Gaussian { variance } => normal::reach(variance, outside),
     }
 }

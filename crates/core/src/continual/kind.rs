@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::any::{AnyCounter, AnyStrategy};
 use super::blt::Blt;
 use super::bridged::Bridged;
+use super::honaker::Honaker;
+use super::hybrid::Hybrid;
+use super::k_ary::KAry;
 use super::p_sums::PSums;
 use super::pan_private::{Design, PanPrivate, PanPrivateSurviving};
 use super::strategy::Strategy;
@@ -31,10 +34,16 @@ pub enum Kind {
     TwoLevel,
     /// Noise on dyadic blocks.
     Binary,
-    /// Gaussian noise by the square root of the prefix sums.
-    Toeplitz,
+    /// Noise on dyadic blocks, each improved by the blocks inside it.
+    Honaker,
+    /// Noise on blocks of k, k², … steps, some of them subtracted.
+    KAry,
     /// Noise bridged between the boundaries of a tree.
     Bridged,
+    /// Noise on blocks that double, and on dyadic blocks inside.
+    Hybrid,
+    /// Gaussian noise by the square root of the prefix sums.
+    Toeplitz,
     /// Gaussian noise that decaying buffers take back.
     Blt,
     /// Noise in memory, too: may be seized once, if counting ends with that.
@@ -50,7 +59,10 @@ impl Kind {
         Self::InputNoise,
         Self::TwoLevel,
         Self::Binary,
+        Self::Honaker,
+        Self::KAry,
         Self::Bridged,
+        Self::Hybrid,
         Self::Toeplitz,
         Self::Blt,
         Self::PanPrivate,
@@ -65,8 +77,11 @@ impl Kind {
             Self::InputNoise => "input-noise",
             Self::TwoLevel => "two-level",
             Self::Binary => "binary",
-            Self::Toeplitz => "toeplitz",
+            Self::Honaker => "honaker",
+            Self::KAry => "k-ary",
             Self::Bridged => "bridged",
+            Self::Hybrid => "hybrid",
+            Self::Toeplitz => "toeplitz",
             Self::Blt => "blt",
             Self::PanPrivate => "pan-private",
             Self::PanPrivateSurviving => "pan-private-surviving",
@@ -89,15 +104,12 @@ impl Kind {
                 let parameters = PSums::named(self, &stream)?;
                 Ok(PSums::new(stream, guarantee, parameters)?.into())
             }
-            Self::Toeplitz => {
-                let parameters = Toeplitz::choose(&stream, &guarantee)?;
-                Ok(Toeplitz::new(stream, guarantee, parameters)?.into())
-            }
+            Self::Honaker => best::<Honaker>(stream, guarantee),
+            Self::KAry => best::<KAry>(stream, guarantee),
             Self::Bridged => best::<Bridged>(stream, guarantee),
-            Self::Blt => {
-                let parameters = Blt::choose(&stream, &guarantee)?;
-                Ok(Blt::new(stream, guarantee, parameters)?.into())
-            }
+            Self::Hybrid => best::<Hybrid>(stream, guarantee),
+            Self::Toeplitz => best::<Toeplitz>(stream, guarantee),
+            Self::Blt => best::<Blt>(stream, guarantee),
             Self::PanPrivate => Ok(PanPrivate::new(stream, guarantee)?.into()),
             Self::PanPrivateSurviving => Ok(PanPrivateSurviving::new(stream, guarantee)?.into()),
         }

@@ -12,21 +12,24 @@
 //! | [`strategy`] | [`Strategy`]: how noise is made; what has to be proved for each |
 //! | [`schedule`] | [`Schedule`]: which p-sums are kept |
 //! | [`p_sums`] | `output-noise`, `input-noise`, `two-level`, `binary`: any schedule as a counter |
-//! | [`toeplitz`] | `toeplitz`: Gaussian noise by the square root of the prefix sums |
+//! | [`honaker`] | `honaker`: dyadic blocks, each improved by those inside it |
+//! | [`k_ary`] | `k-ary`: few blocks, some of them subtracted |
 //! | [`mod@bridged`] | `bridged`: a tree in which every level corrects those below it; with or without a horizon |
-//! | [`window`] | [`SlidingWindow`]: the sum of the last w steps |
-//! | [`decayed`] | [`DecayedCounter`]: older steps count less |
-//! | [`post_processing`] | [`PostProcessed`]: releases that are never negative, or never fall |
+//! | [`hybrid`] | `hybrid`: blocks that double, for streams without end |
+//! | [`toeplitz`] | `toeplitz`: Gaussian noise by the square root of the prefix sums |
 //! | [`blt`] | `blt`: Gaussian noise that a few decaying buffers take back |
-//! | [`bounds`] | what no counter can beat |
 //! | [`pan_private`] | `pan-private`, `pan-private-surviving`: counters whose memory may be seized |
 //! | [`kind`] | [`Kind`]: the counters by name, and `auto` |
 //! | [`any`] | [`AnyCounter`]: a counter whose kind is known only when the program runs |
 //! | [`keyed`] | [`KeyedCounter`]: one counter for each key; keys known beforehand, or admitted by a threshold |
+//! | [`window`] | [`SlidingWindow`]: the sum of the last w steps |
+//! | [`decayed`] | [`DecayedCounter`]: older steps count less |
+//! | [`post_processing`] | [`PostProcessed`]: releases that are never negative, or never fall |
 //! | [`law`] | [`Law`]: the noise on one p-sum |
 //! | [`shape`] | [`Shape`]: what error bars need to know of a step's noise |
 //! | [`tails`] | how unlikely large noise is |
 //! | [`usefulness`] | (λ, δ)-usefulness, and the largest error of all steps together |
+//! | [`bounds`] | what no counter can beat |
 
 pub mod any;
 pub mod blt;
@@ -35,6 +38,9 @@ pub mod bridged;
 pub mod counter;
 pub mod decayed;
 mod error_bar;
+pub mod honaker;
+pub mod hybrid;
+pub mod k_ary;
 pub mod keyed;
 pub mod kind;
 pub mod law;
@@ -57,6 +63,9 @@ pub use blt::Blt;
 pub use bridged::Bridged;
 pub use counter::{Counter, Saved, StreamCounter};
 pub use decayed::{Decay, DecayedCounter, SavedDecayed};
+pub use honaker::Honaker;
+pub use hybrid::Hybrid;
+pub use k_ary::KAry;
 pub use keyed::{KeyedCounter, KeyedPlan, KeyedSaved};
 pub use kind::Kind;
 pub use law::Law;

@@ -33,7 +33,8 @@ pub enum Rule {
 ///   *Proof.* R_t ≥ Y_t ≥ S_t − λ; and R_t is 0 ≤ S_t or some Y_s ≤ S_s + λ ≤ S_t + λ. ∎ So the largest error up to any step
 ///   is not larger than before. A single step's error can be: R_t is too high if any earlier Y was. Hence its error bar at
 ///   level 1 − β is one that holds for all steps up to t at once, by the union bound: at each of them |noise| stays within
-///   the half-width at level 1 − β/t of the step with the largest variance.
+///   the half-width at level 1 − β/t of the step with the largest variance (the steps of one counter have noise of one
+///   shape, whose half-widths grow with the variance).
 /// - Both make the releases biased upwards where S is small against the noise. [`Counter::variance`] stays that of the noise
 ///   before; around 0 the mean square error is less.
 ///

@@ -14,14 +14,14 @@ pub enum Shape<'law> {
     },
     /// A weighted sum of independent discrete Laplace draws, perhaps rounded to the nearest whole number.
     ///
-    /// Error bars take it that the draws are of one law and no weight exceeds 1 in size. For draws of several laws, all with
-    /// weights ±1, give the variances of continuous draws of the same scales, 2b² each: slightly larger, and then the error
-    /// bars are proved as well.
+    /// The draws may be of several laws; no weight exceeds 1 in size.
     Weighted {
-        /// Of the sum.
+        /// Of the sum, or more.
         variance: f64,
-        /// Of the largest weighted term: w²·variance of the draw.
+        /// Of the largest weighted term, w²·variance of the draw, or more.
         largest: f64,
+        /// Of a draw of the narrowest law, or less.
+        narrowest: f64,
     },
     /// A weighted sum of independent discrete Gaussian draws with σ² ≥ 2 in units of their lattice, perhaps rounded to the
     /// nearest whole number; no weight exceeds 1 in size, or the lattice is fine.

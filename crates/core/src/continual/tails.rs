@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 ///
 /// # Accuracy
 /// Always at least the truth; one part in 10⁶ pays for the rounding of floats.
-/// - [`Shape::Sum`]: exact up to that part, where the law is narrow enough to be computed (scale up to 20 and fewer than
+/// - Sums ([`Shape::Sum`]): exact up to that part, where the law is narrow enough to be computed (scale up to 20 and fewer than
 ///   about 10⁶/√terms numbers to add), as for a single draw of any scale; otherwise the better of Chernoff's bound and
 ///   the tail of continuous draws of the same scale.
-/// - [`Shape::Weighted`]: Chernoff's bound from variance and largest term.
-/// - [`Shape::Gaussian`]: e^(−(at−½)²/2v).
+/// - Weighted sums ([`Shape::Weighted`]): Chernoff's bound from variance and largest term.
+/// - Gaussian noise ([`Shape::Gaussian`]): e^(−(at−½)²/2v).
 ///
 /// # Algorithm
 /// Chernoff: P(X ≥ x) ≤ E e^(sX)·e^(−sx) for every s > 0; a good s is looked for, and any is valid. With p = e^(−1/b) a draw
@@ -37,7 +37,9 @@ pub fn upper_tail(shape: Shape<'_>, at: f64) -> f64 {
     }
     let bound = match shape {
         Shape::Sum { law, terms } => LaplaceSum { scale: law.approximate_scale(), terms }.upper_tail(at),
-        Shape::Weighted { variance, largest } => libm::exp(weighted::log_chernoff(variance, largest, at)) * 1.000_001,
+        Shape::Weighted { variance, largest, narrowest } => {
+            libm::exp(weighted::log_chernoff(variance, largest, narrowest, at)) * 1.000_001
+        }
         Shape::Gaussian { variance } => normal::upper_tail(variance, at),
     };
     bound.min(1.0)
@@ -154,7 +156,8 @@ mod tests {
                     assert!(sum <= truth * 1.02, "{scale}·{terms} ≥ {at}: {sum} {truth}");
                 }
                 // A rounded weighted sum reaches `at` half a unit before; a sum of whole draws does not, so this is loose.
-                let weighted = upper_tail(Shape::Weighted { variance, largest: law.variance() }, at as f64);
+                let (largest, narrowest) = (law.variance(), law.variance());
+                let weighted = upper_tail(Shape::Weighted { variance, largest, narrowest }, at as f64);
                 assert!(weighted >= truth, "{scale}·{terms} ≥ {at}: {weighted} {truth}");
                 // |Y| > at − 1 is |Y| ≥ at.
                 let scales = vec![b; terms as usize];

@@ -103,7 +103,7 @@ fn best_lengths(window: u64, power: i32) -> Vec<u64> {
     let mut best = (window as f64, vec![1]);
     for levels in 1..=window.max(1).ilog2() {
         let weight = f64::from(levels + 1).powi(power);
-        // More levels than these cannot win: each costs at least 1 and gives at least the factor that α has grown by.
+        // Each level adds at least 1, and the longest blocks add at least 1: more levels cannot win.
         if weight * f64::from(levels + 1) >= best.0 {
             break;
         }

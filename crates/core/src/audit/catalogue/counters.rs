@@ -24,7 +24,14 @@ pub(super) const SUBJECTS: &[Subject] = &[
     counter("counter-input-noise", PURE),
     counter("counter-two-level", PURE),
     counter("counter-binary", PURE),
+    counter("counter-honaker", PURE),
+    counter("counter-k-ary", PURE),
+    counter("counter-bridged", PURE),
+    counter("counter-hybrid", PURE),
     counter("gaussian-counter-binary", GAUSSIAN),
+    counter("gaussian-counter-honaker", GAUSSIAN),
+    counter("gaussian-counter-toeplitz", GAUSSIAN),
+    counter("gaussian-counter-blt", GAUSSIAN),
 ];
 
 fn audit(audit: &Audit<'_>) -> Result<Report> {

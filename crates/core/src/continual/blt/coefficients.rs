@@ -138,5 +138,5 @@ impl From<Coefficients> for Numbers {
 pub(super) fn answers(coefficients: &Coefficients) -> factor::Answers {
     let (poles, weights) = coefficients.floats();
     let zeros = factor::zeros(&poles, &weights);
-    factor::Answers::new(&poles, &zeros)
+    factor::Answers::new(&poles, &zeros).prepared()
 }

@@ -7,6 +7,8 @@
 //! Everything is computed from κ = 1 − θ, which may be as small as 2^−42: every difference of two θ is a difference of two
 //! κ, and every sum below has positive terms only, so that no precision is lost.
 
+use super::MOST_BUFFERS;
+
 /// Π_k (zeros_k − at) / Π_{k≠skipped} (poles_k − at).
 fn residue(zeros: &[f64], poles: &[f64], skipped: usize, at: f64) -> f64 {
     let mut product = 1.0;
@@ -78,9 +80,17 @@ pub(super) struct Answers {
     /// a_0 and a_i, the rate of the first being 0.
     amplitudes: Vec<f64>,
     rates: Vec<f64>,
-    /// How Σ_{j<t} l_j² depends on E_i = 1 − θ̂_i^t: a_0²·t + Σ linear_i·E_i − Σ_{i≤k} quadratic_ik·E_i·E_k.
-    linear: Vec<f64>,
-    quadratic: Vec<f64>,
+    fast: Box<Fast>,
+}
+
+/// How Σ_{j<t} l_j² depends on E_i = 1 − θ̂_i^t: constant·t + Σ linear_i·E_i − Σ quadratic_ik·E_i·E_k. Buffers that do not
+/// exist have rate 0, so E = 0: loops of fixed length are several times as fast.
+#[derive(Debug, Clone, Default)]
+struct Fast {
+    constant: f64,
+    rates: [f64; MOST_BUFFERS],
+    linear: [f64; MOST_BUFFERS],
+    quadratic: [[f64; MOST_BUFFERS]; MOST_BUFFERS],
 }
 
 impl Answers {
@@ -89,31 +99,38 @@ impl Answers {
         let amplitude = |(i, &zero): (usize, &f64)| -residue(poles, zeros, i, zero) / zero;
         let amplitudes: Vec<f64> = [constant].into_iter().chain(zeros.iter().enumerate().map(amplitude)).collect();
         let rates: Vec<f64> = [0.0].into_iter().chain(zeros.iter().map(|&zero| rate(zero))).collect();
+        Self { amplitudes, rates, fast: Box::default() }
+    }
+
+    /// With what [`Answers::squares`] needs.
+    pub(super) fn prepared(mut self) -> Self {
+        self.fast.constant = self.amplitudes[0] * self.amplitudes[0];
         // 1 − p^t = E_i + E_k − E_i·E_k for p = θ̂_i·θ̂_k: no less than the larger of both.
-        let pair = |i: usize, k: usize| amplitudes[i] * amplitudes[k] / -libm::expm1(-(rates[i] + rates[k]));
-        let buffers = 1..amplitudes.len();
-        let linear = buffers.clone().map(|i| 2.0 * buffers.clone().chain([0]).map(|k| pair(i, k)).sum::<f64>());
-        let quadratic = buffers.clone().flat_map(|i| {
-            (i..amplitudes.len()).map(move |k| (i, k)).map(|(i, k)| if i == k { pair(i, k) } else { 2.0 * pair(i, k) })
-        });
-        let (linear, quadratic) = (linear.collect(), quadratic.collect());
-        Self { amplitudes, rates, linear, quadratic }
+        let pair = |i: usize, k: usize| {
+            self.amplitudes[i] * self.amplitudes[k] / -libm::expm1(-(self.rates[i] + self.rates[k]))
+        };
+        for i in 1..self.rates.len() {
+            self.fast.rates[i - 1] = self.rates[i];
+            self.fast.linear[i - 1] = 2.0 * (0..self.rates.len()).map(|k| pair(i, k)).sum::<f64>();
+            for k in 1..self.rates.len() {
+                self.fast.quadratic[i - 1][k - 1] = pair(i, k);
+            }
+        }
+        self
     }
 
     /// Σ_{j<t} l_j².
     pub(super) fn squares(&self, t: u64) -> f64 {
         let t = t as f64;
-        let mut ended = [0.0; super::MOST_BUFFERS];
-        let ended = &mut ended[..self.linear.len()];
-        let mut sum = self.amplitudes[0] * self.amplitudes[0] * t;
-        for ((gone, rate), linear) in ended.iter_mut().zip(&self.rates[1..]).zip(&self.linear) {
-            *gone = one_minus_exp(rate * t);
-            sum += linear * *gone;
-        }
-        let mut quadratic = self.quadratic.iter();
-        for (i, gone) in ended.iter().enumerate() {
-            let row: f64 = ended[i..].iter().zip(&mut quadratic).map(|(other, factor)| other * factor).sum();
-            sum -= gone * row;
+        let Fast { constant, rates, linear, quadratic } = &*self.fast;
+        let gone = rates.map(|rate| one_minus_exp(rate * t));
+        let mut sum = constant * t;
+        for i in 0..MOST_BUFFERS {
+            let mut row = linear[i];
+            for k in 0..MOST_BUFFERS {
+                row -= quadratic[i][k] * gone[k];
+            }
+            sum += gone[i] * row;
         }
         sum
     }
@@ -135,10 +152,10 @@ impl Answers {
 fn one_minus_exp(u: f64) -> f64 {
     if u > 40.0 {
         1.0
-    } else if u < 1e-3 {
+    } else if u < 0.02 {
         // The next term is below 1e-15 of the first.
-        u * (1.0 - u / 2.0 * (1.0 - u / 3.0 * (1.0 - u / 4.0 * (1.0 - u / 5.0))))
+        u * (1.0 - u / 2.0 * (1.0 - u / 3.0 * (1.0 - u / 4.0 * (1.0 - u / 5.0 * (1.0 - u / 6.0 * (1.0 - u / 7.0))))))
     } else {
-        -libm::expm1(-u)
+        1.0 - libm::exp(-u)
     }
 }

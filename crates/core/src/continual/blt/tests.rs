@@ -161,7 +161,7 @@ fn wide_ranges_use_coarser_lattices() {
     assert_eq!(bits, 40);
     let (bits, wide) = choose(1 << 30, "1").unwrap();
     assert!(bits < 20 && (wide / unit / 2f64.powi(60) - 1.0).abs() < 0.05);
-    assert!(choose(1 << 48, "0.01").unwrap_or((1, 0.0)).0 == 0 || choose(1 << 48, "0.01").is_err());
+    assert!(choose(1 << 45, "1").unwrap().0 < 5);
     assert!(choose(1 << 60, "0.0001").is_err());
 }
 
@@ -177,7 +177,7 @@ fn what_cannot_be_served_is_refused() {
     let read: Buffered = serde_json::from_str(&text).unwrap();
     assert_eq!(read, blt(10, 2).parameters);
     for (decays, weights) in
-        [("[]", "[]"), ("[5,4]", "[1,1]"), ("[0]", "[1]"), ("[4611686018427387904]", "[4611686018427387905]")]
+        [("[]", "[]"), ("[5,4]", "[1,1]"), ("[0]", "[1]"), ("[4611686018427387904]", "[6917529027641081856]")]
     {
         let text = format!("{{\"fraction_bits\":40,\"coefficients\":{{\"decays\":{decays},\"weights\":{weights}}}}}");
         assert!(serde_json::from_str::<Buffered>(&text).is_err(), "{text}");

@@ -9,8 +9,9 @@ use crate::noise::DiscreteLaplace;
 pub(super) const FRACTION_BITS: u32 = 20;
 /// Reciprocals of fan-outs are kept in units of 2^−24.
 const RECIPROCAL_BITS: u32 = 24;
-/// No noise kept is larger. A draw is below 2^63, its fixed point below 2^83; an answer has at most 2^10 of them, each
-/// with a weight of at most 1. Products with reciprocals stay below 2^(100 + 24).
+/// No state with more noise is accepted. A draw is below 2^63, its fixed point below 2^83, and what a node leaves over is a
+/// difference of at most 2^10 of them: its product with a reciprocal stays below 2^(93 + 24), and below 2^126 even from an
+/// accepted state that was made up.
 const LARGEST: i128 = 1 << 100;
 
 /// The noise at the boundaries of all open nodes.

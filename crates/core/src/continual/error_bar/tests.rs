@@ -174,7 +174,7 @@ fn weighted_sums_stay_within_their_bounds() {
         for weights in &vectors {
             let squares: f64 = weights.iter().map(|&w| (w as f64 / UNIT as f64).powi(2)).sum();
             let most = *weights.iter().max().unwrap() as f64 / UNIT as f64;
-            let shape = Shape::Weighted { variance: squares * one, largest: most * most * one };
+            let shape = Shape::Weighted { variance: squares * one, largest: most * most * one, narrowest: one };
             let reach = (UNIT as f64 * (45.0 * scale + 12.0 * (squares * one).sqrt() + 2.0)) as usize;
             let mut masses = draw(scale, weights[0], reach);
             for &weight in &weights[1..] {
@@ -190,7 +190,7 @@ fn weighted_sums_stay_within_their_bounds() {
                 assert!(claimed >= exact, "{scale}·{weights:?} at {level}: {claimed} < {exact}");
                 if level >= 0.95 && most > 0.99 && squares >= 8.0 && scale >= 3.0 {
                     assert!(
-                        claimed <= exact * (1.02 + 0.25 / scale) + 1.0,
+                        claimed <= exact * (1.02 + 0.35 / scale) + 1.0,
                         "{scale}·{weights:?} at {level}: {claimed} {exact}"
                     );
                 }

@@ -50,6 +50,15 @@ macro_rules! keyed_counters {
                 match self { $(Self::$variant(counter) => counter.add(key, value),)+ }
             }
 
+            /// See [`KeyedCounter::add_all`](super::KeyedCounter::add_all).
+            pub fn add_all<Q>(&mut self, events: &[(&Q, i64)])
+            where
+                K: std::borrow::Borrow<Q>,
+                Q: std::hash::Hash + Eq + ToOwned<Owned = K> + ?Sized,
+            {
+                match self { $(Self::$variant(counter) => counter.add_all(events),)+ }
+            }
+
             /// See [`KeyedCounter::close_step`](super::KeyedCounter::close_step).
             ///
             /// # Errors

@@ -121,6 +121,21 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         }
     }
 
+    /// Counts many events of the open step: the fastest way, above all for keys of text.
+    pub fn add_all<Q>(&mut self, events: &[(&Q, i64)])
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let KeyedPlan { stream, admission, .. } = &self.plan;
+        let clamped = |value| i128::from(stream.clamp(value));
+        self.keys.add_all(events, clamped, |keys, key, value| {
+            if admission.is_some() {
+                keys.insert(key.to_owned(), value);
+            }
+        });
+    }
+
     /// Closes the step and makes the values that are to be released.
     ///
     /// # Errors

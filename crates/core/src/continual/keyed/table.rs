@@ -24,6 +24,16 @@ pub(super) struct Entry<K> {
     pending: i128,
     key: K,
     place: u32,
+    /// Part of the hash: most other keys are told apart without a look at them, which for text lies elsewhere.
+    tag: u32,
+}
+
+/// Events that are looked up together: while one waits for memory, the others do, too.
+const BATCH: usize = 32;
+
+/// Bits of the hash that the table itself makes least use of.
+fn tag(hash: u64) -> u32 {
+    (hash >> 25) as u32
 }
 
 impl<K: Hash + Eq + Clone> KeyTable<K> {
@@ -42,7 +52,8 @@ impl<K: Hash + Eq + Clone> KeyTable<K> {
     where
         K: Borrow<Q>,
     {
-        let entry = self.entries.find(self.hasher.hash_one(key), |entry| entry.key.borrow() == key)?;
+        let hash = self.hasher.hash_one(key);
+        let entry = self.entries.find(hash, |entry| entry.tag == tag(hash) && entry.key.borrow() == key)?;
         Some(entry.place as usize)
     }
 
@@ -52,8 +63,38 @@ impl<K: Hash + Eq + Clone> KeyTable<K> {
     where
         K: Borrow<Q>,
     {
-        let entry = self.entries.find_mut(self.hasher.hash_one(key), |entry| entry.key.borrow() == key);
+        let hash = self.hasher.hash_one(key);
+        let entry = self.entries.find_mut(hash, |entry| entry.tag == tag(hash) && entry.key.borrow() == key);
         entry.map(|entry| entry.pending += value).is_some()
+    }
+
+    /// [`KeyTable::add`] for many; those that are not there are given to `missing`, which may insert them.
+    pub fn add_all<Q: Hash + Eq + ?Sized>(
+        &mut self,
+        events: &[(&Q, i64)],
+        value: impl Fn(i64) -> i128,
+        mut missing: impl FnMut(&mut Self, &Q, i128),
+    ) where
+        K: Borrow<Q>,
+    {
+        for batch in events.chunks(BATCH) {
+            let mut buckets = [usize::MAX; BATCH];
+            for (bucket, (key, _)) in buckets.iter_mut().zip(batch) {
+                let hash = self.hasher.hash_one(*key);
+                *bucket = self.entries.find_bucket_index(hash, |entry| entry.tag == tag(hash)).unwrap_or(usize::MAX);
+            }
+            for (&bucket, &(key, given)) in buckets.iter().zip(batch) {
+                // A bucket is only a guess: the tag may be another key's, or the table may have grown since.
+                let value = value(given);
+                if let Some(entry) = self.entries.get_bucket_mut(bucket)
+                    && entry.key.borrow() == key
+                {
+                    entry.pending += value;
+                } else if !self.add(key, value) {
+                    missing(self, key, value);
+                }
+            }
+        }
     }
 
     /// Puts a key at the end; false if it is there already.
@@ -65,7 +106,8 @@ impl<K: Hash + Eq + Clone> KeyTable<K> {
         let place = u32::try_from(self.keys.len()).expect("the counters of 2^32 keys do not fit in any memory");
         self.keys.push(key.clone());
         let hasher = &self.hasher;
-        self.entries.insert_unique(hash, Entry { pending, key, place }, |entry| hasher.hash_one(&entry.key));
+        self.entries
+            .insert_unique(hash, Entry { pending, key, place, tag: tag(hash) }, |entry| hasher.hash_one(&entry.key));
         true
     }
 

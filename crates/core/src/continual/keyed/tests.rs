@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::audit::interval::{clopper_pearson_lower, clopper_pearson_upper};
-use crate::continual::{AnyKeyedCounter, AnyKeyedSaved, KeyedPlan, Kind, Shape, Stream, Unit};
+use crate::continual::{AnyKeyedCounter, AnyKeyedSaved, KeyedPlan, Kind, PSums, Shape, Strategy, Stream, Unit};
 use crate::exact::Rational;
 use crate::noise::{DiscreteLaplace, Entropy};
 use crate::permit::Permit;
@@ -49,6 +49,29 @@ fn totals_are_those_of_the_events() {
         assert_eq!(counter.value(&40), None);
     }
     assert!(matches!(counter.close_step(), Err(crate::Error::HorizonReached { horizon: 7 })));
+}
+
+/// Many events at once, new keys among them while the table grows, count as one by one.
+#[test]
+fn events_in_bulk_are_events() {
+    let events: Vec<(u64, i64)> = (0..5000).map(|event| (event * event % 997, (event % 5) as i64 - 1)).collect();
+    let borrowed: Vec<(&u64, i64)> = events.iter().map(|(key, value)| (key, *value)).collect();
+    let pending = |bulk: bool, admits: bool| {
+        let plan = if admits {
+            KeyedPlan::admitting(Kind::Binary, bits(4), approx("1", "1e-6")).unwrap()
+        } else {
+            KeyedPlan::known(Kind::Binary, bits(4), pure("1")).unwrap()
+        };
+        let mut counter = plan.start([1u64, 4, 9], permit(1)).unwrap();
+        if bulk {
+            counter.add_all(&borrowed);
+        } else {
+            borrowed.iter().for_each(|(key, value)| counter.add(*key, *value));
+        }
+        serde_json::to_string(&counter.save()).unwrap()
+    };
+    assert_eq!(pending(true, true), pending(false, true));
+    assert_eq!(pending(true, false), pending(false, false));
 }
 
 #[test]
@@ -217,6 +240,13 @@ fn noise_does_not_tell_when_a_key_came() {
             assert!((squares / variance - 1.0).abs() < TOLERANCE, "{kind} {first}: {}", squares / variance);
         }
     }
+    // The mutant would be seen: noise that starts with the key.
+    let parameters = PSums::named(Kind::Binary, &bits(7)).unwrap();
+    let strategy = PSums::new(bits(7), pure("1"), parameters).unwrap();
+    let mut entropy = Entropy::seeded(1);
+    let mut draw = entropy.draw().unwrap();
+    let squares: i128 = (0..FEWER).map(|_| strategy.next(&mut strategy.begin(), 7, &mut draw).pow(2)).sum();
+    assert!(squares as f64 / FEWER as f64 / strategy.variance(7) < 1.0 - TOLERANCE);
 }
 
 /// Once shown, a key stays; new ones follow in their own order, whatever the order of their events.

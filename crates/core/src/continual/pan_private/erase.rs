@@ -2,8 +2,6 @@
 
 use std::hint::black_box;
 
-use zeroize::Zeroize;
-
 /// 8 KiB: more than a step's frames take (drawing noise, one call of the generator, one of the operating system).
 const WORDS: usize = 1024;
 
@@ -13,7 +11,5 @@ const WORDS: usize = 1024;
 /// functions that have returned, and this function's frame takes the same place.
 #[inline(never)]
 pub(super) fn burn_stack() {
-    let mut frame = [0u64; WORDS];
-    frame.zeroize();
-    black_box(&frame);
+    black_box(&mut [0u64; WORDS]);
 }
