@@ -49,7 +49,7 @@ fn bounds_of_long_streams_are_not_far_from_the_reference() {
     for (kind, power, reference) in [
         (Kind::TwoLevel, 16, 214.275_8),
         (Kind::TwoLevel, 20, 468.106_7),
-        (Kind::TwoLevel, 24, 1025.427_4),
+        (Kind::TwoLevel, 24, 1_025.427_4),
         (Kind::Binary, 16, 410.928_4),
         (Kind::Binary, 20, 629.861_6),
         (Kind::Binary, 24, 896.633_1),
