@@ -22,7 +22,7 @@ pub struct Arguments {
     /// What all releases together promise: rho, in zero-concentrated differential privacy
     #[arg(long, allow_hyphen_values = true, value_name = "R", conflicts_with_all = ["epsilon", "delta"], help_heading = "Privacy")]
     pub rho: Option<String>,
-    /// Whose privacy is protected: event, step, or steps:N for someone who touches at most N steps [default: step; event
+    /// Whose privacy is protected: event, step, or steps:N for someone with at most N events [default: step; event
     /// with --step or --key]
     #[arg(long, value_name = "UNIT", help_heading = "Privacy")]
     pub unit: Option<String>,

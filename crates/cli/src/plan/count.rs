@@ -42,7 +42,7 @@ pub struct Arguments {
     /// The smallest and the largest value of an event (of a step, if that is the unit)
     #[arg(long, default_value = "0..1", value_parser = range, allow_hyphen_values = true)]
     range: (i64, i64),
-    /// Whose privacy is protected: event, step, or steps:N for someone who touches at most N steps
+    /// Whose privacy is protected: event, step, or steps:N for someone with at most N events
     #[arg(long, default_value = "event", allow_hyphen_values = true)]
     unit: String,
     /// Which streams are neighbours: add-remove or replace

@@ -68,7 +68,7 @@ pub trait Counter {
     /// The last value again, without new noise; none before the first step.
     fn value(&self) -> Option<i64>;
 
-    /// The exact variance of the noise at any step, past or future.
+    /// The variance of the noise at any step, past or future, as [`Strategy::variance`].
     fn variance(&self, step: u64) -> f64;
 
     /// |noise| at a step stays within this with probability at least `level`.
@@ -208,21 +208,27 @@ impl<S: Strategy> StreamCounter<S> {
     ///
     /// # Errors
     /// [`Error::StaleState`] if the state is older than `newest_epoch`, the largest that the caller knows of (0 if none);
-    /// [`Error::DamagedState`] if it cannot be the state of such a counter; [`Error::NotPermitted`] if the permit is of
+    /// [`Error::DamagedState`] if it cannot be the state of such a counter; [`Error::OtherCharge`] if the permit is of
     /// another charge.
     pub fn restore(saved: Saved<S>, newest_epoch: u64, permit: Permit) -> Result<Self> {
         if saved.epoch < newest_epoch {
             return Err(Error::StaleState { found: saved.epoch, newest: newest_epoch });
         }
         let strategy = S::new(saved.stream, saved.guarantee, saved.parameters)?;
-        let within = strategy.stream().steps().is_none_or(|horizon| saved.steps <= horizon);
-        if !within || !strategy.fits(&saved.state, saved.steps) {
+        let sound = reachable(strategy.stream(), saved.steps, [saved.sum]);
+        if !sound || !strategy.fits(&saved.state, saved.steps) {
             return Err(Error::DamagedState);
         }
         let permit = permit.resume_stream(&saved.accounting)?;
         let Saved { epoch, steps, sum, value, state, .. } = saved;
         Ok(Self { strategy, permit, epoch, steps, sum, value, state })
     }
+}
+
+/// Can a counter have taken so many steps, and have such sums? 2^62 steps without a horizon take longer than anyone has, and
+/// their 64-bit values add up to less than 2^126; half of that leaves room for all that is still to come.
+pub(super) fn reachable(stream: &Stream, steps: u64, sums: impl IntoIterator<Item = i128>) -> bool {
+    steps <= stream.steps().unwrap_or(1 << 62) && sums.into_iter().all(|sum| sum.unsigned_abs() <= 1 << 125)
 }
 
 /// # Errors

@@ -12,6 +12,9 @@ use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::privacy::Guarantee;
 
+/// No noise in memory is as large: fewer than 2^62 draws of 64 bits would have to be.
+const LARGEST: u128 = 1 << 122;
+
 /// Any [`Schedule`] as a counter, its guarantee derived from α.
 ///
 /// # Privacy
@@ -113,9 +116,10 @@ impl Strategy for PSums {
 
     fn fits(&self, state: &Accumulators, _: u64) -> bool {
         let lengths = self.schedule.lengths().map_or(0, <[u64]>::len);
-        let sum = state.by_length.iter().try_fold(0i128, |sum, noise| sum.checked_add(*noise));
+        let small = |noise: &i128| noise.unsigned_abs() <= LARGEST;
+        let sum = state.by_length.iter().try_fold(0i128, |sum, noise| small(noise).then(|| sum + noise));
         // Prefixes keep no accumulator: the last answer's noise is all there is.
-        state.by_length.len() == lengths && (lengths == 0 || sum == Some(state.sum))
+        state.by_length.len() == lengths && small(&state.sum) && (lengths == 0 || sum == Some(state.sum))
     }
 
     #[inline]

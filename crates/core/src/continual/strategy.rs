@@ -66,7 +66,8 @@ pub trait Strategy: fmt::Debug + Clone + Send + Sync + Sized {
         }
     }
 
-    /// The exact variance of the noise at a step.
+    /// The exact variance of the noise at a step; where noise is rounded to whole numbers, the rounding counts as 1/12, as for
+    /// an error that is uniform.
     fn variance(&self, step: u64) -> f64;
 
     /// The mean of the variances of steps 1 to `steps`.

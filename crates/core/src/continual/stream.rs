@@ -19,7 +19,7 @@ pub enum Unit {
     Event,
     /// Everything that happened in one step, which may become anything else within the range.
     Step,
-    /// Someone with at most this many events, each in a step of its own.
+    /// Someone with at most this many events, in as many steps or fewer.
     Steps(u64),
 }
 
@@ -37,8 +37,7 @@ impl FromStr for Unit {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let unknown =
-            || Error::parameter("unit", text, "event, step, or steps:N for someone who touches at most N steps");
+        let unknown = || Error::parameter("unit", text, "event, step, or steps:N for someone with at most N events");
         match text {
             "event" => Ok(Self::Event),
             "step" => Ok(Self::Step),
@@ -71,7 +70,7 @@ impl fmt::Display for Horizon {
 /// # Privacy
 /// With values in low..=high, one event adds or removes at most r = max(|low|, |high|) in its step
 /// ([`Adjacency::AddRemove`]), or moves it by at most r = high − low when it is replaced ([`Adjacency::Replace`], arrival
-/// public). A whole step moves by at most high − low. A unit that touches c steps does so c times. Every counter derives
+/// public). A whole step moves by at most high − low. A unit of c events does so c times. Every counter derives
 /// its noise from [`Stream::size`] and [`Stream::touched`], and from nothing else.
 ///
 /// # Example
@@ -181,7 +180,7 @@ impl Stream {
         self.size
     }
 
-    /// c: how many steps one unit can touch.
+    /// c: how many events one unit has, and so how many steps it can touch, at the most.
     pub fn touched(&self) -> u64 {
         match self.definition.unit {
             Unit::Event | Unit::Step => 1,
@@ -210,7 +209,7 @@ impl TryFrom<Definition> for Stream {
             return Err(Error::parameter("range", format!("{low}..{high}"), "written with the smaller number first"));
         }
         if unit == Unit::Steps(0) {
-            return Err(Error::parameter("unit", unit, "one that touches at least 1 step"));
+            return Err(Error::parameter("unit", unit, "one with at least 1 event"));
         }
         if let Horizon::Steps(steps) = horizon
             && !(1..=LONGEST_HORIZON).contains(&steps)

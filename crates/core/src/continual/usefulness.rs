@@ -12,8 +12,8 @@ use super::shape::Shape;
 use crate::error::{Error, Result};
 use crate::noise::Entropy;
 
-/// Steps that one call of [`max_error`] simulates at the most: a twentieth of a second or so.
-const SIMULATED_STEPS: u64 = 1 << 20;
+/// Steps that one call of [`max_error`] simulates at the most: a thirtieth of a second or so.
+const SIMULATED_STEPS: u64 = 1 << 19;
 /// Runs at the most.
 const MOST_RUNS: u64 = 1000;
 /// Runs in which the largest error should exceed the value, at the least: fewer say little about where it lies.

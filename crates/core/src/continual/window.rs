@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::counter::{check_horizon, saturated};
+use super::counter::{check_horizon, reachable, saturated};
 use super::error_bar;
 use super::kind::Kind;
 use super::p_sums::{Accumulators, Named, PSums};
@@ -297,7 +297,8 @@ impl SlidingWindow {
         }
         check(window)?;
         let strategy = PSums::new(stream, guarantee, parameters)?;
-        let within = strategy.stream().steps().is_none_or(|horizon| steps <= horizon);
+        let sums = running.iter().copied().chain([sum]);
+        let within = reachable(strategy.stream(), steps, sums);
         let blocks = strategy.schedule().lengths().and_then(<[u64]>::last).is_some_and(|&longest| longest <= window);
         let full = running.len() as u64 == steps.min(window);
         if !within || !blocks || !full || !strategy.fits(&state, steps) {

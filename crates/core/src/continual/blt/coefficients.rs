@@ -12,7 +12,7 @@ use crate::exact::Rational;
 /// κ and ω are multiples of 2^−63.
 pub(super) const BITS: u32 = 63;
 const ONE: u64 = 1 << BITS;
-/// Bits after the point for powers of θ; 1 − θ^n may be as small as 2^−42, and errs by less than 2^−240.
+/// Bits after the point for powers of θ; 1 − θ^n may be as small as 2^−42, and errs by less than 2^−170.
 const POWER_BITS: usize = 256;
 
 /// The buffers of a `blt` counter: how fast each decays and how much of it is taken back, as multiples of 2^−63.
@@ -61,7 +61,7 @@ impl Coefficients {
         (self.decays.iter().map(float).collect(), self.weights.iter().map(float).collect())
     }
 
-    /// Σ_{j<n} c_j², rounded up by less than 2^−240: exact but for the powers of θ, which are rounded down.
+    /// Σ_{j<n} c_j², rounded up by less than 2^−170: exact but for the powers of θ, which are rounded down.
     pub(super) fn squares(&self, n: u64) -> Rational {
         let unit = UBig::ONE << POWER_BITS;
         let exact_bits = 2 * BITS as usize;
@@ -115,7 +115,7 @@ impl TryFrom<Numbers> for Coefficients {
         let float = |value: u64| value as f64 / ONE as f64;
         let sound = (1..=MOST_BUFFERS).contains(&decays.len())
             && weights.len() == decays.len()
-            && decays.windows(2).all(|pair| pair[0] < pair[1])
+            && decays.windows(2).all(|pair| pair[0] < pair[1] && float(pair[0]) < float(pair[1]))
             && decays.iter().all(|&decay| float(decay) >= LEAST_KAPPA && decay < ONE)
             && weights.iter().all(|&weight| weight > 0 && weight < ONE)
             && decays.iter().zip(&weights).map(|(&decay, &weight)| float(weight) / float(ONE - decay)).sum::<f64>()

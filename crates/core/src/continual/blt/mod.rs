@@ -61,11 +61,13 @@ const GUARD_BITS: u32 = 20;
 ///
 /// > η = 1 + 2^−g·(d + Σ_i ω_i·min(n, 1/κ_i)).
 ///
-/// The rounding errors do not multiply with c: there is one pair of roundings a step, however many steps were touched. Let
-/// S = Σ_(j<n) c_j² and K = Σ_(j<n) c_j. By the triangle inequality for both norms the squares of these differences add up to
-/// at most
+/// Let S = Σ_(j<n) c_j² and K = Σ_(j<n) c_j. By the triangle inequality for both norms the squares of these differences add
+/// up to at most
 ///
-/// > Δ² = c²R²S + 2cRηK + nη².
+/// > Δ² = c²R²S + 2cRηK + c·nη².
+///
+/// (For one counter nη² would do: there is one pair of roundings a step, however many steps were touched. With keys the c
+/// events may lie in c counters, each of which rounds.)
 ///
 /// A discrete Gaussian moved by a whole Δ_t costs Δ_t²/(2σ²) \[CKS20, Proposition 5\]: the moment of order α of its likelihood
 /// ratio, given the past, is at most e^((α−1)·α·Δ_t²/(2σ²)). Δ_t depends on the past alone and Σ Δ_t² ≤ Δ² on every path, so by
@@ -161,7 +163,8 @@ impl Blt {
         let moved = &(touched * size) * lattice;
         let cross = &(&(&moved * &eta) * &(&Rational::ONE + &reach)) * &Rational::from(2);
         let squares = &moved.square() * &coefficients.squares(n);
-        let delta_squared = &(&squares + &cross) + &(&eta.square() * &Rational::from(n));
+        let rounding = &(&eta.square() * &Rational::from(n)) * touched;
+        let delta_squared = &(&squares + &cross) + &rounding;
         let twice_rho = law::rho(guarantee)?.value() * &Rational::from(2);
         Ok((&delta_squared / &twice_rho).round_up(SIGMA_DIGITS))
     }

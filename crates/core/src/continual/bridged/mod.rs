@@ -246,14 +246,17 @@ impl Strategy for Bridged {
         found
     }
 
-    /// The largest term is bounded by the largest variance of any draw that the answer uses: no weight exceeds 1.
+    /// The largest term is bounded by the largest variance of any draw that the answer uses; the open block's has the weight
+    /// of the part that is over, the others at most 1.
     fn shape(&self, step: u64) -> Shape<'_> {
         let Place { block, index, offset, begin } = self.place(step);
-        let past = (0..index.min(self.blocks.len() as u64)).map(|index| self.block(index).whole.variance());
-        let open = [block.whole.variance()].into_iter().chain((offset < block.length).then(|| block.inside.variance()));
-        let (narrowest, largest) = past
-            .chain(open)
-            .fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), one| (least.min(one), most.max(one)));
+        let past = (0..index.min(self.blocks.len() as u64)).map(|index| (self.block(index).whole.variance(), 1.0));
+        let whole = (block.whole.variance(), offset as f64 / block.length as f64);
+        let inside = (offset < block.length).then(|| (block.inside.variance(), 1.0));
+        let terms = past.chain([whole]).chain(inside);
+        let extremes =
+            |(least, most): (f64, f64), (one, weight): (f64, f64)| (least.min(one), most.max(weight * weight * one));
+        let (narrowest, largest) = terms.fold((f64::INFINITY, 0.0), extremes);
         let rounding = if offset == block.length { 0.0 } else { ROUNDING };
         Shape::Weighted { variance: begin + block.variance(offset) + rounding, largest, narrowest }
     }

@@ -14,7 +14,7 @@
 //! and n ≤ 2^20. φ_v is convex from √v on, so its sum over t + 1, t + 2, … is at most its integral from t + ½ on, if t + ½ ≥
 //! √v. For smaller t the sum exceeds the integral by at most ∫|φ_v″|/24 ≤ 0.0404/v on each side.
 //!
-//! **Real weights on a fine lattice** 2^−f·ℤ, f ≥ 20 (`toeplitz`, `blt`). Add to each Xᵢ a continuous normal draw of
+//! **Real weights on a lattice** that is fine against the noise, σ of 2^20 units or more (`toeplitz`, `blt`). Add to each Xᵢ a continuous normal draw of
 //! standard deviation 2 lattice units: the density of the sum is within 1 ± 10⁻¹⁵ of the normal one, for each draw, by the
 //! same formula; what was added moves W by a few 2^−f·√(v/σ²), which the margin of 10⁻⁶ covers.
 //!

@@ -8,6 +8,7 @@ use super::admission::Admission;
 use super::counter::{KeyedCounter, Running};
 use super::plan::{KeyedPlan, each_key};
 use super::table::KeyTable;
+use crate::continual::counter::reachable;
 use crate::continual::strategy::Strategy;
 use crate::continual::stream::Stream;
 use crate::error::{Error, Result};
@@ -98,7 +99,9 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         };
         let strategy = S::new(each_key(&stream)?, for_one_key, parameters)?;
         let plan = KeyedPlan { stream, guarantee, admission, strategy };
-        if plan.stream.steps().is_some_and(|horizon| steps > horizon) {
+        let counted = keys.iter().filter_map(|key| key.counter.as_ref()).map(|counter| counter.sum);
+        let sums = keys.iter().map(|key| key.pending).chain(counted);
+        if !reachable(&plan.stream, steps, sums) {
             return Err(Error::DamagedState);
         }
         let mut table = KeyTable::with_capacity(keys.len());
