@@ -72,6 +72,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let definition = Definition::new(arguments, source.stream)?;
     let plan = Plan::new(arguments, &definition)?;
     mode(&definition, plan.strategy().stream().steps(), source.stream)?;
+    let (low, high) = plan.strategy().stream().range();
+    if arguments.monotone && low < 0 {
+        return Err(usage(format!(
+            "--monotone is for sums that never fall, but --range {low}..{high} has negative values; leave one of them out"
+        )));
+    }
     seizure::check(plan.strategy().kind(), &definition, arguments)?;
     let care = Care::with(plan.strategy().kind());
     care.apply()?;

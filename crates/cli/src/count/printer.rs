@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
+use reticent::continual::Throughout;
 use reticent_plot::{Chart, Scale, Series};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,8 @@ pub struct Printer {
     level_text: String,
     non_negative: bool,
     monotone: bool,
+    /// A running maximum errs if any release before it did: its half-width is one for all of them.
+    throughout: Option<Throughout>,
     timeline: Option<Timeline>,
     keyed: bool,
     highest: Highest,
@@ -88,6 +91,7 @@ impl Printer {
             level_text: level.to_string(),
             non_negative,
             monotone,
+            throughout: monotone.then(|| Throughout::new(level)),
             timeline,
             keyed,
             highest,
@@ -110,7 +114,11 @@ impl Printer {
         let (mut step, mut half_width) = (0, 0.0);
         for release in releases {
             if release.step != step {
-                (step, half_width) = (release.step, tally.half_width(release.step, self.level)?);
+                step = release.step;
+                half_width = match &mut self.throughout {
+                    Some(throughout) => throughout.up_to(step, |step, level| tally.half_width(step, level))?,
+                    None => tally.half_width(step, self.level)?,
+                };
             }
             self.line(release, half_width);
             if self.text.len() >= PIECE && self.hand_on()? == Audience::Left {
@@ -172,7 +180,8 @@ impl Printer {
         let table = self.format == Format::Table;
         let width = self.widths.entry(half_width.to_bits()).or_insert_with(|| {
             // Rounded up: a bar that is cut short would promise too much.
-            if table { format!("{:.1}", (half_width * 10.0).ceil() / 10.0) } else { half_width.to_string() }
+            let tenths = (half_width * 10.0).ceil() / 10.0;
+            if table { tenths.to_string() } else { half_width.to_string() }
         });
         let (text, level) = (&mut self.text, &self.level_text);
         let (mut step_digits, mut value_digits) = (itoa::Buffer::new(), itoa::Buffer::new());

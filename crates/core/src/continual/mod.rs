@@ -27,6 +27,7 @@
 //! | [`post_processing`] | [`PostProcessed`]: releases that are never negative, or never fall |
 //! | [`law`] | [`Law`]: the noise on one p-sum |
 //! | [`shape`] | [`Shape`]: what error bars need to know of a step's noise |
+//! | [`throughout`] | [`Throughout`]: half-widths that hold for all steps so far at once |
 //! | [`tails`] | how unlikely large noise is |
 //! | [`usefulness`] | (λ, δ)-usefulness, and the largest error of all steps together |
 //! | [`bounds`] | what no counter can beat |
@@ -54,6 +55,7 @@ pub mod stream;
 pub mod tails;
 #[cfg(test)]
 mod tests;
+pub mod throughout;
 pub mod toeplitz;
 pub mod usefulness;
 pub mod window;
@@ -76,6 +78,7 @@ pub use schedule::Schedule;
 pub use shape::Shape;
 pub use strategy::Strategy;
 pub use stream::{Horizon, Stream, Unit};
+pub use throughout::Throughout;
 pub use toeplitz::Toeplitz;
 pub use usefulness::{MaxError, max_error};
 pub use window::{SavedWindow, SlidingWindow};
