@@ -20,7 +20,7 @@ pub fn usage(text: impl Into<String>) -> anyhow::Error {
 
 /// Prints an error and says how to end.
 pub fn report(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    crate::output::say!("error: {error:#}");
     let usage =
         error.is::<Usage>() || error.downcast_ref::<reticent::Error>().is_some_and(reticent::Error::is_parameter);
     if usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }

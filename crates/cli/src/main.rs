@@ -4,6 +4,7 @@ mod audit;
 mod count;
 mod exit;
 mod figures;
+mod numbers;
 mod output;
 mod parallel;
 mod plan;

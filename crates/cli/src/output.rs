@@ -25,6 +25,15 @@ pub fn print(text: &str) -> std::io::Result<()> {
     }
 }
 
+/// Says something on standard error; whoever closed it does not want to know.
+macro_rules! say {
+    ($($argument:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($argument)*);
+    }};
+}
+pub(crate) use say;
+
 /// A table of text for people.
 pub fn text_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = Table::new();

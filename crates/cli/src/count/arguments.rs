@@ -33,8 +33,8 @@ pub struct Arguments {
     #[arg(long, allow_hyphen_values = true, value_name = "LO..HI", help_heading = "Privacy")]
     pub range: Option<String>,
 
-    /// How many steps there are at the most
-    #[arg(long, value_name = "T", conflicts_with = "unbounded", help_heading = "Counter")]
+    /// How many steps there are at the most; also written as a power, 2^20
+    #[arg(long, value_name = "T", value_parser = crate::numbers::steps, allow_hyphen_values = true, conflicts_with = "unbounded", help_heading = "Counter")]
     pub horizon: Option<u64>,
     /// There may be any number of steps (larger errors)
     #[arg(long, help_heading = "Counter")]

@@ -57,6 +57,12 @@ impl Definition {
         if self.timeline.is_some() && unit == Unit::Step && arguments.range.is_none() {
             return Err(usage("--unit step needs --range LO..HI: what a whole step of time can hold"));
         }
+        if self.timeline.is_none() && self.keyed() && adjacency == Adjacency::AddRemove {
+            return Err(usage(
+                "with --key and one line a step that a line arrives is public, so it can only be replaced; leave \
+                 --adjacency add-remove out, or count in steps of time with --step",
+            ));
+        }
         let by_arrival_alone =
             self.fields.events && self.fields.column.is_none() && unit != Unit::Step && !self.keyed();
         if self.timeline.is_some() && adjacency == Adjacency::Replace && by_arrival_alone {
@@ -203,8 +209,10 @@ pub fn keys(arguments: &Arguments) -> Result<Option<Vec<String>>> {
         let text =
             std::fs::read_to_string(list).map_err(|error| usage(format!("cannot read --keys {list}: {error}")))?;
         text.lines().map(str::to_owned).filter(|key| !key.is_empty()).collect()
+    } else if list.contains('/') || [".txt", ".csv"].iter().any(|end| list.ends_with(end)) {
+        return Err(usage(format!("--keys {list} looks like a file, but there is none of that name")));
     } else {
-        list.split(',').map(str::to_owned).filter(|key| !key.is_empty()).collect()
+        list.split(',').map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()).collect()
     };
     if keys.is_empty() {
         return Err(usage(format!(

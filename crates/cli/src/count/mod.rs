@@ -61,9 +61,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         )));
     }
     if let Some(path) = &arguments.plot {
-        // Better now than after everything was released.
+        // Better now than after everything was released; nothing is left behind if that ends early.
+        let existed = path.exists();
         let writable = OpenOptions::new().create(true).truncate(false).write(true).open(path);
         writable.map_err(|error| usage(format!("--plot cannot write {}: {error}", path.display())))?;
+        let others =
+            [Some(Path::new(&arguments.file)), arguments.save.as_deref(), arguments.keys.as_ref().map(Path::new)];
+        let same =
+            |other: &Path| path.canonicalize().is_ok_and(|path| other.canonicalize().is_ok_and(|other| other == path));
+        let taken = others.into_iter().flatten().find(|other| same(other));
+        if !existed {
+            let _ = std::fs::remove_file(path);
+        }
+        if let Some(other) = taken {
+            return Err(usage(format!("--plot would overwrite {}; name another file", other.display())));
+        }
     }
     let source = Source::open(&arguments.file)?;
     if arguments.resume {
@@ -107,7 +119,7 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<ExitCode
     } else {
         "the input is what follows (--skip-counted if it starts again)"
     };
-    eprintln!("goes on after step {done}; {follows}");
+    crate::output::say!("goes on after step {done}; {follows}");
     let printer = Printer::new(arguments, &state.definition, state.highest.clone());
     let mut engine = Engine::resume(state, tally, store, printer)?;
     count(&mut engine, lines, parser, if passed_over { done } else { 0 }, source.stream, false)
@@ -202,12 +214,12 @@ fn describe(definition: &Definition, tally: &Tally, plan: Option<&AnyStrategy>) 
     let average =
         plan.map(|plan| format!("{:.1} on average, ", plan.average_variance(steps).sqrt())).unwrap_or_default();
     let of_steps = if stream.steps().is_none() { format!(" of {steps}") } else { String::new() };
-    eprintln!(
+    crate::output::say!(
         "{guarantee}, unit {unit}, adjacency {adjacency}, range {low}..{high}, counter {kind}, horizon {horizon}; expected \
          error (RMSE) {average}{last:.1} at the last step{of_steps}"
     );
-    eprintln!("{}", definition.assumption(stream));
-    eprintln!("{}: no ledger was charged", tally.accounting());
+    crate::output::say!("{}", definition.assumption(stream));
+    crate::output::say!("{}: no ledger was charged", tally.accounting());
 }
 
 /// Where lines come from.

@@ -72,6 +72,7 @@ impl OpenSteps {
 pub fn run_at_once(engine: &mut Engine, mut lines: Lines, mut parser: Parser, timeline: Timeline) -> Result<()> {
     let (definition, stream) = (engine.definition().clone(), engine.tally().stream().clone());
     let (released, last) = (engine.tally().steps(), stream.steps().expect("checked: there is an end"));
+    check_not_over(released, last)?;
     let mut open = OpenSteps::new(&definition);
     let mut more = true;
     while more {
@@ -103,6 +104,7 @@ pub fn run_live(engine: &mut Engine, lines: Lines, parser: Parser, timeline: Tim
     let (sender, receiver) = mpsc::sync_channel(WAITING);
     std::thread::spawn(move || read(lines, parser, &definition, &stream, &sender));
     let last = engine.tally().stream().steps().unwrap_or(u64::MAX);
+    check_not_over(released, last)?;
     let mut present = released + 1;
     loop {
         present = present.max(timeline.step_of(timeline::now()).unwrap_or(0));
@@ -124,13 +126,17 @@ pub fn run_live(engine: &mut Engine, lines: Lines, parser: Parser, timeline: Tim
             }
             Ok(None) => return Err(anyhow!(READING_FAILED)),
             Err(RecvTimeoutError::Timeout) => {}
-            // The input has ended: nothing more can come into the steps that are left.
-            Err(RecvTimeoutError::Disconnected) => {
-                let end = engine.tally().stream().steps().unwrap_or(present);
-                return open.close(engine, end).map(|_| ());
-            }
+            // The input has ended: the present step is closed with what it has. Later ones have not begun; a saved counter
+            // can still go on with them.
+            Err(RecvTimeoutError::Disconnected) => return open.close(engine, present).map(|_| ()),
         }
     }
+}
+
+/// # Errors
+/// If all steps were released by an earlier process.
+fn check_not_over(released: u64, last: u64) -> Result<()> {
+    if released >= last { Err(reticent::Error::HorizonReached { horizon: last }.into()) } else { Ok(()) }
 }
 
 /// Reads lines and hands on what they say, until the input ends, fails (nothing is handed on) or nobody listens.

@@ -61,6 +61,10 @@ pub fn parse(text: &[u8]) -> Option<i64> {
         return seconds.checked_mul(1000);
     }
     let text = std::str::from_utf8(text).ok()?;
+    // A named zone has clocks that jump; times here are UTC or carry their offset.
+    if text.contains('[') {
+        return None;
+    }
     if let Some((whole, fraction)) = text.split_once('.')
         && !fraction.is_empty()
         && fraction.bytes().all(|byte| byte.is_ascii_digit())

@@ -75,7 +75,10 @@ pub fn predict(stream: &Stream, guarantees: &[Guarantee]) -> Result<Plan> {
     let (predictions, refusals): (Vec<_>, Vec<_>) = served.into_iter().partition(Result::is_ok);
     let mut predictions: Vec<Prediction> = predictions.into_iter().flatten().collect();
     let mut left_out: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
-    for (kind, reason) in refusals.into_iter().filter_map(Result::err) {
+    // The reason that is not about the guarantee, if there is one: some guarantee fitted.
+    let mut refusals: Vec<_> = refusals.into_iter().filter_map(Result::err).collect();
+    refusals.sort_by_key(|(_, reason)| reason.starts_with("guarantee"));
+    for (kind, reason) in refusals {
         let named = left_out.values().any(|names| names.contains(&kind.name()));
         // A counter that serves one of several guarantees is not left out.
         if !named && predictions.iter().all(|prediction| prediction.counter != kind) {

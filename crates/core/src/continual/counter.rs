@@ -215,7 +215,7 @@ impl<S: Strategy> StreamCounter<S> {
             return Err(Error::StaleState { found: saved.epoch, newest: newest_epoch });
         }
         let strategy = S::new(saved.stream, saved.guarantee, saved.parameters)?;
-        let sound = reachable(strategy.stream(), saved.steps, [saved.sum]);
+        let sound = reachable(strategy.stream(), saved.steps, [saved.sum]) && saved.epoch < u64::MAX / 2;
         if !sound || !strategy.fits(&saved.state, saved.steps) {
             return Err(Error::DamagedState);
         }

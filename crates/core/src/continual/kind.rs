@@ -24,7 +24,8 @@ use crate::privacy::Guarantee;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// The one with the least average error that the stream and the guarantee allow.
+    /// The one with the least average error that the stream and the guarantee allow; where ε and δ are given, also among those
+    /// that keep ε alone.
     Auto,
     /// Fresh noise on every answer.
     OutputNoise,
@@ -128,7 +129,14 @@ impl Kind {
         let steps = stream.steps().unwrap_or(1 << 20);
         // Whoever wants a counter that cannot be saved asks for it by name.
         let kinds = Self::ALL.iter().filter(|kind| !kind.is_pan_private());
-        let plans = kinds.filter_map(|kind| kind.plan(stream.clone(), guarantee.clone()).ok());
+        // Whoever may fail with probability δ may also not fail at all.
+        let pure = match guarantee {
+            Guarantee::Approx(epsilon, _) => Some(Guarantee::Pure(epsilon.clone())),
+            Guarantee::Pure(_) | Guarantee::Zcdp(_) => None,
+        };
+        let guarantees = || [Some(guarantee), pure.as_ref()].into_iter().flatten();
+        let plans =
+            kinds.flat_map(|kind| guarantees().filter_map(|promise| kind.plan(stream.clone(), promise.clone()).ok()));
         let error = |plan: &AnyStrategy| plan.average_variance(steps);
         match plans.min_by(|a, b| error(a).total_cmp(&error(b))) {
             Some(plan) => Ok(plan),
