@@ -53,17 +53,21 @@ fn columns_and_times_are_remembered() {
     let rows = b"at\n0\n61\n61\n125\n";
     succeeded(&fresh(&save, "--time at --step 1m --from 0 --to 180", rows));
     let output = resumed(&save, "", rows);
-    succeeded(&output);
-    assert!(output.stdout.is_empty(), "all steps were released");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty() && text(&output.stderr).contains("the horizon of 3 steps is reached"));
 }
 
 #[test]
 fn monotone_goes_on_from_the_highest() {
     let save = directory("monotone").join("state.json");
-    let negative = format!("- --format json --save {} --epsilon {WITHOUT_NOISE}", save.display());
-    succeeded(&count_with(&format!("{negative} --range -9..9 --horizon 9 --monotone"), b"5\n-3\n"));
-    let output = resumed(&save, "--monotone", b"1\n9\n");
-    assert_eq!(values_from(3, &output), [5, 12]);
+    // So much noise that without a memory the sums of nothing would fall.
+    let noisy = format!("- --format json --save {} --epsilon 0.01 --horizon 200 --monotone", save.display());
+    let zeros = b"0\n".repeat(100);
+    let before = values_from(1, &count_with(&noisy, &zeros));
+    let after = values_from(101, &resumed(&save, "--monotone", &zeros));
+    assert!(before.iter().chain(&after).is_sorted() && before.len() + after.len() == 200, "{before:?} {after:?}");
+    let negative = count_with("- --epsilon 1 --horizon 9 --range -1..1 --monotone", b"");
+    assert!(text(&negative.stderr).contains("--monotone is for sums that never fall"));
 }
 
 #[test]

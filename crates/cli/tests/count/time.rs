@@ -70,9 +70,10 @@ fn one_event_from_the_future_moves_no_other() {
         drop(stdin);
         values_from(1, &child.wait_with_output().expect("it ends"))
     };
-    assert_eq!(run(String::new()), [1, 2, 2]);
-    assert_eq!(run((now + 7201).to_string()), [1, 2, 3]);
-    assert_eq!(run((now - 1).to_string()), [1, 2, 2], "before the first step");
+    // The input ends in the first step, which is closed; the others have not begun.
+    assert_eq!(run(String::new()), [1]);
+    assert_eq!(run((now + 7201).to_string()), [1]);
+    assert_eq!(run((now - 1).to_string()), [1], "before the first step");
 }
 
 /// `tail` begins with the last lines again; what was released must not be counted twice.
@@ -103,12 +104,13 @@ fn an_event_sent_again_after_a_restart_is_not_counted_again() {
     drop(stdin);
     let output = child.wait_with_output().expect("it ends");
     let last = text(&output.stdout).lines().last().expect("a release").to_owned();
-    assert!(last.starts_with("{\"step\":60,") && last.contains("\"value\":1,"), "{last}");
+    assert!(last.contains("\"value\":1,"), "{last}");
 }
 
 #[test]
 fn the_end_of_a_live_stream_closes_what_is_open() {
     let arguments = "- --events --step 1h --unbounded";
     assert_eq!(sums(arguments, b"a\nb\n"), [2]);
-    assert_eq!(sums("- --events --step 1h --horizon 3", b"a\nb\n"), [2, 2, 2]);
+    // What has not begun is left for a saved counter to go on with.
+    assert_eq!(sums("- --events --step 1h --horizon 3", b"a\nb\n"), [2]);
 }
