@@ -109,7 +109,10 @@ impl<C: Counter> PostProcessed<C> {
             ));
         }
         let covered = if rule == Rule::Monotone { counter.steps() } else { 0 };
-        if memory.value < 0 || memory.throughout.steps() != covered || memory.throughout.level() != LEVEL {
+        if memory.value < 0
+            || memory.throughout.steps() != covered
+            || memory.throughout.level().to_bits() != LEVEL.to_bits()
+        {
             return Err(Error::DamagedState);
         }
         Ok(Self { counter, rule, memory })
