@@ -12,7 +12,7 @@ const MOST_CELLS: usize = 1 << 12;
 /// not line ends, so that no line can swallow the next.
 pub struct CsvLine {
     /// Made once: its tables take longer to set up than a line to read.
-    reader: Reader,
+    reader: Box<Reader>,
     cells: Box<[u8]>,
     ends: Box<[usize]>,
     /// How many cells, and how many bytes of them, the last line had.
@@ -31,7 +31,7 @@ impl CsvLine {
     /// Before the first line.
     pub fn new() -> Self {
         let cells = vec![0; LONGEST_LINE + 1].into_boxed_slice();
-        Self { reader: Reader::new(), cells, ends: vec![0; MOST_CELLS].into_boxed_slice(), count: 0, used: 0 }
+        Self { reader: Box::new(Reader::new()), cells, ends: vec![0; MOST_CELLS].into_boxed_slice(), count: 0, used: 0 }
     }
 
     /// Takes a line apart.
