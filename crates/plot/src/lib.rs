@@ -19,7 +19,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`chart`] | [`Chart`], [`Series`], [`Style`], [`Scale`]: what is to be drawn |
-//! | [`releases`] | the releases of a counter, with their error band |
+//! | [`mod@releases`] | the releases of a counter, with their error band |
 //! | `axis`, `ticks`, `label` | from values to places, and what is written beside them |
 //! | `thin` | many points become few: the smallest and the largest in each column |
 //! | `layout` | what goes where |
