@@ -11,6 +11,15 @@ pub fn steps(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| "write a number of steps from 1 to 2^40, for example 1048576 or 2^20".into())
 }
 
+/// The smallest and the largest value, as `LO..HI` or `LO..=HI`.
+pub fn range(text: &str) -> Result<(i64, i64), String> {
+    let ends = text.split_once("..").and_then(|(low, high)| {
+        let high = high.strip_prefix('=').unwrap_or(high);
+        low.trim().parse().ok().zip(high.trim().parse().ok())
+    });
+    ends.ok_or_else(|| "write two whole numbers, for example 0..1 or -10..10".into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -20,6 +29,14 @@ mod tests {
         assert_eq!((steps("2^20"), steps("1048576")), (Ok(1 << 20), Ok(1 << 20)));
         for text in ["", "x", "-1", "2^64", "2^", "^2", "1e6"] {
             assert!(steps(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_read_as_written() {
+        assert_eq!((range("-1..1"), range("0 .. 5"), range("0..=5")), (Ok((-1, 1)), Ok((0, 5)), Ok((0, 5))));
+        for text in ["", "1", "..", "1..", "a..b", "0..1.5"] {
+            assert!(range(text).is_err(), "{text}");
         }
     }
 }

@@ -30,8 +30,9 @@ pub struct Arguments {
     #[arg(long, value_name = "WHICH", help_heading = "Privacy")]
     pub adjacency: Option<String>,
     /// The smallest and the largest value of one unit; others are clamped [default: 0..1]
-    #[arg(long, allow_hyphen_values = true, value_name = "LO..HI", help_heading = "Privacy")]
-    pub range: Option<String>,
+    #[arg(long, value_parser = crate::numbers::range, allow_hyphen_values = true, value_name = "LO..HI",
+          help_heading = "Privacy")]
+    pub range: Option<(i64, i64)>,
 
     /// How many steps there are at the most; also written as a power, 2^20
     #[arg(long, value_name = "T", value_parser = crate::numbers::steps, allow_hyphen_values = true, conflicts_with = "unbounded", help_heading = "Counter")]

@@ -71,7 +71,7 @@ impl Definition {
                  name what an event counts with --column",
             ));
         }
-        let (low, high) = arguments.range.as_deref().map_or(Ok((0, 1)), range)?;
+        let (low, high) = arguments.range.unwrap_or((0, 1));
         let horizon = match (&self.timeline, &arguments.to, arguments.horizon) {
             (Some(timeline), Some(to), _) => {
                 Horizon::Steps(timeline.steps_until(timeline::parse_argument("--to", to)?)?)
@@ -139,8 +139,7 @@ impl Definition {
         same("--rho", parsed(&arguments.rho)?, rho)?;
         same("--unit", parsed(&arguments.unit)?, Some(stream.unit()))?;
         same("--adjacency", parsed(&arguments.adjacency)?, Some(stream.adjacency()))?;
-        let range = arguments.range.as_deref().map(range).transpose()?;
-        same("--range", range.map(|(low, high)| format!("{low}..{high}")), Some(format!("{low}..{high}")))?;
+        same("--range", arguments.range.map(|(low, high)| format!("{low}..{high}")), Some(format!("{low}..{high}")))?;
         same("--horizon", arguments.horizon, stream.steps())?;
         same("--unbounded", arguments.unbounded.then_some(Horizon::Unbounded), Some(stream.horizon()))?;
         let kind = parsed::<Kind>(&arguments.counter)?.filter(|kind| *kind != Kind::Auto);
@@ -220,15 +219,6 @@ pub fn keys(arguments: &Arguments) -> Result<Option<Vec<String>>> {
         )));
     }
     Ok(Some(keys))
-}
-
-fn range(text: &str) -> Result<(i64, i64)> {
-    let bounds = text.split_once("..").and_then(|(low, high)| {
-        let high = high.strip_prefix('=').unwrap_or(high);
-        Some((low.trim().parse().ok()?, high.trim().parse().ok()?))
-    });
-    bounds
-        .ok_or_else(|| usage(format!("--range is {text}, but it must be two whole numbers; write for example -10..10")))
 }
 
 fn parsed<T: std::str::FromStr<Err = reticent::Error>>(text: &Option<String>) -> Result<Option<T>> {

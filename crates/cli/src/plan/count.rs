@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long, allow_hyphen_values = true)]
     rho: Option<String>,
     /// The smallest and the largest value of an event (of a step, if that is the unit)
-    #[arg(long, default_value = "0..1", value_parser = range, allow_hyphen_values = true)]
+    #[arg(long, default_value = "0..1", value_parser = crate::numbers::range, allow_hyphen_values = true)]
     range: (i64, i64),
     /// Whose privacy is protected: event, step, or steps:N for someone with at most N events
     #[arg(long, default_value = "event", allow_hyphen_values = true)]
@@ -54,11 +54,6 @@ pub struct Arguments {
     /// Also draws the errors against the step, as SVG
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
-}
-
-fn range(text: &str) -> Result<(i64, i64), String> {
-    let ends = text.split_once("..").and_then(|(low, high)| low.trim().parse().ok().zip(high.trim().parse().ok()));
-    ends.ok_or_else(|| "write two whole numbers, for example 0..1 or -1..1".into())
 }
 
 /// Predicts and prints.
@@ -125,17 +120,4 @@ fn csv(plan: &Plan) -> String {
     };
     let lines = plan.predictions.iter().map(|prediction| line(prediction) + "\n");
     std::iter::once(format!("{header}\n")).chain(lines).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_read_as_written() {
-        assert_eq!((range("-1..1"), range("0 .. 5")), (Ok((-1, 1)), Ok((0, 5))));
-        for text in ["", "1", "..", "1..", "a..b", "0..1.5"] {
-            assert!(range(text).is_err(), "{text}");
-        }
-    }
 }

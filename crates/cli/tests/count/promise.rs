@@ -40,7 +40,7 @@ fn mistakes_outside_the_rows_are_named_and_exit_with_2() {
         ("- --epsilon 1 --horizon 8 --unbounded", "cannot be used with"),
         ("- --epsilon 1 --horizon 0", "horizon is 0, but it must be"),
         ("- --epsilon 1 --horizon 2000000000000", "horizon is 2000000000000, but it must be"),
-        ("- --epsilon 1 --horizon 8 --range 7", "--range is 7, but it must be"),
+        ("- --epsilon 1 --horizon 8 --range 7", "write two whole numbers"),
         ("- --epsilon 1 --horizon 8 --range 7..1", "range is 7..1, but it must be"),
         ("- --epsilon 1 --horizon 8 --range 3..3", "range is 3..3, but it must be"),
         ("- --epsilon 1 --horizon 8 --unit person", "unit is person, but it must be"),

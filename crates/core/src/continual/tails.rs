@@ -1,6 +1,6 @@
 //! How unlikely large noise is: bounds on the tails of sums of Laplace draws.
 //!
-//! Thresholds are set and their δ is stated by [`upper_tail`]: one function for both, so that they agree.
+//! The thresholds that admit keys come from the same Chernoff bound: see [`Admission`](super::keyed::Admission).
 
 use super::error_bar::laplace_sum::LaplaceSum;
 use super::error_bar::{normal, weighted};

@@ -1,5 +1,6 @@
 //! Keys that nobody knew beforehand.
 
+use crate::continual::error_bar::laplace_sum::LaplaceSum;
 use crate::continual::keyed::each_key;
 use crate::continual::kind::Kind;
 use crate::continual::shape::Shape;
@@ -52,8 +53,8 @@ use crate::privacy::Guarantee;
 ///
 /// > λ = (ln(1/δ_t) − j·ln(1 − u))·b/x.
 ///
-/// *Every* x gives a λ that holds; the smallest of 20 rounds of a golden-section search is taken, so the search itself needs
-/// no proof. λ is enlarged by one part in 10^8 for the floats (x ≤ 1 − 10^−6 keeps the error of ln(1 − u) below 10^−9 of it)
+/// *Every* x gives a λ that holds, so the search for the smallest needs no proof; it is the one that error bars use. λ is
+/// enlarged by one part in 10^8 for the floats (x ≤ 1 − 10^−6 keeps the error of ln(1 − u) below 10^−9 of it)
 /// and rounded up: τ_t = m + ⌈λ⌉. For a single draw P(K ≥ λ) = p^λ/(1+p), p = e^(−1/b), is used instead.
 /// For thresholds on one release only see [`Threshold`](crate::mechanism::Threshold).
 ///
@@ -67,12 +68,8 @@ pub struct Admission {
     horizon: Horizon,
 }
 
-/// x stays below this.
-const LARGEST_X: f64 = 1.0 - 1e-6;
 /// Pays for all rounding of floats.
 const MARGIN: f64 = 1.0 + 1e-8;
-/// Of the search for the best x, near which λ is flat: 0.618^20 < 10^−4.
-const ROUNDS: u32 = 20;
 
 impl Admission {
     /// The counters with which keys can be admitted: those whose noise is a sum of draws of one discrete Laplace law.
@@ -124,21 +121,6 @@ impl Admission {
             let p = libm::exp(-1.0 / scale);
             return ((log_odds - libm::log1p(p)) * scale).max(1.0);
         }
-        let whole = libm::sinh(0.5 / scale);
-        let bound = |x: f64| {
-            let ratio = libm::sinh(0.5 * x / scale) / whole;
-            (log_odds - terms as f64 * libm::log1p(-ratio * ratio)) * scale / x
-        };
-        // The golden section; every value seen is valid, the smallest is kept.
-        let golden = 0.618_033_988_749_894_9;
-        let (mut low, mut high) = (0.0, LARGEST_X);
-        let mut best = bound(LARGEST_X);
-        for _ in 0..ROUNDS {
-            let (left, right) = (high - golden * (high - low), low + golden * (high - low));
-            let (at_left, at_right) = (bound(left), bound(right));
-            best = best.min(at_left).min(at_right);
-            if at_left < at_right { high = right } else { low = left }
-        }
-        best
+        LaplaceSum { scale, terms }.chernoff_reach(log_odds)
     }
 }
