@@ -30,7 +30,8 @@
 //! | [`continual`] | how a statistic is released again and again: counters over streams |
 //! | [`local`] | what a person's own device says: randomised response, and the estimate from many answers |
 //! | [`release`] | what leaves the engine: [`Release`], [`ErrorBar`], [`Outcome`] |
-//! | [`permit`] | [`Permit`]: no noise without a charge; the [`Ledger`] trait |
+//! | [`permit`] | [`Permit`]: no noise without a charge |
+//! | [`ledger`] | what a keeper of budgets is asked: charges, receipts, the [`Ledger`] trait |
 //! | [`audit`] | evidence: empirical bounds on ε, goodness of fit |
 //! | [`exact`] | fractions that are never rounded behind your back |
 //! | [`error`] | the one error type |
@@ -48,6 +49,7 @@ pub mod audit;
 pub mod continual;
 pub mod error;
 pub mod exact;
+pub mod ledger;
 pub mod local;
 pub mod mechanism;
 pub mod noise;
@@ -57,7 +59,8 @@ pub mod release;
 pub mod statistic;
 
 pub use error::{Error, Result};
-pub use permit::{Ledger, Permit};
+pub use ledger::Ledger;
+pub use permit::Permit;
 pub use release::{ErrorBar, Outcome, Release};
 
 /// Public types can be shared between threads; this does not compile otherwise.

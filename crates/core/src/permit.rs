@@ -1,64 +1,11 @@
-//! Leave to draw noise, and the ledger that gives it.
-
-use std::fmt;
-
-use rand_core::{Infallible, Rng, TryCryptoRng, TryRng};
-use serde::{Deserialize, Serialize};
+//! Leave to draw noise.
 
 use crate::error::{Error, Result};
+use crate::ledger::{Accounting, Receipt};
 use crate::noise::{Draw, Entropy};
+use crate::privacy::Guarantee;
 use crate::privacy::guarantee::Balance;
-use crate::privacy::{Adjacency, Guarantee};
-
-/// Where a release was charged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Accounting {
-    /// In a ledger, durably, before the data was touched.
-    Charged(Receipt),
-    /// Nowhere: an experiment. Whoever publishes it must add it up by hand.
-    Unaccounted,
-}
-
-/// What a ledger is asked to write down.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Charge {
-    /// Whose budget.
-    pub dataset: String,
-    /// Chosen by the caller; the same request asked again is not charged again.
-    pub request: String,
-    /// What is asked, in words that a privacy officer understands.
-    pub description: String,
-    /// Whose privacy is protected: `row`, `event`, or the name of a column.
-    pub unit: String,
-    /// Which tables are neighbours.
-    pub adjacency: Adjacency,
-    /// What it costs.
-    pub guarantee: Guarantee,
-}
-
-/// Proof that a charge is durable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Receipt {
-    /// Whose budget.
-    pub dataset: String,
-    /// The caller's request id.
-    pub request: String,
-    /// The entry's number in the dataset's history.
-    pub entry: u64,
-}
-
-/// A keeper of budgets.
-pub trait Ledger {
-    /// Why a charge was not made: the budget does not reach, the storage failed.
-    type Error: std::error::Error;
-
-    /// Writes the charge down durably and gives leave to draw noise for it; or refuses, and nothing is spent.
-    ///
-    /// # Errors
-    /// If the budget does not reach or the charge could not be made durable.
-    fn charge(&mut self, charge: &Charge) -> Result<Permit, Self::Error>;
-}
+use rand_core::{Infallible, Rng, TryCryptoRng, TryRng};
 
 /// Leave to draw noise for releases that cost no more than was charged.
 ///
@@ -101,6 +48,13 @@ impl Permit {
     /// For ledgers only: leave to draw noise worth `guarantee`, because a charge of that much **is durable already**.
     pub fn from_durable_charge(receipt: Receipt, guarantee: &Guarantee, entropy: Entropy) -> Self {
         Self { accounting: Accounting::Charged(receipt), left: Some(guarantee.balance()), entropy }
+    }
+
+    /// For ledgers only: leave to go on with a stream whose charge **is durable already** and was taken when it started.
+    ///
+    /// Nothing is left on it: it is good for [`Permit::resume_stream`] alone.
+    pub fn from_stream_charge(receipt: Receipt, entropy: Entropy) -> Self {
+        Self { accounting: Accounting::Charged(receipt), left: Some(Balance::NOTHING), entropy }
     }
 
     /// Where releases made with it are charged.
@@ -219,15 +173,6 @@ impl TryRng for PermittedDraw<'_> {
 
 impl TryCryptoRng for PermittedDraw<'_> {}
 
-impl fmt::Display for Accounting {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Charged(receipt) => write!(formatter, "charged to {} (entry {})", receipt.dataset, receipt.entry),
-            Self::Unaccounted => formatter.write_str("not accounted for"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,6 +212,11 @@ mod tests {
         assert!(stream.draw().is_ok() && stream.draw().is_ok());
         assert!(permit(&pure("1")).into_stream(&pure("1.1")).unwrap_err().is_not_permitted());
         assert!(permit(&pure("1")).resume_stream(stream.accounting()).is_ok());
+        let Accounting::Charged(receipt) = stream.accounting().clone() else { panic!("it was charged") };
+        let mut again = Permit::from_stream_charge(receipt, Entropy::seeded(1));
+        assert!(again.spend(&pure("1e-300")).unwrap_err().is_not_permitted());
+        assert!(again.spend(&Guarantee::Zcdp("1e-300".parse().unwrap())).unwrap_err().is_not_permitted());
+        assert!(again.resume_stream(stream.accounting()).is_ok());
         let other = Permit::unaccounted_from(Entropy::seeded(1));
         assert_eq!(
             other.resume_stream(stream.accounting()).unwrap_err().to_string(),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::permit::Accounting;
+use crate::ledger::Accounting;
 use crate::privacy::Guarantee;
 
 /// The level of the error bars that mechanisms put on their releases.

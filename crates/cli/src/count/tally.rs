@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use reticent::continual::{AnyCounter, AnyKeyedCounter, AnyKeyedSaved, AnySaved, Counter, Kind, Stream};
-use reticent::permit::Accounting;
+use reticent::ledger::Accounting;
 use reticent::privacy::Guarantee;
 use reticent::{Error, Permit};
 use serde::{Deserialize, Serialize};

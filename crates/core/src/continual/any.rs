@@ -17,7 +17,8 @@ use super::strategy::Strategy;
 use super::stream::Stream;
 use super::toeplitz::Toeplitz;
 use crate::error::{Error, Result};
-use crate::permit::{Accounting, Permit};
+use crate::ledger::Accounting;
+use crate::permit::Permit;
 use crate::privacy::Guarantee;
 
 /// One enum over all strategies, with what every one of them can do; a new strategy is one more line where this is used.

@@ -8,7 +8,8 @@ use super::kind::Kind;
 use super::strategy::Strategy;
 use super::stream::Stream;
 use crate::error::{Error, Result};
-use crate::permit::{Accounting, Permit, StreamPermit};
+use crate::ledger::Accounting;
+use crate::permit::{Permit, StreamPermit};
 use crate::privacy::Guarantee;
 use crate::release::{ErrorBar, LEVEL, Release};
 

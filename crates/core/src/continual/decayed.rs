@@ -12,7 +12,8 @@ use super::strategy::Strategy;
 use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
-use crate::permit::{Accounting, Permit};
+use crate::ledger::Accounting;
+use crate::permit::Permit;
 use crate::privacy::Guarantee;
 use crate::release::{ErrorBar, LEVEL, Release};
 

@@ -7,7 +7,7 @@ use super::kind::Kind;
 use super::stream::Stream;
 use super::throughout::Throughout;
 use crate::error::{Error, Result};
-use crate::permit::Accounting;
+use crate::ledger::Accounting;
 use crate::privacy::Guarantee;
 use crate::release::LEVEL;
 

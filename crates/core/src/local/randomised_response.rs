@@ -252,8 +252,8 @@ impl fmt::Display for RandomisedResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::Receipt;
     use crate::noise::Entropy;
-    use crate::permit::Receipt;
 
     fn rational(text: &str) -> Rational {
         text.parse().unwrap()
@@ -366,7 +366,7 @@ mod tests {
         let mut permit = Permit::from_durable_charge(receipt.clone(), question.guarantee(), Entropy::seeded(1));
         let report = question.respond(true, &mut permit).unwrap();
         assert_eq!(report.guarantee(), question.guarantee());
-        assert_eq!(report.accounting(), &crate::permit::Accounting::Charged(receipt));
+        assert_eq!(report.accounting(), &crate::ledger::Accounting::Charged(receipt));
         assert!(question.respond(true, &mut permit).unwrap_err().is_not_permitted());
     }
 

@@ -1,6 +1,6 @@
 //! What one device sends.
 
-use crate::permit::Accounting;
+use crate::ledger::Accounting;
 use crate::privacy::Guarantee;
 
 /// A randomised answer, with what it promises to the person who gave it.

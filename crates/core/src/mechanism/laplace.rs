@@ -155,8 +155,8 @@ fn simultaneous_half_width(noise: &DiscreteLaplace, k: u64, level: &Rational) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::Receipt;
     use crate::noise::Entropy;
-    use crate::permit::Receipt;
 
     fn laplace(sensitivity: u64, epsilon: &str) -> Result<Laplace> {
         Laplace::new(sensitivity, &epsilon.parse().unwrap())

@@ -219,6 +219,9 @@ pub(crate) enum Balance {
 }
 
 impl Balance {
+    /// Covers nothing, of either kind.
+    pub const NOTHING: Self = Self::EpsilonDelta(Rational::ZERO, Rational::ZERO);
+
     /// What is left after `cost`; `None` if it does not reach or is of another kind.
     pub fn minus(&self, cost: &Self) -> Option<Self> {
         match (self, cost) {

@@ -10,7 +10,8 @@ use crate::continual::error_bar;
 use crate::continual::strategy::Strategy;
 use crate::continual::stream::Stream;
 use crate::error::{Error, Result};
-use crate::permit::{Accounting, Permit, StreamPermit};
+use crate::ledger::Accounting;
+use crate::permit::{Permit, StreamPermit};
 use crate::privacy::Guarantee;
 use crate::release::{ErrorBar, LEVEL, Release};
 

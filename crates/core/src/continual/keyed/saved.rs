@@ -12,7 +12,8 @@ use crate::continual::counter::reachable;
 use crate::continual::strategy::Strategy;
 use crate::continual::stream::Stream;
 use crate::error::{Error, Result};
-use crate::permit::{Accounting, Permit};
+use crate::ledger::Accounting;
+use crate::permit::Permit;
 use crate::privacy::Guarantee;
 
 /// A counter with keys written down: everything but the generator, which starts anew, and the seed of the table.

@@ -12,7 +12,8 @@ use super::design::Design;
 use super::erase::burn_stack;
 use super::seized::Seized;
 use crate::error::{Error, Result};
-use crate::permit::{Accounting, Permit, StreamPermit};
+use crate::ledger::Accounting;
+use crate::permit::{Permit, StreamPermit};
 use crate::privacy::Guarantee;
 
 /// A [`Design`], counting.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{Blocks, SubsampleMode, Unit};
+use crate::ledger::Receipt;
 use crate::noise::Entropy;
-use crate::permit::{Permit, Receipt};
+use crate::permit::Permit;
 use crate::privacy::{Adjacency, Guarantee};
 
 /// (id, value)

@@ -1,0 +1,120 @@
+//! The head of a ledger, kept elsewhere.
+//!
+//! A chain of hashes betrays whoever changes, removes or reorders entries, but not whoever puts back an older copy of the
+//! whole, cuts off its end, or writes all of it anew. The hash of the last entry, kept where they cannot reach, does.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::hash::Hash;
+
+/// The newest entry of a ledger at some moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// Tells the ledger from all others.
+    pub ledger: String,
+    /// The entry's number.
+    pub number: u64,
+    /// Its hash.
+    pub hash: Hash,
+}
+
+/// A file that holds a [`Head`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Anchor {
+    path: PathBuf,
+}
+
+impl Anchor {
+    /// At a path; the file need not be there yet.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// What it holds; `None` if there is no such file yet.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not an anchor.
+    pub fn read(&self) -> Result<Option<Head>> {
+        let text = match fs::read_to_string(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.failure("read", &error)),
+        };
+        let head = serde_json::from_str(&text);
+        head.map(Some).map_err(|_| Error::NotAnchored(format!("{} is damaged, or not an anchor", self.path.display())))
+    }
+
+    /// Moves it forward, durably; never backward, whoever else moves it at the same time.
+    ///
+    /// # Errors
+    /// If it cannot be written, or belongs to another ledger.
+    pub fn advance(&self, head: &Head) -> Result<()> {
+        let failed = |error: std::io::Error| self.failure("written", &error);
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(self.beside(".lock"));
+        let lock = lock.map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        if let Some(held) = self.read()? {
+            if held.ledger != head.ledger {
+                return Err(self.other_ledger());
+            }
+            if held.number >= head.number {
+                return Ok(());
+            }
+        }
+        let (new, text) = (self.beside(".new"), serde_json::to_string(head).expect("a head is plain data") + "\n");
+        let written = (|| {
+            let mut file = File::create(&new)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&new, &self.path)?;
+            let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            match File::open(directory.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all()) {
+                // Directories cannot be opened everywhere.
+                Err(error) if !cfg!(windows) => Err(error),
+                _ => Ok(()),
+            }
+        })();
+        written.map_err(failed)
+    }
+
+    pub(crate) fn other_ledger(&self) -> Error {
+        Error::NotAnchored(format!("{} is the anchor of another ledger", self.path.display()))
+    }
+
+    fn beside(&self, suffix: &str) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(suffix);
+        name.into()
+    }
+
+    fn failure(&self, doing: &str, error: &std::io::Error) -> Error {
+        Error::NotAnchored(format!("{} could not be {doing}: {error}", self.path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_anchor_moves_forward_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let anchor = Anchor::new(folder.path().join("head.json"));
+        assert_eq!(anchor.read().unwrap(), None);
+        let head = |number| Head { ledger: "a".into(), number, hash: Hash::NONE };
+        anchor.advance(&head(2)).unwrap();
+        anchor.advance(&head(1)).unwrap();
+        assert_eq!(anchor.read().unwrap(), Some(head(2)));
+        anchor.advance(&head(3)).unwrap();
+        assert_eq!(anchor.read().unwrap(), Some(head(3)));
+        let other = Head { ledger: "b".into(), ..head(4) };
+        assert!(matches!(anchor.advance(&other), Err(Error::NotAnchored(_))));
+        fs::write(folder.path().join("head.json"), "{").unwrap();
+        assert!(matches!(anchor.read(), Err(Error::NotAnchored(_))));
+    }
+}

@@ -1,0 +1,298 @@
+//! What a dataset may spend, what it has spent, and what would still fit.
+
+use std::fmt;
+
+use reticent::exact::Rational;
+use reticent::privacy::{Epsilon, Guarantee, Rho};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Sums are kept exactly, so their text grows with the denominators of what is added; beyond this a charge is refused.
+const LONGEST_SUM: usize = 2000;
+
+/// What a dataset may spend. The currency is fixed with it.
+///
+/// # Privacy
+/// Queries may be chosen by what earlier ones answered. For such queries these three sums are valid filters: while the sum of
+/// all charges stays within the budget, everything released together keeps the budget's promise.
+/// - ε: pure charges, Σε \[RRUV16\].
+/// - ε and δ: pure and approximate charges, (Σε, Σδ) \[RRUV16\].
+/// - ρ: zero-concentrated charges, Σρ; a pure charge of ε counts as ρ = ε²/2 \[BS16, FZ21\].
+///
+/// Composition by privacy-loss distributions, or the best of several of these sums, would not be: which one is used would
+/// depend on the answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Budget {
+    /// No more than this, ever.
+    Limit(Guarantee),
+    /// As much as is asked for; what was spent is known all the same.
+    Unlimited,
+}
+
+/// What was spent, exactly. Without a limit, charges in ε and charges in ρ stand side by side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spend {
+    /// Σε.
+    pub epsilon: Rational,
+    /// Σδ.
+    pub delta: Rational,
+    /// Σρ.
+    pub rho: Rational,
+}
+
+/// A charge that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overdraft {
+    /// Whose budget.
+    pub dataset: String,
+    /// What was to be charged.
+    pub cost: Guarantee,
+    /// What the dataset may spend in all.
+    pub limit: Guarantee,
+    /// What it has left.
+    pub left: Spend,
+    /// The largest charge of the same kind that would still fit; none if there is none.
+    pub fits: Option<Guarantee>,
+}
+
+impl Spend {
+    /// Nothing.
+    pub const NOTHING: Self = Self { epsilon: Rational::ZERO, delta: Rational::ZERO, rho: Rational::ZERO };
+
+    /// What a guarantee costs in its own currency.
+    pub fn of(guarantee: &Guarantee) -> Self {
+        let mut spend = Self::NOTHING;
+        match guarantee {
+            Guarantee::Pure(epsilon) => spend.epsilon = epsilon.value().clone(),
+            Guarantee::Approx(epsilon, delta) => {
+                spend.epsilon = epsilon.value().clone();
+                spend.delta = delta.value().clone();
+            }
+            Guarantee::Zcdp(rho) => spend.rho = rho.value().clone(),
+        }
+        spend
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self { epsilon: &self.epsilon + &other.epsilon, delta: &self.delta + &other.delta, rho: &self.rho + &other.rho }
+    }
+
+    fn fits(&self, limit: &Self) -> bool {
+        self.epsilon <= limit.epsilon && self.delta <= limit.delta && self.rho <= limit.rho
+    }
+
+    fn less(&self, other: &Self) -> Self {
+        Self { epsilon: &self.epsilon - &other.epsilon, delta: &self.delta - &other.delta, rho: &self.rho - &other.rho }
+    }
+}
+
+/// Rounded up to six digits where more would be hard to read: `ε = 1.5, δ = 1e-8`.
+impl fmt::Display for Spend {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let short = |value: &Rational| {
+            let exact = value.to_string();
+            if exact.len() <= 12 { exact } else { format!("about {}", value.round_up(6)) }
+        };
+        let parts = [("ε", &self.epsilon), ("δ", &self.delta), ("ρ", &self.rho)];
+        let mut parts = parts.into_iter().filter(|(_, value)| !value.is_zero()).peekable();
+        if parts.peek().is_none() {
+            return formatter.write_str("nothing");
+        }
+        for (place, (name, value)) in parts.enumerate() {
+            let comma = if place == 0 { "" } else { ", " };
+            write!(formatter, "{comma}{name} = {}", short(value))?;
+        }
+        Ok(())
+    }
+}
+
+impl Budget {
+    /// What is spent after a charge of `cost` by a dataset that has spent `spent`.
+    ///
+    /// # Errors
+    /// If it does not reach, or cannot be paid in the budget's currency.
+    pub fn admit(&self, dataset: &str, spent: &Spend, cost: &Guarantee) -> Result<Spend> {
+        let Self::Limit(limit) = self else { return readable(spent.plus(&Spend::of(cost))) };
+        let price = price(dataset, limit, cost)?;
+        let total = spent.plus(&price);
+        if !total.fits(&Spend::of(limit)) {
+            let left = Spend::of(limit).less(spent);
+            let fits = fitting(limit, &left, cost);
+            let (dataset, cost, limit) = (dataset.to_owned(), cost.clone(), limit.clone());
+            return Err(Error::Overdrawn(Box::new(Overdraft { dataset, cost, limit, left, fits })));
+        }
+        readable(total)
+    }
+
+    /// What is left; `None` if there is no limit.
+    pub fn left(&self, spent: &Spend) -> Option<Spend> {
+        match self {
+            Self::Limit(limit) => Some(Spend::of(limit).less(spent)),
+            Self::Unlimited => None,
+        }
+    }
+}
+
+impl fmt::Display for Budget {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limit(limit) => limit.fmt(formatter),
+            Self::Unlimited => formatter.write_str("no limit"),
+        }
+    }
+}
+
+/// A cost in the currency of a limit.
+fn price(dataset: &str, limit: &Guarantee, cost: &Guarantee) -> Result<Spend> {
+    let differs =
+        |budget, instead| Error::OtherCurrency { dataset: dataset.to_owned(), budget, cost: cost.to_string(), instead };
+    match (limit, cost) {
+        (Guarantee::Pure(_), Guarantee::Pure(_))
+        | (Guarantee::Approx(..), Guarantee::Pure(_) | Guarantee::Approx(..))
+        | (Guarantee::Zcdp(_), Guarantee::Zcdp(_)) => Ok(Spend::of(cost)),
+        (Guarantee::Zcdp(_), Guarantee::Pure(epsilon)) => {
+            let rho = &epsilon.value().square() / &Rational::from(2);
+            Ok(Spend { rho, ..Spend::NOTHING })
+        }
+        (Guarantee::Pure(_), _) => Err(differs("ε", "ask for a pure ε")),
+        (Guarantee::Approx(..), Guarantee::Zcdp(_)) => Err(differs("ε and δ", "ask for an ε, or an ε and a δ")),
+        (Guarantee::Zcdp(_), Guarantee::Approx(..)) => Err(differs("ρ", "ask for a ρ, or a pure ε")),
+    }
+}
+
+/// The largest charge of the kind of `cost` that fits into what is left.
+fn fitting(limit: &Guarantee, left: &Spend, cost: &Guarantee) -> Option<Guarantee> {
+    match (limit, cost) {
+        (Guarantee::Zcdp(_), Guarantee::Pure(_)) => {
+            largest_epsilon(&left.rho).and_then(|epsilon| Epsilon::new(epsilon).ok()).map(Guarantee::Pure)
+        }
+        (_, Guarantee::Pure(_)) => Epsilon::new(left.epsilon.clone()).ok().map(Guarantee::Pure),
+        (_, Guarantee::Approx(_, delta)) => {
+            // As much δ as was asked for, or what there is.
+            let delta = if *delta.value() <= left.delta { delta.value().clone() } else { left.delta.clone() };
+            let (epsilon, delta) = (Epsilon::new(left.epsilon.clone()).ok()?, delta.try_into().ok()?);
+            Some(Guarantee::Approx(epsilon, delta))
+        }
+        (_, Guarantee::Zcdp(_)) => Rho::new(left.rho.clone()).ok().map(Guarantee::Zcdp),
+    }
+}
+
+/// The largest ε of a few digits with ε²/2 ≤ ρ.
+fn largest_epsilon(rho: &Rational) -> Option<Rational> {
+    let near = (2.0 * rho.to_f64()).sqrt();
+    // A float is off by a few units in the last of 16 digits; six digits and one step down are enough.
+    let mut epsilon = Rational::try_from(format!("{near:.5e}")).ok()?;
+    let step = Rational::try_from(format!("1e{}", near.log10().floor() as i32 - 5)).ok()?;
+    while &epsilon.square() / &Rational::from(2) > *rho {
+        epsilon = &epsilon - &step;
+    }
+    epsilon.is_positive().then_some(epsilon)
+}
+
+fn readable(spend: Spend) -> Result<Spend> {
+    let longest = [&spend.epsilon, &spend.delta, &spend.rho].into_iter().map(|sum| sum.to_string().len()).max();
+    if longest.is_some_and(|longest| longest > LONGEST_SUM) {
+        let allowed = "a sum that can be written down; use decimals of a few digits";
+        return Err(Error::Unusable { what: "the exact sum of all charges", value: "too long".into(), allowed });
+    }
+    Ok(spend)
+}
+
+impl fmt::Display for Overdraft {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { dataset, cost, limit, left, fits } = self;
+        write!(
+            formatter,
+            "the budget of {dataset} does not reach: this costs {cost}, and of {limit} there is {left} left; "
+        )?;
+        match fits {
+            Some(fits) => write!(formatter, "{fits} would fit"),
+            None => formatter.write_str("nothing more fits"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pure(epsilon: &str) -> Guarantee {
+        Guarantee::Pure(epsilon.parse().unwrap())
+    }
+
+    fn approx(epsilon: &str, delta: &str) -> Guarantee {
+        Guarantee::Approx(epsilon.parse().unwrap(), delta.parse().unwrap())
+    }
+
+    fn zcdp(rho: &str) -> Guarantee {
+        Guarantee::Zcdp(rho.parse().unwrap())
+    }
+
+    /// Charges one after the other; the text of the first that is refused.
+    fn spend(limit: Guarantee, costs: &[Guarantee]) -> Result<Spend, String> {
+        let budget = Budget::Limit(limit);
+        costs
+            .iter()
+            .try_fold(Spend::NOTHING, |spent, cost| budget.admit("people", &spent, cost))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn ten_tenths_exhaust_one_exactly() {
+        assert_eq!(spend(pure("1"), &vec![pure("0.1"); 10]).unwrap(), Spend::of(&pure("1")));
+        assert_eq!(spend(pure("1"), &vec![pure("1/3"); 3]).unwrap(), Spend::of(&pure("1")));
+        assert_eq!(
+            spend(pure("1"), &[pure("0.7"), pure("0.30000000000000000000001")]).unwrap_err(),
+            "the budget of people does not reach: this costs ε = 0.30000000000000000000001, and of ε = 1 there is ε = 0.3 left; \
+             ε = 0.3 would fit"
+        );
+        assert_eq!(
+            spend(pure("1"), &[pure("1"), pure("1e-300")]).unwrap_err(),
+            "the budget of people does not reach: this costs ε = 1e-300, and of ε = 1 there is nothing left; nothing more fits"
+        );
+    }
+
+    #[test]
+    fn epsilon_and_delta_are_limits_of_their_own() {
+        let limit = || approx("1", "1e-6");
+        assert!(spend(limit(), &[pure("0.5"), approx("0.5", "1e-6")]).is_ok());
+        let refused = spend(limit(), &[approx("0.5", "9e-7"), approx("0.25", "2e-7")]).unwrap_err();
+        assert!(refused.ends_with("there is ε = 0.5, δ = 1e-7 left; ε = 0.5, δ = 1e-7 would fit"), "{refused}");
+        let refused = spend(limit(), &[approx("0.5", "1e-6"), approx("0.1", "1e-9")]).unwrap_err();
+        assert!(refused.ends_with("nothing more fits"), "{refused}");
+        assert!(spend(limit(), &[zcdp("0.1")]).unwrap_err().contains("ask for an ε"));
+        assert!(spend(pure("1"), &[approx("0.1", "1e-9")]).unwrap_err().contains("ask for a pure ε"));
+    }
+
+    #[test]
+    fn a_pure_charge_is_half_its_square_in_rho() {
+        assert_eq!(spend(zcdp("0.5"), &[pure("1")]).unwrap(), Spend::of(&zcdp("0.5")));
+        assert_eq!(spend(zcdp("1"), &vec![zcdp("0.1"); 10]).unwrap(), Spend::of(&zcdp("1")));
+        assert!(spend(zcdp("1"), &[approx("0.1", "1e-9")]).unwrap_err().contains("ask for a ρ, or a pure ε"));
+        let refused = spend(zcdp("0.5"), &[pure("1.1")]).unwrap_err();
+        assert!(refused.ends_with("ε = 1 would fit"), "{refused}");
+        for rho in ["0.1", "1/3", "1e-200", "12345", "0.024355934605668213"] {
+            let left: Rational = rho.parse().unwrap();
+            let fits = largest_epsilon(&left).unwrap();
+            let used = &fits.square() / &Rational::from(2);
+            let share = (&used / &left).to_f64();
+            assert!(used <= left && share > 0.9999, "{rho}: {share}");
+        }
+    }
+
+    #[test]
+    fn without_a_limit_both_currencies_are_kept() {
+        let spent = Budget::Unlimited.admit("people", &Spend::NOTHING, &pure("1")).unwrap();
+        let spent = Budget::Unlimited.admit("people", &spent, &approx("1/3", "1e-9")).unwrap();
+        let spent = Budget::Unlimited.admit("people", &spent, &zcdp("0.2")).unwrap();
+        assert_eq!(spent.to_string(), "ε = 4/3, δ = 1e-9, ρ = 0.2");
+    }
+
+    #[test]
+    fn sums_that_nobody_can_write_down_are_refused() {
+        let long = format!("1/{}", "7".repeat(3000));
+        assert!(Budget::Unlimited.admit("people", &Spend::NOTHING, &pure(&long)).is_err());
+    }
+}

@@ -1,0 +1,527 @@
+//! The ledger itself: the rules, on top of a storage.
+
+use std::fmt;
+
+use reticent::Permit;
+use reticent::ledger::{Charge, Charged, Ledger, Receipt, Releases};
+use reticent::noise::Entropy;
+
+use crate::anchor::{Anchor, Head};
+use crate::budget::{Budget, Spend};
+use crate::entry::{Dataset, Entry, Event, Keys, Row, Terms};
+use crate::error::{Error, Result};
+use crate::group::Group;
+use crate::hash::Hash;
+use crate::storage::location::Location;
+use crate::storage::sqlite::Sqlite;
+use crate::storage::{Pages, Storage};
+use crate::verify::{Verdict, verify};
+
+/// Names and ids are as long as a path may be.
+const LONGEST_NAME: usize = 4096;
+/// A description is read by people.
+const LONGEST_TEXT: usize = 1 << 16;
+/// What one request may have kept.
+const LONGEST_RELEASE: usize = 1 << 28;
+
+/// A ledger that survives crashes. Threads may share it; processes and machines may open the same one.
+///
+/// # Privacy
+/// A [`Permit`] is given only when its charge is durable, and nothing is ever given back. Which queries are asked may depend
+/// on earlier answers: see [`Budget`] for why the sums hold all the same.
+///
+/// # Algorithm
+/// Every charge is one entry in one chain of hashes. It is checked and appended in one transaction that excludes all other
+/// writers; threads of one process that wait for each other share a commit. What a dataset has spent stands in its newest
+/// charge, whose hash is checked before it is believed.
+///
+/// # Example
+/// ```
+/// use reticent::ledger::{Charge, Charged, Ledger, Releases};
+/// use reticent::mechanism::Laplace;
+/// use reticent::privacy::{Adjacency, Guarantee};
+/// use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
+///
+/// # let folder = tempfile::tempdir()?;
+/// let place = Location::File(folder.path().join("ledger.sqlite"));
+/// let ledger = DurableLedger::create(&place)?;
+/// let budget = Budget::Limit(Guarantee::Pure("1".parse()?));
+/// let terms = Terms { unit: "row".into(), adjacency: Adjacency::AddRemove };
+/// ledger.register(&Dataset { name: "people".into(), budget, terms: Some(terms) })?;
+///
+/// let charge = Charge {
+///     dataset: "people".into(),
+///     request: "monday".into(),
+///     caller: "ada".into(),
+///     description: "how many people there are".into(),
+///     unit: "row".into(),
+///     adjacency: Adjacency::AddRemove,
+///     guarantee: Guarantee::Pure("0.6".parse()?),
+///     releases: Releases::Once,
+/// };
+/// let Charged::Permitted(mut permit) = ledger.charge(&charge)? else { panic!("nothing was released yet") };
+/// let count = Laplace::new(1, &"0.6".parse()?)?.release(1234, &mut permit)?;
+/// # let reticent::ledger::Accounting::Charged(receipt) = count.accounting() else { panic!() };
+/// let shown = ledger.keep(receipt, &count.value().to_string())?;
+///
+/// // The same again costs nothing and says the same; another of the size does not fit.
+/// assert!(matches!(ledger.charge(&charge)?, Charged::Answered(again) if again == shown));
+/// assert!(ledger.charge(&Charge { request: "tuesday".into(), ..charge }).unwrap_err().is_overdrawn());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct DurableLedger {
+    group: Group<Done>,
+    anchor: Option<Anchor>,
+}
+
+/// What a dataset may spend and has spent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The dataset and its terms.
+    pub dataset: Dataset,
+    /// How often it was charged.
+    pub charges: u64,
+    /// What was spent, under each of the terms it was charged for. A dataset with terms has these alone.
+    pub spent: Vec<(Terms, Spend)>,
+}
+
+/// What one transaction gave, and the head that the anchor must know now, if there is an anchor and something was written.
+#[derive(Debug)]
+enum Done {
+    Registered(Option<Head>),
+    Charged(Receipt, Option<Head>),
+    Released(String, Option<Head>),
+}
+
+/// What is known elsewhere of the ledger's past.
+#[derive(Debug, Clone)]
+enum Known {
+    /// Nobody asked for an anchor.
+    Unanchored,
+    /// What the anchor holds, which is nothing at first.
+    Anchored(Option<Head>),
+}
+
+impl DurableLedger {
+    /// Makes a ledger, or opens the one that is there.
+    ///
+    /// # Errors
+    /// If the place cannot be used, or holds something else.
+    pub fn create(place: &Location) -> Result<Self> {
+        let ledger = Self::on(match place {
+            Location::File(path) => Box::new(Sqlite::create(path)?),
+            #[cfg(feature = "postgres")]
+            Location::Postgres(url) => Box::new(crate::storage::postgres::Postgres::create(url)?),
+            #[cfg(not(feature = "postgres"))]
+            Location::Postgres(_) => return Err(without_postgres(place)),
+        });
+        ledger.start()?;
+        Ok(ledger)
+    }
+
+    /// Opens a ledger.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if there is none.
+    pub fn open(place: &Location) -> Result<Self> {
+        Self::started(
+            place,
+            match place {
+                Location::File(path) => Box::new(Sqlite::open(path)?),
+                #[cfg(feature = "postgres")]
+                Location::Postgres(url) => Box::new(crate::storage::postgres::Postgres::open(url)?),
+                #[cfg(not(feature = "postgres"))]
+                Location::Postgres(_) => return Err(without_postgres(place)),
+            },
+        )
+    }
+
+    /// Opens a ledger to look at it: also one that cannot be written to.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if there is none.
+    pub fn open_to_read(place: &Location) -> Result<Self> {
+        match place {
+            Location::File(path) => Self::started(place, Box::new(Sqlite::open_to_read(path)?)),
+            Location::Postgres(_) => Self::open(place),
+        }
+    }
+
+    /// Whoever was interrupted while making a ledger has made none.
+    fn started(place: &Location, mut storage: Box<dyn Storage>) -> Result<Self> {
+        let mut empty = true;
+        storage.read(&mut |pages| {
+            empty = pages.rows(0, 1)?.is_empty();
+            Ok(())
+        })?;
+        if empty { Err(Error::Missing(place.to_string())) } else { Ok(Self::on(storage)) }
+    }
+
+    /// On any storage that was opened; a new one is [started](DurableLedger::start) first.
+    pub fn on(storage: Box<dyn Storage>) -> Self {
+        Self { group: Group::new(storage), anchor: None }
+    }
+
+    /// Writes the first entry, if there is none.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub fn start(&self) -> Result<()> {
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).map_err(|error| reticent::Error::Entropy(error.to_string()))?;
+        let ledger: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.group.storage().write(&mut |pages| match pages.last()? {
+            Some(_) => Ok(()),
+            None => pages.append(&Row::after(None, Event::Opened { ledger: ledger.clone() }), None),
+        })
+    }
+
+    /// Keeps the newest entry's hash in a file, too: from now on nothing is charged unless the ledger continues what the file
+    /// knows, and no permit is given before the file knows the charge.
+    #[must_use]
+    pub fn anchored(mut self, anchor: Anchor) -> Self {
+        self.anchor = Some(anchor);
+        self
+    }
+
+    /// Registers a dataset.
+    ///
+    /// # Errors
+    /// [`Error::DatasetExists`] if there is one of that name with other terms or another budget; if they are the same,
+    /// nothing happens.
+    pub fn register(&self, dataset: &Dataset) -> Result<()> {
+        checked("dataset", &dataset.name, LONGEST_NAME)?;
+        match (&dataset.budget, &dataset.terms) {
+            (Budget::Limit(_), None) => {
+                let allowed = "given: a budget protects one unit under one adjacency";
+                return Err(Error::Unusable { what: "the dataset's unit", value: "missing".into(), allowed });
+            }
+            (_, Some(terms)) => checked("unit", &terms.unit, LONGEST_NAME)?,
+            _ => {}
+        }
+        let (dataset, known) = (dataset.clone(), self.known()?);
+        let done = self.group.write(move |pages| {
+            let Some(row) = pages.registration(&dataset.name)? else {
+                let (_, head) = append(pages, &known, Event::Registered(dataset.clone()), None)?;
+                return Ok(Done::Registered(head));
+            };
+            match row.open()?.event {
+                Event::Registered(before) if before == dataset => Ok(Done::Registered(None)),
+                Event::Registered(_) => Err(Error::DatasetExists(dataset.name.clone())),
+                _ => Err(misplaced(&row)),
+            }
+        })?;
+        match done {
+            Done::Registered(head) => self.hold(head.as_ref()),
+            Done::Charged(..) | Done::Released(..) => unreachable!("nothing was charged"),
+        }
+    }
+
+    /// What a dataset may spend and has spent; `None` if there is no such dataset.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or is damaged.
+    pub fn account(&self, dataset: &str) -> Result<Option<Account>> {
+        let mut account = None;
+        self.group.storage().read(&mut |pages| {
+            account = pages.registration(dataset)?.map(|row| read_account(pages, &row)).transpose()?;
+            Ok(())
+        })?;
+        Ok(account)
+    }
+
+    /// All datasets, in the order in which they were registered.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or is damaged.
+    pub fn accounts(&self) -> Result<Vec<Account>> {
+        let mut accounts = Vec::new();
+        self.group.storage().read(&mut |pages| {
+            let rows = pages.registrations()?;
+            accounts = rows.iter().map(|row| read_account(pages, row)).collect::<Result<_>>()?;
+            Ok(())
+        })?;
+        Ok(accounts)
+    }
+
+    /// Calls `each` with every entry, oldest first.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or an entry was changed.
+    pub fn history(&self, mut each: impl FnMut(&Entry)) -> Result<()> {
+        self.group.storage().read(&mut |pages| {
+            let mut number = 0;
+            loop {
+                let rows = pages.rows(number, 1024)?;
+                let Some(last) = rows.last() else { return Ok(()) };
+                number = last.number;
+                for row in &rows {
+                    each(&row.open()?);
+                }
+            }
+        })
+    }
+
+    /// Reads everything and says what is not as it was written.
+    ///
+    /// # Errors
+    /// If the ledger or the anchor cannot be read at all.
+    pub fn verify(&self) -> Result<Verdict> {
+        let held = match self.known()? {
+            Known::Unanchored => None,
+            Known::Anchored(held) => held,
+        };
+        let mut storage = self.group.storage();
+        let faults = storage.faults()?;
+        let mut verdict = None;
+        storage.read(&mut |pages| {
+            verdict = Some(verify(pages, faults.clone(), held.as_ref())?);
+            Ok(())
+        })?;
+        Ok(verdict.expect("reading succeeded"))
+    }
+
+    /// Moves the anchor, if there is one, to the newest entry.
+    ///
+    /// # Errors
+    /// If the ledger does not continue what the anchor knows, or the anchor cannot be written.
+    pub fn advance_anchor(&self) -> Result<()> {
+        let known = self.known()?;
+        let mut newest = None;
+        self.group.storage().read(&mut |pages| {
+            continues(pages, &known)?;
+            let last = pages.last()?.ok_or_else(no_first_entry)?;
+            newest = head(pages, &known, &last)?;
+            Ok(())
+        })?;
+        self.hold(newest.as_ref())
+    }
+
+    fn known(&self) -> Result<Known> {
+        self.anchor.as_ref().map_or(Ok(Known::Unanchored), |anchor| anchor.read().map(Known::Anchored))
+    }
+
+    fn hold(&self, head: Option<&Head>) -> Result<()> {
+        match (&self.anchor, head) {
+            (Some(anchor), Some(head)) => anchor.advance(head),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Ledger for DurableLedger {
+    type Error = Error;
+
+    fn charge(&self, charge: &Charge) -> Result<Charged> {
+        check(charge)?;
+        // Before the charge, so that it is not spent on a machine that gives no randomness.
+        let entropy = Entropy::from_os()?;
+        let guarantee = charge.guarantee.clone();
+        let (charge, known) = (charge.clone(), self.known()?);
+        match self.group.write(move |pages| charge_once(pages, &known, &charge))? {
+            Done::Released(text, _) => Ok(Charged::Answered(text)),
+            Done::Charged(receipt, head) => {
+                self.hold(head.as_ref())?;
+                Ok(Charged::Permitted(Permit::from_durable_charge(receipt, &guarantee, entropy)))
+            }
+            Done::Registered(_) => unreachable!("nothing was registered"),
+        }
+    }
+
+    fn keep(&self, receipt: &Receipt, release: &str) -> Result<String> {
+        if release.len() > LONGEST_RELEASE || release.contains('\0') {
+            let value = format!("{} bytes long", release.len());
+            return Err(Error::Unusable { what: "a release", value, allowed: "at most 256 MiB of text without NUL" });
+        }
+        let (receipt, release, known) = (receipt.clone(), release.to_owned(), self.known()?);
+        let done = self.group.write(move |pages| {
+            if charged(pages, &receipt)?.releases == Releases::Stream {
+                let Receipt { dataset, request, entry } = receipt.clone();
+                return Err(Error::StreamStarted { dataset, request, entry });
+            }
+            if let Some(kept) = released(pages, receipt.entry)? {
+                return Ok(Done::Released(kept, None));
+            }
+            let event = Event::Released { charge: receipt.entry, digest: Hash::of(&release) };
+            let (_, head) = append(pages, &known, event, Some(&release))?;
+            Ok(Done::Released(release.clone(), head))
+        })?;
+        match done {
+            Done::Released(text, head) => self.hold(head.as_ref()).map(|()| text),
+            Done::Charged(..) | Done::Registered(_) => unreachable!("a release is kept, now or before"),
+        }
+    }
+
+    fn resume(&self, receipt: &Receipt) -> Result<Permit> {
+        let entropy = Entropy::from_os()?;
+        self.group.storage().read(&mut |pages| match charged(pages, receipt)?.releases {
+            Releases::Stream => Ok(()),
+            Releases::Once => {
+                let Receipt { dataset, request, entry } = receipt.clone();
+                Err(Error::UnknownReceipt { dataset, request, entry })
+            }
+        })?;
+        Ok(Permit::from_stream_charge(receipt.clone(), entropy))
+    }
+}
+
+impl fmt::Debug for DurableLedger {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("DurableLedger").field("anchor", &self.anchor).finish_non_exhaustive()
+    }
+}
+
+/// Charges, unless the same was charged before.
+fn charge_once(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<Done> {
+    let Charge { dataset: name, request, guarantee, .. } = charge;
+    if let Some(row) = pages.charge(name, request)? {
+        let Event::Charged { charge: before, .. } = row.open()?.event else { return Err(misplaced(&row)) };
+        let (dataset, request, entry) = (name.clone(), request.clone(), row.number);
+        if before != *charge {
+            return Err(Error::OtherRequest { dataset, request, entry });
+        }
+        if before.releases == Releases::Stream {
+            return Err(Error::StreamStarted { dataset, request, entry });
+        }
+        return Ok(match released(pages, entry)? {
+            Some(text) => Done::Released(text, None),
+            // The anchor may not know it, if the process ended in between.
+            None => Done::Charged(Receipt { dataset, request, entry }, head(pages, known, &row)?),
+        });
+    }
+    let row = pages.registration(name)?.ok_or_else(|| Error::NoSuchDataset(name.clone()))?;
+    let Event::Registered(dataset) = row.open()?.event else { return Err(misplaced(&row)) };
+    let terms = Terms::of(charge);
+    if let Some(registered) = &dataset.terms {
+        same_terms(name, registered, &terms)?;
+    }
+    let spent = match pages.last_charge(name, &Keys::terms(&terms))? {
+        None => Spend::NOTHING,
+        Some(row) => match row.open()?.event {
+            Event::Charged { spent, .. } => spent,
+            _ => return Err(misplaced(&row)),
+        },
+    };
+    let spent = dataset.budget.admit(name, &spent, guarantee)?;
+    let (entry, head) = append(pages, known, Event::Charged { charge: charge.clone(), spent }, None)?;
+    Ok(Done::Charged(Receipt { dataset: name.clone(), request: request.clone(), entry }, head))
+}
+
+fn same_terms(dataset: &str, registered: &Terms, asked: &Terms) -> Result<()> {
+    let dataset = dataset.to_owned();
+    if registered.unit != asked.unit {
+        let (registered, asked) = (registered.unit.clone(), asked.unit.clone());
+        return Err(Error::OtherUnit { dataset, registered, asked });
+    }
+    if registered.adjacency != asked.adjacency {
+        let (registered, asked) = (registered.adjacency.to_string(), asked.adjacency.to_string());
+        return Err(Error::OtherAdjacency { dataset, registered, asked });
+    }
+    Ok(())
+}
+
+/// Adds an entry at the end of a chain whose end is as it was written: its number, and the head for the anchor.
+fn append(pages: &mut dyn Pages, known: &Known, event: Event, release: Option<&str>) -> Result<(u64, Option<Head>)> {
+    continues(pages, known)?;
+    let last = pages.last()?.ok_or_else(no_first_entry)?;
+    last.open()?;
+    let row = Row::after(Some(&last), event);
+    pages.append(&row, release)?;
+    Ok((row.number, head(pages, known, &row)?))
+}
+
+/// Does the ledger hold what the anchor knows?
+fn continues(pages: &mut dyn Pages, known: &Known) -> Result<()> {
+    let Known::Anchored(Some(head)) = known else { return Ok(()) };
+    if ledger_id(pages)? != head.ledger {
+        return Err(Error::NotAnchored("it is the anchor of another ledger".into()));
+    }
+    match pages.row(head.number)? {
+        Some(row) if row.hash == head.hash => Ok(()),
+        Some(_) => Err(Error::NotAnchored(format!("entry {} is another one, so it was rewritten", head.number))),
+        None => Err(Error::NotAnchored(format!("entry {} is missing, so it is an older copy", head.number))),
+    }
+}
+
+/// What the anchor must know of a row.
+fn head(pages: &mut dyn Pages, known: &Known, row: &Row) -> Result<Option<Head>> {
+    match known {
+        Known::Unanchored => Ok(None),
+        Known::Anchored(_) => Ok(Some(Head { ledger: ledger_id(pages)?, number: row.number, hash: row.hash })),
+    }
+}
+
+fn ledger_id(pages: &mut dyn Pages) -> Result<String> {
+    let row = pages.row(1)?.ok_or_else(no_first_entry)?;
+    match row.open()?.event {
+        Event::Opened { ledger } => Ok(ledger),
+        _ => Err(misplaced(&row)),
+    }
+}
+
+fn no_first_entry() -> Error {
+    Error::Damaged("its first entry is missing".into())
+}
+
+/// The charge of a receipt.
+fn charged(pages: &mut dyn Pages, receipt: &Receipt) -> Result<Charge> {
+    let Receipt { dataset, request, entry } = receipt;
+    let unknown = || Error::UnknownReceipt { dataset: dataset.clone(), request: request.clone(), entry: *entry };
+    let row = pages.row(*entry)?.ok_or_else(unknown)?;
+    match row.open()?.event {
+        Event::Charged { charge, .. } if charge.dataset == *dataset && charge.request == *request => Ok(charge),
+        _ => Err(unknown()),
+    }
+}
+
+/// What was kept for a charge.
+fn released(pages: &mut dyn Pages, charge: u64) -> Result<Option<String>> {
+    let Some((row, text)) = pages.release(charge)? else { return Ok(None) };
+    match row.open()?.event {
+        Event::Released { digest, .. } if digest == Hash::of(&text) => Ok(Some(text)),
+        _ => Err(Error::Damaged(format!("the release of entry {} was changed", row.number))),
+    }
+}
+
+fn read_account(pages: &mut dyn Pages, row: &Row) -> Result<Account> {
+    let Event::Registered(dataset) = row.open()?.event else { return Err(misplaced(row)) };
+    let charges = pages.charges(&dataset.name)?;
+    let mut spent = Vec::new();
+    for row in pages.last_charges(&dataset.name)? {
+        match row.open()?.event {
+            Event::Charged { charge, spent: sum } => spent.push((Terms::of(&charge), sum)),
+            _ => return Err(misplaced(&row)),
+        }
+    }
+    if let (Some(terms), true) = (&dataset.terms, spent.is_empty()) {
+        spent.push((terms.clone(), Spend::NOTHING));
+    }
+    Ok(Account { dataset, charges, spent })
+}
+
+fn misplaced(row: &Row) -> Error {
+    Error::Damaged(format!("entry {} is not what it is looked up as", row.number))
+}
+
+fn check(charge: &Charge) -> Result<()> {
+    checked("dataset", &charge.dataset, LONGEST_NAME)?;
+    checked("request", &charge.request, LONGEST_NAME)?;
+    checked("caller", &charge.caller, LONGEST_NAME)?;
+    checked("unit", &charge.unit, LONGEST_NAME)?;
+    checked("description", &charge.description, LONGEST_TEXT)
+}
+
+fn checked(what: &'static str, text: &str, longest: usize) -> Result<()> {
+    let allowed = "a text that is not empty, not too long and without control characters";
+    if text.is_empty() || text.len() > longest || text.chars().any(char::is_control) {
+        let value = if text.len() > 64 { format!("{} bytes long", text.len()) } else { format!("{text:?}") };
+        return Err(Error::Unusable { what, value, allowed });
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "postgres"))]
+fn without_postgres(place: &Location) -> Error {
+    let reason = format!("{place} needs the feature `postgres`, which this program was built without");
+    Error::Storage { doing: "opened", reason }
+}

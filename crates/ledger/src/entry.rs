@@ -1,0 +1,182 @@
+//! What is written down: one entry after the other, each holding the hash of the one before it.
+
+use jiff::Timestamp;
+use reticent::ledger::Charge;
+use reticent::privacy::Adjacency;
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{Budget, Spend};
+use crate::error::{Error, Result};
+use crate::hash::Hash;
+
+/// Something that happened, once and for all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Event {
+    /// The ledger was made. Always the first entry.
+    Opened {
+        /// Tells this ledger from all others.
+        ledger: String,
+    },
+    /// A dataset was registered.
+    Registered(Dataset),
+    /// Something was charged.
+    Charged {
+        /// What.
+        charge: Charge,
+        /// What the dataset has spent with it, under the charge's unit and adjacency.
+        spent: Spend,
+    },
+    /// What was released for a charge was kept.
+    Released {
+        /// The charge's entry.
+        charge: u64,
+        /// The release's hash; the release itself is stored beside the entry.
+        digest: Hash,
+    },
+}
+
+/// A dataset and its terms.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dataset {
+    /// Its name.
+    #[serde(rename = "dataset")]
+    pub name: String,
+    /// What it may spend.
+    pub budget: Budget,
+    /// Whose privacy the budget protects, and under which adjacency; without terms, what was spent is kept for each unit and
+    /// adjacency that is charged. A limit always has terms.
+    pub terms: Option<Terms>,
+}
+
+/// Whose privacy, and what a neighbour is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Terms {
+    /// `row`, `event`, or the name of a column.
+    pub unit: String,
+    /// Which tables are neighbours.
+    pub adjacency: Adjacency,
+}
+
+impl Terms {
+    /// The terms of a charge.
+    pub fn of(charge: &Charge) -> Self {
+        Self { unit: charge.unit.clone(), adjacency: charge.adjacency }
+    }
+}
+
+/// An entry, complete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Counted from 1, without gaps.
+    pub number: u64,
+    /// When it was written, by the writer's clock.
+    pub at: String,
+    /// The hash of the entry before it.
+    pub previous: Hash,
+    /// What happened.
+    pub event: Event,
+}
+
+/// An entry as it is stored: its text, the text's hash, and what it is looked up by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The entry's number.
+    pub number: u64,
+    /// The entry as JSON, exactly as it was hashed.
+    pub body: String,
+    /// The body's hash.
+    pub hash: Hash,
+    /// What the entry is found by.
+    pub keys: Keys,
+}
+
+/// What an entry is looked up by; all of it can be told from the body.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// The dataset that was registered.
+    pub registered: Option<String>,
+    /// The dataset that was charged.
+    pub dataset: Option<String>,
+    /// The request that was charged.
+    pub request: Option<String>,
+    /// The unit and adjacency that were charged, as one text.
+    pub terms: Option<String>,
+    /// The charge whose release was kept.
+    pub charge: Option<u64>,
+}
+
+impl Row {
+    /// The row that comes after `previous`.
+    pub fn after(previous: Option<&Self>, event: Event) -> Self {
+        let number = previous.map_or(1, |row| row.number + 1);
+        let at = format!("{:.3}", Timestamp::now());
+        let keys = Keys::of(&event);
+        let entry = Entry { number, at, previous: previous.map_or(Hash::NONE, |row| row.hash), event };
+        let body = serde_json::to_string(&entry).expect("an entry is plain data");
+        let hash = Hash::of(&body);
+        Self { number, body, hash, keys }
+    }
+
+    /// The entry, if the row is as it was written.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if it is not.
+    pub fn open(&self) -> Result<Entry> {
+        let changed = || Error::Damaged(format!("entry {} was changed", self.number));
+        if Hash::of(&self.body) != self.hash {
+            return Err(changed());
+        }
+        let entry: Entry = serde_json::from_str(&self.body).map_err(|_| changed())?;
+        if entry.number != self.number || Keys::of(&entry.event) != self.keys {
+            return Err(changed());
+        }
+        Ok(entry)
+    }
+}
+
+impl Keys {
+    fn of(event: &Event) -> Self {
+        match event {
+            Event::Opened { .. } => Self::default(),
+            Event::Registered(dataset) => Self { registered: Some(dataset.name.clone()), ..Self::default() },
+            Event::Charged { charge, .. } => Self {
+                dataset: Some(charge.dataset.clone()),
+                request: Some(charge.request.clone()),
+                terms: Some(Self::terms(&Terms::of(charge))),
+                ..Self::default()
+            },
+            Event::Released { charge, .. } => Self { charge: Some(*charge), ..Self::default() },
+        }
+    }
+
+    /// Terms as they are looked up.
+    pub fn terms(terms: &Terms) -> String {
+        format!("{} {}", terms.adjacency, terms.unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_was_changed_does_not_open() {
+        let event = Event::Opened { ledger: "a".into() };
+        let row = Row::after(None, event.clone());
+        let entry = row.open().unwrap();
+        assert_eq!((entry.number, entry.previous, entry.event), (1, Hash::NONE, event));
+        let next = Row::after(Some(&row), Event::Released { charge: 1, digest: Hash::NONE });
+        assert_eq!((next.number, next.open().unwrap().previous), (2, row.hash));
+        let mutants = [
+            Row { body: row.body.replace('a', "b"), ..row.clone() },
+            Row { number: 2, ..row.clone() },
+            Row { keys: Keys { charge: Some(1), ..Keys::default() }, ..row.clone() },
+            Row { hash: Hash::NONE, ..row.clone() },
+            Row { keys: Keys::default(), ..next },
+        ];
+        for mutant in mutants {
+            assert!(matches!(mutant.open(), Err(Error::Damaged(_))), "{mutant:?}");
+        }
+    }
+}

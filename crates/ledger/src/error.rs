@@ -1,0 +1,153 @@
+//! The one error type of this crate.
+
+use thiserror::Error;
+
+use crate::budget::Overdraft;
+
+/// Why a ledger did not do what it was asked. Unless the variant says otherwise, nothing was charged.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The budget does not reach.
+    #[error("{0}")]
+    Overdrawn(Box<Overdraft>),
+
+    /// Nobody registered such a dataset.
+    #[error("the ledger has no dataset {0}; register it with `reticent ledger create`")]
+    NoSuchDataset(String),
+
+    /// There is such a dataset already.
+    #[error("the ledger has a dataset {0} already; its budget is fixed")]
+    DatasetExists(String),
+
+    /// The charge speaks of another unit than the dataset.
+    #[error(
+        "the budget of {dataset} protects the unit {registered}, but this protects {asked}; the two cannot be added up"
+    )]
+    OtherUnit {
+        /// Whose budget.
+        dataset: String,
+        /// The dataset's unit.
+        registered: String,
+        /// The charge's unit.
+        asked: String,
+    },
+
+    /// The charge speaks of other neighbours than the dataset.
+    #[error(
+        "the budget of {dataset} holds under adjacency {registered}, but this holds under {asked}; the two cannot be added up"
+    )]
+    OtherAdjacency {
+        /// Whose budget.
+        dataset: String,
+        /// The dataset's adjacency.
+        registered: String,
+        /// The charge's adjacency.
+        asked: String,
+    },
+
+    /// The charge is in a currency that the budget cannot be paid in.
+    #[error("the budget of {dataset} is kept in {budget}, and {cost} cannot be taken from it; {instead}")]
+    OtherCurrency {
+        /// Whose budget.
+        dataset: String,
+        /// What the budget is made of: `ε`, `ε and δ`, or `ρ`.
+        budget: &'static str,
+        /// What was to be charged.
+        cost: String,
+        /// What to ask for instead.
+        instead: &'static str,
+    },
+
+    /// The request's id belongs to another request.
+    #[error("request {request} of {dataset} was another one (entry {entry}); a new request needs a new id")]
+    OtherRequest {
+        /// Whose budget.
+        dataset: String,
+        /// The id that both have.
+        request: String,
+        /// Where the first was charged.
+        entry: u64,
+    },
+
+    /// The request was a stream, whose noise must not be drawn twice.
+    #[error(
+        "request {request} of {dataset} is a stream that was started before (entry {entry}); go on from its saved state, or start \
+         another one with a new id"
+    )]
+    StreamStarted {
+        /// Whose budget.
+        dataset: String,
+        /// The request's id.
+        request: String,
+        /// Where it was charged.
+        entry: u64,
+    },
+
+    /// A receipt that this ledger did not give.
+    #[error("the ledger has no charge {request} of {dataset} as entry {entry}; was it charged to another ledger?")]
+    UnknownReceipt {
+        /// Whose budget.
+        dataset: String,
+        /// The request's id.
+        request: String,
+        /// Where it is said to be charged.
+        entry: u64,
+    },
+
+    /// A name, id or text that cannot be kept.
+    #[error("{what} is {value}, but it must be {allowed}")]
+    Unusable {
+        /// What it is.
+        what: &'static str,
+        /// What was given.
+        value: String,
+        /// What would have been right.
+        allowed: &'static str,
+    },
+
+    /// There is no ledger at this place.
+    #[error("there is no ledger {0}; `reticent ledger create` makes one")]
+    Missing(String),
+
+    /// What is there is not a ledger, or one of a later version.
+    #[error("{0} is not a ledger that this version can read")]
+    NotALedger(String),
+
+    /// The ledger is not as it was written. Nothing more is charged to it.
+    #[error("the ledger is damaged: {0}; see `reticent ledger verify`")]
+    Damaged(String),
+
+    /// The ledger is older than its anchor says, or another one; or the anchor could not be moved, after a charge that stands:
+    /// ask again with the same request id.
+    #[error("the ledger does not continue the anchor: {0}")]
+    NotAnchored(String),
+
+    /// The disk or the server failed. Whether the charge was written cannot be told: ask again with the same request id.
+    #[error("the ledger could not be {doing}: {reason}")]
+    Storage {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        reason: String,
+    },
+
+    /// The core library said no.
+    #[error(transparent)]
+    Core(#[from] reticent::Error),
+}
+
+/// `Result` with this crate's [`Error`](enum@Error).
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Is it the budget that does not reach?
+    pub fn is_overdrawn(&self) -> bool {
+        matches!(self, Self::Overdrawn(_))
+    }
+
+    /// Did the disk or the server fail?
+    pub fn is_storage(&self) -> bool {
+        matches!(self, Self::Storage { .. })
+    }
+}

@@ -1,0 +1,44 @@
+//! Privacy budgets that survive everything: charged first, never refunded, exact, hash-chained.
+//!
+//! A *dataset* has a budget. A *charge* takes a part of it, durably, before the data is touched; a *receipt* proves it, and a
+//! [`Permit`](reticent::Permit) is had for it. What is released is kept and given back to whoever asks the same again.
+//!
+//! See [`DurableLedger`] for an example.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`budget`] | what a dataset may spend, has spent, and what would still fit |
+//! | [`durable`] | [`DurableLedger`]: the rules |
+//! | [`entry`] | what is written down, each entry with the hash of the one before |
+//! | [`verify`] | whether everything is as it was written |
+//! | [`anchor`] | the newest hash, kept elsewhere, which betrays an older copy put back |
+//! | [`storage`] | SQLite and PostgreSQL |
+//! | `group` | one commit for all threads that wait |
+//! | [`hash`] | SHA-256 |
+//! | [`error`] | the one error type |
+//!
+//! # What is not promised
+//! Whoever can write to the storage can put back an older copy of all of it, or write a new chain; only an [`anchor`] out of
+//! their reach betrays it. The ledger adds up what it is told: it does not know whether a mechanism keeps its promise.
+//! Someone who copies or renames a dataset has a new one.
+//!
+//! # Features
+//! - `postgres` (default): a ledger that several machines share.
+
+pub mod anchor;
+pub mod budget;
+pub mod durable;
+pub mod entry;
+pub mod error;
+mod group;
+pub mod hash;
+pub mod storage;
+pub mod verify;
+
+pub use anchor::{Anchor, Head};
+pub use budget::{Budget, Overdraft, Spend};
+pub use durable::{Account, DurableLedger};
+pub use entry::{Dataset, Entry, Event, Terms};
+pub use error::{Error, Result};
+pub use storage::location::Location;
+pub use verify::{Finding, Verdict};
