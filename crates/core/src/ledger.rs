@@ -77,7 +77,7 @@ pub struct Receipt {
 #[derive(Debug)]
 pub enum Charged {
     /// The charge is durable, and nothing was released for it yet.
-    Permitted(Permit),
+    Permitted(Box<Permit>),
     /// The same was asked before, and nothing was charged: this is the release, as it was kept.
     Answered(String),
 }

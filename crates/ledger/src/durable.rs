@@ -322,7 +322,7 @@ impl Ledger for DurableLedger {
             Done::Released(text, _) => Ok(Charged::Answered(text)),
             Done::Charged(receipt, head) => {
                 self.hold(head.as_ref())?;
-                Ok(Charged::Permitted(Permit::from_durable_charge(receipt, &guarantee, entropy)))
+                Ok(Charged::Permitted(Box::new(Permit::from_durable_charge(receipt, &guarantee, entropy))))
             }
             Done::Registered(_) => unreachable!("nothing was registered"),
         }
