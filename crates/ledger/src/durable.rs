@@ -377,7 +377,7 @@ fn charge_once(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<
     if let Some(row) = pages.charge(name, request)? {
         let Event::Charged { charge: before, .. } = row.open()?.event else { return Err(misplaced(&row)) };
         let (dataset, request, entry) = (name.clone(), request.clone(), row.number);
-        if before != *charge {
+        if *before != *charge {
             return Err(Error::OtherRequest { dataset, request, entry });
         }
         if before.releases == Releases::Stream {
@@ -403,7 +403,7 @@ fn charge_once(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<
         },
     };
     let spent = dataset.budget.admit(name, &spent, guarantee)?;
-    let (entry, head) = append(pages, known, Event::Charged { charge: charge.clone(), spent }, None)?;
+    let (entry, head) = append(pages, known, Event::Charged { charge: Box::new(charge.clone()), spent }, None)?;
     Ok(Done::Charged(Receipt { dataset: name.clone(), request: request.clone(), entry }, head))
 }
 
@@ -469,7 +469,7 @@ fn charged(pages: &mut dyn Pages, receipt: &Receipt) -> Result<Charge> {
     let unknown = || Error::UnknownReceipt { dataset: dataset.clone(), request: request.clone(), entry: *entry };
     let row = pages.row(*entry)?.ok_or_else(unknown)?;
     match row.open()?.event {
-        Event::Charged { charge, .. } if charge.dataset == *dataset && charge.request == *request => Ok(charge),
+        Event::Charged { charge, .. } if charge.dataset == *dataset && charge.request == *request => Ok(*charge),
         _ => Err(unknown()),
     }
 }

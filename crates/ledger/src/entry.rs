@@ -23,7 +23,7 @@ pub enum Event {
     /// Something was charged.
     Charged {
         /// What.
-        charge: Charge,
+        charge: Box<Charge>,
         /// What the dataset has spent with it, under the charge's unit and adjacency.
         spent: Spend,
     },

@@ -137,7 +137,7 @@ impl Walk {
                 self.charge(row.number, &charge, &spent);
                 self.charges.insert(row.number);
                 let terms = Terms::of(&charge);
-                self.spent.insert((charge.dataset, terms), spent);
+                self.spent.insert((charge.dataset.clone(), terms), spent);
             }
             Event::Released { charge, digest } => {
                 if !self.charges.contains(&charge) {
