@@ -5,6 +5,9 @@ use std::process::ExitCode;
 /// Usage or bad configuration: nothing was spent.
 pub const USAGE: u8 = 2;
 
+/// The budget does not reach: nothing was spent.
+pub const OVERDRAWN: u8 = 4;
+
 /// The claim does not hold.
 pub const REFUTED: u8 = 1;
 
@@ -21,7 +24,12 @@ pub fn usage(text: impl Into<String>) -> anyhow::Error {
 /// Prints an error and says how to end.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     crate::output::say!("error: {error:#}");
-    let usage =
-        error.is::<Usage>() || error.downcast_ref::<reticent::Error>().is_some_and(reticent::Error::is_parameter);
+    let of_ledger = error.downcast_ref::<reticent_ledger::Error>();
+    if of_ledger.is_some_and(reticent_ledger::Error::is_overdrawn) {
+        return ExitCode::from(OVERDRAWN);
+    }
+    let usage = error.is::<Usage>()
+        || error.downcast_ref::<reticent::Error>().is_some_and(reticent::Error::is_parameter)
+        || of_ledger.is_some_and(reticent_ledger::Error::is_usage);
     if usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
 }

@@ -7,6 +7,7 @@ mod figures;
 mod numbers;
 mod output;
 mod parallel;
+mod place;
 mod plan;
 
 use std::process::ExitCode;
@@ -16,7 +17,9 @@ use clap::{Parser, Subcommand};
 /// Publishes statistics about people without betraying any one of them.
 #[derive(Debug, Parser)]
 #[command(version, about, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 released, 1 anything else, 2 usage or bad configuration.")]
+#[command(
+    after_help = "Exit codes: 0 released, 1 anything else, 2 usage or bad configuration, 4 the budget does not reach."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -146,6 +146,25 @@ impl Error {
         matches!(self, Self::Overdrawn(_))
     }
 
+    /// Is it something that the caller can put right by asking otherwise?
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::NoSuchDataset(_)
+            | Self::DatasetExists(_)
+            | Self::OtherUnit { .. }
+            | Self::OtherAdjacency { .. }
+            | Self::OtherCurrency { .. }
+            | Self::OtherRequest { .. }
+            | Self::StreamStarted { .. }
+            | Self::UnknownReceipt { .. }
+            | Self::Unusable { .. }
+            | Self::Missing(_)
+            | Self::NotALedger(_) => true,
+            Self::Core(error) => error.is_parameter(),
+            Self::Overdrawn(_) | Self::Damaged(_) | Self::NotAnchored(_) | Self::Storage { .. } => false,
+        }
+    }
+
     /// Did the disk or the server fail?
     pub fn is_storage(&self) -> bool {
         matches!(self, Self::Storage { .. })

@@ -1,0 +1,80 @@
+//! Which ledger and which dataset are meant.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use reticent_ledger::Location;
+
+use crate::exit::usage;
+
+/// The variable that names the ledger for whoever does not say `--ledger`.
+const VARIABLE: &str = "RETICENT_LEDGER";
+
+/// The ledger that is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Where it is.
+    pub location: Location,
+    /// Was it named with `--ledger`? Then what is charged must have been registered there. Otherwise it is the user's own, in
+    /// which whatever is asked about is accounted for, without a limit unless one was set.
+    pub named: bool,
+}
+
+impl Place {
+    /// As `--ledger` says; else as the environment says; else in the user's data directory.
+    ///
+    /// # Errors
+    /// If nothing tells where the user's data is.
+    pub fn new(named: Option<&str>) -> Result<Self> {
+        let Ok(location) = match named {
+            Some(named) => named.parse(),
+            None => match std::env::var(VARIABLE).ok().filter(|place| !place.is_empty()) {
+                Some(place) => place.parse(),
+                None => Ok(Location::File(own_file()?)),
+            },
+        };
+        Ok(Self { location, named: named.is_some() })
+    }
+
+    /// Makes the folder of the user's own ledger, which nobody else may look into.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn make_folder(&self) -> Result<()> {
+        let Location::File(file) = &self.location else { return Ok(()) };
+        let Some(folder) = file.parent().filter(|folder| !self.named && !folder.as_os_str().is_empty()) else {
+            return Ok(());
+        };
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder).map_err(|error| {
+            let folder = folder.display();
+            usage(format!(
+                "the folder of your ledger, {folder}, cannot be made: {error}; name a ledger with --ledger, or account for \
+                 nothing with --no-ledger"
+            ))
+        })
+    }
+}
+
+fn own_file() -> Result<PathBuf> {
+    let folder = dirs::data_dir().ok_or_else(|| {
+        usage(format!(
+            "where your data is kept is not known (HOME is not set); name a ledger with --ledger or {VARIABLE}"
+        ))
+    })?;
+    Ok(folder.join("reticent").join("ledger.sqlite"))
+}
+
+/// The name of a file as a dataset: its full path, links followed. What is in it does not matter: a copy, or the same file
+/// under a new name, is another dataset.
+///
+/// # Errors
+/// If there is no such file.
+pub fn dataset_of_file(path: &Path) -> Result<String> {
+    let full = path.canonicalize().map_err(|error| usage(format!("cannot read {}: {error}", path.display())))?;
+    let name = full.into_os_string().into_string();
+    name.map_err(|_| usage(format!("{} has no name in Unicode; name the dataset with --dataset", path.display())))
+}
