@@ -11,6 +11,10 @@ use crate::error::{Error, Result};
 /// Sums are kept exactly, so their text grows with the denominators of what is added; beyond this a charge is refused.
 const LONGEST_SUM: usize = 2000;
 
+/// A number that is longer as text is shown rounded.
+const LONGEST_SHOWN: usize = 12;
+const SHOWN_DIGITS: u32 = 6;
+
 /// What a dataset may spend. The currency is fixed with it.
 ///
 /// # Privacy
@@ -75,11 +79,11 @@ impl Spend {
         spend
     }
 
-    fn plus(&self, other: &Self) -> Self {
+    pub(crate) fn plus(&self, other: &Self) -> Self {
         Self { epsilon: &self.epsilon + &other.epsilon, delta: &self.delta + &other.delta, rho: &self.rho + &other.rho }
     }
 
-    fn fits(&self, limit: &Self) -> bool {
+    pub(crate) fn fits(&self, limit: &Self) -> bool {
         self.epsilon <= limit.epsilon && self.delta <= limit.delta && self.rho <= limit.rho
     }
 
@@ -91,20 +95,26 @@ impl Spend {
 /// Rounded up to six digits where more would be hard to read: `ε = 1.5, δ = 1e-8`.
 impl fmt::Display for Spend {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text(|value| value.round_up(SHOWN_DIGITS)))
+    }
+}
+
+impl Spend {
+    /// As text; for what is left, which must not seem to be more than it is, rounded down where [`Display`](fmt::Display)
+    /// rounds up.
+    pub fn rounded_down(&self) -> String {
+        self.text(|value| value.round_down(SHOWN_DIGITS))
+    }
+
+    fn text(&self, round: impl Fn(&Rational) -> Rational) -> String {
         let short = |value: &Rational| {
             let exact = value.to_string();
-            if exact.len() <= 12 { exact } else { format!("about {}", value.round_up(6)) }
+            if exact.len() <= LONGEST_SHOWN { exact } else { format!("about {}", round(value)) }
         };
         let parts = [("ε", &self.epsilon), ("δ", &self.delta), ("ρ", &self.rho)];
-        let mut parts = parts.into_iter().filter(|(_, value)| !value.is_zero()).peekable();
-        if parts.peek().is_none() {
-            return formatter.write_str("nothing");
-        }
-        for (place, (name, value)) in parts.enumerate() {
-            let comma = if place == 0 { "" } else { ", " };
-            write!(formatter, "{comma}{name} = {}", short(value))?;
-        }
-        Ok(())
+        let parts = parts.into_iter().filter(|(_, value)| !value.is_zero());
+        let parts: Vec<String> = parts.map(|(name, value)| format!("{name} = {}", short(value))).collect();
+        if parts.is_empty() { "nothing".into() } else { parts.join(", ") }
     }
 }
 
@@ -191,7 +201,8 @@ fn largest_epsilon(rho: &Rational) -> Option<Rational> {
     epsilon.is_positive().then_some(epsilon)
 }
 
-fn readable(spend: Spend) -> Result<Spend> {
+/// Unless its text is longer than can be read back.
+pub(crate) fn readable(spend: Spend) -> Result<Spend> {
     let longest = [&spend.epsilon, &spend.delta, &spend.rho].into_iter().map(|sum| sum.to_string().len()).max();
     if longest.is_some_and(|longest| longest > LONGEST_SUM) {
         let allowed = "a sum that can be written down; use decimals of a few digits";
@@ -203,6 +214,7 @@ fn readable(spend: Spend) -> Result<Spend> {
 impl fmt::Display for Overdraft {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { dataset, cost, limit, left, fits } = self;
+        let left = left.rounded_down();
         write!(
             formatter,
             "the budget of {dataset} does not reach: this costs {cost}, and of {limit} there is {left} left; "

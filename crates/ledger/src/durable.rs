@@ -1,6 +1,7 @@
 //! The ledger itself: the rules, on top of a storage.
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 use reticent::Permit;
 use reticent::ledger::{Charge, Charged, Ledger, Receipt, Releases};
@@ -12,6 +13,8 @@ use crate::entry::{Dataset, Entry, Event, Keys, Row, Terms};
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::hash::Hash;
+use crate::history::{self, Record};
+use crate::limit;
 use crate::storage::location::Location;
 use crate::storage::sqlite::Sqlite;
 use crate::storage::{Pages, Storage};
@@ -81,14 +84,29 @@ pub struct Account {
     pub dataset: Dataset,
     /// How often it was charged.
     pub charges: u64,
-    /// What was spent, under each of the terms it was charged for. A dataset with terms has these alone.
+    /// What was spent, under each of the terms it was charged for. A dataset with terms has these first; others follow only
+    /// if it got its terms with a limit, after it was charged for others.
     pub spent: Vec<(Terms, Spend)>,
+}
+
+/// What became of a registration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Registration {
+    /// The dataset is new.
+    New,
+    /// It had no limit so far, and has one now.
+    Limited {
+        /// What was spent before, in the limit's currency.
+        spent: Spend,
+    },
+    /// It was registered in the same way before.
+    Unchanged,
 }
 
 /// What one transaction gave, and the head that the anchor must know now, if there is an anchor and something was written.
 #[derive(Debug)]
 enum Done {
-    Registered(Option<Head>),
+    Registered(Registration, Option<Head>),
     Charged(Receipt, Option<Head>),
     Released(String, Option<Head>),
 }
@@ -184,12 +202,18 @@ impl DurableLedger {
         self
     }
 
-    /// Registers a dataset.
+    /// Registers a dataset. One that had no limit so far gets it in this way: what was charged before under the same unit and
+    /// adjacency counts; what was charged under others stays in the history, and nothing more is charged under them.
+    ///
+    /// # Privacy
+    /// A limit holds for queries that depend on earlier answers because it was fixed before them. One that is set later
+    /// holds as if it had been there from the start, if whoever sets it does not choose it by the answers. (In pure ε even
+    /// then: whatever the answers, the loss is at most Σε.)
     ///
     /// # Errors
-    /// [`Error::DatasetExists`] if there is one of that name with other terms or another budget; if they are the same,
-    /// nothing happens.
-    pub fn register(&self, dataset: &Dataset) -> Result<()> {
+    /// [`Error::DatasetExists`] if there is one of that name with other terms or another limit; if they are the same,
+    /// nothing happens. [`Error::AlreadySpent`] and [`Error::Uncountable`] if the limit comes too late.
+    pub fn register(&self, dataset: &Dataset) -> Result<Registration> {
         checked("dataset", &dataset.name, LONGEST_NAME)?;
         match (&dataset.budget, &dataset.terms) {
             (Budget::Limit(_), None) => {
@@ -200,19 +224,8 @@ impl DurableLedger {
             _ => {}
         }
         let (dataset, known) = (dataset.clone(), self.known()?);
-        let done = self.group.write(move |pages| {
-            let Some(row) = pages.registration(&dataset.name)? else {
-                let (_, head) = append(pages, &known, Event::Registered(dataset.clone()), None)?;
-                return Ok(Done::Registered(head));
-            };
-            match row.open()?.event {
-                Event::Registered(before) if before == dataset => Ok(Done::Registered(None)),
-                Event::Registered(_) => Err(Error::DatasetExists(dataset.name.clone())),
-                _ => Err(misplaced(&row)),
-            }
-        })?;
-        match done {
-            Done::Registered(head) => self.hold(head.as_ref()),
+        match self.group.write(move |pages| register_once(pages, &known, &dataset))? {
+            Done::Registered(registration, head) => self.hold(head.as_ref()).map(|()| registration),
             Done::Charged(..) | Done::Released(..) => unreachable!("nothing was charged"),
         }
     }
@@ -249,17 +262,47 @@ impl DurableLedger {
     /// # Errors
     /// If the ledger cannot be read, or an entry was changed.
     pub fn history(&self, mut each: impl FnMut(&Entry)) -> Result<()> {
-        self.group.storage().read(&mut |pages| {
-            let mut number = 0;
-            loop {
-                let rows = pages.rows(number, 1024)?;
-                let Some(last) = rows.last() else { return Ok(()) };
-                number = last.number;
-                for row in &rows {
-                    each(&row.open()?);
+        self.records(0, |record| {
+            each(&record.entry);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Calls `each` with every entry after the one of number `after`, oldest first, until it says stop. Few are in memory at a
+    /// time, and nobody is kept waiting meanwhile, however slow `each` is.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or an entry was changed.
+    pub fn records(&self, after: u64, mut each: impl FnMut(Record) -> ControlFlow<()>) -> Result<()> {
+        let mut number = after;
+        loop {
+            let mut records = Vec::new();
+            self.group.storage().read(&mut |pages| {
+                records = history::piece(pages, number)?;
+                Ok(())
+            })?;
+            let Some(last) = records.last() else { return Ok(()) };
+            number = last.entry.number;
+            for record in records {
+                if each(record).is_break() {
+                    return Ok(());
                 }
             }
-        })
+        }
+    }
+
+    /// The newest entry.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or is damaged.
+    pub fn head(&self) -> Result<Head> {
+        let mut newest = None;
+        self.group.storage().read(&mut |pages| {
+            let last = pages.last()?.ok_or_else(no_first_entry)?;
+            newest = Some(Head { ledger: ledger_id(pages)?, number: last.number, hash: last.hash });
+            Ok(())
+        })?;
+        Ok(newest.expect("reading succeeded"))
     }
 
     /// Reads everything and says what is not as it was written.
@@ -324,7 +367,7 @@ impl Ledger for DurableLedger {
                 self.hold(head.as_ref())?;
                 Ok(Charged::Permitted(Box::new(Permit::from_durable_charge(receipt, &guarantee, entropy))))
             }
-            Done::Registered(_) => unreachable!("nothing was registered"),
+            Done::Registered(..) => unreachable!("nothing was registered"),
         }
     }
 
@@ -348,7 +391,7 @@ impl Ledger for DurableLedger {
         })?;
         match done {
             Done::Released(text, head) => self.hold(head.as_ref()).map(|()| text),
-            Done::Charged(..) | Done::Registered(_) => unreachable!("a release is kept, now or before"),
+            Done::Charged(..) | Done::Registered(..) => unreachable!("a release is kept, now or before"),
         }
     }
 
@@ -371,6 +414,29 @@ impl fmt::Debug for DurableLedger {
     }
 }
 
+/// Registers, or sets a limit, unless the same was done before.
+fn register_once(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Result<Done> {
+    let Some(row) = pages.registration(&dataset.name)? else {
+        let (_, head) = append(pages, known, Event::Registered(dataset.clone()), None)?;
+        return Ok(Done::Registered(Registration::New, head));
+    };
+    let before = limit::in_force(pages, registered(&row)?)?;
+    if before == *dataset {
+        return Ok(Done::Registered(Registration::Unchanged, None));
+    }
+    let (Budget::Unlimited, Budget::Limit(limit), Some(terms)) = (&before.budget, &dataset.budget, &dataset.terms)
+    else {
+        return Err(Error::DatasetExists(dataset.name.clone()));
+    };
+    if let Some(registered) = &before.terms {
+        same_terms(&dataset.name, registered, terms)?;
+    }
+    let spent = limit::past(pages, &dataset.name, terms, row.number)?.under(&dataset.name, limit)?;
+    let event = Event::Limited { dataset: Box::new(dataset.clone()), spent: spent.clone() };
+    let (_, head) = append(pages, known, event, None)?;
+    Ok(Done::Registered(Registration::Limited { spent }, head))
+}
+
 /// Charges, unless the same was charged before.
 fn charge_once(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<Done> {
     let Charge { dataset: name, request, guarantee, .. } = charge;
@@ -390,7 +456,7 @@ fn charge_once(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<
         });
     }
     let row = pages.registration(name)?.ok_or_else(|| Error::NoSuchDataset(name.clone()))?;
-    let Event::Registered(dataset) = row.open()?.event else { return Err(misplaced(&row)) };
+    let dataset = limit::in_force(pages, registered(&row)?)?;
     let terms = Terms::of(charge);
     if let Some(registered) = &dataset.terms {
         same_terms(name, registered, &terms)?;
@@ -398,7 +464,7 @@ fn charge_once(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<
     let spent = match pages.last_charge(name, &Keys::terms(&terms))? {
         None => Spend::NOTHING,
         Some(row) => match row.open()?.event {
-            Event::Charged { spent, .. } => spent,
+            Event::Charged { spent, .. } | Event::Limited { spent, .. } => spent,
             _ => return Err(misplaced(&row)),
         },
     };
@@ -483,18 +549,32 @@ fn released(pages: &mut dyn Pages, charge: u64) -> Result<Option<String>> {
     }
 }
 
+/// What a row registered.
+fn registered(row: &Row) -> Result<Dataset> {
+    match row.open()?.event {
+        Event::Registered(dataset) => Ok(dataset),
+        _ => Err(misplaced(row)),
+    }
+}
+
 fn read_account(pages: &mut dyn Pages, row: &Row) -> Result<Account> {
-    let Event::Registered(dataset) = row.open()?.event else { return Err(misplaced(row)) };
-    let charges = pages.charges(&dataset.name)?;
+    let registered = registered(row)?;
+    let dataset = limit::in_force(pages, registered.clone())?;
+    // A limit that was set later is found among the charges.
+    let charges = pages.charges(&dataset.name)?.saturating_sub(u64::from(dataset != registered));
     let mut spent = Vec::new();
     for row in pages.last_charges(&dataset.name)? {
         match row.open()?.event {
             Event::Charged { charge, spent: sum } => spent.push((Terms::of(&charge), sum)),
+            Event::Limited { dataset, spent: sum } => spent.extend(dataset.terms.map(|terms| (terms, sum))),
             _ => return Err(misplaced(&row)),
         }
     }
-    if let (Some(terms), true) = (&dataset.terms, spent.is_empty()) {
-        spent.push((terms.clone(), Spend::NOTHING));
+    if let Some(own) = &dataset.terms {
+        match spent.iter().position(|(terms, _)| terms == own) {
+            Some(place) => spent[..=place].rotate_right(1),
+            None => spent.insert(0, (own.clone(), Spend::NOTHING)),
+        }
     }
     Ok(Account { dataset, charges, spent })
 }

@@ -20,6 +20,14 @@ pub enum Event {
     },
     /// A dataset was registered.
     Registered(Dataset),
+    /// A dataset that had no limit was given one, once and for all.
+    Limited {
+        /// The dataset, with its limit and the terms that the limit protects.
+        #[serde(flatten)]
+        dataset: Box<Dataset>,
+        /// What was charged under these terms before, in the limit's currency: it counts.
+        spent: Spend,
+    },
     /// Something was charged.
     Charged {
         /// What.
@@ -98,7 +106,7 @@ pub struct Keys {
     pub registered: Option<String>,
     /// The dataset that was charged.
     pub dataset: Option<String>,
-    /// The request that was charged.
+    /// The request that was charged; [`Keys::LIMIT`] if it was a limit that was set.
     pub request: Option<String>,
     /// The unit and adjacency that were charged, as one text.
     pub terms: Option<String>,
@@ -136,10 +144,20 @@ impl Row {
 }
 
 impl Keys {
+    /// A limit is found as the request of this id, which no charge can have, and a dataset has one at most. So it also is the
+    /// newest "charge" of its terms until there is another, and what it counts is found as any sum is.
+    pub const LIMIT: &str = "";
+
     fn of(event: &Event) -> Self {
         match event {
             Event::Opened { .. } => Self::default(),
             Event::Registered(dataset) => Self { registered: Some(dataset.name.clone()), ..Self::default() },
+            Event::Limited { dataset, .. } => Self {
+                dataset: Some(dataset.name.clone()),
+                request: Some(Self::LIMIT.to_owned()),
+                terms: dataset.terms.as_ref().map(Self::terms),
+                ..Self::default()
+            },
             Event::Charged { charge, .. } => Self {
                 dataset: Some(charge.dataset.clone()),
                 request: Some(charge.request.clone()),

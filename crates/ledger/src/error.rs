@@ -20,6 +20,30 @@ pub enum Error {
     #[error("the ledger has a dataset {0} already; its budget is fixed")]
     DatasetExists(String),
 
+    /// A limit below what was spent before there was one.
+    #[error("{dataset} has spent {spent} already, more than {limit}; a limit must be at least what was spent")]
+    AlreadySpent {
+        /// Whose limit.
+        dataset: String,
+        /// What was spent, in the limit's currency.
+        spent: String,
+        /// The limit.
+        limit: String,
+    },
+
+    /// A limit in a currency that cannot count what was spent before.
+    #[error("{dataset} has spent {spent} already, which a limit of {limit} cannot count; {instead}")]
+    Uncountable {
+        /// Whose limit.
+        dataset: String,
+        /// What was spent.
+        spent: String,
+        /// The limit.
+        limit: String,
+        /// Which limit could.
+        instead: &'static str,
+    },
+
     /// The charge speaks of another unit than the dataset.
     #[error(
         "the budget of {dataset} protects the unit {registered}, but this protects {asked}; the two cannot be added up"
@@ -151,6 +175,8 @@ impl Error {
         match self {
             Self::NoSuchDataset(_)
             | Self::DatasetExists(_)
+            | Self::AlreadySpent { .. }
+            | Self::Uncountable { .. }
             | Self::OtherUnit { .. }
             | Self::OtherAdjacency { .. }
             | Self::OtherCurrency { .. }

@@ -10,6 +10,8 @@
 //! | [`budget`] | what a dataset may spend, has spent, and what would still fit |
 //! | [`durable`] | [`DurableLedger`]: the rules |
 //! | [`entry`] | what is written down, each entry with the hash of the one before |
+//! | `limit` | a limit for a dataset that had none |
+//! | [`history`] | what was written down, entry by entry |
 //! | [`verify`] | whether everything is as it was written |
 //! | [`anchor`] | the newest hash, kept elsewhere, which betrays an older copy put back |
 //! | [`storage`] | SQLite and PostgreSQL |
@@ -32,13 +34,16 @@ pub mod entry;
 pub mod error;
 mod group;
 pub mod hash;
+pub mod history;
+mod limit;
 pub mod storage;
 pub mod verify;
 
 pub use anchor::{Anchor, Head};
 pub use budget::{Budget, Overdraft, Spend};
-pub use durable::{Account, DurableLedger};
+pub use durable::{Account, DurableLedger, Registration};
 pub use entry::{Dataset, Entry, Event, Terms};
 pub use error::{Error, Result};
+pub use history::Record;
 pub use storage::location::Location;
 pub use verify::{Finding, Verdict};

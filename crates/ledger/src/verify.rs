@@ -6,10 +6,11 @@ use std::fmt;
 use reticent::ledger::Charge;
 
 use crate::anchor::Head;
-use crate::budget::Spend;
+use crate::budget::{Budget, Spend};
 use crate::entry::{Dataset, Entry, Event, Row, Terms};
 use crate::error::Result;
 use crate::hash::Hash;
+use crate::limit::Past;
 use crate::storage::Pages;
 
 /// Rows are read so many at a time.
@@ -80,6 +81,8 @@ struct Walk {
     ledger: Option<String>,
     datasets: HashMap<String, Dataset>,
     spent: HashMap<(String, Terms), Spend>,
+    /// Of datasets without a limit.
+    past: HashMap<(String, Terms), Past>,
     requests: HashSet<(String, String)>,
     charges: HashSet<u64>,
     released: HashSet<u64>,
@@ -133,6 +136,7 @@ impl Walk {
                     self.find(number, "registers a dataset for the second time");
                 }
             }
+            Event::Limited { dataset, spent } => self.limit(row.number, *dataset, spent),
             Event::Charged { charge, spent } => {
                 self.charge(row.number, &charge, &spent);
                 self.charges.insert(row.number);
@@ -158,6 +162,32 @@ impl Walk {
         Ok(())
     }
 
+    /// A limit that is set later counts what was charged before.
+    fn limit(&mut self, number: u64, dataset: Dataset, spent: Spend) {
+        let name = dataset.name.clone();
+        let (Budget::Limit(limit), Some(terms)) = (dataset.budget.clone(), dataset.terms.clone()) else {
+            return self.find(Some(number), "sets a limit that is none");
+        };
+        match self.datasets.get(&name) {
+            None => return self.find(Some(number), format!("limits {name}, which was not registered before")),
+            Some(before) if before.budget != Budget::Unlimited => {
+                return self.find(Some(number), format!("limits {name}, whose limit was fixed already"));
+            }
+            Some(before) if before.terms.as_ref().is_some_and(|registered| *registered != terms) => {
+                self.find(Some(number), "limits another unit or adjacency than the dataset's");
+            }
+            Some(_) => {}
+        }
+        let key = (name.clone(), terms);
+        match self.past.get(&key).unwrap_or(&Past::NOTHING).under(&name, &limit) {
+            Ok(counted) if counted == spent => {}
+            Ok(_) => self.find(Some(number), "does not count what was spent before"),
+            Err(_) => self.find(Some(number), format!("sets a limit that {name} had passed already")),
+        }
+        self.spent.insert(key, spent);
+        self.datasets.insert(name, dataset);
+    }
+
     fn charge(&mut self, number: u64, charge: &Charge, spent: &Spend) {
         let terms = Terms::of(charge);
         let dataset = self.datasets.get(&charge.dataset).cloned();
@@ -166,6 +196,10 @@ impl Walk {
         };
         if dataset.terms.is_some_and(|registered| registered != terms) {
             self.find(Some(number), "charges for another unit or adjacency than the dataset's");
+        }
+        if dataset.budget == Budget::Unlimited {
+            let past = self.past.entry((charge.dataset.clone(), terms.clone())).or_insert(Past::NOTHING);
+            past.add(&charge.guarantee);
         }
         let before = self.spent.get(&(charge.dataset.clone(), terms)).cloned().unwrap_or(Spend::NOTHING);
         match dataset.budget.admit(&charge.dataset, &before, &charge.guarantee) {

@@ -151,6 +151,22 @@ impl Rational {
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn round_up(&self, digits: u32) -> Self {
+        self.round(digits, Self::ceil)
+    }
+
+    /// The largest number with `digits` significant decimal digits that is not above it; itself if it has no more.
+    ///
+    /// ```
+    /// # use reticent::exact::Rational;
+    /// assert_eq!(Rational::new(2, 3)?.round_down(4).to_string(), "0.6666");
+    /// assert_eq!(Rational::new(1, 4)?.round_down(4).to_string(), "0.25");
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn round_down(&self, digits: u32) -> Self {
+        self.round(digits, Self::floor)
+    }
+
+    fn round(&self, digits: u32, to_whole: impl Fn(&Self) -> IBig) -> Self {
         if !self.is_positive() {
             return self.clone();
         }
@@ -168,7 +184,7 @@ impl Rational {
             exponent += 1;
         }
         let step = power(exponent - i64::from(digits) + 1);
-        Self(RBig::from((self / &step).ceil())) * step
+        Self(RBig::from(to_whole(&(self / &step)))) * step
     }
 
     /// Decimal text with a finite expansion of at most `MAX_DIGITS` significant digits, if there is one.
