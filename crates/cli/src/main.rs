@@ -4,6 +4,7 @@ mod audit;
 mod count;
 mod exit;
 mod figures;
+mod ledger;
 mod numbers;
 mod output;
 mod parallel;
@@ -31,6 +32,8 @@ enum Command {
     Audit(audit::Arguments),
     /// Counts a stream: the sum so far is released after every step, with noise
     Count(Box<count::Arguments>),
+    /// Keeps privacy budgets: what may be spent, what was spent, on what
+    Ledger(ledger::Arguments),
     /// Says what a release would cost in accuracy, before anything is spent
     Plan(plan::Arguments),
     /// Redraws every chart of the documents from fresh runs
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Count(arguments) => count::run(&arguments),
+        Command::Ledger(arguments) => ledger::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Figures(arguments) => figures::run(&arguments),
     };

@@ -1,0 +1,219 @@
+//! `reticent ledger create`: a ledger, and a dataset with its budget.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use reticent::privacy::{Adjacency, Guarantee};
+use reticent_ledger::{Anchor, Budget, Dataset, DurableLedger, Error, Registration, Terms};
+use serde_json::json;
+
+use super::{Which, Whose, is_file, text};
+use crate::exit::usage;
+use crate::output::{self, Format, csv_line, say};
+use crate::place::Place;
+
+const DEFAULT_UNIT: &str = "row";
+
+/// The arguments of `reticent ledger create`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  reticent ledger create people --epsilon 1 --ledger budgets.sqlite
+  reticent ledger create visits --epsilon 1 --delta 1e-6 --unit event --ledger budgets.sqlite
+  reticent ledger create clicks --rho 0.5 --unit steps:10 --adjacency replace --ledger budgets.sqlite
+  reticent ledger create --file examples/visits.csv --epsilon 2 --unit event
+  reticent ledger create --ledger shared.sqlite
+
+A budget, its unit and its adjacency are fixed once they are set. A dataset that was accounted for without a limit gets one in \
+this way: what was charged before under the same unit and adjacency counts. Without a dataset an empty ledger is made.
+
+Exit codes: 0 registered, now or before in the same way; 1 the ledger cannot be written; 2 usage, or other terms than before.")]
+pub struct Arguments {
+    #[command(flatten)]
+    whose: Whose,
+    /// All that may ever be spent
+    #[arg(long, conflicts_with = "rho", allow_hyphen_values = true)]
+    epsilon: Option<String>,
+    /// The same for the probability with which epsilon may fail
+    #[arg(long, requires = "epsilon", allow_hyphen_values = true)]
+    delta: Option<String>,
+    /// All that may ever be spent, as zero-concentrated differential privacy
+    #[arg(long, allow_hyphen_values = true)]
+    rho: Option<String>,
+    /// Whose privacy the budget protects: row, or the name of a column; for `reticent count` event, step or steps:N
+    /// [default: row]
+    #[arg(long, allow_hyphen_values = true)]
+    unit: Option<String>,
+    /// Which tables are neighbours: add-remove or replace [default: add-remove]
+    #[arg(long, allow_hyphen_values = true)]
+    adjacency: Option<String>,
+    #[command(flatten)]
+    which: Which,
+    /// Also keeps the ledger's newest hash in this file
+    #[arg(long, value_name = "FILE")]
+    anchor: Option<PathBuf>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Makes the ledger and registers the dataset.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let dataset = dataset(arguments)?;
+    let place = arguments.which.place()?;
+    let ledger = make(&place)?;
+    let ledger = match &arguments.anchor {
+        Some(file) => ledger.anchored(Anchor::new(file)),
+        None => ledger,
+    };
+    let outcome = match &dataset {
+        Some(dataset) => Outcome::Dataset(dataset, register(arguments, &ledger, dataset)?),
+        None => Outcome::Ledger,
+    };
+    output::print(&print(arguments.format, &place, &outcome))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+enum Outcome<'dataset> {
+    Ledger,
+    Dataset(&'dataset Dataset, Registration),
+}
+
+/// What is to be registered, checked before a ledger is made.
+fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
+    let limit = limit(arguments)?;
+    let name = arguments.whose.dataset()?;
+    let (name, limit) = match (name, limit) {
+        (Some(name), Some(limit)) => (name, limit),
+        (Some(name), None) => {
+            return Err(usage(format!("say what {name} may spend: --epsilon E, --epsilon E --delta D, or --rho R")));
+        }
+        (None, Some(limit)) => {
+            return Err(usage(format!("say which dataset may spend {limit}: a name, or --file FILE")));
+        }
+        (None, None) if arguments.unit.is_some() || arguments.adjacency.is_some() => {
+            return Err(usage("a unit and an adjacency are those of a dataset; name it and its budget"));
+        }
+        (None, None) => return Ok(None),
+    };
+    // Under the bare name the budget would protect nothing that `reticent count FILE` does.
+    if let Some(name) = arguments.whose.name.as_deref().filter(|name| is_file(name)) {
+        return Err(usage(format!(
+            "{name} is a file here; write --file {name} to set the budget of that file, or choose another name"
+        )));
+    }
+    let unit = arguments.unit.clone().unwrap_or_else(|| DEFAULT_UNIT.into());
+    text::usable("the unit", &unit)?;
+    let adjacency = arguments.adjacency.as_deref().map_or(Ok(Adjacency::AddRemove), str::parse)?;
+    Ok(Some(Dataset { name, budget: Budget::Limit(limit), terms: Some(Terms { unit, adjacency }) }))
+}
+
+fn limit(arguments: &Arguments) -> Result<Option<Guarantee>> {
+    let Arguments { epsilon, delta, rho, .. } = arguments;
+    Ok(match (epsilon, delta, rho) {
+        (Some(epsilon), Some(delta), _) => Some(Guarantee::Approx(epsilon.parse()?, delta.parse()?)),
+        (Some(epsilon), None, _) => Some(Guarantee::Pure(epsilon.parse()?)),
+        (None, _, Some(rho)) => Some(Guarantee::Zcdp(rho.parse()?)),
+        (None, _, None) => None,
+    })
+}
+
+/// The ledger that is there, or a new one.
+fn make(place: &Place) -> Result<DurableLedger> {
+    match DurableLedger::open(&place.location) {
+        Err(Error::Missing(_)) => {}
+        other => return Ok(other?),
+    }
+    place.make_folder()?;
+    let ledger = DurableLedger::create(&place.location)?;
+    say!("made the ledger {}", place.location);
+    Ok(ledger)
+}
+
+fn register(arguments: &Arguments, ledger: &DurableLedger, dataset: &Dataset) -> Result<Registration> {
+    let Some(terms) = &dataset.terms else { unreachable!("a limit has terms") };
+    let said = arguments.unit.is_some() && arguments.adjacency.is_some();
+    if !said {
+        same_as_before(ledger, dataset, terms)?;
+    }
+    let registration = ledger.register(dataset).map_err(|error| match error {
+        Error::DatasetExists(_) => fixed(ledger, &dataset.name).unwrap_or_else(|| error.into()),
+        other => other.into(),
+    })?;
+    if !said && registration != Registration::Unchanged {
+        let Terms { unit, adjacency } = terms;
+        let of_count =
+            if arguments.unit.is_none() { "; for `reticent count` it is event, step or steps:N" } else { "" };
+        say!("by default: unit {unit}, adjacency {adjacency}{of_count}");
+    }
+    Ok(registration)
+}
+
+/// A default must not pass over what was charged before.
+fn same_as_before(ledger: &DurableLedger, dataset: &Dataset, terms: &Terms) -> Result<()> {
+    let Some(account) = ledger.account(&dataset.name)? else { return Ok(()) };
+    let charged = account.spent.iter().any(|(charged, _)| charged == terms);
+    match account.spent.first() {
+        Some((Terms { unit, adjacency }, spent)) if account.dataset.budget == Budget::Unlimited && !charged => {
+            Err(usage(format!(
+                "{} has spent {spent} under unit {unit}, adjacency {adjacency}; say which the budget is to protect with --unit \
+                 and --adjacency",
+                dataset.name
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// There is another budget already: which.
+fn fixed(ledger: &DurableLedger, name: &str) -> Option<anyhow::Error> {
+    let dataset = ledger.account(name).ok().flatten()?.dataset;
+    let Terms { unit, adjacency } = dataset.terms?;
+    let budget = dataset.budget;
+    Some(usage(format!(
+        "{name} is registered already: {budget}, unit {unit}, adjacency {adjacency}. That is fixed; another budget needs another \
+         name"
+    )))
+}
+
+fn print(format: Format, place: &Place, outcome: &Outcome<'_>) -> String {
+    let location = &place.location;
+    let Outcome::Dataset(dataset, registration) = outcome else {
+        return match format {
+            Format::Table => format!("the ledger {location} is ready; no dataset was named\n"),
+            Format::Json => text::json_line(&json!({ "ledger": location.to_string(), "outcome": "ready" })),
+            Format::Csv => format!("ledger,outcome\n{}\n", csv_line(&[location.to_string(), "ready".into()])),
+        };
+    };
+    let Dataset { name, budget, terms } = dataset;
+    let (unit, adjacency) = terms.as_ref().map_or_else(Default::default, |terms| {
+        let Terms { unit, adjacency } = terms;
+        (unit.clone(), adjacency.to_string())
+    });
+    let (outcome, sentence, spent) = match registration {
+        Registration::New => ("registered", format!("registered {name}"), None),
+        Registration::Unchanged => ("unchanged", format!("{name} is registered so already; nothing changed"), None),
+        Registration::Limited { spent } => {
+            let sentence = format!("{name} had no limit so far and has one now; it has spent {spent} of it");
+            ("limited", sentence, Some(spent))
+        }
+    };
+    match format {
+        Format::Table => {
+            format!("{sentence}: {budget}, unit {unit}, adjacency {adjacency} (ledger {location})\n")
+        }
+        Format::Json => text::json_line(&json!({
+            "ledger": location.to_string(),
+            "outcome": outcome,
+            "dataset": name,
+            "budget": budget.to_string(),
+            "unit": unit,
+            "adjacency": adjacency,
+            "spent": spent,
+        })),
+        Format::Csv => {
+            let fields = [&location.to_string(), outcome, name, &budget.to_string(), &unit, &adjacency];
+            format!("ledger,outcome,dataset,budget,unit,adjacency\n{}\n", csv_line(&fields.map(String::from)))
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! `reticent ledger history`: entry by entry, oldest first.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Write};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use reticent_ledger::{Event, Record, Spend, Terms};
+use serde_json::{Map, Value, json};
+
+use super::text::{json_line, printable};
+use super::{Which, Whose, unknown};
+use crate::output::{Format, csv_line};
+
+/// Columns are as wide as the widest of so many lines, and never get narrower.
+const PAGE: usize = 500;
+
+const COLUMNS: [&str; 9] = ["entry", "time", "kind", "dataset", "request", "caller", "cost", "spent", "description"];
+/// CSV has what people do not read in a line, too.
+const MORE_COLUMNS: [&str; 7] = ["unit", "adjacency", "spent_epsilon", "spent_delta", "spent_rho", "previous", "hash"];
+
+/// The arguments of `reticent ledger history`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  reticent ledger history --ledger budgets.sqlite
+  reticent ledger history visits --last 10 --ledger budgets.sqlite
+  reticent ledger history --ledger budgets.sqlite --format json
+
+`spent` is what the dataset had spent after the entry, under the entry's unit and adjacency. Each entry's hash is checked \
+before it is shown; whether none is missing says `reticent ledger verify`.
+
+Exit codes: 0 shown, 1 an entry was changed or the ledger cannot be read, 2 no such ledger or dataset.")]
+pub struct Arguments {
+    #[command(flatten)]
+    whose: Whose,
+    #[command(flatten)]
+    which: Which,
+    /// Shows the newest N entries only
+    #[arg(long, value_name = "N")]
+    last: Option<u64>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Shows all entries, or those of one dataset.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let dataset = arguments.whose.dataset()?;
+    let (place, ledger) = arguments.which.open_to_read()?;
+    if let Some(name) = &dataset
+        && ledger.account(name)?.is_none()
+    {
+        return Err(unknown(&ledger, &place, name)?);
+    }
+    let after = match (arguments.last, &dataset) {
+        (Some(last), None) => ledger.head()?.number.saturating_sub(last),
+        _ => 0,
+    };
+    let mut writer = Writer::new(arguments.format);
+    let mut newest = arguments.last.map(|last| (last, VecDeque::new()));
+    let mut outcome = writer.start();
+    if outcome.is_ok() {
+        ledger
+            .records(after, |record| {
+                if dataset.is_some() && record.dataset != dataset {
+                    return ControlFlow::Continue(());
+                }
+                match &mut newest {
+                    Some((last, newest)) => {
+                        newest.push_back(record);
+                        if newest.len() as u64 > *last {
+                            newest.pop_front();
+                        }
+                    }
+                    None => outcome = writer.write(record),
+                }
+                if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })
+            // What was read before an entry that was changed is shown.
+            .or_else(|error| writer.finish().map_err(anyhow::Error::from).and(Err(error.into())))?;
+    }
+    let outcome = outcome
+        .and_then(|()| newest.into_iter().flat_map(|(_, newest)| newest).try_for_each(|record| writer.write(record)))
+        .and_then(|()| writer.finish());
+    match outcome {
+        // Whoever closes the pipe early has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        outcome => Ok(outcome.map(|()| ExitCode::SUCCESS)?),
+    }
+}
+
+/// Prints records as they come.
+struct Writer {
+    format: Format,
+    out: io::BufWriter<io::StdoutLock<'static>>,
+    widths: [usize; COLUMNS.len()],
+    page: Vec<[String; COLUMNS.len()]>,
+}
+
+impl Writer {
+    fn new(format: Format) -> Self {
+        let out = io::BufWriter::new(io::stdout().lock());
+        Self { format, out, widths: [0; COLUMNS.len()], page: Vec::new() }
+    }
+
+    fn start(&mut self) -> io::Result<()> {
+        match self.format {
+            Format::Table => self.page.push(COLUMNS.map(String::from)),
+            Format::Json => {}
+            Format::Csv => writeln!(self.out, "{},{}", COLUMNS.join(","), MORE_COLUMNS.join(","))?,
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, record: Record) -> io::Result<()> {
+        match self.format {
+            Format::Table => {
+                self.page.push(cells(&record));
+                if self.page.len() >= PAGE { self.turn() } else { Ok(()) }
+            }
+            Format::Json => self.out.write_all(json_line(&json(&record)).as_bytes()),
+            Format::Csv => {
+                let fields: Vec<String> = cells(&record).into_iter().chain(more_cells(&record)).collect();
+                writeln!(self.out, "{}", csv_line(&fields))
+            }
+        }
+    }
+
+    /// Prints a page of lines.
+    fn turn(&mut self) -> io::Result<()> {
+        for line in &self.page {
+            for (width, cell) in self.widths.iter_mut().zip(line) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        for line in self.page.drain(..) {
+            let mut text = String::new();
+            for (place, (width, cell)) in self.widths.iter().zip(&line).enumerate() {
+                text += &if place == 0 { format!("{cell:>width$}") } else { format!("  {cell:<width$}") };
+            }
+            writeln!(self.out, "{}", text.trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.turn()?;
+        self.out.flush()
+    }
+}
+
+/// What an entry is about.
+struct Summary {
+    kind: &'static str,
+    caller: String,
+    cost: String,
+    terms: Option<Terms>,
+    spent: Option<Spend>,
+    description: String,
+}
+
+impl Summary {
+    fn of(event: &Event) -> Self {
+        let nothing = || (String::new(), String::new());
+        let ((caller, cost), kind, terms, spent, description) = match event {
+            Event::Opened { ledger } => (nothing(), "opened", None, None, format!("ledger {ledger}")),
+            Event::Registered(dataset) => {
+                let description = format!("budget {}{}", dataset.budget, described(dataset.terms.as_ref()));
+                (nothing(), "registered", dataset.terms.clone(), None, description)
+            }
+            Event::Limited { dataset, spent } => {
+                let description = format!("budget from now on {}{}", dataset.budget, described(dataset.terms.as_ref()));
+                (nothing(), "limited", dataset.terms.clone(), Some(spent.clone()), description)
+            }
+            Event::Charged { charge, spent } => {
+                let who = (charge.caller.clone(), Spend::of(&charge.guarantee).to_string());
+                (who, "charged", Some(Terms::of(charge)), Some(spent.clone()), charge.description.clone())
+            }
+            Event::Released { charge, .. } => {
+                (nothing(), "released", None, None, format!("kept what was released for entry {charge}"))
+            }
+        };
+        Self { kind, caller, cost, terms, spent, description }
+    }
+}
+
+fn described(terms: Option<&Terms>) -> String {
+    terms.map(|terms| format!(", unit {}, adjacency {}", terms.unit, terms.adjacency)).unwrap_or_default()
+}
+
+fn cells(record: &Record) -> [String; COLUMNS.len()] {
+    let summary = Summary::of(&record.entry.event);
+    let text = |text: Option<&String>| text.map(|text| printable(text)).unwrap_or_default();
+    [
+        record.entry.number.to_string(),
+        printable(&record.entry.at),
+        summary.kind.into(),
+        text(record.dataset.as_ref()),
+        text(record.request.as_ref()),
+        printable(&summary.caller),
+        summary.cost,
+        summary.spent.map(|spent| spent.to_string()).unwrap_or_default(),
+        printable(&summary.description),
+    ]
+}
+
+fn more_cells(record: &Record) -> [String; MORE_COLUMNS.len()] {
+    let Summary { terms, spent, .. } = Summary::of(&record.entry.event);
+    let [unit, adjacency] =
+        terms.map(|terms| [printable(&terms.unit), terms.adjacency.to_string()]).unwrap_or_default();
+    let [epsilon, delta, rho] =
+        spent.map(|spent| [spent.epsilon, spent.delta, spent.rho].map(|sum| sum.to_string())).unwrap_or_default();
+    [unit, adjacency, epsilon, delta, rho, record.entry.previous.to_string(), record.hash.to_string()]
+}
+
+/// Everything the entry holds, on one level, and its hash.
+fn json(record: &Record) -> Value {
+    let Record { entry, hash, dataset, request } = record;
+    let mut object = Map::new();
+    let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
+    put("number", json!(entry.number));
+    put("at", json!(entry.at));
+    let Ok(Value::Object(event)) = serde_json::to_value(&entry.event) else { unreachable!("an event is an object") };
+    for (name, value) in event {
+        match (name.as_str(), value) {
+            // A charge holds the request; in a release it is a number.
+            ("charge", Value::Object(charge)) => charge.into_iter().for_each(|(name, value)| drop(put(&name, value))),
+            (name, value) => drop(put(name, value)),
+        }
+    }
+    put("dataset", json!(dataset));
+    put("request", json!(request));
+    put("previous", json!(entry.previous));
+    put("hash", json!(hash));
+    Value::Object(object)
+}

@@ -1,0 +1,159 @@
+//! `reticent ledger show`: budgets, what was spent, and what is left.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use comfy_table::CellAlignment;
+use reticent::privacy::Guarantee;
+use reticent_ledger::{Account, Budget, Spend, Terms};
+use serde_json::{Value, json};
+
+use super::bar::bars;
+use super::component::Component;
+use super::text::{json_line, printable};
+use super::{Which, Whose, unknown};
+use crate::output::{self, Format, csv_line, text_table};
+use crate::place::Place;
+
+/// The arguments of `reticent ledger show`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  reticent ledger show --ledger budgets.sqlite
+  reticent ledger show visits --ledger budgets.sqlite --format json
+  reticent ledger show --file examples/visits.csv
+
+Numbers that are too long to read are rounded, what was spent up and what is left down; JSON and CSV have them exactly.
+
+Exit codes: 0 shown, 1 the ledger is damaged or cannot be read, 2 no such ledger or dataset.")]
+pub struct Arguments {
+    #[command(flatten)]
+    whose: Whose,
+    #[command(flatten)]
+    which: Which,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Shows one dataset, or all.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let dataset = arguments.whose.dataset()?;
+    let (place, ledger) = arguments.which.open_to_read()?;
+    let accounts = match dataset {
+        None => ledger.accounts()?,
+        Some(name) => match ledger.account(&name)? {
+            Some(account) => vec![account],
+            None => return Err(unknown(&ledger, &place, &name)?),
+        },
+    };
+    output::print(&match arguments.format {
+        Format::Table => table(&place, &accounts),
+        Format::Json => accounts.iter().map(|account| json_line(&json(account))).collect(),
+        Format::Csv => csv(&accounts),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(place: &Place, accounts: &[Account]) -> String {
+    let location = &place.location;
+    if accounts.is_empty() {
+        return format!("The ledger {location} has no datasets yet; `reticent ledger create` registers one.\n");
+    }
+    let header = ["dataset", "unit", "adjacency", "budget", "spent", "left", "used", "charges"];
+    let mut table = text_table(&header, accounts.iter().flat_map(rows));
+    if let Some(column) = table.column_mut(header.len() - 1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!("Ledger {location}\n{table}\n")
+}
+
+/// One row for each of the terms; name and number of charges stand in the first.
+fn rows(account: &Account) -> Vec<Vec<String>> {
+    let name = printable(&account.dataset.name);
+    let charges = account.charges.to_string();
+    if account.spent.is_empty() {
+        let cells = [&name, "any", "any", "no limit", "nothing", "–", "", &charges];
+        return vec![cells.map(String::from).to_vec()];
+    }
+    let row = |(place, (terms, spent)): (usize, &(Terms, Spend))| {
+        let (budget, left, used) = match limit(account, terms) {
+            Some(limit) => {
+                let left = account.dataset.budget.left(spent).unwrap_or(Spend::NOTHING).rounded_down();
+                (limit.to_string(), left, bars(&Component::all(Some(limit), spent)))
+            }
+            None if account.dataset.budget == Budget::Unlimited => ("no limit".into(), "–".into(), String::new()),
+            None => ("closed".into(), "–".into(), String::new()),
+        };
+        let first = |text: &str| if place == 0 { text.to_owned() } else { String::new() };
+        let (unit, adjacency) = (printable(&terms.unit), terms.adjacency.to_string());
+        vec![first(&name), unit, adjacency, budget, spent.to_string(), left, used, first(&charges)]
+    };
+    account.spent.iter().enumerate().map(row).collect()
+}
+
+/// The limit under these terms.
+fn limit<'account>(account: &'account Account, terms: &Terms) -> Option<&'account Guarantee> {
+    match &account.dataset.budget {
+        Budget::Limit(limit) if account.dataset.terms.as_ref() == Some(terms) => Some(limit),
+        _ => None,
+    }
+}
+
+fn json(account: &Account) -> Value {
+    let spent = account.spent.iter().map(|(terms, spent)| {
+        let components = Component::all(limit(account, terms), spent);
+        json!({
+            "unit": terms.unit,
+            "adjacency": terms.adjacency,
+            "limited": limit(account, terms).is_some(),
+            "components": components.iter().map(Component::json).collect::<Vec<_>>(),
+        })
+    });
+    let terms = account.dataset.terms.as_ref();
+    let budget = match &account.dataset.budget {
+        Budget::Limit(limit) => Some(limit.to_string()),
+        Budget::Unlimited => None,
+    };
+    json!({
+        "dataset": account.dataset.name,
+        "unit": terms.map(|terms| &terms.unit),
+        "adjacency": terms.map(|terms| terms.adjacency),
+        "budget": budget,
+        "charges": account.charges,
+        "spent": spent.collect::<Vec<_>>(),
+    })
+}
+
+/// A line for each component.
+fn csv(accounts: &[Account]) -> String {
+    let mut lines = String::from("dataset,unit,adjacency,component,budget,spent,left,part,charges\n");
+    for account in accounts {
+        let mut line = |rest: [String; 7]| {
+            let fields: Vec<String> = std::iter::once(printable(&account.dataset.name))
+                .chain(rest)
+                .chain([account.charges.to_string()])
+                .collect();
+            lines += &(csv_line(&fields) + "\n");
+        };
+        let mut empty = true;
+        for (terms, spent) in &account.spent {
+            for component in Component::all(limit(account, terms), spent) {
+                let text = |value: Option<String>| value.unwrap_or_default();
+                empty = false;
+                line([
+                    printable(&terms.unit),
+                    terms.adjacency.to_string(),
+                    component.name.into(),
+                    text(component.limit.as_ref().map(ToString::to_string)),
+                    component.spent.to_string(),
+                    text(component.left().map(|left| left.to_string())),
+                    text(component.part().map(|part| part.to_f64().to_string())),
+                ]);
+            }
+        }
+        if empty {
+            line(Default::default());
+        }
+    }
+    lines
+}

@@ -1,0 +1,117 @@
+//! `reticent ledger verify`: is everything as it was written?
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use reticent_ledger::{Anchor, DurableLedger, Finding, Head, Verdict};
+use serde_json::{Value, json};
+
+use super::text::{json_line, printable};
+use super::{Which, damage};
+use crate::exit;
+use crate::output::{self, Format, csv_line, say};
+
+/// The arguments of `reticent ledger verify`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  reticent ledger verify --ledger budgets.sqlite
+  reticent ledger verify --ledger budgets.sqlite --anchor budgets.anchor
+  reticent ledger verify --ledger budgets.sqlite --format json
+
+Every hash and every sum is computed anew. The anchor is a file that holds the newest hash. It is made if it is not there, and \
+moved forward if all is sound. Keep it where those who write the ledger cannot: it alone betrays an older copy that was put \
+back, a cut-off end, or a chain that was written anew.
+
+Exit codes: 0 all as it was written, 1 something is not, or the ledger cannot be read, 2 usage, or no ledger.")]
+pub struct Arguments {
+    #[command(flatten)]
+    which: Which,
+    /// Compares with the hash in this file, and moves it forward
+    #[arg(long, value_name = "FILE")]
+    anchor: Option<PathBuf>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Verifies and prints.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let place = arguments.which.place()?;
+    let anchor = arguments.anchor.as_ref().map(Anchor::new);
+    let held = anchor.as_ref().map(Anchor::read).transpose()?.flatten();
+    let opened = DurableLedger::open_to_read(&place.location);
+    let verdict = opened.and_then(|ledger| match &anchor {
+        Some(anchor) => ledger.anchored(anchor.clone()).verify(),
+        None => ledger.verify(),
+    });
+    let verdict = match verdict {
+        Ok(verdict) => verdict,
+        Err(error) => too_damaged(damage(&error).ok_or_else(|| error.clone())?),
+    };
+    let sound = verdict.is_sound();
+    if let (Some(anchor), Some(head), true) = (&anchor, &verdict.head, sound) {
+        anchor.advance(head)?;
+    }
+    output::print(&match arguments.format {
+        Format::Table => table(&verdict),
+        Format::Json => json_line(&json(&verdict)),
+        Format::Csv => csv(&verdict),
+    })?;
+    match &arguments.anchor {
+        None if sound => say!("without --anchor: an older copy of the ledger, put back, would not be noticed"),
+        Some(file) if sound => say!("{}", moved(file, held.as_ref(), &verdict)),
+        Some(file) => say!("the anchor {} was left as it is", file.display()),
+        None => {}
+    }
+    Ok(if sound { ExitCode::SUCCESS } else { ExitCode::from(exit::REFUTED) })
+}
+
+/// So damaged that not every entry can be read.
+fn too_damaged(what: &str) -> Verdict {
+    let finding = Finding { entry: None, text: format!("{what}, so that not everything can be read") };
+    Verdict { entries: 0, head: None, findings: vec![finding] }
+}
+
+/// What became of the anchor of a sound ledger.
+fn moved(file: &Path, held: Option<&Head>, verdict: &Verdict) -> String {
+    let (file, newest) = (file.display(), verdict.head.as_ref().map_or(0, |head| head.number));
+    match held {
+        None => format!("the anchor {file} is new: what happened to the ledger before cannot be told from it"),
+        Some(held) if held.number == newest => format!("the anchor {file} knew entry {newest}, the newest"),
+        Some(held) => format!("the anchor {file} knew entry {}; now it knows entry {newest}", held.number),
+    }
+}
+
+fn table(verdict: &Verdict) -> String {
+    let entries = match verdict.entries {
+        1 => "1 entry".into(),
+        entries => format!("{entries} entries"),
+    };
+    if let (Some(head), true) = (&verdict.head, verdict.is_sound()) {
+        return format!("{entries}, all as they were written; head {}\n", head.hash);
+    }
+    let findings = verdict.findings.iter().map(|finding| printable(&finding.to_string()) + "\n");
+    findings.chain([format!("{entries} read; the ledger is NOT as it was written\n")]).collect()
+}
+
+fn json(verdict: &Verdict) -> Value {
+    let findings =
+        verdict.findings.iter().map(|finding| json!({ "entry": finding.entry, "text": finding.to_string() }));
+    json!({
+        "entries": verdict.entries,
+        "sound": verdict.is_sound(),
+        "head": verdict.head.as_ref().map(|head| head.hash),
+        "ledger": verdict.head.as_ref().map(|head| &head.ledger),
+        "findings": findings.collect::<Vec<_>>(),
+    })
+}
+
+/// A line for each finding.
+fn csv(verdict: &Verdict) -> String {
+    let line = |finding: &Finding| {
+        let entry = finding.entry.map(|entry| entry.to_string()).unwrap_or_default();
+        csv_line(&[entry, printable(&finding.to_string())]) + "\n"
+    };
+    std::iter::once("entry,finding\n".to_owned()).chain(verdict.findings.iter().map(line)).collect()
+}
