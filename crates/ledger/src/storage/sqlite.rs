@@ -154,6 +154,10 @@ impl Sqlite {
         .map_err(failed)?;
         wait_for_others(&mut connection).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(32);
+        // Before anything is written: the next line would turn anyone's database into one with a write-ahead log.
+        if !(create && tables(&connection).map_err(failed)? == 0) {
+            self.identify(&connection)?;
+        }
         if self.access == Access::Write {
             let mode: String =
                 connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(failed)?;
@@ -167,17 +171,24 @@ impl Sqlite {
         if create {
             self.make_schema(&mut connection)?;
         }
-        let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
-        let (application, version) =
-            (number("application_id").map_err(failed)?, number("user_version").map_err(failed)?);
-        if application != APPLICATION || version != VERSION {
-            return Err(Error::NotALedger(self.path.display().to_string()));
-        }
+        self.identify(&connection)?;
         if self.access == Access::Write {
             // What a failed fsync may have left in the log is written anew; see above.
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(failed)?;
         }
         Ok(connection)
+    }
+
+    /// Is it a ledger?
+    fn identify(&self, connection: &Connection) -> Result<()> {
+        let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+        let is = |pragma, expected| number(pragma).map(|found| found == expected);
+        let known = is("application_id", APPLICATION).and_then(|known| Ok(known && is("user_version", VERSION)?));
+        match known {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::NotALedger(self.path.display().to_string())),
+            Err(error) => Err(self.failure("opened", &error)),
+        }
     }
 
     /// A file nobody can write to has no log beside it, or one that is not read either.
@@ -195,9 +206,7 @@ impl Sqlite {
     fn make_schema(&self, connection: &mut Connection) -> Result<()> {
         let failed = |error: rusqlite::Error| self.failure("created", &error);
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        let tables: i64 =
-            transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
-        if tables > 0 {
+        if tables(&transaction).map_err(failed)? > 0 {
             return Ok(());
         }
         transaction.execute_batch(SCHEMA).map_err(failed)?;
@@ -389,6 +398,10 @@ fn failure(doing: &'static str, error: &rusqlite::Error) -> Error {
         _ => error.to_string(),
     };
     Error::Storage { doing, reason }
+}
+
+fn tables(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
 }
 
 /// Sleeps a little longer each time, and gives up at last.
