@@ -142,6 +142,7 @@ impl Sqlite {
         let failed = |error: rusqlite::Error| self.failure("opened", &error);
         let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags |= match (self.access, create) {
+            (Access::ReadOnly, _) if self.has_log() => OpenFlags::SQLITE_OPEN_READ_ONLY,
             (Access::ReadOnly, _) => OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
             (Access::Write, true) => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
             (Access::Write, false) => OpenFlags::SQLITE_OPEN_READ_WRITE,
@@ -149,6 +150,8 @@ impl Sqlite {
         let mut connection = match (&self.system, self.access) {
             (Some(system), _) => Connection::open_with_flags_and_vfs(&self.path, flags, system.as_str()),
             (None, Access::Write) => Connection::open_with_flags(&self.path, flags),
+            // What was written last may be in the log alone.
+            (None, Access::ReadOnly) if self.has_log() => Connection::open_with_flags(&self.path, flags),
             (None, Access::ReadOnly) => Connection::open_with_flags(self.immutable(), flags),
         }
         .map_err(failed)?;
@@ -191,7 +194,13 @@ impl Sqlite {
         }
     }
 
-    /// A file nobody can write to has no log beside it, or one that is not read either.
+    fn has_log(&self) -> bool {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        fs::metadata(log).is_ok_and(|metadata| metadata.len() > 0)
+    }
+
+    /// A file without a log, in a folder where none can be made.
     fn immutable(&self) -> PathBuf {
         let mut uri = String::from("file:");
         for byte in self.path.as_os_str().as_encoded_bytes() {
@@ -437,5 +446,25 @@ fn sync_directory(path: &Path) -> Result<()> {
         // Directories cannot be opened everywhere.
         Err(error) if !cfg!(windows) => Err(Error::Storage { doing: "created", reason: error.to_string() }),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_database_is_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("other.sqlite");
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("CREATE TABLE person (name TEXT)").unwrap();
+        drop(other);
+        let before = fs::read(&path).unwrap();
+        for opened in [Sqlite::open(&path), Sqlite::create(&path), Sqlite::open_to_read(&path)] {
+            assert!(matches!(opened, Err(Error::NotALedger(_))), "{opened:?}");
+        }
+        assert_eq!(fs::read(&path).unwrap(), before);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }
