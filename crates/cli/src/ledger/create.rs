@@ -140,11 +140,14 @@ fn register(arguments: &Arguments, ledger: &DurableLedger, dataset: &Dataset) ->
         Error::DatasetExists(_) => fixed(ledger, &dataset.name).unwrap_or_else(|| error.into()),
         other => other.into(),
     })?;
-    if !said && registration != Registration::Unchanged {
-        let Terms { unit, adjacency } = terms;
-        let of_count =
-            if arguments.unit.is_none() { "; for `reticent count` it is event, step or steps:N" } else { "" };
-        say!("by default: unit {unit}, adjacency {adjacency}{of_count}");
+    if registration != Registration::Unchanged {
+        let unit = arguments.unit.is_none().then(|| format!("unit {}", terms.unit));
+        let adjacency = arguments.adjacency.is_none().then(|| format!("adjacency {}", terms.adjacency));
+        let of_count = unit.as_ref().map_or("", |_| "; for `reticent count` a unit is event, step or steps:N");
+        let defaults: Vec<String> = unit.into_iter().chain(adjacency).collect();
+        if !said {
+            say!("by default: {}{of_count}", defaults.join(", "));
+        }
     }
     Ok(registration)
 }
@@ -192,7 +195,7 @@ fn print(format: Format, place: &Place, outcome: &Outcome<'_>) -> String {
     });
     let (outcome, sentence, spent) = match registration {
         Registration::New => ("registered", format!("registered {name}"), None),
-        Registration::Unchanged => ("unchanged", format!("{name} is registered so already; nothing changed"), None),
+        Registration::Unchanged => ("unchanged", format!("nothing changed: {name} is registered so already"), None),
         Registration::Limited { spent } => {
             let sentence = format!("{name} had no limit so far and has one now; it has spent {spent} of it");
             ("limited", sentence, Some(spent))

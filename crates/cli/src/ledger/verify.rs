@@ -92,7 +92,8 @@ fn table(verdict: &Verdict) -> String {
         return format!("{entries}, all as they were written; head {}\n", head.hash);
     }
     let findings = verdict.findings.iter().map(|finding| printable(&finding.to_string()) + "\n");
-    findings.chain([format!("{entries} read; the ledger is NOT as it was written\n")]).collect()
+    let read = if verdict.entries == 0 { String::new() } else { format!("{entries} read; ") };
+    findings.chain([format!("{read}the ledger is NOT as it was written\n")]).collect()
 }
 
 fn json(verdict: &Verdict) -> Value {
