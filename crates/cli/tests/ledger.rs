@@ -141,6 +141,22 @@ fn create_without_a_dataset_makes_an_empty_ledger() {
 }
 
 #[test]
+fn several_may_make_the_same_ledger_at_once() {
+    let desk = Desk::new("at-once");
+    let names: Vec<String> = (0..16).map(|number| format!("dataset{number}")).collect();
+    let start = |name: &String| {
+        let mut command = desk.command(&["create", name, "--epsilon", "1", "--ledger", "l"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+    };
+    let children: Vec<_> = names.iter().map(start).collect();
+    for child in children {
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    assert!(desk.ok("verify").starts_with("17 entries, all as"));
+}
+
+#[test]
 fn what_cannot_be_is_refused_before_a_ledger_is_made() {
     let desk = Desk::new("refused");
     for wrong in ["0", "-1", "nan", "inf", "-0.5", "1e999999", "one", "1/0"] {

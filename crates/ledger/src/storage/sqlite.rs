@@ -158,8 +158,11 @@ impl Sqlite {
         wait_for_others(&mut connection).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(32);
         // Before anything is written: the next line would turn anyone's database into one with a write-ahead log.
-        if !(create && tables(&connection).map_err(failed)? == 0) {
-            self.identify(&connection)?;
+        match tables(&connection).map_err(failed)? {
+            0 if create => {}
+            // Somebody else is making it just now, or was interrupted.
+            0 => return Err(Error::Missing(self.path.display().to_string())),
+            _ => self.identify(&connection)?,
         }
         if self.access == Access::Write {
             let mode: String =
@@ -466,5 +469,16 @@ mod tests {
         }
         assert_eq!(fs::read(&path).unwrap(), before);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_ledger_that_somebody_is_still_making_is_not_there_yet() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        let other = Connection::open(&path).unwrap();
+        other.pragma_update(None, "journal_mode", "wal").unwrap();
+        assert!(fs::metadata(&path).unwrap().len() > 0);
+        assert!(matches!(Sqlite::open(&path), Err(Error::Missing(_))));
+        assert!(Sqlite::create(&path).is_ok() && Sqlite::open(&path).is_ok());
     }
 }
