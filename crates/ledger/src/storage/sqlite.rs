@@ -165,8 +165,7 @@ impl Sqlite {
             _ => self.identify(&connection)?,
         }
         if self.access == Access::Write {
-            let mode: String =
-                connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(failed)?;
+            let mode = switch_to_log(&connection).map_err(failed)?;
             if mode != "wal" {
                 let reason = format!("its file system allows journal mode {mode} only, and wal is needed");
                 return Err(Error::Storage { doing: "opened", reason });
@@ -410,6 +409,19 @@ fn failure(doing: &'static str, error: &rusqlite::Error) -> Error {
         _ => error.to_string(),
     };
     Error::Storage { doing, reason }
+}
+
+/// Two that switch a new file at once hold what the other needs, and SQLite gives up at once rather than ask the handler above.
+fn switch_to_log(connection: &Connection) -> rusqlite::Result<String> {
+    let since = Instant::now();
+    loop {
+        match connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)) {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && since.elapsed() < PATIENCE => {
+                thread::sleep(LONGEST_SLEEP);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 fn tables(connection: &Connection) -> rusqlite::Result<i64> {
