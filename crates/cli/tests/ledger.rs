@@ -312,7 +312,8 @@ fn history_tells_everything_in_order() {
     }
     let csv = desk.ok("history --format csv");
     let line = csv.lines().nth(5).unwrap();
-    assert!(line.contains(",\"visits, day by day\",event,add-remove,5/12,0,0,"), "{line}");
+    assert!(line.contains(",ada,ε = 1/12,5/12,0,0,event,add-remove,\"visits, day by day\","), "{line}");
+    assert_eq!(csv.lines().next().unwrap().split(',').count(), csv.lines().nth(1).unwrap().split(',').count());
     assert!(desk.fails(2, "history visit").contains("is it visits?"));
 }
 

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use reticent::privacy::Guarantee;
 use reticent_ledger::{Event, Record, Spend, Terms};
 use serde_json::{Map, Value, json};
 
@@ -17,8 +18,9 @@ use crate::output::{Format, csv_line};
 const PAGE: usize = 500;
 
 const COLUMNS: [&str; 9] = ["entry", "time", "kind", "dataset", "request", "caller", "cost", "spent", "description"];
-/// CSV has what people do not read in a line, too.
-const MORE_COLUMNS: [&str; 7] = ["unit", "adjacency", "spent_epsilon", "spent_delta", "spent_rho", "previous", "hash"];
+/// Of CSV: nothing is rounded, and there is what people do not read in a line, too.
+const EXACT_COLUMNS: &str = "entry,time,kind,dataset,request,caller,cost,spent_epsilon,spent_delta,spent_rho,unit,adjacency,\
+                             description,previous,hash";
 
 /// The arguments of `reticent ledger history`.
 #[derive(Debug, clap::Args)]
@@ -108,7 +110,7 @@ impl Writer {
         match self.format {
             Format::Table => self.page.push(COLUMNS.map(String::from)),
             Format::Json => {}
-            Format::Csv => writeln!(self.out, "{},{}", COLUMNS.join(","), MORE_COLUMNS.join(","))?,
+            Format::Csv => writeln!(self.out, "{EXACT_COLUMNS}")?,
         }
         Ok(())
     }
@@ -120,10 +122,7 @@ impl Writer {
                 if self.page.len() >= PAGE { self.turn() } else { Ok(()) }
             }
             Format::Json => self.out.write_all(json_line(&json(&record)).as_bytes()),
-            Format::Csv => {
-                let fields: Vec<String> = cells(&record).into_iter().chain(more_cells(&record)).collect();
-                writeln!(self.out, "{}", csv_line(&fields))
-            }
+            Format::Csv => writeln!(self.out, "{}", csv_line(&exact_cells(&record))),
         }
     }
 
@@ -154,7 +153,7 @@ impl Writer {
 struct Summary {
     kind: &'static str,
     caller: String,
-    cost: String,
+    cost: Option<Guarantee>,
     terms: Option<Terms>,
     spent: Option<Spend>,
     description: String,
@@ -162,7 +161,7 @@ struct Summary {
 
 impl Summary {
     fn of(event: &Event) -> Self {
-        let nothing = || (String::new(), String::new());
+        let nothing = || (String::new(), None);
         let ((caller, cost), kind, terms, spent, description) = match event {
             Event::Opened { ledger } => (nothing(), "opened", None, None, format!("ledger {ledger}")),
             Event::Registered(dataset) => {
@@ -174,7 +173,7 @@ impl Summary {
                 (nothing(), "limited", dataset.terms.clone(), Some(spent.clone()), description)
             }
             Event::Charged { charge, spent } => {
-                let who = (charge.caller.clone(), Spend::of(&charge.guarantee).to_string());
+                let who = (charge.caller.clone(), Some(charge.guarantee.clone()));
                 (who, "charged", Some(Terms::of(charge)), Some(spent.clone()), charge.description.clone())
             }
             Event::Released { charge, .. } => {
@@ -199,19 +198,26 @@ fn cells(record: &Record) -> [String; COLUMNS.len()] {
         text(record.dataset.as_ref()),
         text(record.request.as_ref()),
         printable(&summary.caller),
-        summary.cost,
+        summary.cost.map(|cost| Spend::of(&cost).to_string()).unwrap_or_default(),
         summary.spent.map(|spent| spent.to_string()).unwrap_or_default(),
         printable(&summary.description),
     ]
 }
 
-fn more_cells(record: &Record) -> [String; MORE_COLUMNS.len()] {
-    let Summary { terms, spent, .. } = Summary::of(&record.entry.event);
+fn exact_cells(record: &Record) -> Vec<String> {
+    let Summary { terms, spent, cost, .. } = Summary::of(&record.entry.event);
+    let [number, time, kind, dataset, request, caller, _, _, description] = cells(record);
     let [unit, adjacency] =
         terms.map(|terms| [printable(&terms.unit), terms.adjacency.to_string()]).unwrap_or_default();
     let [epsilon, delta, rho] =
         spent.map(|spent| [spent.epsilon, spent.delta, spent.rho].map(|sum| sum.to_string())).unwrap_or_default();
-    [unit, adjacency, epsilon, delta, rho, record.entry.previous.to_string(), record.hash.to_string()]
+    let cost = cost.map(|cost| cost.to_string()).unwrap_or_default();
+    let (previous, hash) = (record.entry.previous.to_string(), record.hash.to_string());
+    [
+        vec![number, time, kind, dataset, request, caller, cost, epsilon, delta, rho],
+        vec![unit, adjacency, description, previous, hash],
+    ]
+    .concat()
 }
 
 /// Everything the entry holds, on one level, and its hash.
