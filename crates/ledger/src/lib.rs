@@ -37,7 +37,7 @@ pub mod verify;
 
 pub use anchor::{Anchor, Head};
 pub use budget::{Budget, Overdraft, Spend};
-pub use durable::{Account, DurableLedger};
+pub use durable::{Account, DurableLedger, fresh_id};
 pub use entry::{Dataset, Entry, Event, Terms};
 pub use error::{Error, Result};
 pub use storage::location::Location;
