@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::tally::Released;
 
 /// Requests with more releases are too large to be kept as one; streams like that are saved.
-pub const MOST_STEPS: u64 = 1 << 20;
+pub const MOST_RELEASES: u64 = 1 << 20;
 
 /// All that was released for a request.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]

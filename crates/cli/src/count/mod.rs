@@ -139,11 +139,15 @@ fn check_request(plan: &Plan, stream: bool) -> Result<()> {
              on, use --save",
         ));
     }
+    let a_step = match plan {
+        Plan::One(_) => 1,
+        Plan::Keyed(_, keys) => keys.len().max(1) as u64,
+    };
     match plan.strategy().stream().steps() {
-        Some(steps) if steps <= kept::MOST_STEPS => Ok(()),
+        Some(steps) if steps.saturating_mul(a_step) <= kept::MOST_RELEASES => Ok(()),
         _ => Err(usage(format!(
             "--request keeps all releases in the ledger, at most {} of them; give a smaller --horizon, or use --save",
-            kept::MOST_STEPS
+            kept::MOST_RELEASES
         ))),
     }
 }
