@@ -26,6 +26,7 @@ Commands:
                                             privacy, on one core
   bench continual [--format table|json]     Measure counters beside jax-privacy and beside drawing their noise alone, on
                                             one core
+  bench ledger [--format table|json]        Measure durable charges beside what the disk allows
   help, --help                              Show this text
 
 Example: cargo xtask test";
@@ -38,6 +39,7 @@ enum Task {
     BenchNoise { format: bench::Format },
     BenchOnce { format: bench::Format },
     BenchContinual { format: bench::Format },
+    BenchLedger { format: bench::Format },
 }
 
 fn main() -> ExitCode {
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Task::BenchNoise { format } => bench::noise(format),
         Task::BenchOnce { format } => bench::once(format),
         Task::BenchContinual { format } => bench::continual(format),
+        Task::BenchLedger { format } => bench::ledger::run(format),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -78,6 +81,7 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("test", []) => Ok(Task::Test { long: false }),
         ("test", ["--long"]) => Ok(Task::Test { long: true }),
         ("bench", ["continual", options @ ..]) => parse_format(options).map(|format| Task::BenchContinual { format }),
+        ("bench", ["ledger", options @ ..]) => parse_format(options).map(|format| Task::BenchLedger { format }),
         ("bench", ["once", options @ ..]) => parse_format(options).map(|format| Task::BenchOnce { format }),
         ("bench", ["noise", options @ ..] | options) => parse_format(options).map(|format| Task::BenchNoise { format }),
         ("test", unknown) => Err(format!("`test` does not understand {}", unknown.join(" "))),
@@ -108,6 +112,7 @@ mod tests {
         assert_eq!(parse(&["bench", "once"]), Ok(Task::BenchOnce { format: Format::Table }));
         assert_eq!(parse(&["bench", "once", "--format=json"]), Ok(Task::BenchOnce { format: Format::Json }));
         assert_eq!(parse(&["bench", "continual"]), Ok(Task::BenchContinual { format: Format::Table }));
+        assert_eq!(parse(&["bench", "ledger"]), Ok(Task::BenchLedger { format: Format::Table }));
         assert_eq!(parse(&["bench", "--help"]), Ok(Task::Help));
     }
 

@@ -1,5 +1,6 @@
 //! `reticent`: private statistics from the terminal.
 
+mod accounting;
 mod audit;
 mod count;
 mod exit;

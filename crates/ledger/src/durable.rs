@@ -185,9 +185,7 @@ impl DurableLedger {
     /// # Errors
     /// If the storage fails.
     pub fn start(&self) -> Result<()> {
-        let mut id = [0; 16];
-        getrandom::fill(&mut id).map_err(|error| reticent::Error::Entropy(error.to_string()))?;
-        let ledger: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let ledger = fresh_id()?;
         self.group.storage().write(&mut |pages| match pages.last()? {
             Some(_) => Ok(()),
             None => pages.append(&Row::after(None, Event::Opened { ledger: ledger.clone() }), None),
@@ -397,11 +395,15 @@ impl Ledger for DurableLedger {
 
     fn resume(&self, receipt: &Receipt) -> Result<Permit> {
         let entropy = Entropy::from_os()?;
-        self.group.storage().read(&mut |pages| match charged(pages, receipt)?.releases {
-            Releases::Stream => Ok(()),
-            Releases::Once => {
-                let Receipt { dataset, request, entry } = receipt.clone();
-                Err(Error::UnknownReceipt { dataset, request, entry })
+        let known = self.known()?;
+        self.group.storage().read(&mut |pages| {
+            continues(pages, &known)?;
+            match charged(pages, receipt)?.releases {
+                Releases::Stream => Ok(()),
+                Releases::Once => {
+                    let Receipt { dataset, request, entry } = receipt.clone();
+                    Err(Error::UnknownReceipt { dataset, request, entry })
+                }
             }
         })?;
         Ok(Permit::from_stream_charge(receipt.clone(), entropy))
@@ -435,6 +437,16 @@ fn register_once(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Res
     let event = Event::Limited { dataset: Box::new(dataset.clone()), spent: spent.clone() };
     let (_, head) = append(pages, known, event, None)?;
     Ok(Done::Registered(Registration::Limited { spent }, head))
+}
+
+/// An id that nobody else has: for a request that will not be asked again.
+///
+/// # Errors
+/// If the operating system gives no randomness.
+pub fn fresh_id() -> Result<String> {
+    let mut id = [0; 16];
+    getrandom::fill(&mut id).map_err(|error| reticent::Error::Entropy(error.to_string()))?;
+    Ok(id.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Charges, unless the same was charged before.

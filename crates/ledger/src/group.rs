@@ -1,9 +1,11 @@
 //! One commit for all who wait.
 //!
-//! A commit costs one sync of the disk, however much it holds. While one thread waits for the disk, others queue up; the
-//! next to get the storage writes for all of them.
+//! A commit costs one sync of the disk, however much it holds. One thread writes at a time, for itself and for all that
+//! queued up while the one before it waited for the disk; the others sleep until their own work is done, and the first of
+//! those who came too late writes next.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::mem;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::storage::{Pages, Storage};
@@ -11,25 +13,41 @@ use crate::storage::{Pages, Storage};
 /// As many as are written in one transaction.
 const LARGEST_GROUP: usize = 1024;
 
-/// What one caller wants done in a transaction. It may be done more than once, if a transaction fails: it must depend on
-/// nothing but the pages. If it gives an error, it must not have appended anything.
+/// What one caller wants done in a transaction. If it gives an error, it must not have appended anything.
 type Work<T> = dyn Fn(&mut dyn Pages) -> Result<T> + Send + Sync;
 
+/// What one caller waits for.
 struct Job<T> {
     work: Box<Work<T>>,
-    outcome: Mutex<Option<Result<T>>>,
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+enum State<T> {
+    Waiting,
+    /// It is this caller's turn to write.
+    Leads,
+    Done(Result<T>),
+}
+
+#[derive(Default)]
+struct Queue<T> {
+    waiting: Vec<Arc<Job<T>>>,
+    /// Somebody writes, or has been told to.
+    led: bool,
 }
 
 /// A storage that threads share.
 pub struct Group<T> {
-    waiting: Mutex<Vec<Arc<Job<T>>>>,
+    queue: Mutex<Queue<T>>,
     storage: Mutex<Box<dyn Storage>>,
 }
 
 impl<T: Send> Group<T> {
     /// Around a storage.
     pub fn new(storage: Box<dyn Storage>) -> Self {
-        Self { waiting: Mutex::default(), storage: Mutex::new(storage) }
+        let queue = Queue { waiting: Vec::new(), led: false };
+        Self { queue: Mutex::new(queue), storage: Mutex::new(storage) }
     }
 
     /// Does the work and returns when it is durable.
@@ -37,24 +55,76 @@ impl<T: Send> Group<T> {
     /// # Errors
     /// Those of the work; [`Error::Storage`] if the disk or the server fails.
     pub fn write(&self, work: impl Fn(&mut dyn Pages) -> Result<T> + Send + Sync + 'static) -> Result<T> {
-        let job = Arc::new(Job { work: Box::new(work), outcome: Mutex::new(None) });
-        lock(&self.waiting).push(Arc::clone(&job));
-        let mut storage = lock(&self.storage);
-        // Whoever had the storage before may have done it already.
-        while lock(&job.outcome).is_none() {
-            let mut waiting = lock(&self.waiting);
-            let most = waiting.len().min(LARGEST_GROUP);
-            let group: Vec<_> = waiting.drain(..most).collect();
-            drop(waiting);
-            commit(storage.as_mut(), &group);
+        let job = Arc::new(Job { work: Box::new(work), state: Mutex::new(State::Waiting), changed: Condvar::new() });
+        let mut queue = lock(&self.queue);
+        queue.waiting.push(Arc::clone(&job));
+        let leads = !mem::replace(&mut queue.led, true);
+        drop(queue);
+        if !leads {
+            if let Some(outcome) = job.wait() {
+                return outcome;
+            }
         }
-        let outcome = lock(&job.outcome).take();
-        outcome.expect("the loop ends when there is one")
+        self.lead();
+        // Whoever leads is the first in the queue, so it was among those written for.
+        job.wait().expect("the leader's own work is done")
     }
 
     /// The storage, when nobody writes.
     pub fn storage(&self) -> MutexGuard<'_, Box<dyn Storage>> {
         lock(&self.storage)
+    }
+
+    /// Writes for all who wait, then makes the first of those who came later the next leader.
+    fn lead(&self) {
+        let mut storage = lock(&self.storage);
+        let group: Vec<_> = {
+            let mut queue = lock(&self.queue);
+            let most = queue.waiting.len().min(LARGEST_GROUP);
+            queue.waiting.drain(..most).collect()
+        };
+        let turn = Turn { queue: &self.queue, group };
+        commit(storage.as_mut(), &turn.group);
+    }
+}
+
+impl<T> Job<T> {
+    /// The outcome; nothing if it is this caller's turn to write.
+    fn wait(&self) -> Option<Result<T>> {
+        let mut state = lock(&self.state);
+        loop {
+            match mem::replace(&mut *state, State::Waiting) {
+                State::Waiting => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                State::Leads => return None,
+                State::Done(outcome) => return Some(outcome),
+            }
+        }
+    }
+
+    fn set(&self, new: State<T>) {
+        *lock(&self.state) = new;
+        self.changed.notify_one();
+    }
+}
+
+/// A leader's turn. Also if it ends in a panic, nobody is left waiting.
+struct Turn<'group, T> {
+    queue: &'group Mutex<Queue<T>>,
+    group: Vec<Arc<Job<T>>>,
+}
+
+impl<T> Drop for Turn<'_, T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let reason = "writing ended in a panic".to_owned();
+            let failed = || State::Done(Err(Error::Storage { doing: "written", reason: reason.clone() }));
+            self.group.iter().for_each(|job| job.set(failed()));
+        }
+        let mut queue = lock(self.queue);
+        match queue.waiting.first() {
+            Some(next) => next.set(State::Leads),
+            None => queue.led = false,
+        }
     }
 }
 
@@ -75,12 +145,67 @@ fn commit<T>(storage: &mut dyn Storage, group: &[Arc<Job<T>>]) {
         Ok(()) => outcomes,
         Err(error) => group.iter().map(|_| Err(error.clone())).collect(),
     };
-    for (job, outcome) in group.iter().zip(outcomes) {
-        *lock(&job.outcome) = Some(outcome);
-    }
+    group.iter().zip(outcomes).for_each(|(job, outcome)| job.set(State::Done(outcome)));
 }
 
 /// A thread that panicked has not left anything half done: transactions are whole or not at all.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread;
+
+    use super::*;
+    use crate::storage::sqlite::Sqlite;
+
+    const THREADS: u64 = 16;
+    const EACH: u64 = 200;
+
+    fn group<T: Send>(folder: &tempfile::TempDir) -> Group<T> {
+        Group::new(Box::new(Sqlite::create(&folder.path().join("ledger.sqlite")).expect("a new file")))
+    }
+
+    #[test]
+    fn everyone_gets_an_answer_of_their_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let group = group::<u64>(&folder);
+        thread::scope(|scope| {
+            for first in (0..THREADS).map(|thread| thread * EACH) {
+                let group = &group;
+                scope.spawn(move || {
+                    for number in first..first + EACH {
+                        let expected =
+                            move || if number % 2 == 1 { Err(Error::Missing(number.to_string())) } else { Ok(number) };
+                        assert_eq!(group.write(move |_| expected()), expected());
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_panic_leaves_nobody_waiting() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let group = group::<()>(&folder);
+        let done = AtomicU64::new(0);
+        thread::scope(|scope| {
+            for number in 0..THREADS {
+                let (group, done) = (&group, &done);
+                scope.spawn(move || {
+                    for _ in 0..EACH {
+                        let panics = move |_: &mut dyn Pages| if number == 0 { panic!("as asked") } else { Ok(()) };
+                        // Whoever leads when it happens panics, too.
+                        let write = || group.write(panics);
+                        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(write));
+                        done.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(done.into_inner(), THREADS * EACH);
+        assert_eq!(group.write(|_| Ok(())), Ok(()));
+    }
 }

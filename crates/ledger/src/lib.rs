@@ -41,7 +41,7 @@ pub mod verify;
 
 pub use anchor::{Anchor, Head};
 pub use budget::{Budget, Overdraft, Spend};
-pub use durable::{Account, DurableLedger, Registration};
+pub use durable::{Account, DurableLedger, Registration, fresh_id};
 pub use entry::{Dataset, Entry, Event, Terms};
 pub use error::{Error, Result};
 pub use history::Record;

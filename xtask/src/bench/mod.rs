@@ -2,6 +2,7 @@
 
 mod comparison;
 mod layout;
+pub mod ledger;
 mod measurement;
 mod pair;
 mod peers;

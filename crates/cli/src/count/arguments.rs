@@ -91,8 +91,12 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub plot: Option<PathBuf>,
 
+    /// Whose budget is charged, and where.
+    #[command(flatten)]
+    pub accounting: crate::accounting::Arguments,
+
     /// Saves the counter in this file, always before what it covers is shown
-    #[arg(long, value_name = "FILE", help_heading = "State")]
+    #[arg(long, value_name = "FILE", conflicts_with = "request", help_heading = "State")]
     pub save: Option<PathBuf>,
     /// Goes on from the counter that --save names, with the parameters that it began with
     #[arg(long, requires = "save", help_heading = "State")]
@@ -124,6 +128,12 @@ Keys:
 together cost what one costs (twice that with --adjacency replace, where an event may change its key). Keys that are not in \
 --keys are ignored.
 
+Accounting:
+  The whole stream is charged once, before its first line is read. Without --ledger it is added up in a ledger of your own, \
+under the file's full path (a copy or another name is another dataset) and without a limit, unless you set one with \
+`reticent ledger create --file FILE`. With --request ID all releases are kept in the ledger before they are printed, at the \
+end: asked again, the same are printed and nothing is charged. For streams that go on, use --save.
+
 State:
   FILE of --save is as secret as the data. After a crash, --resume prints the last saved releases again (the same values) \
 and takes the input for what follows. Beside it lie FILE.epoch, which betrays an old copy put back, and FILE.lock.
@@ -135,4 +145,5 @@ Examples:
   printf 'page\\nhome\\nhelp\\n' | reticent count - --key page --keys home,help --epsilon 1 --horizon 9
   tail -n 0 -f access.log | reticent count - --events --step 1m --horizon 1440 --epsilon 1
 
-Exit codes: 0 released, 2 usage (nothing was released), 1 anything else (reading failed, the horizon is reached).";
+Exit codes: 0 released, 2 usage (nothing was charged), 4 the budget does not reach (nothing was charged), 1 anything else \
+(reading failed, the horizon is reached, the ledger failed).";

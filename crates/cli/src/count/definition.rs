@@ -86,6 +86,30 @@ impl Definition {
         Ok(Stream::new(low, high)?.with_unit(unit)?.with_adjacency(adjacency)?.with_horizon(horizon)?)
     }
 
+    /// How lines become steps, completely.
+    pub fn words(&self) -> String {
+        let Fields { input, events, column, time, key } = &self.fields;
+        let mut words = match (column, events) {
+            (Some(column), false) => format!("the values of column {column}"),
+            (Some(column), true) => format!("the cells of column {column} that are not empty"),
+            (None, true) => "one for each line".into(),
+            (None, false) => "one number a line".into(),
+        };
+        words += &format!(" ({})", input.name());
+        if let Some(key) = key {
+            words += &format!(", by key column {key}");
+        }
+        match self.timeline {
+            None => words += ", one step a line",
+            Some(timeline) => {
+                let by = time.as_ref().map_or_else(|| "arrival".into(), |time| format!("time column {time}"));
+                let (length, from) = (timeline.step, timeline::display(timeline.from));
+                words += &format!(", in steps of {length} ms from {from} by {by}");
+            }
+        }
+        words
+    }
+
     /// How much one line or event counts for a stream: see [`Stream::clamp`].
     pub fn admit(&self, stream: &Stream, value: i64) -> i64 {
         let one_unit = match self.timeline {

@@ -9,13 +9,14 @@
 //! | `line_steps`, `time_steps` | how lines become steps |
 //! | `seizure` | what a process does whose memory may be seized |
 //! | `tally` | one counter, or one for each key |
-//! | `engine`, `store`, `printer` | count, save, show, in this order |
+//! | `engine`, `store`, `kept`, `printer` | count, keep, show, in this order |
 
 mod arguments;
 mod csv;
 mod definition;
 mod engine;
 mod integer;
+mod kept;
 mod line_steps;
 mod lines;
 mod ndjson;
@@ -29,17 +30,19 @@ mod timeline;
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use reticent::Permit;
-use reticent::continual::{AnyStrategy, KeyedPlan, Kind};
+use reticent::continual::{AnyStrategy, KeyedPlan, Kind, Stream};
+use reticent::ledger::{Accounting, Releases};
 use reticent::privacy::Guarantee;
 
 pub use arguments::Arguments;
 use definition::Definition;
-use engine::Engine;
+use engine::{Engine, Keeper};
+use kept::Kept;
 use lines::Lines;
 use printer::{Highest, Printer};
 use record::Parser;
@@ -47,6 +50,7 @@ use seizure::Care;
 use store::Store;
 use tally::Tally;
 
+use crate::accounting::{self, Account, Granted};
 use crate::exit::usage;
 
 /// Unbounded streams are described by their first so many steps.
@@ -91,27 +95,72 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         )));
     }
     seizure::check(plan.strategy().kind(), &definition, arguments)?;
+    if arguments.accounting.request.is_some() {
+        check_request(&plan, source.stream)?;
+    }
+    let account = Account::new(&arguments.accounting, source.path.as_deref())?;
+    let request = plan.request(&definition, source.short_name());
     let care = Care::with(plan.strategy().kind());
     care.apply()?;
     let mut lines = Lines::new(source.file, care.erase);
     let parser = parser(&definition, &source.name, &mut lines)?;
     let store = arguments.save.as_deref().map(Store::create).transpose()?;
-    let strategy = plan.strategy().clone();
-    let tally = plan.start()?;
-    describe(&definition, &tally, Some(&strategy));
-    let printer = Printer::new(arguments, &definition, Highest::default());
-    let mut engine = Engine::new(definition, tally, store, printer)?;
+    describe(&definition, &plan);
+    let releases = if arguments.accounting.request.is_some() { Releases::Once } else { Releases::Stream };
+    let mut printer = Printer::new(arguments, &definition, Highest::default());
+    let permit = match account.charge(request, releases)? {
+        Granted::Permitted(permit) => *permit,
+        Granted::Answered(text) => return show_again(&text, &plan, &mut printer),
+    };
+    let tally = plan.start(permit)?;
+    let keeper = match (store, releases) {
+        (Some(store), _) => Keeper::Store(store, account.place()),
+        (None, Releases::Once) => Keeper::Ledger(account),
+        (None, Releases::Stream) => Keeper::Nobody,
+    };
+    let mut engine = Engine::new(definition, tally, keeper, printer)?;
     count(&mut engine, lines, parser, 0, source.stream, care.erase)
+}
+
+/// What was released for the same request before.
+fn show_again(text: &str, plan: &Plan, printer: &mut Printer) -> Result<ExitCode> {
+    let (kept, strategy) = (Kept::from_text(text)?, plan.strategy());
+    printer.print(&kept.releases, |step, level| strategy.shape(step).half_width(level))?;
+    printer.end()?;
+    printer.hand_on()?;
+    kept.end(strategy.stream().steps()).map(|()| ExitCode::SUCCESS)
+}
+
+/// A request is answered as a whole.
+fn check_request(plan: &Plan, stream: bool) -> Result<()> {
+    if stream {
+        return Err(usage(
+            "--request keeps all releases and prints them at the end, so the input must be a file; for a stream that goes \
+             on, use --save",
+        ));
+    }
+    let a_step = match plan {
+        Plan::One(_) => 1,
+        Plan::Keyed(_, keys) => keys.len().max(1) as u64,
+    };
+    match plan.strategy().stream().steps() {
+        Some(steps) if steps.saturating_mul(a_step) <= kept::MOST_RELEASES => Ok(()),
+        _ => Err(usage(format!(
+            "--request keeps all releases in the ledger, at most {} of them; give a smaller --horizon, or use --save",
+            kept::MOST_RELEASES
+        ))),
+    }
 }
 
 /// Goes on from a saved counter.
 fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<ExitCode> {
     let (store, state, newest) = Store::open(path)?;
-    let tally = state.counter.clone().restore(newest, Permit::unaccounted()?)?;
+    let account = account_of(arguments, &source, &state)?;
+    let permit = account.resume(state.counter.accounting())?;
+    let tally = state.counter.clone().restore(newest, permit)?;
     state.definition.check(arguments, &tally)?;
     let mut lines = Lines::new(source.file, false);
     let parser = parser(&state.definition, &source.name, &mut lines)?;
-    describe(&state.definition, &tally, None);
     let done = tally.steps();
     let passed_over = arguments.skip_counted;
     let follows = if passed_over {
@@ -119,10 +168,36 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<ExitCode
     } else {
         "the input is what follows (--skip-counted if it starts again)"
     };
-    crate::output::say!("goes on after step {done}; {follows}");
+    crate::output::say!("goes on after step {done} of a {} counter; {follows}", tally.kind());
     let printer = Printer::new(arguments, &state.definition, state.highest.clone());
     let mut engine = Engine::resume(state, tally, store, printer)?;
     count(&mut engine, lines, parser, if passed_over { done } else { 0 }, source.stream, false)
+}
+
+/// Where a saved counter was charged: what it remembers, unless the arguments say otherwise.
+fn account_of(arguments: &Arguments, source: &Source, state: &store::State) -> Result<Account> {
+    let given = &arguments.accounting;
+    let (dataset, remembered) = match state.counter.accounting() {
+        Accounting::Unaccounted => (given.dataset.clone(), None),
+        Accounting::Charged(receipt) => {
+            if given.dataset.as_ref().is_some_and(|dataset| *dataset != receipt.dataset) {
+                return Err(usage(format!("the counter was charged to {}; leave --dataset out", receipt.dataset)));
+            }
+            (Some(receipt.dataset.clone()), state.ledger.clone())
+        }
+    };
+    let unaccounted = *state.counter.accounting() == Accounting::Unaccounted;
+    if unaccounted && given.ledger.is_some() {
+        return Err(usage("the counter began without a ledger, and cannot be charged now; start a new one"));
+    }
+    let arguments = accounting::Arguments {
+        ledger: if given.no_ledger { None } else { given.ledger.clone().or(remembered) },
+        dataset,
+        no_ledger: given.no_ledger || unaccounted,
+        anchor: given.anchor.clone(),
+        request: None,
+    };
+    Account::new(&arguments, source.path.as_deref())
 }
 
 /// How the noise will be made; nothing is charged yet.
@@ -159,8 +234,38 @@ impl Plan {
         }
     }
 
-    fn start(self) -> Result<Tally> {
-        let permit = Permit::unaccounted()?;
+    /// The stream, as its user sees it.
+    fn stream(&self) -> &Stream {
+        match self {
+            Self::One(strategy) => strategy.stream(),
+            Self::Keyed(plan, _) => plan.stream(),
+        }
+    }
+
+    /// What all releases together promise.
+    fn guarantee(&self) -> &Guarantee {
+        match self {
+            Self::One(strategy) => strategy.guarantee(),
+            Self::Keyed(plan, _) => plan.guarantee(),
+        }
+    }
+
+    /// What is charged: everything that the releases depend on, but for the rows.
+    fn request(&self, definition: &Definition, source: &str) -> accounting::Request {
+        let (stream, kind, guarantee) = (self.stream(), self.strategy().kind(), self.guarantee().clone());
+        let ((low, high), horizon) = (stream.range(), stream.horizon());
+        let keys = match self {
+            Self::One(_) => String::new(),
+            Self::Keyed(_, keys) if keys.is_empty() => ", keys as they are found".into(),
+            Self::Keyed(_, keys) => format!(", keys {}", keys.join(",")),
+        };
+        let what = definition.words();
+        let description =
+            format!("count of {source}: {what}{keys}; range {low}..{high}, horizon {horizon}, counter {kind}");
+        accounting::Request { description, unit: stream.unit().to_string(), adjacency: stream.adjacency(), guarantee }
+    }
+
+    fn start(self, permit: Permit) -> Result<Tally> {
         Ok(match self {
             Self::One(strategy) => Tally::One(strategy.start(permit)?),
             Self::Keyed(plan, keys) => Tally::Keyed(plan.start(keys, permit)?),
@@ -197,7 +302,7 @@ fn count(engine: &mut Engine, lines: Lines, parser: Parser, skip: u64, stream: b
         Mode::AtOnce(timeline) => time_steps::run_at_once(engine, lines, parser, timeline),
         Mode::Live(timeline) => time_steps::run_live(engine, lines, parser, timeline),
     };
-    outcome.and(engine.finish()).map(|()| ExitCode::SUCCESS)
+    engine.finish(outcome).map(|()| ExitCode::SUCCESS)
 }
 
 fn parser(definition: &Definition, name: &str, lines: &mut Lines) -> Result<Parser> {
@@ -205,21 +310,19 @@ fn parser(definition: &Definition, name: &str, lines: &mut Lines) -> Result<Pars
 }
 
 /// What is promised, how, and how well: nothing of it depends on the data.
-fn describe(definition: &Definition, tally: &Tally, plan: Option<&AnyStrategy>) {
-    let (stream, kind, guarantee) = (tally.stream(), tally.kind(), tally.guarantee());
+fn describe(definition: &Definition, plan: &Plan) {
+    let (strategy, guarantee) = (plan.strategy(), plan.guarantee());
+    let (stream, kind) = (plan.stream(), strategy.kind());
     let (low, high) = stream.range();
     let (unit, adjacency, horizon) = (stream.unit(), stream.adjacency(), stream.horizon());
     let steps = stream.steps().unwrap_or(DESCRIBED_STEPS);
-    let last = tally.variance(steps).sqrt();
-    let average =
-        plan.map(|plan| format!("{:.1} on average, ", plan.average_variance(steps).sqrt())).unwrap_or_default();
+    let (average, last) = (strategy.average_variance(steps).sqrt(), strategy.variance(steps).sqrt());
     let of_steps = if stream.steps().is_none() { format!(" of {steps}") } else { String::new() };
     crate::output::say!(
         "{guarantee}, unit {unit}, adjacency {adjacency}, range {low}..{high}, counter {kind}, horizon {horizon}; expected \
-         error (RMSE) {average}{last:.1} at the last step{of_steps}"
+         error (RMSE) {average:.1} on average, {last:.1} at the last step{of_steps}"
     );
     crate::output::say!("{}", definition.assumption(stream));
-    crate::output::say!("{}: no ledger was charged", tally.accounting());
 }
 
 /// Where lines come from.
@@ -229,23 +332,32 @@ struct Source {
     name: String,
     /// Not a regular file: more may come at any time.
     stream: bool,
+    /// Nothing for standard input.
+    path: Option<PathBuf>,
 }
 
 impl Source {
+    /// Without the folders, so that it is the same wherever the command is run.
+    fn short_name(&self) -> &str {
+        let name = self.path.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+        name.unwrap_or("standard input")
+    }
+
     fn open(path: &Path) -> Result<Self> {
         let unreadable = |error: io::Error| usage(format!("cannot read {}: {error}", path.display()));
         if path == Path::new("-") {
             let file = standard_input().map_err(unreadable)?;
             // Standard input that is a file has an end, too.
             let stream = !file.metadata().is_ok_and(|metadata| metadata.is_file());
-            return Ok(Self { file, name: "standard input".into(), stream });
+            return Ok(Self { file, name: "standard input".into(), stream, path: None });
         }
         let file = File::open(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         if metadata.is_dir() {
             return Err(usage(format!("{} is a directory; name a file", path.display())));
         }
-        Ok(Self { file, name: path.display().to_string(), stream: !metadata.is_file() })
+        let (name, stream) = (path.display().to_string(), !metadata.is_file());
+        Ok(Self { file, name, stream, path: Some(path.into()) })
     }
 }
 

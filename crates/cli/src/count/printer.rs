@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arguments::Arguments;
 use super::definition::Definition;
-use super::tally::{Released, Tally};
+use super::tally::Released;
 use super::timeline::{self, Timeline};
 use crate::output::{Format, csv_line};
 
@@ -108,16 +108,20 @@ impl Printer {
         &self.highest
     }
 
-    /// Prints releases.
-    pub fn print(&mut self, releases: &[Released], tally: &Tally) -> Result<Audience> {
+    /// Prints releases; `reach` gives the half-width of a step at a level.
+    pub fn print(
+        &mut self,
+        releases: &[Released],
+        reach: impl Fn(u64, f64) -> reticent::Result<f64>,
+    ) -> Result<Audience> {
         self.begin();
         let (mut step, mut half_width) = (0, 0.0);
         for release in releases {
             if release.step != step {
                 step = release.step;
                 half_width = match &mut self.throughout {
-                    Some(throughout) => throughout.up_to(step, |step, level| tally.half_width(step, level))?,
-                    None => tally.half_width(step, self.level)?,
+                    Some(throughout) => throughout.up_to(step, &reach)?,
+                    None => reach(step, self.level)?,
                 };
             }
             self.line(release, half_width);
@@ -128,8 +132,14 @@ impl Printer {
         Ok(self.hand_on()?)
     }
 
+    /// Prints the header, if nothing was printed yet, and draws what was.
+    pub fn end(&mut self) -> Result<()> {
+        self.begin();
+        self.plot()
+    }
+
     /// Draws what was printed, if asked to.
-    pub fn plot(&mut self) -> Result<()> {
+    fn plot(&mut self) -> Result<()> {
         let Some(path) = &self.plot else { return Ok(()) };
         let points = std::mem::take(&mut self.points);
         let chart = if self.keyed {
@@ -147,7 +157,7 @@ impl Printer {
     }
 
     /// Prints the header, if there is one, before anything else.
-    pub fn begin(&mut self) {
+    fn begin(&mut self) {
         if std::mem::replace(&mut self.begun, true) {
             return;
         }

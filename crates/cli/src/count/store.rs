@@ -17,12 +17,14 @@ use super::printer::Highest;
 use super::tally::{Released, SavedTally};
 use crate::exit::usage;
 
-const VERSION: u32 = 1;
+/// How states are written.
+pub const VERSION: u32 = 1;
 
 /// What is saved.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
-    version: u32,
+    /// How it is written: [`VERSION`].
+    pub version: u32,
     /// How lines become steps.
     pub definition: Definition,
     /// The largest release before those that may not have been shown.
@@ -31,13 +33,9 @@ pub struct State {
     pub unshown: Vec<Released>,
     /// The counter after them.
     pub counter: SavedTally,
-}
-
-impl State {
-    /// To be saved.
-    pub fn new(definition: Definition, highest: Highest, unshown: Vec<Released>, counter: SavedTally) -> Self {
-        Self { version: VERSION, definition, highest, unshown, counter }
-    }
+    /// The ledger that it was charged to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
 }
 
 /// Where a counter is saved.

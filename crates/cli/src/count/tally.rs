@@ -50,6 +50,14 @@ impl SavedTally {
         }
     }
 
+    /// Where it was charged.
+    pub fn accounting(&self) -> &Accounting {
+        match self {
+            Self::One(saved) => saved.accounting(),
+            Self::Keyed(saved) => saved.accounting(),
+        }
+    }
+
     /// Goes on.
     pub fn restore(self, newest_epoch: u64, permit: Permit) -> Result<Tally> {
         Ok(match self {
@@ -142,14 +150,6 @@ impl Tally {
         match self {
             Self::One(counter) => counter.steps(),
             Self::Keyed(counter) => counter.steps(),
-        }
-    }
-
-    /// The variance of the noise at a step.
-    pub fn variance(&self, step: u64) -> f64 {
-        match self {
-            Self::One(counter) => counter.variance(step),
-            Self::Keyed(counter) => counter.variance(step),
         }
     }
 

@@ -1,5 +1,6 @@
 //! `reticent count` as a user runs it.
 
+mod accounting;
 mod input;
 mod keys;
 #[cfg(target_os = "linux")]
@@ -16,9 +17,14 @@ use std::process::{Command, Output, Stdio};
 /// is below e^−24 a step.
 const WITHOUT_NOISE: &str = "900";
 
+/// What these tests charge when they name no ledger: never the ledger of whoever runs them.
+fn own_ledger() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("count-{}.sqlite", std::process::id()))
+}
+
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
-    command.arg("count").args(arguments);
+    command.arg("count").args(arguments).env("RETICENT_LEDGER", own_ledger());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -95,7 +95,7 @@ fn an_event_sent_again_after_a_restart_is_not_counted_again() {
     let mut line = String::new();
     while !line.contains("\"value\":1,") {
         line.clear();
-        stdout.read_line(&mut line).expect("a release");
+        assert!(stdout.read_line(&mut line).expect("a release") > 0, "it ended too early");
     }
     child.kill().expect("killed");
     child.wait().expect("it ends");

@@ -140,6 +140,11 @@ impl<S: Strategy> Saved<S> {
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
+
+    /// Where the counter was charged.
+    pub fn accounting(&self) -> &Accounting {
+        &self.accounting
+    }
 }
 
 /// The nearest 64-bit number.

@@ -1,5 +1,7 @@
 //! What is known of the noise at one step: enough to say how far it reaches.
 
+use super::error_bar;
+use crate::error::Result;
 use crate::noise::DiscreteLaplace;
 
 /// The law of the noise at one step, as far as error bars need it.
@@ -29,4 +31,14 @@ pub enum Shape<'law> {
         /// Of the sum.
         variance: f64,
     },
+}
+
+impl Shape<'_> {
+    /// |noise| stays within this with probability at least `level`.
+    ///
+    /// # Errors
+    /// If the level lies outside 0 < level < 1.
+    pub fn half_width(self, level: f64) -> Result<f64> {
+        error_bar::half_width(self, level)
+    }
 }

@@ -169,6 +169,11 @@ macro_rules! keyed_counters {
             pub fn epoch(&self) -> u64 {
                 match self { $(Self::$variant(saved) => saved.epoch(),)+ }
             }
+
+            /// Where the counter was charged.
+            pub fn accounting(&self) -> &Accounting {
+                match self { $(Self::$variant(saved) => saved.accounting(),)+ }
+            }
         }
     };
 }

@@ -55,6 +55,11 @@ impl<K, S: Strategy> KeyedSaved<K, S> {
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
+
+    /// Where the counter was charged.
+    pub fn accounting(&self) -> &Accounting {
+        &self.accounting
+    }
 }
 
 impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {

@@ -1,0 +1,266 @@
+//! How a command that releases something is accounted for.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use reticent::Permit;
+use reticent::ledger::{Accounting, Charge, Charged, Ledger, Receipt, Releases};
+use reticent::privacy::{Adjacency, Guarantee};
+use reticent_ledger::{Anchor, Budget, Dataset, DurableLedger, Error, Location, Spend, Terms, fresh_id};
+
+use crate::exit::usage;
+use crate::output::say;
+use crate::place::{self, Place};
+
+/// What a stream without a name is accounted for as.
+const STANDARD_INPUT: &str = "standard input";
+
+/// The arguments that every releasing command has.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+#[command(next_help_heading = "Accounting")]
+pub struct Arguments {
+    /// The ledger to charge, a file or postgres://…, in which the dataset must be registered [default: $RETICENT_LEDGER, else
+    /// your own, in which whatever you ask about is added up]
+    #[arg(long, value_name = "PLACE")]
+    pub ledger: Option<String>,
+    /// Whose budget is charged [default: the full path of the file]
+    #[arg(long, value_name = "NAME")]
+    pub dataset: Option<String>,
+    /// Charges nothing and says so; refused for a dataset that has a budget
+    #[arg(long, conflicts_with_all = ["ledger", "anchor", "request"])]
+    pub no_ledger: bool,
+    /// Keeps the ledger's newest hash in this file, too, and charges nothing if the ledger does not continue it: an older
+    /// copy of the ledger put back is noticed
+    #[arg(long, value_name = "FILE")]
+    pub anchor: Option<PathBuf>,
+    /// Names the request: asked again, it costs nothing and the same releases are printed
+    #[arg(long, value_name = "ID")]
+    pub request: Option<String>,
+}
+
+/// What is to be charged.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// All of it, in words.
+    pub description: String,
+    /// Whose privacy is protected.
+    pub unit: String,
+    /// Which inputs are neighbours.
+    pub adjacency: Adjacency,
+    /// What it costs.
+    pub guarantee: Guarantee,
+}
+
+/// Leave to draw noise, or what was released before.
+#[derive(Debug)]
+pub enum Granted {
+    /// Nothing was released yet.
+    Permitted(Box<Permit>),
+    /// The same was asked before: what was kept.
+    Answered(String),
+}
+
+/// Where a command charges.
+#[derive(Debug)]
+pub enum Account {
+    /// In a ledger.
+    Charged(Box<Session>),
+    /// Nowhere, as the user wants.
+    Unaccounted,
+}
+
+/// An open ledger and the dataset that is asked about.
+#[derive(Debug)]
+pub struct Session {
+    ledger: DurableLedger,
+    place: Place,
+    dataset: String,
+    /// The id that the user gave.
+    request: Option<String>,
+    /// No name was given, and none can be told.
+    nameless: bool,
+}
+
+impl Account {
+    /// As the arguments say, for the rows of a file, or of standard input if there is none. Nothing is charged yet.
+    ///
+    /// # Errors
+    /// If the ledger cannot be used, or the dataset is not registered where it must be; if nothing is to be charged, but
+    /// the dataset has a budget.
+    pub fn new(arguments: &Arguments, file: Option<&Path>) -> Result<Self> {
+        let dataset = match (&arguments.dataset, file) {
+            (Some(name), _) => name.clone(),
+            (None, Some(file)) => place::dataset_of_file(file)?,
+            (None, None) => STANDARD_INPUT.into(),
+        };
+        if arguments.no_ledger {
+            refuse_if_limited(&dataset)?;
+            return Ok(Self::Unaccounted);
+        }
+        let place = Place::new(arguments.ledger.as_deref())?;
+        let ledger = open(&place)?;
+        let ledger = match &arguments.anchor {
+            Some(anchor) => ledger.anchored(Anchor::new(anchor)),
+            None => ledger,
+        };
+        if place.named && ledger.account(&dataset)?.is_none() {
+            let (dataset, location) = (&dataset, &place.location);
+            return Err(usage(format!(
+                "the ledger {location} has no dataset {dataset}; name one that it has with --dataset, or register it with \
+                 `reticent ledger create`"
+            )));
+        }
+        let (request, nameless) = (arguments.request.clone(), arguments.dataset.is_none() && file.is_none());
+        Ok(Self::Charged(Box::new(Session { ledger, place, dataset, request, nameless })))
+    }
+
+    /// Charges, durably, and says so; or gives back what was released for the same request.
+    ///
+    /// # Errors
+    /// If the budget does not reach, or the ledger fails.
+    pub fn charge(&self, request: Request, releases: Releases) -> Result<Granted> {
+        match self {
+            Self::Charged(session) => session.charge(request, releases),
+            Self::Unaccounted => {
+                warn();
+                Ok(Granted::Permitted(Box::new(Permit::unaccounted()?)))
+            }
+        }
+    }
+
+    /// Leave to go on with a stream that was charged before.
+    ///
+    /// # Errors
+    /// If it was not charged here.
+    pub fn resume(&self, charged: &Accounting) -> Result<Permit> {
+        match (self, charged) {
+            (Self::Charged(session), Accounting::Charged(receipt)) => {
+                let permit = session.ledger.resume(receipt)?;
+                session.say(receipt, "was charged")?;
+                Ok(permit)
+            }
+            (_, Accounting::Unaccounted) => {
+                warn();
+                Ok(Permit::unaccounted()?)
+            }
+            (Self::Unaccounted, Accounting::Charged(_)) => {
+                Err(usage("the counter was charged to a ledger when it began; leave --no-ledger out"))
+            }
+        }
+    }
+
+    /// Keeps what is released for a request that the user named; what comes back is what may be shown.
+    ///
+    /// # Errors
+    /// If it could not be made durable.
+    pub fn keep(&self, charged: &Accounting, release: &str) -> Result<String> {
+        match (self, charged) {
+            (Self::Charged(session), Accounting::Charged(receipt)) => Ok(session.ledger.keep(receipt, release)?),
+            _ => Ok(release.into()),
+        }
+    }
+
+    /// Where it charges, to be found again; nothing if it charges nowhere.
+    pub fn place(&self) -> Option<String> {
+        match self {
+            Self::Unaccounted => None,
+            Self::Charged(session) => Some(match &session.place.location {
+                Location::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
+                shared => shared.to_string(),
+            }),
+        }
+    }
+}
+
+impl Session {
+    fn charge(&self, asked: Request, releases: Releases) -> Result<Granted> {
+        if !self.place.named && self.ledger.account(&self.dataset)?.is_none() {
+            let unlimited = Dataset { name: self.dataset.clone(), budget: Budget::Unlimited, terms: None };
+            match self.ledger.register(&unlimited) {
+                // Somebody else was faster.
+                Ok(_) | Err(Error::DatasetExists(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let Request { description, unit, adjacency, guarantee } = asked;
+        let request = self.request.clone().map_or_else(fresh_id, Ok)?;
+        let (dataset, caller) = (self.dataset.clone(), caller());
+        let charge = Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases };
+        match self.ledger.charge(&charge)? {
+            Charged::Answered(text) => {
+                say!("request {} was answered before: nothing is charged, and the same is printed", charge.request);
+                Ok(Granted::Answered(text))
+            }
+            Charged::Permitted(permit) => {
+                if let Accounting::Charged(receipt) = permit.accounting() {
+                    self.say(receipt, "charged")?;
+                }
+                Ok(Granted::Permitted(permit))
+            }
+        }
+    }
+
+    /// What was charged, and what that makes in all.
+    fn say(&self, receipt: &Receipt, charged: &str) -> Result<()> {
+        let Some(account) = self.ledger.account(&receipt.dataset)? else { return Ok(()) };
+        let (dataset, entry) = (&receipt.dataset, receipt.entry);
+        let whose = if self.place.named { String::new() } else { " in your ledger".into() };
+        let spent = |(terms, spent): &(Terms, Spend)| format!("{spent} (unit {}, {})", terms.unit, terms.adjacency);
+        let all = match &account.dataset.budget {
+            Budget::Limit(limit) => {
+                let left = account.spent.first().and_then(|(_, spent)| account.dataset.budget.left(spent));
+                left.map_or_else(String::new, |left| format!("of {limit} there is {} left", left.rounded_down()))
+            }
+            Budget::Unlimited => {
+                let all = account.spent.iter().map(spent).collect::<Vec<_>>().join("; ");
+                format!("spent on it so far: {all}; there is no limit")
+            }
+        };
+        say!("{charged} to {dataset}{whose}, entry {entry}; {all}");
+        if self.nameless {
+            say!("all streams without a name are added up together; name yours with --dataset");
+        }
+        Ok(())
+    }
+}
+
+/// The ledger of a place; the user's own is made if there is none.
+fn open(place: &Place) -> Result<DurableLedger> {
+    if place.named {
+        return Ok(DurableLedger::open(&place.location)?);
+    }
+    place.make_folder()?;
+    DurableLedger::create(&place.location).map_err(|error| {
+        let error = anyhow::Error::from(error);
+        error.context(format!("your ledger, {}, cannot be used (--ledger names another one)", place.location))
+    })
+}
+
+/// Whoever wants to charge nothing must not have promised to.
+fn refuse_if_limited(dataset: &str) -> Result<()> {
+    // Without a place for the user's data there is no ledger of theirs either.
+    let Ok(place) = Place::new(None) else { return Ok(()) };
+    let ledger = match DurableLedger::open_to_read(&place.location) {
+        Err(Error::Missing(_)) => return Ok(()),
+        other => other?,
+    };
+    match ledger.account(dataset)? {
+        Some(account) if account.dataset.budget != Budget::Unlimited => Err(usage(format!(
+            "{dataset} has a budget of {} in your ledger, and everything about it is charged; leave --no-ledger out",
+            account.dataset.budget
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn warn() {
+    say!("warning: not accounted for: no ledger was charged, and nothing adds this up with what was released before");
+}
+
+/// Whoever the system says runs this.
+fn caller() -> String {
+    let named = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|variable| std::env::var(variable).ok());
+    let named = named.filter(|name| !name.is_empty() && !name.chars().any(char::is_control));
+    named.unwrap_or_else(|| "unknown".into())
+}

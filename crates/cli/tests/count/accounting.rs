@@ -1,0 +1,221 @@
+//! What is charged, where, and what is said about it.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use reticent::privacy::Adjacency;
+use reticent_ledger::{Budget, Dataset, DurableLedger, Event, Location, Terms};
+
+/// A ledger with one dataset, `people`, that protects steps under replace.
+fn ledger_with(folder: &Path, epsilon: &str) -> PathBuf {
+    let place = folder.join("ledger.sqlite");
+    let ledger = DurableLedger::create(&Location::File(place.clone())).expect("a ledger");
+    let budget = Budget::Limit(reticent::privacy::Guarantee::Pure(epsilon.parse().expect("a number")));
+    let terms = Terms { unit: "step".into(), adjacency: Adjacency::Replace };
+    ledger.register(&Dataset { name: "people".into(), budget, terms: Some(terms) }).expect("registered");
+    place
+}
+
+fn charges(place: &Path) -> usize {
+    let ledger = DurableLedger::open(&Location::File(place.into())).expect("a ledger");
+    assert!(ledger.verify().expect("readable").is_sound());
+    let mut charges = 0;
+    ledger.history(|entry| charges += usize::from(matches!(entry.event, Event::Charged { .. }))).expect("readable");
+    charges
+}
+
+/// Runs `reticent count` with a ledger of the user's own.
+pub fn count_in(own: &Path, arguments: &str, input: &[u8]) -> Output {
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let mut child = command(&arguments).env("RETICENT_LEDGER", own).spawn().expect("the program starts");
+    let _ = child.stdin.take().expect("a pipe").write_all(input);
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn ten_charges_of_a_tenth_exhaust_one_and_the_next_is_refused() {
+    let folder = directory("tenths");
+    let place = ledger_with(&folder, "1");
+    let arguments = format!("- --epsilon 0.1 --horizon 8 --ledger {} --dataset people", place.display());
+    for left in ["0.9", "0.8", "0.7", "0.6", "0.5", "0.4", "0.3", "0.2", "0.1"] {
+        let output = count_with(&arguments, b"1\n");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let said = text(&output.stderr);
+        assert!(said.contains(&format!("of ε = 1 there is ε = {left} left")), "{said}");
+    }
+    let too_much = count_with(&arguments.replace("0.1", "0.3"), b"1\n");
+    let said = text(&too_much.stderr);
+    assert_eq!(too_much.status.code(), Some(4), "{said}");
+    let told = "error: the budget of people does not reach: this costs ε = 0.3, and of ε = 1 there is ε = 0.1 left; ε = 0.1 would fit\n";
+    assert!(said.ends_with(told) && too_much.stdout.is_empty(), "{said}");
+    assert_eq!(count_with(&arguments, b"1\n").status.code(), Some(0));
+    let output = count_with(&arguments, b"1\n");
+    assert_eq!(output.status.code(), Some(4));
+    assert!(text(&output.stderr).contains("nothing left; nothing more fits"), "{}", text(&output.stderr));
+    assert_eq!(charges(&place), 10);
+}
+
+#[test]
+fn what_does_not_match_the_dataset_is_refused_before_it_is_charged() {
+    let folder = directory("mismatch");
+    let place = ledger_with(&folder, "1");
+    let ledger = place.display();
+    for (arguments, message) in [
+        (format!("--ledger {ledger} --dataset people --unit event"), "protects the unit step, but this protects event"),
+        (format!("--ledger {ledger} --dataset people --rho 0.1"), "kept in ε, and ρ = 0.1 cannot be taken from it"),
+        (format!("--ledger {ledger} --dataset poeple"), "has no dataset poeple"),
+        (format!("--ledger {ledger}"), "has no dataset standard input"),
+        (format!("--ledger {ledger}.none --dataset people"), "there is no ledger"),
+        (format!("--ledger {} --dataset people", folder.display()), "is not a ledger"),
+        (format!("--ledger {ledger} --dataset people --no-ledger"), "cannot be used with"),
+        (format!("--ledger {ledger} --dataset people --request r"), "--request keeps all releases"),
+    ] {
+        let promise = if arguments.contains("--rho") { "" } else { "--epsilon 0.1" };
+        let output = count_with(&format!("- --horizon 8 {promise} {arguments}"), b"1\n");
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(message), "{arguments}: {}", text(&output.stderr));
+        assert!(output.stdout.is_empty());
+    }
+    assert_eq!(charges(&place), 0);
+}
+
+#[test]
+fn without_a_ledger_named_everything_is_added_up_by_path() {
+    let folder = directory("own");
+    let (own, file) = (folder.join("own/ledger.sqlite"), folder.join("visits.txt"));
+    fs::write(&file, "1\n0\n1\n").expect("written");
+    let said = |path: &Path, more: &str| {
+        let output = count_in(&own, &format!("{} --epsilon 0.1 --horizon 8 {more}", path.display()), b"");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let name = file.canonicalize().expect("there");
+    let first = format!("charged to {} in your ledger, entry 3; spent on it so far: ε = 0.1", name.display());
+    assert!(said(&file, "").contains(&first));
+    // The same file by another way.
+    let detour = folder.join("../count-own/./visits.txt");
+    assert!(said(&detour, "").contains("spent on it so far: ε = 0.2 (unit step, replace); there is no limit"));
+    // Other terms are added up apart.
+    let apart = said(&file, "--unit event");
+    assert!(apart.contains("ε = 0.2 (unit step, replace); ε = 0.1 (unit event, replace)"), "{apart}");
+    // A copy is another dataset, and so is a name of its own.
+    let copy = folder.join("copy.txt");
+    fs::copy(&file, &copy).expect("copied");
+    assert!(said(&copy, "").contains("spent on it so far: ε = 0.1 "));
+    assert!(said(&file, "--dataset visits").contains("charged to visits in your ledger"));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        assert_eq!((mode(&own), mode(own.parent().expect("a folder"))), (0o600, 0o700));
+    }
+}
+
+#[test]
+fn nothing_is_charged_only_where_there_is_no_budget() {
+    let folder = directory("unaccounted");
+    let own = ledger_with(&folder, "1");
+    let output = count_in(&own, "- --epsilon 1 --horizon 8 --no-ledger", b"1\n");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stderr).contains("warning: not accounted for"), "{}", text(&output.stderr));
+    let output = count_in(&own, "- --epsilon 1 --horizon 8 --no-ledger --dataset people", b"1\n");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("people has a budget of ε = 1"), "{}", text(&output.stderr));
+    assert_eq!(charges(&own), 0);
+    // The user's own ledger keeps limits, too.
+    assert_eq!(count_in(&own, "- --epsilon 0.7 --horizon 8 --dataset people", b"1\n").status.code(), Some(0));
+    assert_eq!(count_in(&own, "- --epsilon 0.7 --horizon 8 --dataset people", b"1\n").status.code(), Some(4));
+    assert_eq!(charges(&own), 1);
+}
+
+#[test]
+fn the_same_request_costs_once_and_says_the_same() {
+    let folder = directory("request");
+    let (place, file) = (ledger_with(&folder, "1"), folder.join("visits.txt"));
+    fs::write(&file, "1\n0\n1\n").expect("written");
+    let asked = |request: &str, more: &str| {
+        let (file, place) = (file.display(), place.display());
+        let promise = if more.contains("--epsilon") { "" } else { "--epsilon 0.1" };
+        count_with(
+            &format!("{file} --horizon 8 {promise} --ledger {place} --dataset people --request {request} {more}"),
+            b"",
+        )
+    };
+    let first = asked("monday", "--format json");
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    assert_eq!(text(&first.stdout).lines().count(), 3);
+    // Whatever became of the data.
+    fs::write(&file, "0\n0\n0\n0\n0\n").expect("written");
+    let again = asked("monday", "--format json");
+    assert_eq!((again.status.code(), &again.stdout), (Some(0), &first.stdout), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("request monday was answered before: nothing is charged"));
+    assert_eq!(text(&asked("monday", "--format csv").stdout).lines().count(), 4);
+    let other = asked("monday", "--epsilon 0.2");
+    assert_eq!((other.status.code(), other.stdout.len()), (Some(2), 0));
+    assert!(text(&other.stderr).contains("request monday of people was another one"), "{}", text(&other.stderr));
+    assert_eq!(charges(&place), 1);
+    // Ends as it ended: with more lines than steps.
+    fs::write(&file, "1\n".repeat(9)).expect("written");
+    for _ in 0..2 {
+        let output = asked("tuesday", "--format json");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).contains("horizon of 8 steps is reached") && values_from(1, &output).len() == 8);
+    }
+    assert_eq!(charges(&place), 2);
+}
+
+#[test]
+fn a_saved_counter_goes_on_with_its_charge() {
+    let folder = directory("resume");
+    let (place, save) = (ledger_with(&folder, "1"), folder.join("state.json"));
+    let start =
+        format!("- --epsilon 1 --horizon 8 --save {} --ledger {} --dataset people", save.display(), place.display());
+    assert_eq!(count_with(&start, b"1\n").status.code(), Some(0));
+    let resume = format!("- --resume --save {} --format json", save.display());
+    let output = count_with(&resume, b"1\n");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("was charged to people"), "{}", text(&output.stderr));
+    assert_eq!(values_from(2, &output).len(), 1);
+    assert_eq!(charges(&place), 1);
+    let elsewhere = ledger_with(&directory("resume-elsewhere"), "1");
+    for (more, message) in [
+        (format!("--ledger {}", elsewhere.display()), "was it charged to another ledger?"),
+        ("--no-ledger".into(), "the counter was charged to a ledger when it began"),
+        ("--dataset others".into(), "the counter was charged to people"),
+    ] {
+        let output = count_with(&format!("{resume} {more}"), b"1\n");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{more}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(message), "{more}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn an_older_ledger_put_back_is_noticed_with_an_anchor() {
+    let folder = directory("anchor");
+    let (place, anchor) = (ledger_with(&folder, "1"), folder.join("anchor.json"));
+    let arguments = format!("- --epsilon 0.4 --horizon 8 --ledger {} --dataset people", place.display());
+    let anchored = format!("{arguments} --anchor {}", anchor.display());
+    assert_eq!(count_with(&anchored, b"1\n").status.code(), Some(0));
+    let older = fs::read(&place).expect("a file");
+    assert_eq!(count_with(&anchored, b"1\n").status.code(), Some(0));
+    fs::write(&place, older).expect("put back");
+    let output = count_with(&anchored, b"1\n");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+    assert!(text(&output.stderr).contains("it is an older copy"), "{}", text(&output.stderr));
+    // Without one it is not, as the guide says.
+    assert_eq!(count_with(&arguments, b"1\n").status.code(), Some(0));
+}
+
+#[test]
+fn what_fails_after_the_charge_stays_charged() {
+    let folder = directory("failed");
+    let place = ledger_with(&folder, "1");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full");
+    let Ok(full) = full else { return };
+    let arguments = format!("- --epsilon 0.4 --horizon 8 --ledger {} --dataset people", place.display());
+    let mut child = command(&arguments.split_whitespace().collect::<Vec<_>>()).stdout(full).spawn().expect("starts");
+    let _ = child.stdin.take().expect("a pipe").write_all(b"1\n");
+    assert_eq!(child.wait_with_output().expect("it ends").status.code(), Some(1));
+    assert_eq!(charges(&place), 1);
+}
