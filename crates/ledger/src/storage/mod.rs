@@ -3,9 +3,12 @@
 //! | module | holds |
 //! |---|---|
 //! | [`sqlite`] | one file, several processes |
+//! | `postgres` | one database, several machines; behind the feature of this name |
 //! | `location` | how a place is written |
 
 pub mod location;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod sqlite;
 
 use crate::entry::Row;
