@@ -1,6 +1,8 @@
 //! `cargo xtask test`: everything that must hold before a change is merged, in one command.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 use crate::process::{Invocation, exists};
 
@@ -56,6 +58,8 @@ fn steps(long: bool) -> Vec<Step> {
     let mut wasm = step("wasm32", "cargo check -p reticent --no-default-features --target");
     wasm.invocation = wasm.invocation.argument(WASM);
     wasm.prepare = wasm_target;
+    let mut postgres = step("PostgreSQL", "cargo test -p reticent-ledger --test postgres -- --ignored");
+    postgres.prepare = postgres_server;
     let mut statistics = step("statistical tests", "cargo test --release -p dist-test");
     if long {
         // Fresh seeds must be seen even when all goes well.
@@ -68,6 +72,7 @@ fn steps(long: bool) -> Vec<Step> {
         documentation,
         wasm,
         step("tests", "cargo test --workspace --exclude dist-test"),
+        postgres,
         statistics,
     ]
 }
@@ -83,6 +88,27 @@ fn wasm_target() -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("the target is not installed and could not be fetched; run by hand: {install}"))
+    }
+}
+
+/// Makes sure that there is a PostgreSQL server to start; the tests start one of their own.
+fn postgres_server() -> Result<(), String> {
+    let search = env::var_os("PATH").unwrap_or_default();
+    let packages = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let packages = packages.map(|version| version.path().join("bin"));
+    let complete = |folder: PathBuf| ["initdb", "postgres"].iter().all(|program| folder.join(program).is_file());
+    if env::split_paths(&search).chain(packages).any(complete) {
+        return Ok(());
+    }
+    let install = Invocation::new("apt-get install --yes --no-install-recommends postgresql openssl")
+        .variable("DEBIAN_FRONTEND", "noninteractive");
+    let is_root = Invocation::new("id -u").output().is_ok_and(|id| id.trim() == "0");
+    // What packages there are may not be known yet, or have changed.
+    let update = Invocation::new("apt-get update");
+    if is_root && exists("apt-get") && (install.succeeds() || (update.succeeds() && install.succeeds())) {
+        Ok(())
+    } else {
+        Err(format!("there is no server and none could be installed; run by hand as root: {install}"))
     }
 }
 

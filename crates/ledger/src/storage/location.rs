@@ -47,16 +47,17 @@ impl fmt::Debug for Location {
     }
 }
 
+/// Rather too much than too little: a password can hold what it should have escaped.
 fn without_password(url: &str) -> String {
-    let (address, query) = url.split_once('?').map_or((url, None), |(address, query)| (address, Some(query)));
-    let hidden = address.split_once("://").and_then(|(scheme, rest)| {
+    let hidden = url.split_once("://").and_then(|(scheme, rest)| {
         let (login, host) = rest.rsplit_once('@')?;
         let (user, _) = login.split_once(':')?;
         Some(format!("{scheme}://{user}:***@{host}"))
     });
+    let url = hidden.unwrap_or_else(|| url.into());
+    let Some((address, query)) = url.split_once('?') else { return url };
     let shown = |part: &str| if part.starts_with("password=") { "password=***".into() } else { part.to_owned() };
-    let query = query.map(|query| format!("?{}", query.split('&').map(shown).collect::<Vec<_>>().join("&")));
-    hidden.unwrap_or_else(|| address.into()) + &query.unwrap_or_default()
+    format!("{address}?{}", query.split('&').map(shown).collect::<Vec<_>>().join("&"))
 }
 
 #[cfg(test)]
@@ -71,6 +72,14 @@ mod tests {
                 assert!(!shown.contains("p%40ss") && !shown.contains("=p") && !shown.contains("a@b"), "{shown}");
             }
         }
+        for url in [
+            "postgres://u:a?secret@h/d",
+            "postgres://u:a/secret=1&b?@h/d?x=1",
+            "postgres://u@h/d?x=1&password=secret@h",
+        ] {
+            assert!(!without_password(url).contains("secret"), "{}", without_password(url));
+        }
         assert_eq!(without_password("postgres://h/d?sslmode=require"), "postgres://h/d?sslmode=require");
+        assert_eq!(without_password("postgres://u:p@h:1/d?password=p&a=b"), "postgres://u:***@h:1/d?password=***&a=b");
     }
 }

@@ -3,9 +3,12 @@
 //! | module | holds |
 //! |---|---|
 //! | [`sqlite`] | one file, several processes |
+//! | `postgres` | one database, several machines; behind the feature of this name |
 //! | `location` | how a place is written |
 
 pub mod location;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod sqlite;
 
 use crate::entry::Row;
@@ -58,4 +61,14 @@ pub trait Pages {
     fn release(&mut self, charge: u64) -> Result<Option<(Row, String)>>;
     /// Adds a row after the last, and the release that it keeps.
     fn append(&mut self, row: &Row, release: Option<&str>) -> Result<()>;
+}
+
+/// A fault: a row that reading from the first entry on never meets.
+fn numbered_before_the_first(number: i64) -> String {
+    format!("a row is numbered {number}, before the first entry: it was put there")
+}
+
+/// A fault: a release that belongs to nothing.
+fn release_without_entry(number: i64) -> String {
+    format!("there is a release for entry {number}, which keeps none")
 }

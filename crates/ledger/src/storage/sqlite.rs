@@ -19,6 +19,7 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtens
 use super::{Pages, Storage};
 use crate::entry::{Keys, Row};
 use crate::error::{Error, Result};
+use crate::hash::Hash;
 
 /// "RtLg": tells a ledger from any other SQLite file.
 const APPLICATION: i64 = 0x5274_4c67;
@@ -269,11 +270,23 @@ impl Storage for Sqlite {
     fn faults(&mut self) -> Result<Vec<String>> {
         let connection = self.connect(false)?;
         let check = || -> rusqlite::Result<Vec<String>> {
-            let mut statement = connection.prepare("PRAGMA integrity_check(100)")?;
-            statement.query_map([], |row| row.get(0))?.collect()
+            let mut faults: Vec<String> = connection
+                .prepare("PRAGMA integrity_check(100)")?
+                .query_map([], |row| row.get(0))?
+                .filter(|line| line.as_ref().is_err() || line.as_ref().is_ok_and(|line: &String| line != "ok"))
+                .collect::<rusqlite::Result<_>>()?;
+            let numbers = |sql: &str| -> rusqlite::Result<Vec<i64>> {
+                connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+            };
+            let early = numbers("SELECT number FROM entry WHERE number < 1 LIMIT 100")?;
+            faults.extend(early.into_iter().map(super::numbered_before_the_first));
+            let strays = "SELECT number FROM release AS r WHERE NOT EXISTS (
+                SELECT 1 FROM entry AS e WHERE e.number = r.number AND e.charge IS NOT NULL) LIMIT 100";
+            faults.extend(numbers(strays)?.into_iter().map(super::release_without_entry));
+            Ok(faults)
         };
         match check() {
-            Ok(lines) => Ok(lines.into_iter().filter(|line| line != "ok").collect()),
+            Ok(faults) => Ok(faults),
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(vec![error.to_string()]),
             Err(error) => Err(failure("read", &error)),
         }
@@ -391,11 +404,10 @@ fn read_row(row: &rusqlite::Row<'_>) -> Result<Row> {
         _ => None,
     };
     let number = row.get::<_, i64>(0).map_err(|error| failure("read", &error))?.cast_unsigned();
-    let changed = || Error::Damaged(format!("entry {number} was changed"));
-    let charge = row.get::<_, Option<i64>>(7).map_err(|_| changed())?.map(i64::cast_unsigned);
+    let charge = row.get::<_, Option<i64>>(7).ok().flatten().map(i64::cast_unsigned);
     let keys = Keys { registered: text(3), dataset: text(4), request: text(5), terms: text(6), charge };
-    let hash = text(2).and_then(|hash| hash.parse().ok()).ok_or_else(changed)?;
-    Ok(Row { number, body: text(1).ok_or_else(changed)?, hash, keys })
+    let hash = text(2).and_then(|hash| hash.parse().ok()).unwrap_or(Hash::NONE);
+    Ok(Row { number, body: text(1).unwrap_or_default(), hash, keys })
 }
 
 fn failure(doing: &'static str, error: &rusqlite::Error) -> Error {

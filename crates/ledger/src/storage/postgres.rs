@@ -1,0 +1,440 @@
+//! One database of a PostgreSQL server, version 12 or later, for several machines.
+//!
+//! Everything is in a schema of its own, `reticent_ledger`. A writer locks the empty table `writing`, so that nobody else
+//! writes and readers and the server's own housekeeping go on. A role that may `SELECT` and `INSERT` in `entry` and
+//! `release`, `SELECT` in `format` and `UPDATE` in `writing` can do all that a ledger does, and cannot change what is written.
+//!
+//! # What durable means here
+//! A commit returns when the server has synced it: `synchronous_commit` is `on` in every transaction, whatever the server's
+//! default, and a server that runs without `fsync` or `full_page_writes`, or that goes on after a failed `fsync`, is not used.
+//!
+//! # When the server fails
+//! After any failure the connection is closed, and a new one is made at the next use. If the answer to a commit is lost,
+//! nobody can tell whether it was made; asking again with the same request id settles it.
+//!
+//! The client waits for the server as long as the connection stands: at most a minute for other writers, five for a
+//! statement; a connection whose other end is gone is noticed within a minute. It must not be used inside an asynchronous
+//! runtime, whose threads it would block.
+
+mod address;
+mod tls;
+
+use std::collections::HashMap;
+use std::fmt;
+
+use postgres::error::SqlState;
+use postgres::types::ToSql;
+use postgres::{Client, Statement};
+
+use self::address::Address;
+use super::{Pages, Storage};
+use crate::entry::{Keys, Row};
+use crate::error::{Error, Result};
+use crate::hash::Hash;
+
+const VERSION: i32 = 1;
+/// Makers of the schema take turns by this advisory lock: "RtLg".
+const MAKING: i64 = 0x5274_4c67;
+
+/// Names can be longer than what fits into an ordered index, so texts are found by their hashes. A line feed joins two names,
+/// since no name has one.
+const SCHEMA: &str = "
+    CREATE SCHEMA reticent_ledger;
+    CREATE TABLE reticent_ledger.entry (
+        number BIGINT PRIMARY KEY,
+        body TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        registered TEXT,
+        dataset TEXT,
+        request TEXT,
+        terms TEXT,
+        charge BIGINT UNIQUE,
+        CONSTRAINT entry_registered EXCLUDE USING hash (registered WITH =) WHERE (registered IS NOT NULL),
+        CONSTRAINT entry_request EXCLUDE USING hash ((dataset || E'\\n' || request) WITH =) WHERE (dataset IS NOT NULL)
+    );
+    CREATE INDEX entry_terms ON reticent_ledger.entry
+        (hashtextextended(dataset, 0), hashtextextended(terms, 0), number) WHERE dataset IS NOT NULL;
+    CREATE INDEX entry_registrations ON reticent_ledger.entry (number) WHERE registered IS NOT NULL;
+    CREATE TABLE reticent_ledger.release (
+        number BIGINT PRIMARY KEY REFERENCES reticent_ledger.entry (number),
+        text TEXT NOT NULL
+    );
+    CREATE TABLE reticent_ledger.writing ();
+    CREATE TABLE reticent_ledger.format (version INTEGER NOT NULL);
+    INSERT INTO reticent_ledger.format VALUES (1);
+";
+
+/// Nobody waits for ever, unless the URL or the server sets other limits. A plan made while the ledger was small must serve
+/// when it is large.
+const SESSION: &str = "
+    SELECT set_config('lock_timeout', '60s', false) WHERE current_setting('lock_timeout') = '0';
+    SELECT set_config('statement_timeout', '300s', false) WHERE current_setting('statement_timeout') = '0';
+    SET enable_seqscan = off;
+    SET plan_cache_mode = force_generic_plan;
+";
+
+/// Set in each transaction, so that no pooler between us and the server can lose it. A writer that vanishes gives way.
+const WRITE: &str = "
+    BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+    SET LOCAL synchronous_commit = on;
+    SET LOCAL idle_in_transaction_session_timeout = '60s';
+    LOCK TABLE reticent_ledger.writing IN SHARE ROW EXCLUSIVE MODE;
+";
+const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// Settings with which a server could lose what it has acknowledged.
+const UNSAFE_SETTINGS: [(&str, &str); 3] = [("fsync", "off"), ("full_page_writes", "off"), ("data_sync_retry", "on")];
+
+macro_rules! rows {
+    ($condition:literal) => {
+        concat!(
+            "SELECT number, body, hash, registered, dataset, request, terms, charge FROM reticent_ledger.entry ",
+            $condition
+        )
+    };
+}
+
+const LAST: &str = rows!("ORDER BY number DESC LIMIT 1");
+const ROW: &str = rows!("WHERE number = $1");
+const ROWS: &str = rows!("WHERE number > $1 ORDER BY number LIMIT $2");
+const REGISTRATION: &str = rows!("WHERE registered = $1");
+const REGISTRATIONS: &str = rows!("WHERE registered IS NOT NULL ORDER BY number");
+const CHARGE: &str = rows!("WHERE dataset IS NOT NULL AND dataset || E'\\n' || request = $1 || E'\\n' || $2");
+const LAST_CHARGE: &str = rows!(
+    "WHERE hashtextextended(dataset, 0) = hashtextextended($1, 0) AND hashtextextended(terms, 0) = hashtextextended($2, 0)
+     AND dataset = $1 AND terms = $2 ORDER BY number DESC LIMIT 1"
+);
+const LAST_CHARGES: &str = rows!(
+    "WHERE number IN (
+        SELECT max(number) FROM reticent_ledger.entry
+        WHERE hashtextextended(dataset, 0) = hashtextextended($1, 0) AND dataset = $1 GROUP BY terms
+     ) ORDER BY number"
+);
+const CHARGES: &str = "SELECT count(*) FROM reticent_ledger.entry
+    WHERE hashtextextended(dataset, 0) = hashtextextended($1, 0) AND dataset = $1";
+const RELEASED: &str = rows!("WHERE charge = $1");
+const RELEASE: &str = "SELECT text FROM reticent_ledger.release WHERE number = $1";
+const APPEND: &str = "INSERT INTO reticent_ledger.entry
+    (number, body, hash, registered, dataset, request, terms, charge) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+const KEEP: &str = "INSERT INTO reticent_ledger.release (number, text) VALUES ($1, $2)";
+
+/// A ledger in a database.
+pub struct Postgres {
+    address: Address,
+    /// Closed after a failure.
+    connection: Option<Connection>,
+}
+
+impl Postgres {
+    /// Makes a ledger in a database, or opens the one that is there. The database itself must exist.
+    ///
+    /// # Errors
+    /// If the server cannot be reached or could lose what it acknowledges, or the database holds something else.
+    pub fn create(url: &str) -> Result<Self> {
+        let mut storage = Self { address: Address::parse(url)?, connection: None };
+        let mut connection = storage.connect()?;
+        connection.make_schema().map_err(|error| failure("created", &error))?;
+        storage.check(&mut connection)?;
+        storage.connection = Some(connection);
+        Ok(storage)
+    }
+
+    /// Opens a ledger.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if the database has none; [`Error::NotALedger`] if it is of a later version; [`Error::Storage`] if
+    /// the server cannot be reached or could lose what it acknowledges.
+    pub fn open(url: &str) -> Result<Self> {
+        let mut storage = Self { address: Address::parse(url)?, connection: None };
+        let mut connection = storage.connect()?;
+        storage.check(&mut connection)?;
+        storage.connection = Some(connection);
+        Ok(storage)
+    }
+
+    fn connect(&self) -> Result<Connection> {
+        let mut client = self.address.connect()?;
+        let failed = |error: postgres::Error| failure("opened", &error);
+        client.batch_execute(SESSION).map_err(failed)?;
+        let refused = |reason| Err(Error::Storage { doing: "opened", reason });
+        for (setting, dangerous) in UNSAFE_SETTINGS {
+            let row = client.query_one("SELECT current_setting($1, true)", &[&setting]).map_err(failed)?;
+            if row.try_get::<_, Option<&str>>(0).map_err(failed)? == Some(dangerous) {
+                return refused(format!(
+                    "the server runs with {setting} = {dangerous} and could lose what it has acknowledged; change the setting"
+                ));
+            }
+        }
+        let row = client.query_one("SELECT current_setting('server_encoding')", &[]).map_err(failed)?;
+        let encoding: String = row.try_get(0).map_err(failed)?;
+        if encoding != "UTF8" {
+            return refused(format!("the database is encoded in {encoding}; make one with ENCODING 'UTF8'"));
+        }
+        Ok(Connection { client, statements: HashMap::new() })
+    }
+
+    /// Is it a ledger of this version, all of which survives a crash?
+    fn check(&self, connection: &mut Connection) -> Result<()> {
+        let failed = |error: postgres::Error| failure("opened", &error);
+        let Connection { client, .. } = connection;
+        let look = "SELECT relname::text, relpersistence::text FROM pg_class
+            WHERE relnamespace = to_regnamespace('reticent_ledger')";
+        let mut tables = HashMap::new();
+        for row in client.query(look, &[]).map_err(failed)? {
+            tables.insert(row.try_get::<_, String>(0).map_err(failed)?, row.try_get::<_, String>(1).map_err(failed)?);
+        }
+        if tables.is_empty() {
+            return Err(Error::Missing(self.address.to_string()));
+        }
+        if let Some((table, _)) = tables.iter().find(|(_, persistence)| *persistence != "p") {
+            let reason = format!("its table {table} is not logged and would be empty after a crash of the server");
+            return Err(Error::Storage { doing: "opened", reason });
+        }
+        let other = || Error::NotALedger(self.address.to_string());
+        if !tables.contains_key("format") {
+            return Err(other());
+        }
+        let versions = client.query("SELECT version FROM reticent_ledger.format", &[]).map_err(failed)?;
+        match versions.as_slice() {
+            [row] if row.try_get::<_, i32>(0).is_ok_and(|version| version == VERSION) => Ok(()),
+            _ => Err(other()),
+        }
+    }
+
+    /// A connection in a transaction; nothing was done in it yet.
+    fn begin(&mut self, statements: &str, doing: &'static str) -> Result<Connection> {
+        if let Some(mut connection) = self.connection.take() {
+            match connection.client.batch_execute(statements) {
+                Ok(()) => return Ok(connection),
+                // The server was started anew since the last use, and nothing was lost by it.
+                Err(_) if connection.client.is_closed() => {}
+                Err(error) => return Err(failure(doing, &error)),
+            }
+        }
+        let mut connection = self.connect()?;
+        self.check(&mut connection)?;
+        connection.client.batch_execute(statements).map_err(|error| failure(doing, &error))?;
+        Ok(connection)
+    }
+
+    fn transact(
+        &mut self,
+        statements: &str,
+        doing: &'static str,
+        work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>,
+    ) -> Result<()> {
+        // Out of `self`, so that a panic or a failure closes it.
+        let mut transaction = Transaction { connection: self.begin(statements, doing)?, failed: None };
+        let outcome = work(&mut transaction);
+        let Transaction { mut connection, failed } = transaction;
+        let mut end = |statement| connection.client.batch_execute(statement).map_err(|error| failure(doing, &error));
+        match (outcome, failed) {
+            // The server answers a COMMIT after a failed statement with success, and rolls back.
+            (_, Some(failed)) => return Err(failed),
+            (Err(error @ (Error::Storage { .. } | Error::Damaged(_))), None) => return Err(error),
+            (Err(error), None) => {
+                if end("ROLLBACK").is_ok() {
+                    self.connection = Some(connection);
+                }
+                return Err(error);
+            }
+            (Ok(()), None) => end("COMMIT")?,
+        }
+        self.connection = Some(connection);
+        Ok(())
+    }
+}
+
+/// Without the password.
+impl fmt::Debug for Postgres {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Postgres({})", self.address)
+    }
+}
+
+impl Storage for Postgres {
+    fn write(&mut self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()> {
+        self.transact(WRITE, "written", work)
+    }
+
+    fn read(&mut self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()> {
+        self.transact(READ, "read", work)
+    }
+
+    /// The server looks after its own files; rows that no entry can be in are told here.
+    fn faults(&mut self) -> Result<Vec<String>> {
+        let mut faults = Vec::new();
+        let mut connection = self.begin(READ, "read")?;
+        let mut texts = |sql: &str| -> Result<Vec<i64>, postgres::Error> {
+            connection.client.query(sql, &[])?.iter().map(|row| row.try_get(0)).collect()
+        };
+        let mut look = || -> Result<(), postgres::Error> {
+            for number in texts("SELECT number FROM reticent_ledger.entry WHERE number < 1 LIMIT 100")? {
+                faults.push(super::numbered_before_the_first(number));
+            }
+            let strays = "SELECT number FROM reticent_ledger.release AS r WHERE NOT EXISTS (
+                SELECT FROM reticent_ledger.entry AS e WHERE e.number = r.number AND e.charge IS NOT NULL) LIMIT 100";
+            for number in texts(strays)? {
+                faults.push(super::release_without_entry(number));
+            }
+            Ok(())
+        };
+        look().map_err(|error| failure("read", &error))?;
+        connection.client.batch_execute("COMMIT").map_err(|error| failure("read", &error))?;
+        self.connection = Some(connection);
+        Ok(faults)
+    }
+}
+
+struct Connection {
+    client: Client,
+    /// Each is prepared once.
+    statements: HashMap<&'static str, Statement>,
+}
+
+impl Connection {
+    fn make_schema(&mut self) -> Result<(), postgres::Error> {
+        let mut transaction = self.client.transaction()?;
+        transaction.batch_execute("SET LOCAL synchronous_commit = on")?;
+        transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&MAKING])?;
+        let row = transaction.query_one("SELECT to_regnamespace('reticent_ledger') IS NULL", &[])?;
+        if row.try_get(0)? {
+            transaction.batch_execute(SCHEMA)?;
+        }
+        transaction.commit()
+    }
+
+    fn statement(&mut self, sql: &'static str) -> Result<Statement, postgres::Error> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(sql)?;
+        self.statements.insert(sql, statement.clone());
+        Ok(statement)
+    }
+
+    fn query(
+        &mut self,
+        sql: &'static str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<postgres::Row>, postgres::Error> {
+        let statement = self.statement(sql)?;
+        self.client.query(&statement, parameters)
+    }
+}
+
+struct Transaction {
+    connection: Connection,
+    /// The first statement that failed: after it the server takes nothing more.
+    failed: Option<Error>,
+}
+
+impl Transaction {
+    fn query(
+        &mut self,
+        sql: &'static str,
+        parameters: &[&(dyn ToSql + Sync)],
+        doing: &'static str,
+    ) -> Result<Vec<postgres::Row>> {
+        self.connection.query(sql, parameters).map_err(|error| {
+            let failed = failure(doing, &error);
+            self.failed.get_or_insert(failed).clone()
+        })
+    }
+
+    fn all(&mut self, sql: &'static str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
+        self.query(sql, parameters, "read")?.iter().map(read_row).collect()
+    }
+
+    fn one(&mut self, sql: &'static str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>> {
+        Ok(self.all(sql, parameters)?.pop())
+    }
+}
+
+impl Pages for Transaction {
+    fn last(&mut self) -> Result<Option<Row>> {
+        self.one(LAST, &[])
+    }
+
+    fn row(&mut self, number: u64) -> Result<Option<Row>> {
+        self.one(ROW, &[&signed(number)])
+    }
+
+    fn rows(&mut self, after: u64, most: u32) -> Result<Vec<Row>> {
+        self.all(ROWS, &[&signed(after), &i64::from(most)])
+    }
+
+    fn registration(&mut self, dataset: &str) -> Result<Option<Row>> {
+        self.one(REGISTRATION, &[&dataset])
+    }
+
+    fn registrations(&mut self) -> Result<Vec<Row>> {
+        self.all(REGISTRATIONS, &[])
+    }
+
+    fn charge(&mut self, dataset: &str, request: &str) -> Result<Option<Row>> {
+        self.one(CHARGE, &[&dataset, &request])
+    }
+
+    fn last_charge(&mut self, dataset: &str, terms: &str) -> Result<Option<Row>> {
+        self.one(LAST_CHARGE, &[&dataset, &terms])
+    }
+
+    fn last_charges(&mut self, dataset: &str) -> Result<Vec<Row>> {
+        self.all(LAST_CHARGES, &[&dataset])
+    }
+
+    fn charges(&mut self, dataset: &str) -> Result<u64> {
+        let rows = self.query(CHARGES, &[&dataset], "read")?;
+        let count: i64 = rows[0].try_get(0).map_err(|error| failure("read", &error))?;
+        Ok(count.cast_unsigned())
+    }
+
+    fn release(&mut self, charge: u64) -> Result<Option<(Row, String)>> {
+        let Some(row) = self.one(RELEASED, &[&signed(charge)])? else { return Ok(None) };
+        let texts = self.query(RELEASE, &[&signed(row.number)], "read")?;
+        let missing = || Error::Damaged(format!("the release of entry {} is missing", row.number));
+        let text = texts.first().and_then(|row| row.try_get(0).ok()).ok_or_else(missing)?;
+        Ok(Some((row, text)))
+    }
+
+    fn append(&mut self, row: &Row, release: Option<&str>) -> Result<()> {
+        let Row { number, body, hash, keys: Keys { registered, dataset, request, terms, charge } } = row;
+        let (number, hash, charge) = (signed(*number), hash.to_string(), charge.map(signed));
+        let columns: [&(dyn ToSql + Sync); 8] = [&number, body, &hash, registered, dataset, request, terms, &charge];
+        self.query(APPEND, &columns, "written")?;
+        if let Some(text) = release {
+            self.query(KEEP, &[&number, &text], "written")?;
+        }
+        Ok(())
+    }
+}
+
+/// PostgreSQL's whole numbers have a sign; no ledger has 2^63 entries.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Whatever a row holds, it never becomes an error of the database: a damaged row is a row that does not open.
+fn read_row(row: &postgres::Row) -> Result<Row> {
+    let text = |column: usize| row.try_get::<_, Option<String>>(column).ok().flatten();
+    let number = row.try_get::<_, i64>(0).map_err(|error| failure("read", &error))?.cast_unsigned();
+    let charge = row.try_get::<_, Option<i64>>(7).ok().flatten().map(i64::cast_unsigned);
+    let keys = Keys { registered: text(3), dataset: text(4), request: text(5), terms: text(6), charge };
+    let hash = text(2).and_then(|hash| hash.parse().ok()).unwrap_or(Hash::NONE);
+    Ok(Row { number, body: text(1).unwrap_or_default(), hash, keys })
+}
+
+/// Never with the server's DETAIL, which can quote a row.
+fn failure(doing: &'static str, error: &postgres::Error) -> Error {
+    let reason = match error.code() {
+        Some(&SqlState::LOCK_NOT_AVAILABLE) => "other processes keep it locked".into(),
+        Some(&SqlState::DISK_FULL) => "the server's disk is full".into(),
+        Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => "it is read-only".into(),
+        _ => match error.as_db_error() {
+            Some(error) => format!("the server says: {}", error.message()),
+            None => address::chain(error),
+        },
+    };
+    Error::Storage { doing, reason }
+}

@@ -1,0 +1,290 @@
+//! Every rule of a ledger, on PostgreSQL.
+#![cfg(all(feature = "postgres", target_os = "linux"))]
+
+#[path = "suite/server.rs"]
+mod server;
+mod suite;
+
+use std::sync::{Arc, Mutex};
+
+use reticent::ledger::Ledger;
+use reticent_ledger::entry::{Event, Row};
+use reticent_ledger::storage::Storage;
+use reticent_ledger::storage::postgres::Postgres;
+use reticent_ledger::{DurableLedger, Error, Location};
+use server::Server;
+use suite::kills::Blow;
+use suite::{Place, ask, create, limited, open, pure, receipt};
+
+struct Database {
+    server: Arc<Server>,
+    name: String,
+    vandal: Mutex<Option<postgres::Client>>,
+}
+
+impl Database {
+    fn new(server: Arc<Server>) -> Self {
+        let name = server.database();
+        Self { server, name, vandal: Mutex::default() }
+    }
+
+    fn url(&self) -> String {
+        self.server.local(&self.name)
+    }
+}
+
+impl Place for Database {
+    fn location(&self) -> Location {
+        Location::Postgres(self.url())
+    }
+
+    fn vandalise(&self, sql: &str) {
+        // No constraint hinders a vandal, nor need it survive a crash.
+        let freely =
+            "SET search_path = reticent_ledger; SET session_replication_role = replica; SET synchronous_commit = off";
+        let mut vandal = self.vandal.lock().unwrap();
+        let vandal = vandal.get_or_insert_with(|| self.server.administrator(&self.name));
+        vandal.batch_execute(&format!("{freely}; BEGIN; {sql}; COMMIT")).unwrap();
+    }
+
+    fn copy(&self) -> Box<dyn Place> {
+        *self.vandal.lock().unwrap() = None;
+        let (server, name) = (Arc::clone(&self.server), self.server.copy(&self.name));
+        Box::new(Self { server, name, vandal: Mutex::default() })
+    }
+}
+
+fn database() -> Database {
+    Database::new(Server::shared())
+}
+
+fn fresh() -> Box<dyn Place> {
+    Box::new(database())
+}
+
+suite::every_rule!(ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one", fresh);
+
+/// What the children of these tests run.
+#[test]
+fn worker() {
+    suite::worker();
+}
+
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn of_10_000_charges_by_64_threads_of_2_processes_exactly_1_000_are_granted() {
+    suite::crowd::exactly_what_fits_is_granted(&*fresh(), 10_000);
+}
+
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn without_the_lock_too_much_is_granted() {
+    let place = database();
+    suite::crowd::without_the_lock_too_much_is_granted(&place, || Box::new(Postgres::open(&place.url()).unwrap()));
+}
+
+/// 150 kills of clients, twice of all 16 at once, and 20 of the whole server.
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn kills_of_clients_and_of_the_server_lose_nothing_and_charge_nothing_twice() {
+    let server = Arc::new(Server::start(&[]));
+    let place = Database::new(Arc::clone(&server));
+    let mut blows = Vec::new();
+    for round in 0..20 {
+        blows.extend([Blow::One; 5]);
+        blows.push(if round % 10 == 5 { Blow::All } else { Blow::One });
+        blows.push(Blow::Server);
+    }
+    suite::kills::survive(&place, 16, &blows, || {
+        server.kill();
+        server.run();
+    });
+}
+
+/// What a server that goes away does to those who were connected.
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn a_server_that_was_away_is_found_again() {
+    let place = Database::new(Arc::new(Server::start(&[])));
+    let ledger = create(&place);
+    ledger.register(&limited("people", pure("1"))).unwrap();
+    let charge = ask("people", "a", pure("0.1"));
+    let first = receipt(&ledger, &charge);
+    place.server.kill();
+    let error = ledger.charge(&charge).unwrap_err();
+    assert!(error.is_storage(), "{error}");
+    place.server.run();
+    assert_eq!(receipt(&ledger, &charge), first);
+    // Nothing was under way, so nothing needs to be told.
+    place.server.kill();
+    place.server.run();
+    assert_eq!(receipt(&ledger, &charge), first);
+    assert!(ledger.verify().unwrap().is_sound());
+}
+
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn a_server_that_could_lose_what_it_acknowledged_is_not_used() {
+    let server = Arc::new(Server::start(&["synchronous_commit=off"]));
+    let place = Database::new(Arc::clone(&server));
+    let ledger = create(&place);
+    for setting in ["fsync", "full_page_writes"] {
+        server.set(setting, "off");
+        for opened in [DurableLedger::open, DurableLedger::create] {
+            let error = opened(&place.location()).unwrap_err();
+            assert!(error.is_storage() && error.to_string().contains(&format!("{setting} = off")), "{error}");
+        }
+        server.set(setting, "on");
+    }
+    // The server's own default does not count.
+    let mut administrator = server.administrator(&place.name);
+    let setting = |client: &mut postgres::Client| {
+        client.query_one("SELECT current_setting('synchronous_commit')", &[]).unwrap().get::<_, String>(0)
+    };
+    assert_eq!(setting(&mut administrator), "off");
+    administrator
+        .batch_execute(
+            "CREATE TABLE seen (setting TEXT);
+             CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS
+                 $$ BEGIN INSERT INTO public.seen VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$;
+             CREATE TRIGGER look AFTER INSERT ON reticent_ledger.entry FOR EACH ROW EXECUTE FUNCTION look();",
+        )
+        .unwrap();
+    ledger.register(&limited("people", pure("1"))).unwrap();
+    receipt(&ledger, &ask("people", "a", pure("0.1")));
+    let seen = administrator.query("SELECT setting FROM seen", &[]).unwrap();
+    assert_eq!(seen.iter().map(|row| row.get(0)).collect::<Vec<String>>(), ["on", "on"]);
+    administrator.batch_execute("ALTER TABLE reticent_ledger.writing SET UNLOGGED").unwrap();
+    let error = DurableLedger::open(&place.location()).unwrap_err();
+    assert!(error.to_string().contains("its table writing is not logged"), "{error}");
+}
+
+/// The server answers a COMMIT after a failed statement with success, and rolls back.
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn a_commit_after_a_failed_statement_is_no_success() {
+    let place = database();
+    drop(create(&place));
+    let mut storage = Postgres::open(&place.url()).unwrap();
+    let outcome = storage.write(&mut |pages| {
+        let last = pages.last()?.expect("the ledger was started");
+        pages.append(&Row::after(Some(&last), Event::Opened { ledger: "a".into() }), None)?;
+        // The same number again; and the failure is overlooked.
+        assert!(pages.append(&last, None).is_err());
+        Ok(())
+    });
+    assert!(outcome.unwrap_err().is_storage());
+    assert_eq!(suite::history(&open(&place)).len(), 1);
+}
+
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn whoever_waits_too_long_is_told_why() {
+    let place = database();
+    let ledger = create(&place);
+    ledger.register(&limited("people", pure("1"))).unwrap();
+    let mut locker = place.server.administrator(&place.name);
+    locker.batch_execute("BEGIN; LOCK TABLE reticent_ledger.writing IN SHARE ROW EXCLUSIVE MODE").unwrap();
+    // A minute is too long for a test.
+    let waiting = DurableLedger::open(&Location::Postgres(place.url() + "?options=-c%20lock_timeout%3D50")).unwrap();
+    let charge = ask("people", "a", pure("0.1"));
+    let error = waiting.charge(&charge).unwrap_err();
+    assert_eq!(error.to_string(), "the ledger could not be written: other processes keep it locked");
+    // Readers go on.
+    assert_eq!(waiting.account("people").unwrap().unwrap().charges, 0);
+    locker.batch_execute("ROLLBACK").unwrap();
+    receipt(&waiting, &charge);
+}
+
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn connections_are_private_as_the_url_says() {
+    let server = Arc::new(Server::start(&[]));
+    server.set("ssl", "on");
+    let place = Database::new(Arc::clone(&server));
+    drop(create(&place));
+    let url = |host: &str, options: &str| server.remote(host, &place.name) + options;
+    let trusted = format!("sslrootcert={}", server.authority().display());
+    // Whether a connection that such a URL makes is private; or why there is none.
+    let private = |url: String| -> Result<bool, String> {
+        let storage = Postgres::open(&url);
+        let storage = storage.inspect_err(|error| assert!(!error.to_string().contains("secret"), "{error}"));
+        let _open = storage.map_err(|error| error.to_string())?;
+        let look = "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+            WHERE datname = $1 AND pid <> pg_backend_pid()";
+        Ok(server.administrator(&place.name).query_one(look, &[&place.name]).unwrap().get(0))
+    };
+    let settle = || {
+        let look = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()";
+        let mut administrator = server.administrator(&place.name);
+        while administrator.query_one(look, &[&place.name]).unwrap().get::<_, i64>(0) > 0 {
+            std::thread::yield_now();
+        }
+    };
+    let allowed = [
+        (url("localhost", ""), true),
+        (url("127.0.0.1", ""), true),
+        (url("localhost", "?sslmode=disable"), false),
+        (url("localhost", &format!("?sslmode=verify-full&{trusted}")), true),
+        (url("localhost", &format!("?{trusted}&connect_timeout=5&sslmode=require")), true),
+        (server.local(&place.name), false),
+    ];
+    for (url, expected) in allowed {
+        assert_eq!(private(url.clone()), Ok(expected), "{url}");
+        settle();
+    }
+    let refused = [
+        (url("localhost", "?sslmode=require"), "sslrootcert=FILE"),
+        (url("127.0.0.1", &format!("?sslmode=verify-full&{trusted}")), "not valid for name"),
+        (url("127.0.0.1", &format!("?sslmode=prefer&{trusted}")), "not valid for name"),
+        (url("localhost", "").replace("top%20secret", "not%20the%20secret"), "password authentication failed"),
+    ];
+    for (url, reason) in refused {
+        let error = private(url.clone()).unwrap_err();
+        assert!(error.contains(reason), "{url}: {error}");
+        settle();
+    }
+    server.set("ssl", "off");
+    assert_eq!(private(url("localhost", "")), Ok(false));
+    let error = private(url("localhost", &format!("?sslmode=require&{trusted}"))).unwrap_err();
+    assert!(error.contains("add sslmode=disable"), "{error}");
+}
+
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn a_ledger_of_another_version_is_left_alone() {
+    let place = database();
+    drop(create(&place));
+    place.vandalise("UPDATE format SET version = 2");
+    for opened in [DurableLedger::open, DurableLedger::create] {
+        assert!(matches!(opened(&place.location()), Err(Error::NotALedger(_))));
+    }
+    place
+        .vandalise("DROP SCHEMA reticent_ledger CASCADE; CREATE SCHEMA reticent_ledger; CREATE TABLE diary (day TEXT)");
+    for opened in [DurableLedger::open, DurableLedger::create] {
+        assert!(matches!(opened(&place.location()), Err(Error::NotALedger(_))));
+    }
+}
+
+/// A role that may only add can do all that a ledger does, and change nothing.
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn a_role_that_may_only_add_is_enough() {
+    let place = database();
+    drop(create(&place));
+    let role = format!("clerk_{}", place.name);
+    place.vandalise(&format!(
+        "CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA reticent_ledger TO {role}; GRANT SELECT, INSERT ON entry, release TO \
+         {role}; GRANT SELECT ON format TO {role}; GRANT UPDATE ON writing TO {role}"
+    ));
+    let url = place.url().replace("postgres@", &format!("{role}@"));
+    let ledger = DurableLedger::open(&Location::Postgres(url.clone())).unwrap();
+    ledger.register(&limited("people", pure("1"))).unwrap();
+    let kept = receipt(&ledger, &ask("people", "a", pure("0.1")));
+    ledger.keep(&kept, "17").unwrap();
+    assert!(ledger.verify().unwrap().is_sound());
+    let mut clerk = postgres::Client::connect(&url, postgres::NoTls).unwrap();
+    for statement in ["UPDATE reticent_ledger.entry SET body = ''", "DELETE FROM reticent_ledger.release"] {
+        assert!(clerk.batch_execute(statement).is_err(), "{statement}");
+    }
+}

@@ -1,0 +1,76 @@
+//! Older copies and rewritten chains are found with an anchor, and are not without one.
+
+use reticent::ledger::Ledger;
+use reticent_ledger::{Anchor, DurableLedger, Error, Event};
+
+use super::tampering::{furnish, rewrite};
+use super::{Fresh, Place, ask, create, history, limited, open, pure, receipt};
+
+/// A furnished ledger with an anchor that knows its newest entry.
+fn anchored(fresh: Fresh) -> (Box<dyn Place>, Anchor, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let (place, anchor) = (fresh(), Anchor::new(folder.path().join("head.json")));
+    furnish(&create(&*place).anchored(anchor.clone()));
+    assert!(open(&*place).anchored(anchor.clone()).verify().unwrap().is_sound());
+    (place, anchor, folder)
+}
+
+/// Asserts that verifying finds it with the anchor but not without, and that nothing is charged with it.
+#[track_caller]
+fn betrayed(place: &dyn Place, anchor: &Anchor, finding: &str) {
+    let ledger = open(place);
+    let verdict = ledger.verify().unwrap();
+    assert!(verdict.is_sound(), "{:?}", verdict.findings);
+    let ledger = ledger.anchored(anchor.clone());
+    let (before, held) = (history(&ledger), anchor.read().unwrap());
+    let findings: Vec<_> = ledger.verify().unwrap().findings.iter().map(ToString::to_string).collect();
+    assert!(findings.iter().any(|found| found.contains(finding)), "{findings:?}");
+    let charged = ledger.charge(&ask("people", "new", pure("0.01")));
+    assert!(matches!(charged, Err(Error::NotAnchored(_))), "{charged:?}");
+    assert!(matches!(ledger.register(&limited("new", pure("1"))), Err(Error::NotAnchored(_))));
+    assert!(matches!(ledger.advance_anchor(), Err(Error::NotAnchored(_))));
+    assert_eq!((history(&ledger), anchor.read().unwrap()), (before, held));
+}
+
+pub fn an_older_copy_is_betrayed_by_the_anchor(fresh: Fresh) {
+    let (place, anchor, _folder) = anchored(fresh);
+    let older = place.copy();
+    receipt(&open(&*place).anchored(anchor.clone()), &ask("people", "newer", pure("0.01")));
+    betrayed(&*older, &anchor, "it is an older copy, or its end was cut off");
+    // So does an end that is cut off in place, and one that went on differently.
+    let last = anchor.read().unwrap().unwrap().number;
+    place.vandalise(&format!("DELETE FROM entry WHERE number = {last}"));
+    betrayed(&*place, &anchor, "it is an older copy, or its end was cut off");
+    receipt(&open(&*place), &ask("people", "instead", pure("0.01")));
+    betrayed(&*place, &anchor, &format!("entry {last} is not the one that was anchored"));
+}
+
+pub fn a_rewritten_chain_is_betrayed_by_the_anchor(fresh: Fresh) {
+    let (place, anchor, _folder) = anchored(fresh);
+    let (number, entries) = (anchor.read().unwrap().unwrap().number, history(&open(&*place)));
+    rewrite(&*place, &entries, |event| {
+        if let Event::Charged { charge, .. } = event {
+            charge.caller = "somebody else".into();
+        }
+    });
+    betrayed(&*place, &anchor, &format!("entry {number} is not the one that was anchored: the ledger was rewritten"));
+}
+
+pub fn the_anchor_of_another_ledger_fits_none(fresh: Fresh) {
+    let (_, anchor, _folder) = anchored(fresh);
+    let other = fresh();
+    furnish(&create(&*other));
+    betrayed(&*other, &anchor, "the anchor belongs to another ledger");
+    // An anchor that is not there yet is made, and one that lags behind is moved.
+    let folder = tempfile::tempdir().unwrap();
+    let own = Anchor::new(folder.path().join("own.json"));
+    let ledger = || -> DurableLedger { open(&*other).anchored(own.clone()) };
+    ledger().advance_anchor().unwrap();
+    let first = own.read().unwrap().unwrap();
+    receipt(&open(&*other), &ask("people", "behind its back", pure("0.01")));
+    assert!(ledger().verify().unwrap().is_sound());
+    let newest = receipt(&ledger(), &ask("people", "before its eyes", pure("0.01")));
+    assert_eq!(own.read().unwrap().unwrap().number, newest.entry);
+    assert_eq!(newest.entry, first.number + 2);
+    assert!(ledger().verify().unwrap().is_sound());
+}
