@@ -30,6 +30,8 @@ const PAGE: usize = 4096;
 /// The raw file is overwritten in a circle: growing it would cost the disk more.
 const RAW_PAGES: u64 = 4096;
 
+/// Measures in a folder; things a second.
+type Task = fn(&Path) -> Outcome<f64>;
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
@@ -43,7 +45,7 @@ fn main() -> Outcome<()> {
 
 fn measure(folder: &Path) -> Outcome<()> {
     std::fs::create_dir_all(folder)?;
-    let tasks: [(&str, fn(&Path) -> Outcome<f64>); 6] = [
+    let tasks: [(&str, Task); 6] = [
         ("fdatasync of one page, nothing else", raw),
         ("SQLite alone: one row a commit, one writer", sqlite_alone),
         ("charges, 1 writer", |folder| threads(folder, 1)),

@@ -1,23 +1,24 @@
-//! The ledger itself: the rules, on top of a storage.
+//! The ledger itself: the rules, a storage, an anchor.
 
 use std::fmt;
 use std::ops::ControlFlow;
 
 use reticent::Permit;
-use reticent::ledger::{Charge, Charged, Ledger, Receipt, Releases};
+use reticent::ledger::{Charge, Charged, Ledger, Receipt};
 use reticent::noise::Entropy;
 
+use crate::account::{self, Account, Registration};
 use crate::anchor::{Anchor, Head};
-use crate::budget::{Budget, Spend};
-use crate::entry::{Dataset, Entry, Event, Keys, Row, Terms};
+use crate::budget::Budget;
+use crate::chain::{Known, continues, head, ledger_id, no_first_entry};
+use crate::entry::{Dataset, Entry, Event, Row};
 use crate::error::{Error, Result};
 use crate::group::Group;
-use crate::hash::Hash;
 use crate::history::{self, Record};
-use crate::limit;
+use crate::rules::{self, Done};
+use crate::storage::Storage;
 use crate::storage::location::Location;
 use crate::storage::sqlite::Sqlite;
-use crate::storage::{Pages, Storage};
 use crate::verify::{Verdict, verify};
 
 /// Names and ids are as long as a path may be.
@@ -75,49 +76,6 @@ const LONGEST_RELEASE: usize = 1 << 28;
 pub struct DurableLedger {
     group: Group<Done>,
     anchor: Option<Anchor>,
-}
-
-/// What a dataset may spend and has spent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Account {
-    /// The dataset and its terms.
-    pub dataset: Dataset,
-    /// How often it was charged.
-    pub charges: u64,
-    /// What was spent, under each of the terms it was charged for. A dataset with terms has these first; others follow only
-    /// if it got its terms with a limit, after it was charged for others.
-    pub spent: Vec<(Terms, Spend)>,
-}
-
-/// What became of a registration.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Registration {
-    /// The dataset is new.
-    New,
-    /// It had no limit so far, and has one now.
-    Limited {
-        /// What was spent before, in the limit's currency.
-        spent: Spend,
-    },
-    /// It was registered in the same way before.
-    Unchanged,
-}
-
-/// What one transaction gave, and the head that the anchor must know now, if there is an anchor and something was written.
-#[derive(Debug)]
-enum Done {
-    Registered(Registration, Option<Head>),
-    Charged(Receipt, Option<Head>),
-    Released(String, Option<Head>),
-}
-
-/// What is known elsewhere of the ledger's past.
-#[derive(Debug, Clone)]
-enum Known {
-    /// Nobody asked for an anchor.
-    Unanchored,
-    /// What the anchor holds, which is nothing at first.
-    Anchored(Option<Head>),
 }
 
 impl DurableLedger {
@@ -222,7 +180,7 @@ impl DurableLedger {
             _ => {}
         }
         let (dataset, known) = (dataset.clone(), self.known()?);
-        match self.group.write(move |pages| register_once(pages, &known, &dataset))? {
+        match self.group.write(move |pages| rules::register(pages, &known, &dataset))? {
             Done::Registered(registration, head) => self.hold(head.as_ref()).map(|()| registration),
             Done::Charged(..) | Done::Released(..) => unreachable!("nothing was charged"),
         }
@@ -235,7 +193,7 @@ impl DurableLedger {
     pub fn account(&self, dataset: &str) -> Result<Option<Account>> {
         let mut account = None;
         self.group.storage().read(&mut |pages| {
-            account = pages.registration(dataset)?.map(|row| read_account(pages, &row)).transpose()?;
+            account = pages.registration(dataset)?.map(|row| account::read(pages, &row)).transpose()?;
             Ok(())
         })?;
         Ok(account)
@@ -249,7 +207,7 @@ impl DurableLedger {
         let mut accounts = Vec::new();
         self.group.storage().read(&mut |pages| {
             let rows = pages.registrations()?;
-            accounts = rows.iter().map(|row| read_account(pages, row)).collect::<Result<_>>()?;
+            accounts = rows.iter().map(|row| account::read(pages, row)).collect::<Result<_>>()?;
             Ok(())
         })?;
         Ok(accounts)
@@ -359,7 +317,7 @@ impl Ledger for DurableLedger {
         let entropy = Entropy::from_os()?;
         let guarantee = charge.guarantee.clone();
         let (charge, known) = (charge.clone(), self.known()?);
-        match self.group.write(move |pages| charge_once(pages, &known, &charge))? {
+        match self.group.write(move |pages| rules::charge(pages, &known, &charge))? {
             Done::Released(text, _) => Ok(Charged::Answered(text)),
             Done::Charged(receipt, head) => {
                 self.hold(head.as_ref())?;
@@ -375,19 +333,7 @@ impl Ledger for DurableLedger {
             return Err(Error::Unusable { what: "a release", value, allowed: "at most 256 MiB of text without NUL" });
         }
         let (receipt, release, known) = (receipt.clone(), release.to_owned(), self.known()?);
-        let done = self.group.write(move |pages| {
-            if charged(pages, &receipt)?.releases == Releases::Stream {
-                let Receipt { dataset, request, entry } = receipt.clone();
-                return Err(Error::StreamStarted { dataset, request, entry });
-            }
-            if let Some(kept) = released(pages, receipt.entry)? {
-                return Ok(Done::Released(kept, None));
-            }
-            let event = Event::Released { charge: receipt.entry, digest: Hash::of(&release) };
-            let (_, head) = append(pages, &known, event, Some(&release))?;
-            Ok(Done::Released(release.clone(), head))
-        })?;
-        match done {
+        match self.group.write(move |pages| rules::keep(pages, &known, &receipt, &release))? {
             Done::Released(text, head) => self.hold(head.as_ref()).map(|()| text),
             Done::Charged(..) | Done::Registered(..) => unreachable!("a release is kept, now or before"),
         }
@@ -398,13 +344,7 @@ impl Ledger for DurableLedger {
         let known = self.known()?;
         self.group.storage().read(&mut |pages| {
             continues(pages, &known)?;
-            match charged(pages, receipt)?.releases {
-                Releases::Stream => Ok(()),
-                Releases::Once => {
-                    let Receipt { dataset, request, entry } = receipt.clone();
-                    Err(Error::UnknownReceipt { dataset, request, entry })
-                }
-            }
+            rules::resume(pages, receipt)
         })?;
         Ok(Permit::from_stream_charge(receipt.clone(), entropy))
     }
@@ -416,29 +356,6 @@ impl fmt::Debug for DurableLedger {
     }
 }
 
-/// Registers, or sets a limit, unless the same was done before.
-fn register_once(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Result<Done> {
-    let Some(row) = pages.registration(&dataset.name)? else {
-        let (_, head) = append(pages, known, Event::Registered(dataset.clone()), None)?;
-        return Ok(Done::Registered(Registration::New, head));
-    };
-    let before = limit::in_force(pages, registered(&row)?)?;
-    if before == *dataset {
-        return Ok(Done::Registered(Registration::Unchanged, None));
-    }
-    let (Budget::Unlimited, Budget::Limit(limit), Some(terms)) = (&before.budget, &dataset.budget, &dataset.terms)
-    else {
-        return Err(Error::DatasetExists(dataset.name.clone()));
-    };
-    if let Some(registered) = &before.terms {
-        same_terms(&dataset.name, registered, terms)?;
-    }
-    let spent = limit::past(pages, &dataset.name, terms, row.number)?.under(&dataset.name, limit)?;
-    let event = Event::Limited { dataset: Box::new(dataset.clone()), spent: spent.clone() };
-    let (_, head) = append(pages, known, event, None)?;
-    Ok(Done::Registered(Registration::Limited { spent }, head))
-}
-
 /// An id that nobody else has: for a request that will not be asked again.
 ///
 /// # Errors
@@ -447,152 +364,6 @@ pub fn fresh_id() -> Result<String> {
     let mut id = [0; 16];
     getrandom::fill(&mut id).map_err(|error| reticent::Error::Entropy(error.to_string()))?;
     Ok(id.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// Charges, unless the same was charged before.
-fn charge_once(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<Done> {
-    let Charge { dataset: name, request, guarantee, .. } = charge;
-    if let Some(row) = pages.charge(name, request)? {
-        let Event::Charged { charge: before, .. } = row.open()?.event else { return Err(misplaced(&row)) };
-        let (dataset, request, entry) = (name.clone(), request.clone(), row.number);
-        if *before != *charge {
-            return Err(Error::OtherRequest { dataset, request, entry });
-        }
-        if before.releases == Releases::Stream {
-            return Err(Error::StreamStarted { dataset, request, entry });
-        }
-        return Ok(match released(pages, entry)? {
-            Some(text) => Done::Released(text, None),
-            // The anchor may not know it, if the process ended in between.
-            None => Done::Charged(Receipt { dataset, request, entry }, head(pages, known, &row)?),
-        });
-    }
-    let row = pages.registration(name)?.ok_or_else(|| Error::NoSuchDataset(name.clone()))?;
-    let dataset = limit::in_force(pages, registered(&row)?)?;
-    let terms = Terms::of(charge);
-    if let Some(registered) = &dataset.terms {
-        same_terms(name, registered, &terms)?;
-    }
-    let spent = match pages.last_charge(name, &Keys::terms(&terms))? {
-        None => Spend::NOTHING,
-        Some(row) => match row.open()?.event {
-            Event::Charged { spent, .. } | Event::Limited { spent, .. } => spent,
-            _ => return Err(misplaced(&row)),
-        },
-    };
-    let spent = dataset.budget.admit(name, &spent, guarantee)?;
-    let (entry, head) = append(pages, known, Event::Charged { charge: Box::new(charge.clone()), spent }, None)?;
-    Ok(Done::Charged(Receipt { dataset: name.clone(), request: request.clone(), entry }, head))
-}
-
-fn same_terms(dataset: &str, registered: &Terms, asked: &Terms) -> Result<()> {
-    let dataset = dataset.to_owned();
-    if registered.unit != asked.unit {
-        let (registered, asked) = (registered.unit.clone(), asked.unit.clone());
-        return Err(Error::OtherUnit { dataset, registered, asked });
-    }
-    if registered.adjacency != asked.adjacency {
-        let (registered, asked) = (registered.adjacency.to_string(), asked.adjacency.to_string());
-        return Err(Error::OtherAdjacency { dataset, registered, asked });
-    }
-    Ok(())
-}
-
-/// Adds an entry at the end of a chain whose end is as it was written: its number, and the head for the anchor.
-fn append(pages: &mut dyn Pages, known: &Known, event: Event, release: Option<&str>) -> Result<(u64, Option<Head>)> {
-    continues(pages, known)?;
-    let last = pages.last()?.ok_or_else(no_first_entry)?;
-    last.open()?;
-    let row = Row::after(Some(&last), event);
-    pages.append(&row, release)?;
-    Ok((row.number, head(pages, known, &row)?))
-}
-
-/// Does the ledger hold what the anchor knows?
-fn continues(pages: &mut dyn Pages, known: &Known) -> Result<()> {
-    let Known::Anchored(Some(head)) = known else { return Ok(()) };
-    if ledger_id(pages)? != head.ledger {
-        return Err(Error::NotAnchored("it is the anchor of another ledger".into()));
-    }
-    match pages.row(head.number)? {
-        Some(row) if row.hash == head.hash => Ok(()),
-        Some(_) => Err(Error::NotAnchored(format!("entry {} is another one, so it was rewritten", head.number))),
-        None => Err(Error::NotAnchored(format!("entry {} is missing, so it is an older copy", head.number))),
-    }
-}
-
-/// What the anchor must know of a row.
-fn head(pages: &mut dyn Pages, known: &Known, row: &Row) -> Result<Option<Head>> {
-    match known {
-        Known::Unanchored => Ok(None),
-        Known::Anchored(_) => Ok(Some(Head { ledger: ledger_id(pages)?, number: row.number, hash: row.hash })),
-    }
-}
-
-fn ledger_id(pages: &mut dyn Pages) -> Result<String> {
-    let row = pages.row(1)?.ok_or_else(no_first_entry)?;
-    match row.open()?.event {
-        Event::Opened { ledger } => Ok(ledger),
-        _ => Err(misplaced(&row)),
-    }
-}
-
-fn no_first_entry() -> Error {
-    Error::Damaged("its first entry is missing".into())
-}
-
-/// The charge of a receipt.
-fn charged(pages: &mut dyn Pages, receipt: &Receipt) -> Result<Charge> {
-    let Receipt { dataset, request, entry } = receipt;
-    let unknown = || Error::UnknownReceipt { dataset: dataset.clone(), request: request.clone(), entry: *entry };
-    let row = pages.row(*entry)?.ok_or_else(unknown)?;
-    match row.open()?.event {
-        Event::Charged { charge, .. } if charge.dataset == *dataset && charge.request == *request => Ok(*charge),
-        _ => Err(unknown()),
-    }
-}
-
-/// What was kept for a charge.
-fn released(pages: &mut dyn Pages, charge: u64) -> Result<Option<String>> {
-    let Some((row, text)) = pages.release(charge)? else { return Ok(None) };
-    match row.open()?.event {
-        Event::Released { digest, .. } if digest == Hash::of(&text) => Ok(Some(text)),
-        _ => Err(Error::Damaged(format!("the release of entry {} was changed", row.number))),
-    }
-}
-
-/// What a row registered.
-fn registered(row: &Row) -> Result<Dataset> {
-    match row.open()?.event {
-        Event::Registered(dataset) => Ok(dataset),
-        _ => Err(misplaced(row)),
-    }
-}
-
-fn read_account(pages: &mut dyn Pages, row: &Row) -> Result<Account> {
-    let registered = registered(row)?;
-    let dataset = limit::in_force(pages, registered.clone())?;
-    // A limit that was set later is found among the charges.
-    let charges = pages.charges(&dataset.name)?.saturating_sub(u64::from(dataset != registered));
-    let mut spent = Vec::new();
-    for row in pages.last_charges(&dataset.name)? {
-        match row.open()?.event {
-            Event::Charged { charge, spent: sum } => spent.push((Terms::of(&charge), sum)),
-            Event::Limited { dataset, spent: sum } => spent.extend(dataset.terms.map(|terms| (terms, sum))),
-            _ => return Err(misplaced(&row)),
-        }
-    }
-    if let Some(own) = &dataset.terms {
-        match spent.iter().position(|(terms, _)| terms == own) {
-            Some(place) => spent[..=place].rotate_right(1),
-            None => spent.insert(0, (own.clone(), Spend::NOTHING)),
-        }
-    }
-    Ok(Account { dataset, charges, spent })
-}
-
-fn misplaced(row: &Row) -> Error {
-    Error::Damaged(format!("entry {} is not what it is looked up as", row.number))
 }
 
 fn check(charge: &Charge) -> Result<()> {

@@ -60,10 +60,8 @@ impl<T: Send> Group<T> {
         queue.waiting.push(Arc::clone(&job));
         let leads = !mem::replace(&mut queue.led, true);
         drop(queue);
-        if !leads {
-            if let Some(outcome) = job.wait() {
-                return outcome;
-            }
+        if !leads && let Some(outcome) = job.wait() {
+            return outcome;
         }
         self.lead();
         // Whoever leads is the first in the queue, so it was among those written for.

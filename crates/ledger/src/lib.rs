@@ -8,7 +8,9 @@
 //! | module | holds |
 //! |---|---|
 //! | [`budget`] | what a dataset may spend, has spent, and what would still fit |
-//! | [`durable`] | [`DurableLedger`]: the rules |
+//! | [`durable`] | [`DurableLedger`]: what is asked of a ledger |
+//! | [`account`] | what a dataset may spend and has spent |
+//! | `rules`, `chain` | what happens within one transaction |
 //! | [`entry`] | what is written down, each entry with the hash of the one before |
 //! | `limit` | a limit for a dataset that had none |
 //! | [`history`] | what was written down, entry by entry |
@@ -27,8 +29,10 @@
 //! # Features
 //! - `postgres` (default): a ledger that several machines share.
 
+pub mod account;
 pub mod anchor;
 pub mod budget;
+mod chain;
 pub mod durable;
 pub mod entry;
 pub mod error;
@@ -36,12 +40,14 @@ mod group;
 pub mod hash;
 pub mod history;
 mod limit;
+mod rules;
 pub mod storage;
 pub mod verify;
 
+pub use account::{Account, Registration};
 pub use anchor::{Anchor, Head};
 pub use budget::{Budget, Overdraft, Spend};
-pub use durable::{Account, DurableLedger, Registration, fresh_id};
+pub use durable::{DurableLedger, fresh_id};
 pub use entry::{Dataset, Entry, Event, Terms};
 pub use error::{Error, Result};
 pub use history::Record;

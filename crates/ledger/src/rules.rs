@@ -1,0 +1,146 @@
+//! The rules, each within one transaction.
+
+use reticent::ledger::{Charge, Receipt, Releases};
+
+use crate::account::Registration;
+use crate::anchor::Head;
+use crate::budget::{Budget, Spend};
+use crate::chain::{Known, append, head, misplaced};
+use crate::entry::{Dataset, Event, Keys, Row, Terms};
+use crate::error::{Error, Result};
+use crate::hash::Hash;
+use crate::limit;
+use crate::storage::Pages;
+
+/// What one transaction gave, and the head that the anchor must know now, if there is an anchor and something was written.
+#[derive(Debug)]
+pub enum Done {
+    Registered(Registration, Option<Head>),
+    Charged(Receipt, Option<Head>),
+    Released(String, Option<Head>),
+}
+
+/// Registers, or sets a limit, unless the same was done before.
+pub fn register(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Result<Done> {
+    let Some(row) = pages.registration(&dataset.name)? else {
+        let (_, head) = append(pages, known, Event::Registered(dataset.clone()), None)?;
+        return Ok(Done::Registered(Registration::New, head));
+    };
+    let before = limit::in_force(pages, registered(&row)?)?;
+    if before == *dataset {
+        return Ok(Done::Registered(Registration::Unchanged, None));
+    }
+    let (Budget::Unlimited, Budget::Limit(limit), Some(terms)) = (&before.budget, &dataset.budget, &dataset.terms)
+    else {
+        return Err(Error::DatasetExists(dataset.name.clone()));
+    };
+    if let Some(registered) = &before.terms {
+        same_terms(&dataset.name, registered, terms)?;
+    }
+    let spent = limit::past(pages, &dataset.name, terms, row.number)?.under(&dataset.name, limit)?;
+    let event = Event::Limited { dataset: Box::new(dataset.clone()), spent: spent.clone() };
+    let (_, head) = append(pages, known, event, None)?;
+    Ok(Done::Registered(Registration::Limited { spent }, head))
+}
+
+/// Charges, unless the same was charged before.
+pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<Done> {
+    let Charge { dataset: name, request, guarantee, .. } = charge;
+    if let Some(row) = pages.charge(name, request)? {
+        let Event::Charged { charge: before, .. } = row.open()?.event else { return Err(misplaced(&row)) };
+        let (dataset, request, entry) = (name.clone(), request.clone(), row.number);
+        if *before != *charge {
+            return Err(Error::OtherRequest { dataset, request, entry });
+        }
+        if before.releases == Releases::Stream {
+            return Err(Error::StreamStarted { dataset, request, entry });
+        }
+        return Ok(match released(pages, entry)? {
+            Some(text) => Done::Released(text, None),
+            // The anchor may not know it, if the process ended in between.
+            None => Done::Charged(Receipt { dataset, request, entry }, head(pages, known, &row)?),
+        });
+    }
+    let row = pages.registration(name)?.ok_or_else(|| Error::NoSuchDataset(name.clone()))?;
+    let dataset = limit::in_force(pages, registered(&row)?)?;
+    let terms = Terms::of(charge);
+    if let Some(registered) = &dataset.terms {
+        same_terms(name, registered, &terms)?;
+    }
+    let spent = match pages.last_charge(name, &Keys::terms(&terms))? {
+        None => Spend::NOTHING,
+        Some(row) => match row.open()?.event {
+            Event::Charged { spent, .. } | Event::Limited { spent, .. } => spent,
+            _ => return Err(misplaced(&row)),
+        },
+    };
+    let spent = dataset.budget.admit(name, &spent, guarantee)?;
+    let (entry, head) = append(pages, known, Event::Charged { charge: Box::new(charge.clone()), spent }, None)?;
+    Ok(Done::Charged(Receipt { dataset: name.clone(), request: request.clone(), entry }, head))
+}
+
+/// Keeps a release, unless one was kept before.
+pub fn keep(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, release: &str) -> Result<Done> {
+    if charged(pages, receipt)?.releases == Releases::Stream {
+        let Receipt { dataset, request, entry } = receipt.clone();
+        return Err(Error::StreamStarted { dataset, request, entry });
+    }
+    if let Some(kept) = released(pages, receipt.entry)? {
+        return Ok(Done::Released(kept, None));
+    }
+    let event = Event::Released { charge: receipt.entry, digest: Hash::of(release) };
+    let (_, head) = append(pages, known, event, Some(release))?;
+    Ok(Done::Released(release.to_owned(), head))
+}
+
+/// Is it the charge of a stream?
+pub fn resume(pages: &mut dyn Pages, receipt: &Receipt) -> Result<()> {
+    match charged(pages, receipt)?.releases {
+        Releases::Stream => Ok(()),
+        Releases::Once => {
+            let Receipt { dataset, request, entry } = receipt.clone();
+            Err(Error::UnknownReceipt { dataset, request, entry })
+        }
+    }
+}
+
+fn same_terms(dataset: &str, registered: &Terms, asked: &Terms) -> Result<()> {
+    let dataset = dataset.to_owned();
+    if registered.unit != asked.unit {
+        let (registered, asked) = (registered.unit.clone(), asked.unit.clone());
+        return Err(Error::OtherUnit { dataset, registered, asked });
+    }
+    if registered.adjacency != asked.adjacency {
+        let (registered, asked) = (registered.adjacency.to_string(), asked.adjacency.to_string());
+        return Err(Error::OtherAdjacency { dataset, registered, asked });
+    }
+    Ok(())
+}
+
+/// The charge of a receipt.
+fn charged(pages: &mut dyn Pages, receipt: &Receipt) -> Result<Charge> {
+    let Receipt { dataset, request, entry } = receipt;
+    let unknown = || Error::UnknownReceipt { dataset: dataset.clone(), request: request.clone(), entry: *entry };
+    let row = pages.row(*entry)?.ok_or_else(unknown)?;
+    match row.open()?.event {
+        Event::Charged { charge, .. } if charge.dataset == *dataset && charge.request == *request => Ok(*charge),
+        _ => Err(unknown()),
+    }
+}
+
+/// What was kept for a charge.
+fn released(pages: &mut dyn Pages, charge: u64) -> Result<Option<String>> {
+    let Some((row, text)) = pages.release(charge)? else { return Ok(None) };
+    match row.open()?.event {
+        Event::Released { digest, .. } if digest == Hash::of(&text) => Ok(Some(text)),
+        _ => Err(Error::Damaged(format!("the release of entry {} was changed", row.number))),
+    }
+}
+
+/// What a row registered.
+pub fn registered(row: &Row) -> Result<Dataset> {
+    match row.open()?.event {
+        Event::Registered(dataset) => Ok(dataset),
+        _ => Err(misplaced(row)),
+    }
+}
