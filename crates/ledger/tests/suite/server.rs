@@ -127,6 +127,10 @@ impl Server {
         for (setting, file) in [("ssl_cert_file", "server.pem"), ("ssl_key_file", "server.key")] {
             command.args(["-c", &format!("{setting}={}", self.path(file).display())]);
         }
+        if self.version() >= 14 {
+            // After a crash all files are synced, at once instead of one by one.
+            command.args(["-c", "recovery_init_sync_method=syncfs"]);
+        }
         command.args(self.settings.iter().flat_map(|setting| ["-c", setting]));
         let log = fs::OpenOptions::new().create(true).append(true).open(self.path("log")).unwrap();
         *self.lock() = Some(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
@@ -202,6 +206,15 @@ impl Server {
         };
         command.current_dir("/").env("LC_ALL", "C").stdin(Stdio::null());
         command
+    }
+
+    /// `postgres (PostgreSQL) 15.8 (Debian 15.8-0+deb12u1)` is 15.
+    fn version(&self) -> u32 {
+        let output = self.command("postgres").arg("--version").output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let digits =
+            text.split(' ').nth(2).unwrap_or_default().split(|character: char| !character.is_ascii_digit()).next();
+        digits.and_then(|digits| digits.parse().ok()).unwrap_or_else(|| panic!("no version: {text}"))
     }
 
     fn configuration(&self, database: &str) -> Config {
