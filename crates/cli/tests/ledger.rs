@@ -110,16 +110,19 @@ fn spent(name: &str) -> Desk {
 #[test]
 fn create_registers_once_and_for_all() {
     let desk = Desk::new("create");
-    let output = desk.run(&with_ledger("create people --epsilon 1"));
+    let output = desk.run(&with_ledger("create people --epsilon 1 --unit row"));
     let (printed, said) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(printed, "registered people: ε = 1, unit row, adjacency add-remove (ledger l)\n");
-    assert!(
-        said.contains("made the ledger l") && said.contains("by default: unit row, adjacency add-remove"),
-        "{said}"
-    );
+    assert!(said.contains("made the ledger l") && said.contains("by default: adjacency add-remove"), "{said}");
 
-    assert!(desk.ok("create people --epsilon 1.0").starts_with("nothing changed"));
-    for other in ["--epsilon 2", "--epsilon 1 --delta 1e-6", "--rho 1", "--epsilon 1 --unit event"] {
+    assert!(desk.ok("create people --epsilon 1.0 --unit row").starts_with("nothing changed"));
+    for other in [
+        "--epsilon 2 --unit row",
+        "--epsilon 1 --delta 1e-6 --unit row",
+        "--rho 1 --unit row",
+        "--epsilon 1 --unit event",
+        "--epsilon 1 --unit row --adjacency replace",
+    ] {
         let said = desk.fails(2, &format!("create people {other}"));
         assert!(said.contains("registered already: ε = 1, unit row, adjacency add-remove"), "{said}");
     }
@@ -145,7 +148,7 @@ fn several_may_make_the_same_ledger_at_once() {
     let desk = Desk::new("at-once");
     let names: Vec<String> = (0..16).map(|number| format!("dataset{number}")).collect();
     let start = |name: &String| {
-        let mut command = desk.command(&["create", name, "--epsilon", "1", "--ledger", "l"]);
+        let mut command = desk.command(&["create", name, "--epsilon", "1", "--unit", "row", "--ledger", "l"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
     };
     let children: Vec<_> = names.iter().map(start).collect();
@@ -173,7 +176,8 @@ fn what_cannot_be_is_refused_before_a_ledger_is_made() {
         ("create --unit event", "name it and its budget"),
         ("create people --delta 1e-6", "--epsilon"),
         ("create people --epsilon 1 --rho 1", "cannot be used with"),
-        ("create people --epsilon 1 --adjacency both", "add-remove or replace"),
+        ("create people --epsilon 1", "say whose privacy the budget of people protects: --unit row"),
+        ("create people --epsilon 1 --unit row --adjacency both", "add-remove or replace"),
         ("create people --file people.csv --epsilon 1", "cannot be used with"),
         ("create --file people.csv --epsilon 1", "cannot read people.csv"),
     ] {
@@ -181,7 +185,7 @@ fn what_cannot_be_is_refused_before_a_ledger_is_made() {
         assert!(said.contains(expected), "{arguments}: {said}");
     }
     for name in ["", "two\nlines", "\u{1b}[2J", "tab\t"] {
-        let output = desk.run(&["create", name, "--epsilon", "1", "--ledger", "l"]);
+        let output = desk.run(&["create", name, "--epsilon", "1", "--unit", "row", "--ledger", "l"]);
         assert_eq!(output.status.code(), Some(2), "{name:?}");
         assert!(!output.stderr.contains(&0x1b), "{name:?}");
         let unit = desk.run(&["create", "people", "--unit", name, "--epsilon", "1", "--ledger", "l"]);
@@ -206,7 +210,7 @@ fn a_file_is_registered_under_its_full_path() {
 #[test]
 fn the_users_own_ledger_is_made_where_the_users_data_is() {
     let desk = Desk::new("own");
-    let output = desk.run(&["create", "people", "--epsilon", "1"]);
+    let output = desk.run(&["create", "people", "--epsilon", "1", "--unit", "step"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stderr);
     let place = said.lines().find_map(|line| line.strip_prefix("made the ledger ")).expect("it says where").to_owned();
@@ -217,7 +221,7 @@ fn the_users_own_ledger_is_made_where_the_users_data_is() {
         assert_eq!(fs::metadata(private).unwrap().permissions().mode() & 0o077, 0, "{}", private.display());
     }
     let shown = desk.command(&["show", "--format", "csv"]).output().unwrap();
-    assert!(text(&shown.stdout).contains("\npeople,row,add-remove,epsilon,1,0,1,0,0\n"));
+    assert!(text(&shown.stdout).contains("\npeople,step,replace,epsilon,1,0,1,0,0\n"));
     let other = desk.command(&["show"]).env("RETICENT_LEDGER", desk.file("none")).output().unwrap();
     assert_eq!(other.status.code(), Some(2));
     assert!(text(&other.stderr).contains("there is no ledger"));
@@ -268,8 +272,8 @@ fn a_dataset_without_a_limit_gets_one_later() {
     assert_eq!(table.matches("no limit").count(), 2, "{table}");
     assert_eq!(desk.json("show")[0]["budget"], Value::Null);
 
-    // The default unit would pass over what was charged.
-    assert!(desk.fails(2, "create visits --epsilon 1").contains("has spent ε = 0.5 under unit event"));
+    // The default adjacency would pass over what was charged.
+    assert!(desk.fails(2, "create visits --epsilon 1 --unit row").contains("has spent ε = 0.5 under unit event"));
     let said = desk.fails(2, "create visits --epsilon 0.4 --unit event");
     assert!(said.contains("has spent ε = 0.5 already, more than ε = 0.4"), "{said}");
     let printed = desk.ok("create visits --epsilon 1 --unit event");
@@ -427,7 +431,7 @@ fn an_anchor_betrays_an_older_copy() {
     assert_eq!(older.status.code(), Some(1));
     assert!(text(&older.stdout).contains("it is an older copy"), "{}", text(&older.stdout));
     assert_eq!(fs::read(desk.file("a")).unwrap(), held);
-    assert!(desk.fails(1, "create clicks --epsilon 1 --anchor a").contains("older copy"));
+    assert!(desk.fails(1, "create clicks --epsilon 1 --unit row --anchor a").contains("older copy"));
 
     fs::write(desk.file("broken"), "{").unwrap();
     assert!(desk.fails(1, "verify --anchor broken").contains("not an anchor"));
@@ -470,7 +474,9 @@ fn what_is_no_ledger_is_told_plainly_and_left_alone() {
         }
     }
     assert_eq!(fs::read(desk.file("other")).unwrap(), foreign);
-    assert!(desk.run(&["create", "x", "--epsilon", "1", "--ledger", "other"]).status.code() == Some(2));
+    assert!(
+        desk.run(&["create", "x", "--epsilon", "1", "--unit", "row", "--ledger", "other"]).status.code() == Some(2)
+    );
     assert_eq!(fs::read(desk.file("other")).unwrap(), foreign);
 }
 

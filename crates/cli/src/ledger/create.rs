@@ -13,12 +13,10 @@ use crate::exit::usage;
 use crate::output::{self, Format, csv_line, say};
 use crate::place::Place;
 
-const DEFAULT_UNIT: &str = "row";
-
 /// The arguments of `reticent ledger create`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  reticent ledger create people --epsilon 1 --ledger budgets.sqlite
+  reticent ledger create people --epsilon 1 --unit row --ledger budgets.sqlite
   reticent ledger create visits --epsilon 1 --delta 1e-6 --unit event --ledger budgets.sqlite
   reticent ledger create clicks --rho 0.5 --unit steps:10 --adjacency replace --ledger budgets.sqlite
   reticent ledger create --file examples/visits.csv --epsilon 2 --unit event
@@ -41,10 +39,9 @@ pub struct Arguments {
     #[arg(long, allow_hyphen_values = true)]
     rho: Option<String>,
     /// Whose privacy the budget protects: row, or the name of a column; for `reticent count` event, step or steps:N
-    /// [default: row]
     #[arg(long, allow_hyphen_values = true)]
     unit: Option<String>,
-    /// Which tables are neighbours: add-remove or replace [default: add-remove]
+    /// Which tables are neighbours: add-remove or replace [default: replace if the unit is step, else add-remove]
     #[arg(long, allow_hyphen_values = true)]
     adjacency: Option<String>,
     #[command(flatten)]
@@ -102,9 +99,20 @@ fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
             "{name} is a file here; write --file {name} to set the budget of that file, or choose another name"
         )));
     }
-    let unit = arguments.unit.clone().unwrap_or_else(|| DEFAULT_UNIT.into());
+    // No default: it is fixed once it is set, and a budget for another unit than that of the releases is of no use.
+    let unit = arguments.unit.clone().ok_or_else(|| {
+        usage(format!(
+            "say whose privacy the budget of {name} protects: --unit row or the name of a column for a table; --unit event, \
+             step or steps:N for `reticent count`"
+        ))
+    })?;
     text::usable("the unit", &unit)?;
-    let adjacency = arguments.adjacency.as_deref().map_or(Ok(Adjacency::AddRemove), str::parse)?;
+    let adjacency = match arguments.adjacency.as_deref() {
+        Some(adjacency) => adjacency.parse()?,
+        // As `reticent count` has it.
+        None if unit == "step" => Adjacency::Replace,
+        None => Adjacency::AddRemove,
+    };
     Ok(Some(Dataset { name, budget: Budget::Limit(limit), terms: Some(Terms { unit, adjacency }) }))
 }
 
@@ -132,7 +140,7 @@ fn make(place: &Place) -> Result<DurableLedger> {
 
 fn register(arguments: &Arguments, ledger: &DurableLedger, dataset: &Dataset) -> Result<Registration> {
     let Some(terms) = &dataset.terms else { unreachable!("a limit has terms") };
-    let said = arguments.unit.is_some() && arguments.adjacency.is_some();
+    let said = arguments.adjacency.is_some();
     if !said {
         same_as_before(ledger, dataset, terms)?;
     }
@@ -140,14 +148,8 @@ fn register(arguments: &Arguments, ledger: &DurableLedger, dataset: &Dataset) ->
         Error::DatasetExists(_) => fixed(ledger, &dataset.name).unwrap_or_else(|| error.into()),
         other => other.into(),
     })?;
-    if registration != Registration::Unchanged {
-        let unit = arguments.unit.is_none().then(|| format!("unit {}", terms.unit));
-        let adjacency = arguments.adjacency.is_none().then(|| format!("adjacency {}", terms.adjacency));
-        let of_count = unit.as_ref().map_or("", |_| "; for `reticent count` a unit is event, step or steps:N");
-        let defaults: Vec<String> = unit.into_iter().chain(adjacency).collect();
-        if !said {
-            say!("by default: {}{of_count}", defaults.join(", "));
-        }
+    if registration != Registration::Unchanged && !said {
+        say!("by default: adjacency {}", terms.adjacency);
     }
     Ok(registration)
 }
