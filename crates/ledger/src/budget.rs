@@ -181,6 +181,9 @@ fn fitting(limit: &Guarantee, left: &Spend, cost: &Guarantee) -> Option<Guarante
 
 /// The largest ε of a few digits with ε²/2 ≤ ρ.
 fn largest_epsilon(rho: &Rational) -> Option<Rational> {
+    if !rho.is_positive() {
+        return None;
+    }
     let near = (2.0 * rho.to_f64()).sqrt();
     // A float is off by a few units in the last of 16 digits; six digits and one step down are enough.
     let mut epsilon = Rational::try_from(format!("{near:.5e}")).ok()?;
@@ -271,6 +274,8 @@ mod tests {
         assert_eq!(spend(zcdp("0.5"), &[pure("1")]).unwrap(), Spend::of(&zcdp("0.5")));
         assert_eq!(spend(zcdp("1"), &vec![zcdp("0.1"); 10]).unwrap(), Spend::of(&zcdp("1")));
         assert!(spend(zcdp("1"), &[approx("0.1", "1e-9")]).unwrap_err().contains("ask for a ρ, or a pure ε"));
+        let refused = spend(zcdp("0.5"), &[pure("1"), pure("0.1")]).unwrap_err();
+        assert!(refused.ends_with("nothing more fits"), "{refused}");
         let refused = spend(zcdp("0.5"), &[pure("1.1")]).unwrap_err();
         assert!(refused.ends_with("ε = 1 would fit"), "{refused}");
         for rho in ["0.1", "1/3", "1e-200", "12345", "0.024355934605668213"] {
