@@ -3,8 +3,10 @@
 //! | module | holds |
 //! |---|---|
 //! | [`sqlite`] | one file, several processes |
+//! | [`files`] | what is done to a ledger's files beside what SQLite does |
 //! | `location` | how a place is written |
 
+pub mod files;
 pub mod location;
 pub mod sqlite;
 

@@ -4,18 +4,27 @@
 //!
 //! # When the disk fails
 //! After a failed `fsync` Linux keeps the pages readable but no longer writes them: a later `fsync` succeeds and says nothing
-//! about them. Such frames must never be taken for durable. So after any failure the connection is closed; whoever opens
-//! the file next copies all that the log holds into the database itself, in fresh writes with an `fsync` of their own, before
-//! anything else.
+//! about them. The log may then end with a commit that reads as whole, was reported as failed, and is not on the disk.
+//! While a connection is open, its shared memory says where the log ends, and the next commit overwrites such frames. But
+//! whoever opens the log after the last connection ended (by force, or because it could not clean up) takes them for
+//! committed. To append to them would lose the new commit with the next power cut; to copy them into the database would
+//! mix them, after a power cut, with the older pages that are left in the log. So whoever opens a ledger first writes the whole
+//! log anew, where it is, with an `fsync` of its own, while nobody else writes, and copies nothing before.
+//!
+//! # When the disk is read-only
+//! Nothing can be charged. A ledger can be read if there is no log beside it, or if SQLite can read the log; a ledger whose log
+//! cannot be read would show too little as spent, and is refused.
 
-use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, Params, TransactionBehavior};
 
+use super::files::{Files, SystemFiles};
 use super::{Pages, Storage};
 use crate::entry::{Keys, Row};
 use crate::error::{Error, Result};
@@ -28,6 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Writers take turns of a fraction of a millisecond; sleeping longer would leave the disk idle.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
+
+const READ_ONLY: &str = "it is read-only";
 
 const SCHEMA: &str = "
     CREATE TABLE entry (
@@ -57,8 +68,7 @@ const COLUMNS: &str = "number, body, hash, registered, dataset, request, terms, 
 #[derive(Debug)]
 pub struct Sqlite {
     path: PathBuf,
-    /// The virtual file system to open it with, if not the operating system's: for tests that crash or fill a disk.
-    system: Option<String>,
+    files: Box<dyn Files>,
     access: Access,
     /// Closed after a failure.
     connection: Option<Connection>,
@@ -68,6 +78,8 @@ pub struct Sqlite {
 enum Access {
     Write,
     ReadOnly,
+    /// Read-only, and nobody else is looked for: neither a log nor other processes.
+    Immutable,
 }
 
 impl Sqlite {
@@ -76,21 +88,17 @@ impl Sqlite {
     /// # Errors
     /// If the place cannot be written to or holds something else.
     pub fn create(path: &Path) -> Result<Self> {
-        Self::create_in(path, None)
+        Self::create_in(path, Box::new(SystemFiles))
     }
 
-    /// [`Sqlite::create`] in a virtual file system that was registered with SQLite under this name.
+    /// [`Sqlite::create`] among other files than the operating system's.
     ///
     /// # Errors
     /// As [`Sqlite::create`].
-    pub fn create_in(path: &Path, system: Option<&str>) -> Result<Self> {
-        let path = path.to_owned();
-        if system.is_none() {
-            make_private(&path)?;
-        }
-        let mut storage = Self { path, system: system.map(str::to_owned), access: Access::Write, connection: None };
-        storage.connect(true)?;
-        Ok(storage)
+    pub fn create_in(path: &Path, files: Box<dyn Files>) -> Result<Self> {
+        let failed = |error| Error::Storage { doing: "created", reason: format!("{}: {error}", path.display()) };
+        files.make_private(path).map_err(failed)?;
+        Self::connected(path, files, Access::Write, true)
     }
 
     /// Opens a ledger.
@@ -98,36 +106,53 @@ impl Sqlite {
     /// # Errors
     /// [`Error::Missing`] if there is none; [`Error::NotALedger`] if something else is there.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::present(path)?;
-        let mut storage = Self { path: path.into(), system: None, access: Access::Write, connection: None };
-        storage.connect(false)?;
-        Ok(storage)
+        if path.is_dir() {
+            return Err(Error::NotALedger(path.display().to_string()));
+        }
+        Self::open_in(path, Box::new(SystemFiles))
+    }
+
+    /// [`Sqlite::open`] among other files than the operating system's.
+    ///
+    /// # Errors
+    /// As [`Sqlite::open`].
+    pub fn open_in(path: &Path, files: Box<dyn Files>) -> Result<Self> {
+        match files.length(path).map_err(|error| unreadable(&error))? {
+            // Whoever was interrupted while making a ledger has made none.
+            None | Some(0) => Err(Error::Missing(path.display().to_string())),
+            Some(_) => Self::connected(path, files, Access::Write, false),
+        }
     }
 
     /// Opens a ledger to look at it: also one that cannot be written to.
     ///
     /// # Errors
-    /// As [`Sqlite::open`].
+    /// As [`Sqlite::open`]; [`Error::Storage`] if it cannot be written to and has a log beside it that cannot be read, without
+    /// which it would show too little.
     pub fn open_to_read(path: &Path) -> Result<Self> {
         match Self::open(path) {
             Err(Error::Storage { .. }) => {}
             other => return other,
         }
-        let mut storage = Self { path: path.into(), system: None, access: Access::ReadOnly, connection: None };
-        storage.connect(false)?;
-        Ok(storage)
+        match Self::connected(path, Box::new(SystemFiles), Access::ReadOnly, false) {
+            Err(Error::Storage { .. }) => {}
+            other => return other,
+        }
+        let log = beside(path, "-wal");
+        if SystemFiles.length(&log).map_err(|error| unreadable(&error))?.unwrap_or(0) > 0 {
+            let reason = format!(
+                "a part of it is in {}, which cannot be read on a read-only disk; copy both to another place",
+                log.display()
+            );
+            return Err(Error::Storage { doing: "read", reason });
+        }
+        Self::connected(path, Box::new(SystemFiles), Access::Immutable, false)
     }
 
-    fn present(path: &Path) -> Result<()> {
-        let missing = || Err(Error::Missing(path.display().to_string()));
-        match fs::metadata(path) {
-            // Whoever was interrupted while making a ledger has made none.
-            Ok(metadata) if metadata.is_file() && metadata.len() == 0 => missing(),
-            Ok(metadata) if metadata.is_file() => Ok(()),
-            Ok(_) => Err(Error::NotALedger(path.display().to_string())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => missing(),
-            Err(error) => Err(Error::Storage { doing: "opened", reason: error.to_string() }),
-        }
+    fn connected(path: &Path, files: Box<dyn Files>, access: Access, create: bool) -> Result<Self> {
+        let mut storage = Self { path: path.into(), files, access, connection: None };
+        storage.connect(create)?;
+        Ok(storage)
     }
 
     /// The open connection; a new one after a failure.
@@ -142,27 +167,21 @@ impl Sqlite {
         let failed = |error: rusqlite::Error| self.failure("opened", &error);
         let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags |= match (self.access, create) {
-            (Access::ReadOnly, _) => OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
+            (Access::ReadOnly, _) => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            (Access::Immutable, _) => OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
             (Access::Write, true) => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
             (Access::Write, false) => OpenFlags::SQLITE_OPEN_READ_WRITE,
         };
-        let mut connection = match (&self.system, self.access) {
-            (Some(system), _) => Connection::open_with_flags_and_vfs(&self.path, flags, system.as_str()),
-            (None, Access::Write) => Connection::open_with_flags(&self.path, flags),
-            (None, Access::ReadOnly) => Connection::open_with_flags(self.immutable(), flags),
+        let path = if self.access == Access::Immutable { self.immutable() } else { self.path.clone() };
+        let mut connection = match self.files.system() {
+            Some(system) => Connection::open_with_flags_and_vfs(path, flags, system),
+            None => Connection::open_with_flags(path, flags),
         }
         .map_err(failed)?;
         wait_for_others(&mut connection).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(32);
         if self.access == Access::Write {
-            let mode: String =
-                connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(failed)?;
-            if mode != "wal" {
-                let reason = format!("its file system allows journal mode {mode} only, and wal is needed");
-                return Err(Error::Storage { doing: "opened", reason });
-            }
-            // FULL: a commit is on the disk when it returns.
-            connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
+            self.prepare_to_write(&mut connection)?;
         }
         if create {
             self.make_schema(&mut connection)?;
@@ -171,16 +190,53 @@ impl Sqlite {
         let (application, version) =
             (number("application_id").map_err(failed)?, number("user_version").map_err(failed)?);
         if application != APPLICATION || version != VERSION {
-            return Err(Error::NotALedger(self.path.display().to_string()));
-        }
-        if self.access == Access::Write {
-            // What a failed fsync may have left in the log is written anew; see above.
-            connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(failed)?;
+            let count = "SELECT count(*) FROM sqlite_schema";
+            let tables: i64 = connection.query_row(count, [], |row| row.get(0)).map_err(failed)?;
+            let path = self.path.display().to_string();
+            // Whoever was interrupted while making a ledger has made none.
+            let unfinished = tables == 0 && application == 0 && version == 0;
+            return Err(if unfinished { Error::Missing(path) } else { Error::NotALedger(path) });
         }
         Ok(connection)
     }
 
-    /// A file nobody can write to has no log beside it, or one that is not read either.
+    fn prepare_to_write(&self, connection: &mut Connection) -> Result<()> {
+        let failed = |error: rusqlite::Error| self.failure("opened", &error);
+        if connection.is_readonly("main").map_err(failed)? {
+            return Err(Error::Storage { doing: "opened", reason: READ_ONLY.into() });
+        }
+        let copy_on_close = |connection: &Connection, copy: bool| {
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !copy).map(drop).map_err(failed)
+        };
+        copy_on_close(connection, false)?;
+        let mode: String =
+            connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(failed)?;
+        if mode != "wal" {
+            let reason = format!("its file system allows journal mode {mode} only, and wal is needed");
+            return Err(Error::Storage { doing: "opened", reason });
+        }
+        // FULL: a commit is on the disk when it returns.
+        connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
+        self.secure_log(connection)?;
+        copy_on_close(connection, true)
+    }
+
+    /// Makes durable what can be read from the log; see above.
+    fn secure_log(&self, connection: &mut Connection) -> Result<()> {
+        let failed = |error: rusqlite::Error| self.failure("opened", &error);
+        let log = beside(&self.path, "-wal");
+        if self.files.length(&log).map_err(|error| unreadable(&error))?.unwrap_or(0) == 0 {
+            return Ok(());
+        }
+        let alone = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        self.files.rewrite(&log).and_then(|()| self.files.sync_directory(&log)).map_err(|error| {
+            let reason = format!("{}: {error}", log.display());
+            Error::Storage { doing: "opened", reason }
+        })?;
+        alone.rollback().map_err(failed)
+    }
+
+    /// A file nobody can write to, without a log beside it.
     fn immutable(&self) -> PathBuf {
         let mut uri = String::from("file:");
         for byte in self.path.as_os_str().as_encoded_bytes() {
@@ -204,10 +260,9 @@ impl Sqlite {
         transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
         transaction.pragma_update(None, "user_version", VERSION).map_err(failed)?;
         transaction.commit().map_err(failed)?;
-        if self.system.is_none() {
-            sync_directory(&self.path)?;
-        }
-        Ok(())
+        self.files
+            .sync_directory(&self.path)
+            .map_err(|error| Error::Storage { doing: "created", reason: error.to_string() })
     }
 
     fn failure(&self, doing: &'static str, error: &rusqlite::Error) -> Error {
@@ -383,7 +438,7 @@ fn failure(doing: &'static str, error: &rusqlite::Error) -> Error {
         Some(ErrorCode::DatabaseCorrupt) => return Error::Damaged("its file is not sound".into()),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "other processes keep it locked".into(),
         Some(ErrorCode::DiskFull) => "the disk is full".into(),
-        Some(ErrorCode::ReadOnly) => "it is read-only".into(),
+        Some(ErrorCode::ReadOnly) => READ_ONLY.into(),
         Some(ErrorCode::CannotOpen) => "its file, or the log beside it, cannot be opened".into(),
         Some(ErrorCode::SystemIoFailure) => format!("the disk failed ({error})"),
         _ => error.to_string(),
@@ -404,25 +459,13 @@ fn wait_for_others(connection: &mut Connection) -> rusqlite::Result<()> {
     }))
 }
 
-/// An empty file that only its owner can read: what is asked about a dataset can itself be secret.
-fn make_private(path: &Path) -> Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(Error::Storage { doing: "created", reason: format!("{}: {error}", path.display()) }),
-    }
+/// The path of a file that SQLite keeps beside its own.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
-/// A new name is durable only when its directory is.
-fn sync_directory(path: &Path) -> Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match File::open(directory).and_then(|directory| directory.sync_all()) {
-        // Directories cannot be opened everywhere.
-        Err(error) if !cfg!(windows) => Err(Error::Storage { doing: "created", reason: error.to_string() }),
-        _ => Ok(()),
-    }
+fn unreadable(error: &io::Error) -> Error {
+    Error::Storage { doing: "opened", reason: error.to_string() }
 }
