@@ -102,7 +102,7 @@ pub(crate) struct File {
 pub(crate) struct Handle {
     pub file: u64,
     name: String,
-    /// The first sync of a new journal or log makes its name durable, too.
+    /// The first sync of a journal or log makes its name durable, too.
     sync_names: bool,
     delete_on_close: bool,
 }
@@ -280,13 +280,15 @@ impl State {
         self.call(Call::Open)?;
         let temporary = format!("temporary-{}", self.next);
         let name = name.unwrap_or(&temporary);
-        let (file, new) = match self.names.get(name) {
-            Some(file) => (*file, false),
-            None if flags & ffi::SQLITE_OPEN_CREATE != 0 => (self.create(name), true),
+        let create = flags & ffi::SQLITE_OPEN_CREATE != 0;
+        let file = match self.names.get(name) {
+            Some(file) => *file,
+            None if create => self.create(name),
             None => return Err(ffi::SQLITE_CANTOPEN),
         };
         let journal = ffi::SQLITE_OPEN_MAIN_JOURNAL | ffi::SQLITE_OPEN_SUPER_JOURNAL | ffi::SQLITE_OPEN_WAL;
-        let sync_names = new && flags & journal != 0;
+        // Whether it was there or not: as SQLite's unix file system does it.
+        let sync_names = create && flags & journal != 0;
         let delete_on_close = flags & ffi::SQLITE_OPEN_DELETEONCLOSE != 0;
         let handle = self.number();
         self.handles.insert(handle, Handle { file, name: name.into(), sync_names, delete_on_close });

@@ -34,8 +34,8 @@
 //! - A write or truncation is durable once its file was synced. Until then it may reach the disk or not, apart from all others
 //!   and in any order; and of a write any sectors of 512 bytes may. Bytes beside a write are never harmed (SQLite's unix file
 //!   system assumes the same: "powersafe overwrite"). What a file was extended by but not given reads as zeros.
-//! - A new or deleted name is durable once its directory was synced: by a delete that asks for it, by the first sync of a new
-//!   journal or log (as SQLite's unix file system does it), or on request. Until then each name may be as it was at any moment
+//! - A new or deleted name is durable once its directory was synced: by a delete that asks for it, by whoever opens a
+//!   journal or log with its first sync (as SQLite's unix file system does it), or on request. Until then each name may be as it was at any moment
 //!   since. There is one directory.
 //! - A sync that fails [loses](Operation::LoseWrites) what it should have written: programs go on reading it, but no later sync
 //!   writes it. Linux does so.
