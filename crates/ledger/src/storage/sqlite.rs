@@ -209,8 +209,7 @@ impl Sqlite {
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !copy).map(drop).map_err(failed)
         };
         copy_on_close(connection, false)?;
-        let mode: String =
-            connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(failed)?;
+        let mode = self.switch_to_log(connection).map_err(failed)?;
         if mode != "wal" {
             let reason = format!("its file system allows journal mode {mode} only, and wal is needed");
             return Err(Error::Storage { doing: "opened", reason });
@@ -219,6 +218,14 @@ impl Sqlite {
         connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
         self.secure_log(connection)?;
         copy_on_close(connection, true)
+    }
+
+    /// The journal mode after the switch. The switch is committed only when its statement has ended, after its only row: who
+    /// reads this row alone does not hear of a failure.
+    fn switch_to_log(&self, connection: &Connection) -> rusqlite::Result<String> {
+        let mut switch = connection.prepare("PRAGMA journal_mode = wal")?;
+        let modes: Vec<String> = switch.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        Ok(modes.concat())
     }
 
     /// Makes durable what can be read from the log; see above.
