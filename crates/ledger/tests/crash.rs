@@ -29,12 +29,15 @@ const MANY_STEPS: usize = 480;
 const FEWEST_CHECKPOINT_IMAGES: usize = 1_000;
 const FEWEST_SECOND_CRASHES: usize = 2_000;
 const SEED: u64 = 5;
-/// How many images are made at one point.
+/// How many images are made at one point, and at one point of a second crash.
 const VARIANTS: usize = 9;
+const SECOND_VARIANTS: usize = 4;
 
 /// A workload as it went.
 struct Recorded {
+    /// What was on the disk before, all of it durable, and how many entries.
     before: Image,
+    floor: usize,
     log: Vec<Operation>,
     moments: Vec<Moment>,
     /// Everything that was ever written.
@@ -44,7 +47,7 @@ struct Recorded {
     receipts: Receipts,
 }
 
-/// A step: from when on the log may know of it, and when it was acknowledged.
+/// A step (none: the ledger is opened or made), and how long the disk's log was when it was acknowledged.
 struct Moment {
     step: Option<Step>,
     acknowledged_at: usize,
@@ -66,22 +69,31 @@ struct Expected<'a> {
 }
 
 impl Recorded {
-    /// Runs the workload on an empty disk.
-    fn new(disk: Disk, steps: &[Step]) -> Self {
-        disk.load(&Image::default());
+    /// Runs steps on what is on a disk: a ledger, or nothing yet.
+    fn new(disk: Disk, before: &Image, steps: &[Step]) -> Self {
+        disk.load(before);
+        let floor = open(disk).and_then(|ledger| entries(&ledger)).map_or(0, |entries| entries.len());
+        disk.load(before);
         let ledger = create(disk).unwrap();
         let mut receipts = Receipts::new();
-        let mut moments = vec![Moment { step: None, acknowledged_at: disk.steps(), entries: 1, answer: Answer::Done }];
+        let count = || entries(&ledger).unwrap().len();
+        let mut moments =
+            vec![Moment { step: None, acknowledged_at: disk.steps(), entries: count(), answer: Answer::Done }];
         for step in steps {
             let answer = ask(&ledger, step, &mut receipts).unwrap();
-            let acknowledged_at = disk.steps();
-            let entries = entries(&ledger).unwrap().len();
-            moments.push(Moment { step: Some(step.clone()), acknowledged_at, entries, answer });
+            moments.push(Moment { step: Some(step.clone()), acknowledged_at: disk.steps(), entries: count(), answer });
         }
         let entries = entries(&ledger).unwrap();
         drop(ledger);
         let sums = (0..=entries.len()).map(|count| sums(&entries[..count]).unwrap()).collect();
-        Self { before: Image::default(), log: disk.log(), moments, entries, sums, receipts }
+        Self { before: before.clone(), floor, log: disk.log(), moments, entries, sums, receipts }
+    }
+
+    /// Follows the log to a position.
+    fn replay(&self, position: usize) -> Replay {
+        let mut replay = Replay::new(&self.before);
+        self.log[..position].iter().for_each(|operation| replay.step(operation));
+        replay
     }
 
     /// Where a file is written to in the log.
@@ -102,7 +114,7 @@ impl Recorded {
         let done = self.moments.partition_point(|moment| moment.acknowledged_at <= position);
         let in_flight = self.moments.get(done);
         let asked = in_flight.map_or(self.entries.len(), |moment| moment.entries);
-        let mut acknowledged = self.moments[..done].last().map_or(0, |moment| moment.entries);
+        let mut acknowledged = self.moments[..done].last().map_or(self.floor, |moment| moment.entries);
         if hasty {
             acknowledged = asked;
         }
@@ -212,12 +224,12 @@ fn variants(position: usize) -> [Survivors; VARIANTS] {
     [
         Survivors::Everything,
         Survivors::Nothing,
+        Survivors::Sectors(seed()),
+        Survivors::Writes(seed()),
         Survivors::Prefixes(seed()),
+        Survivors::Sectors(seed()),
+        Survivors::Sectors(seed()),
         Survivors::Writes(seed()),
-        Survivors::Writes(seed()),
-        Survivors::Sectors(seed()),
-        Survivors::Sectors(seed()),
-        Survivors::Sectors(seed()),
         Survivors::Sectors(seed()),
     ]
 }
@@ -230,14 +242,28 @@ struct Outcome {
     complaints: Vec<String>,
 }
 
-/// Crashes after every step of the log in `positions`, in all variants, and checks each image, several at a time.
-fn crash_everywhere<'a>(
-    start: &Replay,
-    log: &[Operation],
+/// Where and how to crash.
+struct Plan {
+    replay: Replay,
     positions: Range<usize>,
-    expected: &(dyn Fn(usize) -> Expected<'a> + Sync),
+    variants: usize,
+    /// A broken mutant acknowledges before it commits.
+    hasty: bool,
     most_complaints: usize,
-) -> Outcome {
+}
+
+impl Recorded {
+    /// Everywhere, until the first complaint.
+    fn plan(&self) -> Plan {
+        let (replay, positions) = (Replay::new(&self.before), 0..self.log.len() + 1);
+        Plan { replay, positions, variants: VARIANTS, hasty: false, most_complaints: 1 }
+    }
+}
+
+/// Crashes after every step of the log that is planned, and checks each image, several at a time.
+fn crash_everywhere(recorded: &Recorded, plan: Plan) -> Outcome {
+    let Plan { replay: start, positions, variants: most_variants, hasty, most_complaints } = plan;
+    let log = &recorded.log;
     let next = AtomicUsize::new(positions.start);
     let outcome = Mutex::new(Outcome::default());
     let seen = Mutex::new(HashSet::new());
@@ -253,8 +279,8 @@ fn crash_everywhere<'a>(
                 replay.step(&log[followed]);
                 followed += 1;
             }
-            let expected = expected(position);
-            for survivors in variants(position) {
+            let expected = recorded.expected(position, hasty);
+            for survivors in variants(position).into_iter().take(most_variants) {
                 let (image, print) = replay.numbered_image(survivors);
                 // The same image may have to hold more, once more was acknowledged.
                 if !seen.lock().unwrap().insert((print, expected.acknowledged, expected.asked)) {
@@ -289,13 +315,12 @@ fn count(log: &[Operation], kind: fn(&Operation) -> bool) -> usize {
 
 #[test]
 fn every_crash_of_a_workload() {
-    let recorded = Recorded::new(Disk::new(), &workload(STEPS, LARGE));
+    let recorded = Recorded::new(Disk::new(), &Image::default(), &workload(STEPS, LARGE));
     let Recorded { log, moments, .. } = &recorded;
     let answers = |kind: fn(&Answer) -> bool| moments.iter().filter(|moment| kind(&moment.answer)).count();
     let refused = answers(|answer| *answer == Answer::Refused);
     assert!(refused >= 10 && answers(|answer| matches!(answer, Answer::Release(_))) >= 70);
-    let replay = Replay::new(&recorded.before);
-    let outcome = crash_everywhere(&replay, log, 0..log.len() + 1, &|position| recorded.expected(position, false), 1);
+    let outcome = crash_everywhere(&recorded, recorded.plan());
     eprintln!(
         "{} operations, {} entries; {} writes, {} syncs, {} truncations, {} deletes; {} images, {} checks",
         moments.len(),
@@ -313,7 +338,7 @@ fn every_crash_of_a_workload() {
 
 #[test]
 fn every_crash_while_the_log_is_copied() {
-    let recorded = Recorded::new(Disk::new(), &workload(MANY_STEPS, LARGE / 10));
+    let recorded = Recorded::new(Disk::new(), &Image::default(), &workload(MANY_STEPS, LARGE / 10));
     let moments = &recorded.moments;
     // From the step before the first copy of the log until some steps after it was begun anew.
     let made = moments[0].acknowledged_at;
@@ -323,11 +348,54 @@ fn every_crash_while_the_log_is_copied() {
     let (first, last) = (step(copied) - 2, step(restarted) + 6);
     assert!(last < moments.len(), "it is not the copy at the end");
     let positions = moments[first].acknowledged_at..moments[last].acknowledged_at;
-    let replay = Replay::new(&recorded.before);
     let pages = positions.len();
-    let outcome =
-        crash_everywhere(&replay, &recorded.log, positions, &|position| recorded.expected(position, false), 1);
+    let outcome = crash_everywhere(&recorded, Plan { positions, ..recorded.plan() });
     eprintln!("a copy of the log: {pages} steps, {} images, {} checks", outcome.images.len(), outcome.checks);
     assert_eq!(outcome.complaints, [""; 0]);
     assert!(outcome.images.len() >= FEWEST_CHECKPOINT_IMAGES, "{} images", outcome.images.len());
+}
+
+/// Opening a ledger after a crash writes, too, and so do the next charge and the end of the process: crashes there.
+#[test]
+fn every_second_crash() {
+    const IMAGES: usize = 12;
+    let disk = Disk::new();
+    let recorded = Recorded::new(disk, &Image::default(), &workload(STEPS / 2, LARGE / 10));
+    let next = [Step::Register(dataset("open", None)), Step::Charge(charge("open", "after the crash", pure("0.01")))];
+    let (mut images, mut checks, mut steps) = (0, 0, 0);
+    // While the ledger is made, and evenly while it is used.
+    let made = recorded.moments[0].acknowledged_at;
+    let spread = (0..IMAGES).map(|part| made + (recorded.log.len() - made) * part / IMAGES);
+    for position in (0..made).step_by(made / IMAGES).chain(spread) {
+        let survivors = variants(position)[[0, 2, 3][position % 3]];
+        let second = Recorded::new(disk, &recorded.replay(position).image(survivors), &next);
+        let outcome = crash_everywhere(&second, Plan { variants: SECOND_VARIANTS, ..second.plan() });
+        assert_eq!(outcome.complaints, [""; 0], "a second crash, after the first at step {position}, {survivors:?}");
+        images += outcome.images.len();
+        checks += outcome.checks;
+        steps += second.log.len();
+    }
+    eprintln!("second crashes: {steps} steps, {images} images, {checks} checks");
+    assert!(images >= FEWEST_SECOND_CRASHES, "{images} images");
+}
+
+/// The checks are worth something: they notice a disk whose syncs do nothing, which is what `synchronous=OFF` comes to,
+#[test]
+fn a_disk_that_does_not_sync_is_caught() {
+    let disk = Disk::new();
+    drop(create(disk).unwrap());
+    let recorded = Recorded::new(disk, &disk.present(), &workload(20, LARGE / 10));
+    let replay = Replay::new(&recorded.before).ignore_syncs();
+    let outcome = crash_everywhere(&recorded, Plan { replay, most_complaints: 200, ..recorded.plan() });
+    let lost = outcome.complaints.iter().filter(|complaint| complaint.contains("entries were acknowledged")).count();
+    assert!(lost > 20, "{lost} of {} complaints are of lost entries", outcome.complaints.len());
+}
+
+/// and a ledger that gives a permit, or shows a release, before it is durable.
+#[test]
+fn whoever_acknowledges_before_it_is_durable_is_caught() {
+    let recorded = Recorded::new(Disk::new(), &Image::default(), &workload(20, LARGE / 10));
+    let outcome = crash_everywhere(&recorded, Plan { hasty: true, most_complaints: 200, ..recorded.plan() });
+    let lost = outcome.complaints.iter().filter(|complaint| complaint.contains("entries were acknowledged")).count();
+    assert!(lost > 20, "{lost} of {} complaints are of lost entries", outcome.complaints.len());
 }

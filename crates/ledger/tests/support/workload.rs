@@ -59,12 +59,13 @@ pub fn charge(dataset: &str, request: impl Into<String>, guarantee: Guarantee) -
     }
 }
 
-/// Four datasets, one of each kind of budget.
-pub fn datasets() -> [Dataset; 4] {
+/// Four datasets, one of each kind of budget; the limits are nearly reached by 200 steps.
+pub fn datasets(steps: usize) -> [Dataset; 4] {
+    let scale = 1 + steps / 200;
     [
-        dataset("pure", Some(pure("3"))),
-        dataset("approx", Some(approx("3", "1e-6"))),
-        dataset("rho", Some(zcdp("1"))),
+        dataset("pure", Some(pure(&format!("{}", 3 * scale)))),
+        dataset("approx", Some(approx(&format!("{}", 3 * scale), &format!("{scale}e-6")))),
+        dataset("rho", Some(zcdp(&format!("{scale}")))),
         dataset("open", None),
     ]
 }
@@ -80,7 +81,7 @@ pub fn release(number: usize, length: usize) -> String {
 
 /// So many steps: registrations, charges that fit and that do not, the same again, releases small and large.
 pub fn workload(steps: usize, large: usize) -> Vec<Step> {
-    let mut asked: Vec<Step> = datasets().into_iter().map(Step::Register).collect();
+    let mut asked: Vec<Step> = datasets(steps).into_iter().map(Step::Register).collect();
     let mut number = 0;
     while asked.len() < steps {
         number += 1;
