@@ -86,6 +86,7 @@ pub(crate) struct State {
     log: Vec<Operation>,
     calls: Vec<Call>,
     fault: Option<Fault>,
+    failed_at: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -179,6 +180,11 @@ impl Disk {
         self.0.state().fault = None;
     }
 
+    /// How many steps the log had when the first call failed.
+    pub fn failed_at(&self) -> Option<usize> {
+        self.0.state().failed_at
+    }
+
     /// A file's length; `None` if there is none.
     pub fn length(&self, name: &str) -> Option<usize> {
         let state = self.0.state();
@@ -248,7 +254,10 @@ impl State {
         let number = self.calls.len();
         self.calls.push(call);
         match &self.fault {
-            Some(fault) if fault.hits(number, call) => Err(code(call, fault.failure)),
+            Some(fault) if fault.hits(number, call) => {
+                self.failed_at.get_or_insert(self.log.len());
+                Err(code(call, fault.failure))
+            }
             _ => Ok(()),
         }
     }

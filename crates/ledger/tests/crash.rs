@@ -26,7 +26,7 @@ const LARGE: usize = 90_000;
 const FEWEST_IMAGES: usize = 10_000;
 /// A workload so long that SQLite copies its log into the database (after 1,000 pages) and begins the log anew.
 const MANY_STEPS: usize = 480;
-const FEWEST_CHECKPOINT_IMAGES: usize = 1_000;
+const FEWEST_CHECKPOINT_IMAGES: usize = 800;
 const FEWEST_SECOND_CRASHES: usize = 2_000;
 const SEED: u64 = 5;
 /// How many images are made at one point, and at one point of a second crash.

@@ -10,13 +10,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crash_disk::{Call, Disk, Failure, Fault, Image, Operation, Replay, Survivors};
+use crash_disk::{Call, Disk, Failure, Fault, Image, Replay, Survivors};
 use reticent_ledger::hash::Hash;
 use reticent_ledger::{DurableLedger, Entry, Error, Event};
 
 use support::sums::{accounts, sums};
 use support::workload::{Answer, Receipts, Step, ask, charge, release, workload, zcdp};
-use support::{DiskFiles, create, create_in, entries, open};
+use support::{DiskFiles, LOG, create, create_in, entries, open};
 
 /// The first steps of the workload: four registrations, then charges and releases of all kinds.
 const STEPS: usize = 26;
@@ -42,7 +42,8 @@ const ALL: [Call; 9] = [
 enum Promise {
     Registered(String),
     Charged(Box<reticent::ledger::Charge>),
-    Kept(Box<reticent::ledger::Charge>, String),
+    /// The release by its hash: it may be long.
+    Kept(Box<reticent::ledger::Charge>, Hash),
 }
 
 /// A promise, and the length of the disk's log when it was given.
@@ -53,7 +54,7 @@ fn promise(step: &Step, answer: &Answer) -> Option<Promise> {
         (Step::Register(dataset), _) => Some(Promise::Registered(dataset.name.clone())),
         (Step::Charge(charge), Answer::Permitted(_)) => Some(Promise::Charged(Box::new(charge.clone()))),
         (Step::Charge(charge) | Step::Keep(charge, _), Answer::Release(text)) => {
-            Some(Promise::Kept(Box::new(charge.clone()), text.clone()))
+            Some(Promise::Kept(Box::new(charge.clone()), Hash::of(text)))
         }
         _ => None,
     }
@@ -82,10 +83,10 @@ fn check(ledger: &DurableLedger, steps: &[Step], promises: &[Promise]) -> Result
                 there.iter().any(|entry| matches!(&entry.event, Event::Registered(dataset) if dataset.name == *name))
             }
             Promise::Charged(charge) => charged(charge).is_some(),
-            Promise::Kept(charge, text) => {
-                let (number, digest) = (charged(charge), Hash::of(text));
+            Promise::Kept(charge, digest) => {
+                let number = charged(charge);
                 there.iter().any(|entry| {
-                    matches!(&entry.event, Event::Released { charge, digest: kept } if Some(*charge) == number && *kept == digest)
+                    matches!(&entry.event, Event::Released { charge, digest: kept } if Some(*charge) == number && kept == digest)
                 })
             }
         };
@@ -108,25 +109,29 @@ fn check(ledger: &DurableLedger, steps: &[Step], promises: &[Promise]) -> Result
     }
 }
 
-/// How a workload is run: through so many handles of the same ledger in turn, and on which files.
-#[derive(Debug, Clone, Copy)]
+/// How a workload is run.
+#[derive(Debug, Clone, Default)]
 struct Way {
-    handles: usize,
-    rewrites: bool,
+    /// On what, and what was promised of it.
+    start: Image,
+    promised: Vec<Promise>,
+    /// Through a second handle of the same ledger, too, in turn?
+    second_handle: bool,
+    /// A broken mutant does not write the log anew when it opens a ledger.
+    no_rewrite: bool,
 }
 
-/// One handle, as it is meant to be.
-const ALONE: Way = Way { handles: 1, rewrites: true };
-
 /// Runs a workload on a disk that fails somewhere, lets it recover, and then cuts the power.
-fn run(disk: Disk, way: Way, steps: &[Step], fault: &Fault) -> Result<(), String> {
-    disk.load(&Image::default());
+fn run(disk: Disk, way: &Way, steps: &[Step], fault: &Fault) -> Result<(), String> {
+    disk.load(&way.start);
     disk.fail(fault.clone());
-    let files = DiskFiles { disk, rewrites: way.rewrites };
-    let (mut receipts, mut promises) = (Receipts::new(), Promises::new());
-    let mut ledgers: Vec<Option<DurableLedger>> = (0..way.handles).map(|_| None).collect();
+    let files = DiskFiles { disk, rewrites: !way.no_rewrite };
+    let mut receipts = Receipts::new();
+    let mut promises: Promises = way.promised.iter().map(|promise| (0, promise.clone())).collect();
+    let mut ledgers: Vec<Option<DurableLedger>> = if way.second_handle { vec![None, None] } else { vec![None] };
+    let handles = ledgers.len();
     for (number, step) in steps.iter().enumerate() {
-        let ledger = &mut ledgers[number % way.handles];
+        let ledger = &mut ledgers[number % handles];
         for _ in 0..ATTEMPTS {
             if ledger.is_none() {
                 *ledger = match create_in(files) {
@@ -146,6 +151,10 @@ fn run(disk: Disk, way: Way, steps: &[Step], fault: &Fault) -> Result<(), String
             }
         }
     }
+    if disk.failed_at().is_none() {
+        // It is the end of the process that fails.
+        ledgers.fill_with(|| None);
+    }
     disk.heal();
     // The same handles work again, and asking all of it again charges nothing twice.
     let mut there = 0;
@@ -161,31 +170,23 @@ fn run(disk: Disk, way: Way, steps: &[Step], fault: &Fault) -> Result<(), String
         let all: Vec<_> = promises.iter().map(|(_, promise)| promise.clone()).collect();
         there = check(ledger, steps, &all)?.len();
     }
-    let log = disk.log();
+    let (log, failed_at) = (disk.log(), disk.failed_at().ok_or("nothing has failed")?);
     drop(ledgers);
-    cut_power(disk, &log, steps, &promises, there)
-}
-
-/// Cuts the power after the last promise, and just after others: each holds.
-fn cut_power(disk: Disk, log: &[Operation], steps: &[Step], promises: &Promises, entries: usize) -> Result<(), String> {
+    // The promises right after the failure are the interesting ones, and the last.
     let mut moments: Vec<usize> = promises.iter().map(|(moment, _)| *moment).collect();
     moments.dedup();
-    // Those right after a failure are the interesting ones: a few, and the end.
-    let lost = log.iter().position(|operation| matches!(operation, Operation::LoseWrites { .. }));
-    let from = moments.partition_point(|moment| *moment <= lost.unwrap_or(0));
-    let chosen = moments.iter().skip(from).take(3).chain(moments.last());
-    for moment in chosen {
+    let after = moments.partition_point(|moment| *moment < failed_at);
+    for moment in moments[after..].iter().take(3).chain(moments.last()) {
+        let due: Vec<_> =
+            promises.iter().filter(|(given, _)| given <= moment).map(|(_, promise)| promise.clone()).collect();
         for some in [false, true] {
-            let replay = Replay::new(&Image::default());
+            let replay = Replay::new(&way.start);
             let mut replay = if some { replay.lose_some(*moment as u64) } else { replay };
             log[..*moment].iter().for_each(|operation| replay.step(operation));
-            let due: Vec<_> =
-                promises.iter().filter(|(given, _)| given <= moment).map(|(_, promise)| promise.clone()).collect();
             disk.load(&replay.image(Survivors::Nothing));
             let failed = |what: String| format!("power cut after step {moment} of {} ({some}): {what}", log.len());
             let ledger = open(disk).map_err(|error| failed(error.to_string()))?;
-            let there = check(&ledger, steps, &due).map_err(failed)?;
-            if there.len() > entries {
+            if check(&ledger, steps, &due).map_err(failed)?.len() > there {
                 return Err(failed("more is there than was written".into()));
             }
         }
@@ -194,7 +195,7 @@ fn cut_power(disk: Disk, log: &[Operation], steps: &[Step], promises: &Promises,
 }
 
 /// Runs all faults, several at a time; the first complaints.
-fn run_all(way: Way, steps: &[Step], faults: &[Fault]) -> Vec<String> {
+fn run_all(way: &Way, steps: &[Step], faults: &[Fault]) -> Vec<String> {
     let (next, complaints) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
@@ -213,21 +214,24 @@ fn run_all(way: Way, steps: &[Step], faults: &[Fault]) -> Vec<String> {
 }
 
 /// The calls that a workload makes when nothing fails.
-fn calls(steps: &[Step]) -> Vec<Call> {
+fn calls(way: &Way, steps: &[Step]) -> Vec<Call> {
     let disk = Disk::new();
-    let ledger = create(disk).unwrap();
-    let mut receipts = Receipts::new();
-    for step in steps {
-        ask(&ledger, step, &mut receipts).unwrap();
+    disk.load(&way.start);
+    let (mut ledgers, mut receipts) = (vec![create(disk).unwrap()], Receipts::new());
+    for (number, step) in steps.iter().enumerate() {
+        if number == 1 && way.second_handle {
+            ledgers.push(create(disk).unwrap());
+        }
+        ask(&ledgers[number % ledgers.len()], step, &mut receipts).unwrap();
     }
-    drop(ledger);
+    drop(ledgers);
     disk.calls()
 }
 
 #[test]
 fn every_call_fails_in_turn() {
     let steps = workload(STEPS, LARGE);
-    let calls = calls(&steps);
+    let calls = calls(&Way::default(), &steps);
     let mut faults = Vec::new();
     for (from, call) in calls.iter().enumerate() {
         for lasting in [false, true] {
@@ -245,10 +249,36 @@ fn every_call_fails_in_turn() {
         }
     }
     let kinds = ALL.map(|kind| format!("{kind:?} {}", calls.iter().filter(|call| **call == kind).count()));
-    let complaints = run_all(ALONE, &steps, &faults);
+    let complaints = run_all(&Way::default(), &steps, &faults);
     eprintln!("{} calls ({}), {} runs", calls.len(), kinds.join(", "), faults.len());
     assert_eq!(complaints, [""; 0]);
     assert!(faults.len() >= FEWEST_RUNS, "{} runs", faults.len());
+}
+
+/// A process that ended by force has left its log, and the disk fails while the ledger is opened.
+#[test]
+fn every_call_fails_while_a_ledger_is_opened() {
+    let (steps, disk) = (workload(STEPS, LARGE), Disk::new());
+    let ledger = create(disk).unwrap();
+    let (mut receipts, mut promised) = (Receipts::new(), Vec::new());
+    for step in &steps[..STEPS / 2] {
+        let answer = ask(&ledger, step, &mut receipts).unwrap();
+        promised.extend(promise(step, &answer));
+    }
+    let way = Way { start: disk.present(), promised, ..Way::default() };
+    assert!(way.start.length(LOG).is_some_and(|length| length > 0));
+    drop(ledger);
+    disk.load(&way.start);
+    let ledger = create(disk).unwrap();
+    let calls = disk.calls();
+    drop(ledger);
+    let fault = |from: usize, lasting, call| Fault { from, lasting, calls: vec![call], failure: Failure::Device };
+    let faults =
+        calls.iter().enumerate().flat_map(|(from, call)| [false, true].map(|lasting| fault(from, lasting, *call)));
+    let faults: Vec<_> = faults.collect();
+    eprintln!("while a ledger is opened: {} calls, {} runs", calls.len(), faults.len());
+    assert!(calls.contains(&Call::Sync), "the log is written anew");
+    assert_eq!(run_all(&way, &steps, &faults), [""; 0]);
 }
 
 /// A release so long that SQLite copies the log into the database when it is kept.
@@ -259,12 +289,13 @@ fn failures_while_the_log_is_copied() {
     let mut steps = workload(STEPS / 2, 10);
     let charge = charge("open", "long", zcdp("0.1"));
     steps.extend([Step::Charge(charge.clone()), Step::Keep(charge, release(1, LONG))]);
-    let before = calls(&steps[..steps.len() - 1]).len();
-    let mut calls = calls(&steps);
+    let way = Way::default();
+    let before = calls(&way, &steps[..steps.len() - 1]).len();
+    let calls = calls(&way, &steps);
     let kinds = |kind: Call| calls.iter().skip(before).filter(|call| **call == kind).count();
     assert!(kinds(Call::Write) > 3_000 && kinds(Call::Sync) >= 3, "it was copied");
     let mut faults = Vec::new();
-    for (from, call) in calls.drain(..).enumerate().skip(before) {
+    for (from, call) in calls.iter().copied().enumerate().skip(before) {
         let often = matches!(call, Call::Write | Call::Read);
         if !often || from % STRIDE == 0 {
             faults.extend([false, true].map(|lasting| Fault {
@@ -275,13 +306,13 @@ fn failures_while_the_log_is_copied() {
             }));
         }
     }
-    assert_eq!(run_all(ALONE, &steps, &faults), [""; 0]);
+    assert_eq!(run_all(&way, &steps, &faults), [""; 0]);
     eprintln!("while the log is copied: {} runs", faults.len());
 }
 
 /// Syncs fail from each sync on, for a while or for good.
-fn failing_syncs(steps: &[Step]) -> Vec<Fault> {
-    let calls = calls(steps);
+fn failing_syncs(way: &Way, steps: &[Step]) -> Vec<Fault> {
+    let calls = calls(way, steps);
     let syncs = calls.iter().enumerate().filter(|(_, call)| **call == Call::Sync);
     let fault = |from, lasting| Fault { from, lasting, calls: vec![Call::Sync], failure: Failure::Device };
     syncs.flat_map(|(from, _)| [fault(from, false), fault(from, true)]).collect()
@@ -291,15 +322,15 @@ fn failing_syncs(steps: &[Step]) -> Vec<Fault> {
 #[test]
 fn what_one_handle_loses_the_other_does_not_build_on() {
     let steps = workload(STEPS, LARGE);
-    let faults = failing_syncs(&steps);
-    assert_eq!(run_all(Way { handles: 2, ..ALONE }, &steps, &faults), [""; 0]);
+    let way = Way { second_handle: true, ..Way::default() };
+    assert_eq!(run_all(&way, &steps, &failing_syncs(&way, &steps)), [""; 0]);
 }
 
 /// A ledger that does not write the log anew when it opens it builds on what a failed sync has lost.
 #[test]
 fn a_log_that_is_not_written_anew_is_caught() {
     let steps = workload(STEPS, LARGE);
-    let faults = failing_syncs(&steps);
-    let complaints = run_all(Way { rewrites: false, ..ALONE }, &steps, &faults);
+    let way = Way { no_rewrite: true, ..Way::default() };
+    let complaints = run_all(&way, &steps, &failing_syncs(&way, &steps));
     assert!(complaints.iter().any(|complaint| complaint.contains("power cut")), "{complaints:?}");
 }
