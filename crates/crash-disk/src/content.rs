@@ -47,7 +47,7 @@ impl Content {
 
     /// Cuts the file off, or extends it with zeros.
     pub fn resize(&mut self, length: usize) {
-        if length < self.length && length % PIECE != 0 {
+        if length < self.length && !length.is_multiple_of(PIECE) {
             // So that a later extension reads as zeros.
             Arc::make_mut(&mut self.pieces[length / PIECE])[length % PIECE..].fill(0);
         }

@@ -5,6 +5,8 @@ use std::io;
 use std::os::raw::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use rusqlite::ffi;
 
@@ -73,6 +75,8 @@ pub struct Disk(pub(crate) &'static Shared);
 #[derive(Debug)]
 pub struct Shared {
     system: String,
+    /// How long a sync takes, in microseconds.
+    sync_time: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -117,7 +121,7 @@ impl Disk {
     pub fn new() -> Self {
         static DISKS: AtomicU64 = AtomicU64::new(0);
         let system = format!("crash-disk-{}", DISKS.fetch_add(1, Ordering::Relaxed));
-        let shared = Box::leak(Box::new(Shared { system, state: Mutex::default() }));
+        let shared = Box::leak(Box::new(Shared { system, sync_time: AtomicU64::new(0), state: Mutex::default() }));
         vfs::register(shared);
         Self(shared)
     }
@@ -178,6 +182,11 @@ impl Disk {
     /// Lets no call fail any more.
     pub fn heal(&self) {
         self.0.state().fault = None;
+    }
+
+    /// Lets every sync of SQLite take so long, as on a real disk: others queue up meanwhile.
+    pub fn slow_syncs(&self, time: Duration) {
+        self.0.sync_time.store(time.as_micros() as u64, Ordering::Relaxed);
     }
 
     /// How many steps the log had when the first call failed.
@@ -241,6 +250,14 @@ fn failed(code: c_int) -> io::Error {
 impl Shared {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits as long as a sync takes.
+    pub(crate) fn wait_for_sync(&self) {
+        let time = self.sync_time.load(Ordering::Relaxed);
+        if time > 0 {
+            thread::sleep(Duration::from_micros(time));
+        }
     }
 
     pub(crate) fn system(&self) -> &str {

@@ -11,19 +11,19 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
     /// One of `0..bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
+        self.number() % bound.max(1)
     }
 
     /// A fair coin.
     pub fn coin(&mut self) -> bool {
-        self.next() >> 63 == 1
+        self.number() >> 63 == 1
     }
 }
 

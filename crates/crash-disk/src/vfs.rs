@@ -248,7 +248,9 @@ unsafe extern "C" fn truncate(file: *mut sqlite3_file, size: ffi::sqlite3_int64)
 }
 
 unsafe extern "C" fn sync(file: *mut sqlite3_file, _: c_int) -> c_int {
-    on(file, |state, handle| code(state.sync_handle(handle)))
+    let (shared, handle) = opened(file);
+    shared.wait_for_sync();
+    code(shared.state().sync_handle(handle))
 }
 
 unsafe extern "C" fn file_size(file: *mut sqlite3_file, size: *mut ffi::sqlite3_int64) -> c_int {

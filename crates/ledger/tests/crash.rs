@@ -220,7 +220,7 @@ fn fresh_charge(ledger: &reticent_ledger::DurableLedger) -> Result<(), String> {
 /// What can be left at one position: everything, nothing, and by lot.
 fn variants(position: usize) -> [Survivors; VARIANTS] {
     let mut random = Random::new(SEED ^ ((position as u64) << 8));
-    let mut seed = || random.next();
+    let mut seed = || random.number();
     [
         Survivors::Everything,
         Survivors::Nothing,

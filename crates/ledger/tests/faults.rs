@@ -11,12 +11,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crash_disk::{Call, Disk, Failure, Fault, Image, Replay, Survivors};
-use reticent_ledger::hash::Hash;
-use reticent_ledger::{DurableLedger, Entry, Error, Event};
+use reticent_ledger::{DurableLedger, Error};
 
-use support::sums::{accounts, sums};
-use support::workload::{Answer, Receipts, Step, ask, charge, release, workload, zcdp};
-use support::{DiskFiles, LOG, create, create_in, entries, open};
+use support::promise::{Promise, check, promise};
+use support::workload::{Receipts, Step, ask, charge, release, workload, zcdp};
+use support::{DiskFiles, LOG, create, create_in, open};
 
 /// The first steps of the workload: four registrations, then charges and releases of all kinds.
 const STEPS: usize = 26;
@@ -37,77 +36,8 @@ const ALL: [Call; 9] = [
     Call::Share,
 ];
 
-/// What was acknowledged, in the words of whoever asked.
-#[derive(Debug, Clone)]
-enum Promise {
-    Registered(String),
-    Charged(Box<reticent::ledger::Charge>),
-    /// The release by its hash: it may be long.
-    Kept(Box<reticent::ledger::Charge>, Hash),
-}
-
 /// A promise, and the length of the disk's log when it was given.
 type Promises = Vec<(usize, Promise)>;
-
-fn promise(step: &Step, answer: &Answer) -> Option<Promise> {
-    match (step, answer) {
-        (Step::Register(dataset), _) => Some(Promise::Registered(dataset.name.clone())),
-        (Step::Charge(charge), Answer::Permitted(_)) => Some(Promise::Charged(Box::new(charge.clone()))),
-        (Step::Charge(charge) | Step::Keep(charge, _), Answer::Release(text)) => {
-            Some(Promise::Kept(Box::new(charge.clone()), Hash::of(text)))
-        }
-        _ => None,
-    }
-}
-
-/// Is every promise kept, and is nothing there that was not asked for?
-fn check(ledger: &DurableLedger, steps: &[Step], promises: &[Promise]) -> Result<Vec<Entry>, String> {
-    let said = |error: Error| error.to_string();
-    let there = entries(ledger).map_err(said)?;
-    let verdict = ledger.verify().map_err(said)?;
-    if !verdict.is_sound() {
-        return Err(format!("not sound: {:?}", verdict.findings));
-    }
-    if accounts(ledger).map_err(said)? != sums(&there)? {
-        return Err("the sums are wrong".into());
-    }
-    let charged = |wanted: &reticent::ledger::Charge| {
-        there.iter().find_map(|entry| match &entry.event {
-            Event::Charged { charge, .. } if **charge == *wanted => Some(entry.number),
-            _ => None,
-        })
-    };
-    for promise in promises {
-        let kept = match promise {
-            Promise::Registered(name) => {
-                there.iter().any(|entry| matches!(&entry.event, Event::Registered(dataset) if dataset.name == *name))
-            }
-            Promise::Charged(charge) => charged(charge).is_some(),
-            Promise::Kept(charge, digest) => {
-                let number = charged(charge);
-                there.iter().any(|entry| {
-                    matches!(&entry.event, Event::Released { charge, digest: kept } if Some(*charge) == number && kept == digest)
-                })
-            }
-        };
-        if !kept {
-            return Err(format!("lost: {promise:?}"));
-        }
-    }
-    let asked = |event: &Event| match event {
-        Event::Opened { .. } | Event::Released { .. } => true,
-        Event::Registered(dataset) => {
-            steps.iter().any(|step| matches!(step, Step::Register(asked) if asked == dataset))
-        }
-        Event::Charged { charge, .. } => {
-            steps.iter().any(|step| matches!(step, Step::Charge(asked) if *asked == **charge))
-        }
-    };
-    match there.iter().find(|entry| !asked(&entry.event)) {
-        Some(entry) => Err(format!("nobody asked for {entry:?}")),
-        None => Ok(there),
-    }
-}
 
 /// How a workload is run.
 #[derive(Debug, Clone, Default)]

@@ -3,9 +3,11 @@
 //! | module | holds |
 //! |---|---|
 //! | [`workload`] | what is asked, and what must come of it |
+//! | [`promise`] | what was acknowledged, and whether it was kept |
 //! | [`sums`] | what the entries of a ledger add up to, computed apart from the ledger |
 #![allow(dead_code, reason = "no test uses all of it")]
 
+pub mod promise;
 pub mod sums;
 pub mod workload;
 
