@@ -277,13 +277,12 @@ impl State {
     pub fn call(&mut self, call: Call) -> Code {
         let number = self.calls.len();
         self.calls.push(call);
-        match &self.fault {
-            Some(fault) if fault.hits(number, call) => {
-                self.failed_at.get_or_insert(self.log.len());
-                Err(code(call, fault.failure))
-            }
-            _ => Ok(()),
+        let Some(fault) = &mut self.fault else { return Ok(()) };
+        if !fault.hits(number, call) {
+            return Ok(());
         }
+        self.failed_at.get_or_insert(self.log.len());
+        Err(code(call, fault.failure))
     }
 
     fn number(&mut self) -> u64 {

@@ -42,8 +42,8 @@ pub enum Failure {
 pub struct Fault {
     /// The number of the first call that fails, counted from 0 since the disk was made or loaded.
     pub from: usize,
-    /// This one alone, or all after it, too?
-    pub lasting: bool,
+    /// How many calls fail, one after the other; [`Fault::LASTING`] for all.
+    pub times: usize,
     /// Which calls fail; others succeed.
     pub calls: Vec<Call>,
     /// How.
@@ -51,8 +51,16 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(crate) fn hits(&self, number: usize, call: Call) -> bool {
-        self.calls.contains(&call) && if self.lasting { number >= self.from } else { number == self.from }
+    /// For good.
+    pub const LASTING: usize = usize::MAX;
+
+    /// Does this call fail? Counts it, if it does.
+    pub(crate) fn hits(&mut self, number: usize, call: Call) -> bool {
+        let hit = number >= self.from && self.times > 0 && self.calls.contains(&call);
+        if hit && self.times != Self::LASTING {
+            self.times -= 1;
+        }
+        hit
     }
 }
 

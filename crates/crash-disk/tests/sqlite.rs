@@ -40,7 +40,7 @@ fn failures_are_told_as_sqlite_tells_them() {
     let connection = open(disk);
     connection.execute_batch("CREATE TABLE t (x)").unwrap();
     let fails = |call, failure| {
-        disk.fail(Fault { from: 0, lasting: true, calls: vec![call], failure });
+        disk.fail(Fault { from: 0, times: Fault::LASTING, calls: vec![call], failure });
         let error = connection.execute_batch("INSERT INTO t VALUES (1)").unwrap_err();
         disk.heal();
         error.sqlite_error_code().unwrap()

@@ -22,7 +22,7 @@ const STEPS: usize = 26;
 const LARGE: usize = 9_000;
 const FEWEST_RUNS: usize = 1_000;
 /// How often whoever was told of a failure asks again while the disk still fails.
-const ATTEMPTS: usize = 2;
+const ATTEMPTS: usize = 3;
 
 const ALL: [Call; 9] = [
     Call::Open,
@@ -164,18 +164,18 @@ fn every_call_fails_in_turn() {
     let calls = calls(&Way::default(), &steps);
     let mut faults = Vec::new();
     for (from, call) in calls.iter().enumerate() {
-        for lasting in [false, true] {
+        for times in [1, Fault::LASTING] {
             let calls = ALL.to_vec();
-            faults.push(Fault { from, lasting, calls: calls.clone(), failure: Failure::Device });
+            faults.push(Fault { from, times, calls: calls.clone(), failure: Failure::Device });
             if *call == Call::Write {
                 let calls = vec![Call::Write];
-                faults.push(Fault { from, lasting, calls: calls.clone(), failure: Failure::Full });
-                faults.push(Fault { from, lasting, calls, failure: Failure::ReadOnly });
+                faults.push(Fault { from, times, calls: calls.clone(), failure: Failure::Full });
+                faults.push(Fault { from, times, calls, failure: Failure::ReadOnly });
             }
         }
         // All syncs fail from here on, or all writes, while everything else works.
         if matches!(call, Call::Sync | Call::Write | Call::Read | Call::Truncate | Call::Delete) {
-            faults.push(Fault { from, lasting: true, calls: vec![*call], failure: Failure::Device });
+            faults.push(Fault { from, times: Fault::LASTING, calls: vec![*call], failure: Failure::Device });
         }
     }
     let kinds = ALL.map(|kind| format!("{kind:?} {}", calls.iter().filter(|call| **call == kind).count()));
@@ -202,9 +202,9 @@ fn every_call_fails_while_a_ledger_is_opened() {
     let ledger = create(disk).unwrap();
     let calls = disk.calls();
     drop(ledger);
-    let fault = |from: usize, lasting, call| Fault { from, lasting, calls: vec![call], failure: Failure::Device };
+    let fault = |from: usize, times, call| Fault { from, times, calls: vec![call], failure: Failure::Device };
     let faults =
-        calls.iter().enumerate().flat_map(|(from, call)| [false, true].map(|lasting| fault(from, lasting, *call)));
+        calls.iter().enumerate().flat_map(|(from, call)| [1, Fault::LASTING].map(|times| fault(from, times, *call)));
     let faults: Vec<_> = faults.collect();
     eprintln!("while a ledger is opened: {} calls, {} runs", calls.len(), faults.len());
     assert!(calls.contains(&Call::Sync), "the log is written anew");
@@ -228,9 +228,9 @@ fn failures_while_the_log_is_copied() {
     for (from, call) in calls.iter().copied().enumerate().skip(before) {
         let often = matches!(call, Call::Write | Call::Read);
         if !often || from % STRIDE == 0 {
-            faults.extend([false, true].map(|lasting| Fault {
+            faults.extend([1, Fault::LASTING].map(|times| Fault {
                 from,
-                lasting,
+                times,
                 calls: vec![call],
                 failure: Failure::Device,
             }));
@@ -240,12 +240,18 @@ fn failures_while_the_log_is_copied() {
     eprintln!("while the log is copied: {} runs", faults.len());
 }
 
-/// Syncs fail from each sync on, for a while or for good.
+/// Syncs fail from each sync on, for good or so often that it is the end or the beginning of a connection that fails, too.
 fn failing_syncs(way: &Way, steps: &[Step]) -> Vec<Fault> {
     let calls = calls(way, steps);
     let syncs = calls.iter().enumerate().filter(|(_, call)| **call == Call::Sync);
-    let fault = |from, lasting| Fault { from, lasting, calls: vec![Call::Sync], failure: Failure::Device };
-    syncs.flat_map(|(from, _)| [fault(from, false), fault(from, true)]).collect()
+    let fault = |from, times| Fault { from, times, calls: vec![Call::Sync], failure: Failure::Device };
+    syncs.flat_map(|(from, _)| [1, 2, 3, 4, Fault::LASTING].map(|times| fault(from, times))).collect()
+}
+
+#[test]
+fn what_a_failed_sync_loses_is_not_built_on() {
+    let (way, steps) = (Way::default(), workload(STEPS, LARGE));
+    assert_eq!(run_all(&way, &steps, &failing_syncs(&way, &steps)), [""; 0]);
 }
 
 /// The commit of a handle fails, and the other handle, with a log that it shares, goes on.
