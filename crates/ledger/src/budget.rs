@@ -191,6 +191,9 @@ fn fitting(limit: &Guarantee, left: &Spend, cost: &Guarantee) -> Option<Guarante
 
 /// The largest ε of a few digits with ε²/2 ≤ ρ.
 fn largest_epsilon(rho: &Rational) -> Option<Rational> {
+    if !rho.is_positive() {
+        return None;
+    }
     let near = (2.0 * rho.to_f64()).sqrt();
     if !near.is_normal() {
         return None;

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | [`sqlite`] | one file, several processes |
 //! | `postgres` | one database, several machines; behind the feature of this name |
+//! | [`files`] | what is done to a ledger's files beside what SQLite does |
 //! | `location` | how a place is written |
 
+pub mod files;
 pub mod location;
 #[cfg(feature = "postgres")]
 pub mod postgres;

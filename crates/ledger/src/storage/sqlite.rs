@@ -4,22 +4,31 @@
 //!
 //! # When the disk fails
 //! After a failed `fsync` Linux keeps the pages readable but no longer writes them: a later `fsync` succeeds and says nothing
-//! about them. Such frames must never be taken for durable. So after any failure the connection is closed; whoever opens
-//! the file next copies all that the log holds into the database itself, in fresh writes with an `fsync` of their own, before
-//! anything else.
+//! about them. The log may then end with a commit that reads as whole, was reported as failed, and is not on the disk.
+//! While a connection is open, its shared memory says where the log ends, and the next commit overwrites such frames. But
+//! whoever opens the log after the last connection ended (by force, or because it could not clean up) takes them for
+//! committed. To append to them would lose the new commit with the next power cut; to copy them into the database would
+//! mix them, after a power cut, with the older pages that are left in the log. So whoever opens a ledger first writes the whole
+//! log anew, where it is, with an `fsync` of its own, while nobody else writes, and copies nothing before.
+//!
+//! # When the disk is read-only
+//! Nothing can be charged. A ledger can be read if there is no log beside it, or if SQLite can read the log; a ledger whose log
+//! cannot be read would show too little as spent, and is refused.
 
-use std::fs::{self, File, OpenOptions};
+mod pages;
+
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rusqlite::types::Value;
-use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, Params, TransactionBehavior};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use self::pages::{SCHEMA, Transaction, failure};
+use super::files::{Files, SystemFiles};
 use super::{Pages, Storage};
-use crate::entry::{Keys, Row};
 use crate::error::{Error, Result};
-use crate::hash::Hash;
 
 /// "RtLg": tells a ledger from any other SQLite file.
 const APPLICATION: i64 = 0x5274_4c67;
@@ -30,36 +39,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 
-const SCHEMA: &str = "
-    CREATE TABLE entry (
-        number INTEGER PRIMARY KEY,
-        body TEXT NOT NULL,
-        hash TEXT NOT NULL,
-        registered TEXT,
-        dataset TEXT,
-        request TEXT,
-        terms TEXT,
-        charge INTEGER
-    ) STRICT;
-    CREATE UNIQUE INDEX entry_registered ON entry (registered) WHERE registered IS NOT NULL;
-    CREATE UNIQUE INDEX entry_request ON entry (dataset, request) WHERE dataset IS NOT NULL;
-    CREATE INDEX entry_terms ON entry (dataset, terms, number) WHERE dataset IS NOT NULL;
-    CREATE UNIQUE INDEX entry_charge ON entry (charge) WHERE charge IS NOT NULL;
-    CREATE TABLE release (
-        number INTEGER PRIMARY KEY REFERENCES entry (number),
-        text TEXT NOT NULL
-    ) STRICT;
-";
-
-/// What a row is read from.
-const COLUMNS: &str = "number, body, hash, registered, dataset, request, terms, charge";
+const READ_ONLY: &str = "it is read-only";
 
 /// A ledger in a file.
 #[derive(Debug)]
 pub struct Sqlite {
     path: PathBuf,
-    /// The virtual file system to open it with, if not the operating system's: for tests that crash or fill a disk.
-    system: Option<String>,
+    files: Box<dyn Files>,
     access: Access,
     /// Closed after a failure.
     connection: Option<Connection>,
@@ -69,6 +55,8 @@ pub struct Sqlite {
 enum Access {
     Write,
     ReadOnly,
+    /// Read-only, and nobody else is looked for: neither a log nor other processes.
+    Immutable,
 }
 
 impl Sqlite {
@@ -77,21 +65,17 @@ impl Sqlite {
     /// # Errors
     /// If the place cannot be written to or holds something else.
     pub fn create(path: &Path) -> Result<Self> {
-        Self::create_in(path, None)
+        Self::create_in(path, Box::new(SystemFiles))
     }
 
-    /// [`Sqlite::create`] in a virtual file system that was registered with SQLite under this name.
+    /// [`Sqlite::create`] among other files than the operating system's.
     ///
     /// # Errors
     /// As [`Sqlite::create`].
-    pub fn create_in(path: &Path, system: Option<&str>) -> Result<Self> {
-        let path = path.to_owned();
-        if system.is_none() {
-            make_private(&path)?;
-        }
-        let mut storage = Self { path, system: system.map(str::to_owned), access: Access::Write, connection: None };
-        storage.connect(true)?;
-        Ok(storage)
+    pub fn create_in(path: &Path, files: Box<dyn Files>) -> Result<Self> {
+        let failed = |error| Error::Storage { doing: "created", reason: format!("{}: {error}", path.display()) };
+        files.make_private(path).map_err(failed)?;
+        Self::connected(path, files, Access::Write, true)
     }
 
     /// Opens a ledger.
@@ -99,36 +83,53 @@ impl Sqlite {
     /// # Errors
     /// [`Error::Missing`] if there is none; [`Error::NotALedger`] if something else is there.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::present(path)?;
-        let mut storage = Self { path: path.into(), system: None, access: Access::Write, connection: None };
-        storage.connect(false)?;
-        Ok(storage)
+        if path.is_dir() {
+            return Err(Error::NotALedger(path.display().to_string()));
+        }
+        Self::open_in(path, Box::new(SystemFiles))
+    }
+
+    /// [`Sqlite::open`] among other files than the operating system's.
+    ///
+    /// # Errors
+    /// As [`Sqlite::open`].
+    pub fn open_in(path: &Path, files: Box<dyn Files>) -> Result<Self> {
+        match files.length(path).map_err(|error| unreadable(&error))? {
+            // Whoever was interrupted while making a ledger has made none.
+            None | Some(0) => Err(Error::Missing(path.display().to_string())),
+            Some(_) => Self::connected(path, files, Access::Write, false),
+        }
     }
 
     /// Opens a ledger to look at it: also one that cannot be written to.
     ///
     /// # Errors
-    /// As [`Sqlite::open`].
+    /// As [`Sqlite::open`]; [`Error::Storage`] if it cannot be written to and has a log beside it that cannot be read, without
+    /// which it would show too little.
     pub fn open_to_read(path: &Path) -> Result<Self> {
         match Self::open(path) {
             Err(Error::Storage { .. }) => {}
             other => return other,
         }
-        let mut storage = Self { path: path.into(), system: None, access: Access::ReadOnly, connection: None };
-        storage.connect(false)?;
-        Ok(storage)
+        match Self::connected(path, Box::new(SystemFiles), Access::ReadOnly, false) {
+            Err(Error::Storage { .. }) => {}
+            other => return other,
+        }
+        let log = beside(path, "-wal");
+        if SystemFiles.length(&log).map_err(|error| unreadable(&error))?.unwrap_or(0) > 0 {
+            let reason = format!(
+                "a part of it is in {}, which cannot be read on a read-only disk; copy both to another place",
+                log.display()
+            );
+            return Err(Error::Storage { doing: "read", reason });
+        }
+        Self::connected(path, Box::new(SystemFiles), Access::Immutable, false)
     }
 
-    fn present(path: &Path) -> Result<()> {
-        let missing = || Err(Error::Missing(path.display().to_string()));
-        match fs::metadata(path) {
-            // Whoever was interrupted while making a ledger has made none.
-            Ok(metadata) if metadata.is_file() && metadata.len() == 0 => missing(),
-            Ok(metadata) if metadata.is_file() => Ok(()),
-            Ok(_) => Err(Error::NotALedger(path.display().to_string())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => missing(),
-            Err(error) => Err(Error::Storage { doing: "opened", reason: error.to_string() }),
-        }
+    fn connected(path: &Path, files: Box<dyn Files>, access: Access, create: bool) -> Result<Self> {
+        let mut storage = Self { path: path.into(), files, access, connection: None };
+        storage.connect(create)?;
+        Ok(storage)
     }
 
     /// The open connection; a new one after a failure.
@@ -143,22 +144,21 @@ impl Sqlite {
         let failed = |error: rusqlite::Error| self.failure("opened", &error);
         let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags |= match (self.access, create) {
-            (Access::ReadOnly, _) if self.has_log() => OpenFlags::SQLITE_OPEN_READ_ONLY,
-            (Access::ReadOnly, _) => OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
+            (Access::ReadOnly, _) => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            (Access::Immutable, _) => OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
             (Access::Write, true) => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
             (Access::Write, false) => OpenFlags::SQLITE_OPEN_READ_WRITE,
         };
-        let mut connection = match (&self.system, self.access) {
-            (Some(system), _) => Connection::open_with_flags_and_vfs(&self.path, flags, system.as_str()),
-            (None, Access::Write) => Connection::open_with_flags(&self.path, flags),
-            // What was written last may be in the log alone.
-            (None, Access::ReadOnly) if self.has_log() => Connection::open_with_flags(&self.path, flags),
-            (None, Access::ReadOnly) => Connection::open_with_flags(self.immutable(), flags),
+        let path = if self.access == Access::Immutable { self.immutable() } else { self.path.clone() };
+        let mut connection = match self.files.system() {
+            Some(system) => Connection::open_with_flags_and_vfs(path, flags, system),
+            None => Connection::open_with_flags(path, flags),
         }
         .map_err(failed)?;
         wait_for_others(&mut connection).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(32);
-        // Before anything is written: the next line would turn anyone's database into one with a write-ahead log.
+        // Before anything is written: what follows would turn anyone's database into one with a write-ahead log.
+        copy_on_close(&connection, false).map_err(failed)?;
         match tables(&connection).map_err(failed)? {
             0 if create => {}
             // Somebody else is making it just now, or was interrupted.
@@ -166,23 +166,29 @@ impl Sqlite {
             _ => self.identify(&connection)?,
         }
         if self.access == Access::Write {
-            let mode = switch_to_log(&connection).map_err(failed)?;
-            if mode != "wal" {
-                let reason = format!("its file system allows journal mode {mode} only, and wal is needed");
-                return Err(Error::Storage { doing: "opened", reason });
-            }
-            // FULL: a commit is on the disk when it returns.
-            connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
+            self.prepare_to_write(&mut connection)?;
         }
         if create {
             self.make_schema(&mut connection)?;
         }
         self.identify(&connection)?;
-        if self.access == Access::Write {
-            // What a failed fsync may have left in the log is written anew; see above.
-            connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(failed)?;
-        }
         Ok(connection)
+    }
+
+    fn prepare_to_write(&self, connection: &mut Connection) -> Result<()> {
+        let failed = |error: rusqlite::Error| self.failure("opened", &error);
+        if connection.is_readonly("main").map_err(failed)? {
+            return Err(Error::Storage { doing: "opened", reason: READ_ONLY.into() });
+        }
+        let mode = switch_to_log(connection).map_err(failed)?;
+        if mode != "wal" {
+            let reason = format!("its file system allows journal mode {mode} only, and wal is needed");
+            return Err(Error::Storage { doing: "opened", reason });
+        }
+        // FULL: a commit is on the disk when it returns.
+        connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
+        self.secure_log(connection)?;
+        copy_on_close(connection, true).map_err(failed)
     }
 
     /// Is it a ledger?
@@ -197,13 +203,22 @@ impl Sqlite {
         }
     }
 
-    fn has_log(&self) -> bool {
-        let mut log = self.path.clone().into_os_string();
-        log.push("-wal");
-        fs::metadata(log).is_ok_and(|metadata| metadata.len() > 0)
+    /// Makes durable what can be read from the log; see above.
+    fn secure_log(&self, connection: &mut Connection) -> Result<()> {
+        let failed = |error: rusqlite::Error| self.failure("opened", &error);
+        let log = beside(&self.path, "-wal");
+        if self.files.length(&log).map_err(|error| unreadable(&error))?.unwrap_or(0) == 0 {
+            return Ok(());
+        }
+        let alone = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        self.files.rewrite(&log).and_then(|()| self.files.sync_directory(&log)).map_err(|error| {
+            let reason = format!("{}: {error}", log.display());
+            Error::Storage { doing: "opened", reason }
+        })?;
+        alone.rollback().map_err(failed)
     }
 
-    /// A file without a log, in a folder where none can be made.
+    /// A file nobody can write to, without a log beside it.
     fn immutable(&self) -> PathBuf {
         let mut uri = String::from("file:");
         for byte in self.path.as_os_str().as_encoded_bytes() {
@@ -225,10 +240,9 @@ impl Sqlite {
         transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
         transaction.pragma_update(None, "user_version", VERSION).map_err(failed)?;
         transaction.commit().map_err(failed)?;
-        if self.system.is_none() {
-            sync_directory(&self.path)?;
-        }
-        Ok(())
+        self.files
+            .sync_directory(&self.path)
+            .map_err(|error| Error::Storage { doing: "created", reason: error.to_string() })
     }
 
     fn failure(&self, doing: &'static str, error: &rusqlite::Error) -> Error {
@@ -293,145 +307,26 @@ impl Storage for Sqlite {
     }
 }
 
-struct Transaction<'connection>(&'connection Connection);
-
-impl Transaction<'_> {
-    fn prepare(&self, sql: &str) -> rusqlite::Result<CachedStatement<'_>> {
-        self.0.prepare_cached(sql)
-    }
-
-    fn all(&self, condition: &str, parameters: impl Params) -> Result<Vec<Row>> {
-        let read = || -> rusqlite::Result<Vec<Result<Row>>> {
-            let mut statement = self.prepare(&format!("SELECT {COLUMNS} FROM entry {condition}"))?;
-            statement.query_map(parameters, |row| Ok(read_row(row)))?.collect()
-        };
-        read().map_err(|error| failure("read", &error))?.into_iter().collect()
-    }
-
-    fn one(&self, condition: &str, parameters: impl Params) -> Result<Option<Row>> {
-        Ok(self.all(condition, parameters)?.pop())
-    }
+/// Whether the log is copied into the database when the connection is closed.
+fn copy_on_close(connection: &Connection, copy: bool) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !copy).map(drop)
 }
 
-impl Pages for Transaction<'_> {
-    fn last(&mut self) -> Result<Option<Row>> {
-        self.one("ORDER BY number DESC LIMIT 1", [])
-    }
-
-    fn row(&mut self, number: u64) -> Result<Option<Row>> {
-        self.one("WHERE number = ?1", [signed(number)])
-    }
-
-    fn rows(&mut self, after: u64, most: u32) -> Result<Vec<Row>> {
-        self.all("WHERE number > ?1 ORDER BY number LIMIT ?2", [signed(after), i64::from(most)])
-    }
-
-    fn registration(&mut self, dataset: &str) -> Result<Option<Row>> {
-        self.one("WHERE registered = ?1", [dataset])
-    }
-
-    fn registrations(&mut self) -> Result<Vec<Row>> {
-        self.all("WHERE registered IS NOT NULL ORDER BY number", [])
-    }
-
-    fn charge(&mut self, dataset: &str, request: &str) -> Result<Option<Row>> {
-        self.one("WHERE dataset = ?1 AND request = ?2", [dataset, request])
-    }
-
-    fn last_charge(&mut self, dataset: &str, terms: &str) -> Result<Option<Row>> {
-        self.one("WHERE dataset = ?1 AND terms = ?2 ORDER BY number DESC LIMIT 1", [dataset, terms])
-    }
-
-    fn last_charges(&mut self, dataset: &str) -> Result<Vec<Row>> {
-        let newest =
-            "WHERE number IN (SELECT max(number) FROM entry WHERE dataset = ?1 GROUP BY terms) ORDER BY number";
-        self.all(newest, [dataset])
-    }
-
-    fn charges(&mut self, dataset: &str) -> Result<u64> {
-        let count = || -> rusqlite::Result<i64> {
-            self.prepare("SELECT count(*) FROM entry WHERE dataset = ?1")?.query_row([dataset], |row| row.get(0))
-        };
-        count().map(i64::cast_unsigned).map_err(|error| failure("read", &error))
-    }
-
-    fn release(&mut self, charge: u64) -> Result<Option<(Row, String)>> {
-        let Some(row) = self.one("WHERE charge = ?1", [signed(charge)])? else { return Ok(None) };
-        let read = || -> rusqlite::Result<Option<String>> {
-            self.prepare("SELECT text FROM release WHERE number = ?1")?
-                .query_row([signed(row.number)], |row| row.get(0))
-                .optional()
-        };
-        let text = read().map_err(|error| failure("read", &error))?;
-        let text = text.ok_or_else(|| Error::Damaged(format!("the release of entry {} is missing", row.number)))?;
-        Ok(Some((row, text)))
-    }
-
-    fn append(&mut self, row: &Row, release: Option<&str>) -> Result<()> {
-        let Row { number, body, hash, keys } = row;
-        let write = || -> rusqlite::Result<()> {
-            let insert = format!("INSERT INTO entry ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
-            let Keys { registered, dataset, request, terms, charge } = keys;
-            let (number, charge) = (signed(*number), charge.map(signed));
-            self.prepare(&insert)?.execute((
-                number,
-                body,
-                hash.to_string(),
-                registered,
-                dataset,
-                request,
-                terms,
-                charge,
-            ))?;
-            if let Some(text) = release {
-                self.prepare("INSERT INTO release (number, text) VALUES (?1, ?2)")?.execute((number, text))?;
-            }
-            Ok(())
-        };
-        write().map_err(|error| failure("written", &error))
-    }
-}
-
-/// SQLite's whole numbers have a sign; no ledger has 2^63 entries.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// Whatever a row holds, it never becomes an error of the database: a damaged row is a row that does not open.
-fn read_row(row: &rusqlite::Row<'_>) -> Result<Row> {
-    let text = |column: usize| match row.get::<_, Value>(column) {
-        Ok(Value::Text(text)) => Some(text),
-        _ => None,
-    };
-    let number = row.get::<_, i64>(0).map_err(|error| failure("read", &error))?.cast_unsigned();
-    let charge = row.get::<_, Option<i64>>(7).ok().flatten().map(i64::cast_unsigned);
-    let keys = Keys { registered: text(3), dataset: text(4), request: text(5), terms: text(6), charge };
-    let hash = text(2).and_then(|hash| hash.parse().ok()).unwrap_or(Hash::NONE);
-    Ok(Row { number, body: text(1).unwrap_or_default(), hash, keys })
-}
-
-fn failure(doing: &'static str, error: &rusqlite::Error) -> Error {
-    let reason = match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseCorrupt) => return Error::Damaged("its file is not sound".into()),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "other processes keep it locked".into(),
-        Some(ErrorCode::DiskFull) => "the disk is full".into(),
-        Some(ErrorCode::ReadOnly) => "it is read-only".into(),
-        Some(ErrorCode::CannotOpen) => "its file, or the log beside it, cannot be opened".into(),
-        Some(ErrorCode::SystemIoFailure) => format!("the disk failed ({error})"),
-        _ => error.to_string(),
-    };
-    Error::Storage { doing, reason }
-}
-
-/// Two that switch a new file at once hold what the other needs, and SQLite gives up at once rather than ask the handler above.
+/// The journal mode after the switch. Two that switch a new file at once hold what the other needs, and SQLite gives up at
+/// once rather than ask the handler below.
 fn switch_to_log(connection: &Connection) -> rusqlite::Result<String> {
     let since = Instant::now();
+    // The switch is committed only when its statement has ended, after its only row: who reads this row alone does not hear of
+    // a failure.
+    let switch = || -> rusqlite::Result<Vec<String>> {
+        connection.prepare("PRAGMA journal_mode = wal")?.query_map([], |row| row.get(0))?.collect()
+    };
     loop {
-        match connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)) {
+        match switch() {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && since.elapsed() < PATIENCE => {
                 thread::sleep(LONGEST_SLEEP);
             }
-            outcome => return outcome,
+            outcome => return Ok(outcome?.concat()),
         }
     }
 }
@@ -453,31 +348,21 @@ fn wait_for_others(connection: &mut Connection) -> rusqlite::Result<()> {
     }))
 }
 
-/// An empty file that only its owner can read: what is asked about a dataset can itself be secret.
-fn make_private(path: &Path) -> Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(Error::Storage { doing: "created", reason: format!("{}: {error}", path.display()) }),
-    }
+/// The path of a file that SQLite keeps beside its own.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
-/// A new name is durable only when its directory is.
-fn sync_directory(path: &Path) -> Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match File::open(directory).and_then(|directory| directory.sync_all()) {
-        // Directories cannot be opened everywhere.
-        Err(error) if !cfg!(windows) => Err(Error::Storage { doing: "created", reason: error.to_string() }),
-        _ => Ok(()),
-    }
+fn unreadable(error: &io::Error) -> Error {
+    Error::Storage { doing: "opened", reason: error.to_string() }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

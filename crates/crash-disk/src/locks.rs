@@ -1,0 +1,109 @@
+//! Who may read and write: SQLite's file locks and those of its shared memory.
+
+use std::collections::HashMap;
+
+/// The locks on one file.
+#[derive(Debug, Default)]
+pub struct FileLocks(HashMap<u64, Level>);
+
+/// How strongly a connection has locked a file, as SQLite counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    None,
+    Shared,
+    Reserved,
+    Pending,
+    Exclusive,
+}
+
+impl FileLocks {
+    /// Raises a connection's lock, if the others let it.
+    pub fn raise(&mut self, handle: u64, level: Level) -> bool {
+        let others = self.0.iter().filter(|(other, _)| **other != handle).map(|(_, level)| *level);
+        let strongest = others.max().unwrap_or(Level::None);
+        let mine = self.0.get(&handle).copied().unwrap_or(Level::None);
+        if mine >= level {
+            return true;
+        }
+        let allowed = match level {
+            Level::None => true,
+            Level::Shared => strongest < Level::Pending,
+            Level::Reserved | Level::Pending => strongest < Level::Reserved,
+            Level::Exclusive => strongest == Level::None,
+        };
+        if allowed {
+            self.0.insert(handle, level);
+        } else if level == Level::Exclusive && strongest < Level::Reserved {
+            // No new readers, until the ones that are there have gone.
+            self.0.insert(handle, Level::Pending);
+        }
+        allowed
+    }
+
+    /// Lowers a connection's lock.
+    pub fn lower(&mut self, handle: u64, level: Level) {
+        match level {
+            Level::None => self.0.remove(&handle),
+            level => self.0.insert(handle, level),
+        };
+    }
+
+    /// Is somebody about to write?
+    pub fn is_reserved(&self) -> bool {
+        self.0.values().any(|level| *level >= Level::Reserved)
+    }
+}
+
+/// The locks on one file's shared memory: eight places, each held by many or by one.
+#[derive(Debug, Default)]
+pub struct SharedLocks(Vec<(usize, u64, Hold)>);
+
+/// How a place is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    Shared,
+    Exclusive,
+}
+
+impl SharedLocks {
+    /// Takes some places, all or none.
+    pub fn take(&mut self, handle: u64, places: std::ops::Range<usize>, hold: Hold) -> bool {
+        let barred = self.0.iter().any(|(place, owner, held)| {
+            places.contains(place) && *owner != handle && (hold == Hold::Exclusive || *held == Hold::Exclusive)
+        });
+        if !barred {
+            self.give_up(handle, places.clone());
+            self.0.extend(places.map(|place| (place, handle, hold)));
+        }
+        !barred
+    }
+
+    /// Gives some places up.
+    pub fn give_up(&mut self, handle: u64, places: std::ops::Range<usize>) {
+        self.0.retain(|(place, owner, _)| !(places.contains(place) && *owner == handle));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_writer_or_many_readers() {
+        let mut locks = FileLocks::default();
+        assert!(locks.raise(1, Level::Shared) && locks.raise(2, Level::Shared));
+        assert!(locks.raise(1, Level::Reserved) && !locks.raise(2, Level::Reserved));
+        assert!(!locks.raise(1, Level::Exclusive) && !locks.raise(3, Level::Shared), "a writer waits");
+        locks.lower(2, Level::None);
+        assert!(locks.raise(1, Level::Exclusive) && locks.is_reserved());
+        locks.lower(1, Level::None);
+        assert!(locks.raise(3, Level::Shared) && !locks.is_reserved());
+
+        let mut places = SharedLocks::default();
+        assert!(places.take(1, 3..4, Hold::Shared) && places.take(2, 3..4, Hold::Shared));
+        assert!(!places.take(1, 3..5, Hold::Exclusive) && places.take(1, 0..1, Hold::Exclusive));
+        assert!(!places.take(2, 0..1, Hold::Shared));
+        places.give_up(2, 0..8);
+        assert!(places.take(1, 3..5, Hold::Exclusive));
+    }
+}

@@ -1,0 +1,112 @@
+//! What is done to the files of a ledger beside what SQLite does to them: the seam at which tests crash and fail a disk.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// How much is written anew at a time.
+const STRETCH: usize = 1 << 16;
+
+/// The files of a ledger.
+pub trait Files: Send + fmt::Debug {
+    /// SQLite's name for the virtual file system that they are in; `None` for the operating system's own.
+    fn system(&self) -> Option<&str>;
+
+    /// How many bytes a file has; `None` if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be told.
+    fn length(&self, path: &Path) -> io::Result<Option<u64>>;
+
+    /// Makes an empty file that only its owner can read, if there is none: what is asked about a dataset can itself be
+    /// secret.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    fn make_private(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes the name of a file durable, which is so only when its directory is.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// Writes all bytes of a file where they are already, and makes them durable; nothing if there is no such file.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    fn rewrite(&self, path: &Path) -> io::Result<()>;
+}
+
+/// The operating system's files.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemFiles;
+
+impl Files for SystemFiles {
+    fn system(&self) -> Option<&str> {
+        None
+    }
+
+    fn length(&self, path: &Path) -> io::Result<Option<u64>> {
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(Some(metadata.len())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn make_private(&self, path: &Path) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        match options.open(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        match File::open(directory).and_then(|directory| directory.sync_all()) {
+            // Directories cannot be opened everywhere.
+            Err(error) if !cfg!(windows) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn rewrite(&self, path: &Path) -> io::Result<()> {
+        let mut file = match OpenOptions::new().read(true).write(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        let (mut bytes, mut place) = (vec![0; STRETCH], 0);
+        loop {
+            let read = file.read(&mut bytes)?;
+            if read == 0 {
+                return file.sync_data();
+            }
+            file.seek(SeekFrom::Start(place))?;
+            file.write_all(&bytes[..read])?;
+            place += read as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_written_anew_is_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        SystemFiles.rewrite(&path).unwrap();
+        assert_eq!(SystemFiles.length(&path).unwrap(), None, "it is not made");
+        let bytes: Vec<u8> = (0..3 * STRETCH + 7).map(|place| (place % 251) as u8).collect();
+        fs::write(&path, &bytes).unwrap();
+        SystemFiles.rewrite(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+    }
+}

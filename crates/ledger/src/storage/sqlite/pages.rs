@@ -1,0 +1,167 @@
+//! The rows of a SQLite file.
+
+use rusqlite::types::Value;
+use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, Params};
+
+use super::READ_ONLY;
+use crate::entry::{Keys, Row};
+use crate::error::{Error, Result};
+use crate::hash::Hash;
+use crate::storage::Pages;
+
+/// Where rows are.
+pub const SCHEMA: &str = "
+    CREATE TABLE entry (
+        number INTEGER PRIMARY KEY,
+        body TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        registered TEXT,
+        dataset TEXT,
+        request TEXT,
+        terms TEXT,
+        charge INTEGER
+    ) STRICT;
+    CREATE UNIQUE INDEX entry_registered ON entry (registered) WHERE registered IS NOT NULL;
+    CREATE UNIQUE INDEX entry_request ON entry (dataset, request) WHERE dataset IS NOT NULL;
+    CREATE INDEX entry_terms ON entry (dataset, terms, number) WHERE dataset IS NOT NULL;
+    CREATE UNIQUE INDEX entry_charge ON entry (charge) WHERE charge IS NOT NULL;
+    CREATE TABLE release (
+        number INTEGER PRIMARY KEY REFERENCES entry (number),
+        text TEXT NOT NULL
+    ) STRICT;
+";
+
+/// What a row is read from.
+const COLUMNS: &str = "number, body, hash, registered, dataset, request, terms, charge";
+
+/// The rows, within a transaction of this connection.
+pub struct Transaction<'connection>(pub &'connection Connection);
+
+impl Transaction<'_> {
+    fn prepare(&self, sql: &str) -> rusqlite::Result<CachedStatement<'_>> {
+        self.0.prepare_cached(sql)
+    }
+
+    fn all(&self, condition: &str, parameters: impl Params) -> Result<Vec<Row>> {
+        let read = || -> rusqlite::Result<Vec<Result<Row>>> {
+            let mut statement = self.prepare(&format!("SELECT {COLUMNS} FROM entry {condition}"))?;
+            statement.query_map(parameters, |row| Ok(read_row(row)))?.collect()
+        };
+        read().map_err(|error| failure("read", &error))?.into_iter().collect()
+    }
+
+    fn one(&self, condition: &str, parameters: impl Params) -> Result<Option<Row>> {
+        Ok(self.all(condition, parameters)?.pop())
+    }
+}
+
+impl Pages for Transaction<'_> {
+    fn last(&mut self) -> Result<Option<Row>> {
+        self.one("ORDER BY number DESC LIMIT 1", [])
+    }
+
+    fn row(&mut self, number: u64) -> Result<Option<Row>> {
+        self.one("WHERE number = ?1", [signed(number)])
+    }
+
+    fn rows(&mut self, after: u64, most: u32) -> Result<Vec<Row>> {
+        self.all("WHERE number > ?1 ORDER BY number LIMIT ?2", [signed(after), i64::from(most)])
+    }
+
+    fn registration(&mut self, dataset: &str) -> Result<Option<Row>> {
+        self.one("WHERE registered = ?1", [dataset])
+    }
+
+    fn registrations(&mut self) -> Result<Vec<Row>> {
+        self.all("WHERE registered IS NOT NULL ORDER BY number", [])
+    }
+
+    fn charge(&mut self, dataset: &str, request: &str) -> Result<Option<Row>> {
+        self.one("WHERE dataset = ?1 AND request = ?2", [dataset, request])
+    }
+
+    fn last_charge(&mut self, dataset: &str, terms: &str) -> Result<Option<Row>> {
+        self.one("WHERE dataset = ?1 AND terms = ?2 ORDER BY number DESC LIMIT 1", [dataset, terms])
+    }
+
+    fn last_charges(&mut self, dataset: &str) -> Result<Vec<Row>> {
+        let newest =
+            "WHERE number IN (SELECT max(number) FROM entry WHERE dataset = ?1 GROUP BY terms) ORDER BY number";
+        self.all(newest, [dataset])
+    }
+
+    fn charges(&mut self, dataset: &str) -> Result<u64> {
+        let count = || -> rusqlite::Result<i64> {
+            self.prepare("SELECT count(*) FROM entry WHERE dataset = ?1")?.query_row([dataset], |row| row.get(0))
+        };
+        count().map(i64::cast_unsigned).map_err(|error| failure("read", &error))
+    }
+
+    fn release(&mut self, charge: u64) -> Result<Option<(Row, String)>> {
+        let Some(row) = self.one("WHERE charge = ?1", [signed(charge)])? else { return Ok(None) };
+        let read = || -> rusqlite::Result<Option<String>> {
+            self.prepare("SELECT text FROM release WHERE number = ?1")?
+                .query_row([signed(row.number)], |row| row.get(0))
+                .optional()
+        };
+        let text = read().map_err(|error| failure("read", &error))?;
+        let text = text.ok_or_else(|| Error::Damaged(format!("the release of entry {} is missing", row.number)))?;
+        Ok(Some((row, text)))
+    }
+
+    fn append(&mut self, row: &Row, release: Option<&str>) -> Result<()> {
+        let Row { number, body, hash, keys } = row;
+        let write = || -> rusqlite::Result<()> {
+            let insert = format!("INSERT INTO entry ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+            let Keys { registered, dataset, request, terms, charge } = keys;
+            let (number, charge) = (signed(*number), charge.map(signed));
+            self.prepare(&insert)?.execute((
+                number,
+                body,
+                hash.to_string(),
+                registered,
+                dataset,
+                request,
+                terms,
+                charge,
+            ))?;
+            if let Some(text) = release {
+                self.prepare("INSERT INTO release (number, text) VALUES (?1, ?2)")?.execute((number, text))?;
+            }
+            Ok(())
+        };
+        write().map_err(|error| failure("written", &error))
+    }
+}
+
+/// SQLite's whole numbers have a sign; no ledger has 2^63 entries.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Whatever a row holds, it never becomes an error of the database: a damaged row is a row that does not open.
+fn read_row(row: &rusqlite::Row<'_>) -> Result<Row> {
+    let text = |column: usize| match row.get::<_, Value>(column) {
+        Ok(Value::Text(text)) => Some(text),
+        _ => None,
+    };
+    let number = row.get::<_, i64>(0).map_err(|error| failure("read", &error))?.cast_unsigned();
+    let charge = row.get::<_, Option<i64>>(7).ok().flatten().map(i64::cast_unsigned);
+    let keys = Keys { registered: text(3), dataset: text(4), request: text(5), terms: text(6), charge };
+    let hash = text(2).and_then(|hash| hash.parse().ok()).unwrap_or(Hash::NONE);
+    Ok(Row { number, body: text(1).unwrap_or_default(), hash, keys })
+}
+
+/// What SQLite said, in words.
+pub fn failure(doing: &'static str, error: &rusqlite::Error) -> Error {
+    let reason = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt) => return Error::Damaged("its file is not sound".into()),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "other processes keep it locked".into(),
+        Some(ErrorCode::DiskFull) => "the disk is full".into(),
+        Some(ErrorCode::ReadOnly) => READ_ONLY.into(),
+        Some(ErrorCode::CannotOpen) => "its file, or the log beside it, cannot be opened".into(),
+        Some(ErrorCode::SystemIoFailure) => format!("the disk failed ({error})"),
+        _ => error.to_string(),
+    };
+    Error::Storage { doing, reason }
+}

@@ -1,0 +1,83 @@
+//! What the tests of crashes and failures share: a ledger on a disk in memory, and things to ask of it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`workload`] | what is asked, and what must come of it |
+//! | [`promise`] | what was acknowledged, and whether it was kept |
+//! | [`sums`] | what the entries of a ledger add up to, computed apart from the ledger |
+#![allow(dead_code, reason = "no test uses all of it")]
+
+pub mod promise;
+pub mod sums;
+pub mod workload;
+
+use std::io;
+use std::path::Path;
+
+use crash_disk::Disk;
+use reticent_ledger::storage::files::Files;
+use reticent_ledger::storage::sqlite::Sqlite;
+use reticent_ledger::{DurableLedger, Entry, Result};
+
+/// The ledger's file.
+pub const LEDGER: &str = "ledger.sqlite";
+/// SQLite's log beside it.
+pub const LOG: &str = "ledger.sqlite-wal";
+
+/// The files on a disk in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct DiskFiles {
+    pub disk: Disk,
+    /// A broken mutant does not write the log anew when it opens a ledger.
+    pub rewrites: bool,
+}
+
+impl Files for DiskFiles {
+    fn system(&self) -> Option<&str> {
+        Some(self.disk.system())
+    }
+
+    fn length(&self, path: &Path) -> io::Result<Option<u64>> {
+        Ok(self.disk.length(name(path)).map(|length| length as u64))
+    }
+
+    fn make_private(&self, path: &Path) -> io::Result<()> {
+        self.disk.create(name(path))
+    }
+
+    fn sync_directory(&self, _: &Path) -> io::Result<()> {
+        self.disk.sync_names()
+    }
+
+    fn rewrite(&self, path: &Path) -> io::Result<()> {
+        if self.rewrites { self.disk.rewrite(name(path)) } else { Ok(()) }
+    }
+}
+
+fn name(path: &Path) -> &str {
+    path.to_str().expect("a plain name")
+}
+
+/// Makes a ledger on a disk, or opens the one that is there.
+pub fn create(disk: Disk) -> Result<DurableLedger> {
+    create_in(DiskFiles { disk, rewrites: true })
+}
+
+pub fn create_in(files: DiskFiles) -> Result<DurableLedger> {
+    let ledger = DurableLedger::on(Box::new(Sqlite::create_in(LEDGER.as_ref(), Box::new(files))?));
+    ledger.start()?;
+    Ok(ledger)
+}
+
+/// Opens the ledger on a disk.
+pub fn open(disk: Disk) -> Result<DurableLedger> {
+    let files = DiskFiles { disk, rewrites: true };
+    Ok(DurableLedger::on(Box::new(Sqlite::open_in(LEDGER.as_ref(), Box::new(files))?)))
+}
+
+/// All entries.
+pub fn entries(ledger: &DurableLedger) -> Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    ledger.history(|entry| entries.push(entry.clone()))?;
+    Ok(entries)
+}
