@@ -157,6 +157,9 @@ impl Sqlite {
         .map_err(failed)?;
         wait_for_others(&mut connection).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(32);
+        if self.access == Access::Write && connection.is_readonly("main").map_err(failed)? {
+            return Err(Error::Storage { doing: "opened", reason: READ_ONLY.into() });
+        }
         // Before anything is written: what follows would turn anyone's database into one with a write-ahead log.
         copy_on_close(&connection, false).map_err(failed)?;
         match tables(&connection).map_err(failed)? {
@@ -177,9 +180,6 @@ impl Sqlite {
 
     fn prepare_to_write(&self, connection: &mut Connection) -> Result<()> {
         let failed = |error: rusqlite::Error| self.failure("opened", &error);
-        if connection.is_readonly("main").map_err(failed)? {
-            return Err(Error::Storage { doing: "opened", reason: READ_ONLY.into() });
-        }
         let mode = switch_to_log(connection).map_err(failed)?;
         if mode != "wal" {
             let reason = format!("its file system allows journal mode {mode} only, and wal is needed");
