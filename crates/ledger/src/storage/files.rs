@@ -1,9 +1,12 @@
 //! What is done to the files of a ledger beside what SQLite does to them: the seam at which tests crash and fail a disk.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 /// How much is written anew at a time.
 const STRETCH: usize = 1 << 16;
@@ -37,6 +40,13 @@ pub trait Files: Send + fmt::Debug {
     /// # Errors
     /// If the disk fails.
     fn rewrite(&self, path: &Path) -> io::Result<()>;
+
+    /// Waits until no other process has its turn; the turn lasts as long as what comes back.
+    ///
+    /// SQLite alone makes writers try again and again, which keeps processors busy and disks idle. This makes them sleep until
+    /// it is their turn. Nothing depends on it but speed: without a turn (`None`: it took too long, or there is no such
+    /// file and none can be made) a writer tries all the same.
+    fn turn(&self, path: &Path, patience: Duration) -> Option<File>;
 }
 
 /// The operating system's files.
@@ -92,6 +102,23 @@ impl Files for SystemFiles {
             place += read as u64;
         }
     }
+
+    fn turn(&self, path: &Path, patience: Duration) -> Option<File> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path).ok()?;
+        match file.try_lock() {
+            Ok(()) => return Some(file),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(_)) => return None,
+        }
+        // A lock cannot be waited for with a limit; whoever waits too long leaves it to the thread to give it back.
+        let (sender, receiver) = mpsc::channel();
+        thread::Builder::new().spawn(move || sender.send(file.lock().map(|()| file))).ok()?;
+        receiver.recv_timeout(patience).ok()?.ok()
+    }
 }
 
 #[cfg(test)]
@@ -108,5 +135,21 @@ mod tests {
         fs::write(&path, &bytes).unwrap();
         SystemFiles.rewrite(&path).unwrap();
         assert_eq!(fs::read(&path).unwrap(), bytes);
+    }
+
+    #[test]
+    fn a_turn_is_waited_for_but_not_for_ever() {
+        const BRIEF: Duration = Duration::from_millis(20);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("turn");
+        let first = SystemFiles.turn(&path, BRIEF).expect("nobody else has it");
+        assert!(SystemFiles.turn(&path, BRIEF).is_none(), "it took too long");
+        let waiting = std::thread::spawn({
+            let path = path.clone();
+            move || SystemFiles.turn(&path, Duration::from_secs(60)).is_some()
+        });
+        drop(first);
+        assert!(waiting.join().unwrap());
+        assert!(SystemFiles.turn(&folder.path().join("none/turn"), BRIEF).is_none());
     }
 }

@@ -157,6 +157,8 @@ impl Sqlite {
         .map_err(failed)?;
         wait_for_others(&mut connection).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(32);
+        // Otherwise statements on partial indexes are planned anew whenever a parameter changes.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         if self.access == Access::Write && connection.is_readonly("main").map_err(failed)? {
             return Err(Error::Storage { doing: "opened", reason: READ_ONLY.into() });
         }
@@ -258,8 +260,11 @@ impl Sqlite {
         behavior: TransactionBehavior,
         work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>,
     ) -> Result<()> {
-        let doing = if matches!(behavior, TransactionBehavior::Immediate) { "written" } else { "read" };
+        let writes = matches!(behavior, TransactionBehavior::Immediate);
+        let doing = if writes { "written" } else { "read" };
         let outcome = (|| {
+            self.connect(false)?;
+            let _turn = if writes { self.files.turn(&beside(&self.path, "-turn"), PATIENCE) } else { None };
             let connection = self.connect(false)?;
             let transaction = connection.transaction_with_behavior(behavior).map_err(|error| failure(doing, &error))?;
             work(&mut Transaction(&transaction))?;

@@ -49,6 +49,11 @@ impl Files for DiskFiles {
         self.disk.sync_names()
     }
 
+    /// One process: nobody to wait for.
+    fn turn(&self, _: &Path, _: std::time::Duration) -> Option<std::fs::File> {
+        None
+    }
+
     fn rewrite(&self, path: &Path) -> io::Result<()> {
         if self.rewrites { self.disk.rewrite(name(path)) } else { Ok(()) }
     }
