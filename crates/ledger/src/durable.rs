@@ -14,6 +14,7 @@ use crate::chain::{Known, continues, head, ledger_id, no_first_entry};
 use crate::entry::{Dataset, Entry, Event, Row};
 use crate::error::{Error, Result};
 use crate::group::Group;
+use crate::hash::hexadecimal;
 use crate::history::{self, Record};
 use crate::rules::{self, Done};
 use crate::storage::Storage;
@@ -363,7 +364,7 @@ impl fmt::Debug for DurableLedger {
 pub fn fresh_id() -> Result<String> {
     let mut id = [0; 16];
     getrandom::fill(&mut id).map_err(|error| reticent::Error::Entropy(error.to_string()))?;
-    Ok(id.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hexadecimal(&id))
 }
 
 fn check(charge: &Charge) -> Result<()> {

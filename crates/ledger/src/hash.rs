@@ -23,9 +23,15 @@ impl Hash {
     }
 }
 
+/// Two digits a byte.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
 impl fmt::Display for Hash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        formatter.write_str(&hexadecimal(&self.0))
     }
 }
 
@@ -47,11 +53,13 @@ impl FromStr for Hash {
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || Error::Damaged("a hash is not 64 hexadecimal digits".into());
         let mut bytes = [0; 32];
-        if text.len() != 64 || !text.is_ascii() {
+        if text.len() != 2 * bytes.len() {
             return Err(wrong());
         }
-        for (place, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).map_err(|_| wrong())?;
+        let digit = |letter: u8| char::from(letter).to_digit(16).ok_or_else(wrong);
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            // Two digits of 4 bits each.
+            *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
         }
         Ok(Self(bytes))
     }
