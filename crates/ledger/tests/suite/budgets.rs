@@ -5,7 +5,7 @@ use std::thread;
 
 use reticent::ledger::{Charged, Ledger};
 use reticent::privacy::Adjacency;
-use reticent_ledger::{Budget, Dataset, DurableLedger, Error, Event, Spend, Terms};
+use reticent_ledger::{Budget, Dataset, DurableLedger, Error, Event, Registration, Spend, Terms};
 
 use super::{Fresh, approx, ask, create, history, limited, open, pure, receipt, rows, zcdp};
 
@@ -86,6 +86,30 @@ pub fn without_a_limit_each_of_the_terms_is_kept(fresh: Fresh) {
     spent.sort_by_key(|(terms, _)| terms.unit.clone());
     assert_eq!(spent, [(rows(), "ε = 1001".into()), (users, "ε = 2, δ = 1e-9, ρ = 0.3".into())]);
     assert_eq!(account.charges, 5);
+    assert!(ledger.verify().unwrap().is_sound());
+}
+
+pub fn a_limit_set_later_counts_what_was_spent(fresh: Fresh) {
+    let place = fresh();
+    let ledger = create(&*place);
+    ledger.register(&Dataset { name: "people".into(), budget: Budget::Unlimited, terms: None }).unwrap();
+    for (request, cost) in [("a", "0.5"), ("b", "0.5")] {
+        receipt(&ledger, &ask("people", request, pure(cost)));
+    }
+    let too_low = ledger.register(&limited("people", zcdp("0.2"))).unwrap_err();
+    assert!(matches!(too_low, Error::AlreadySpent { .. }), "{too_low}");
+    // ε²/2, twice.
+    let spent = Spend::of(&zcdp("0.25"));
+    let limit = limited("people", zcdp("0.5"));
+    assert_eq!(ledger.register(&limit).unwrap(), Registration::Limited { spent });
+    drop(ledger);
+    let ledger = open(&*place);
+    assert_eq!(ledger.register(&limit).unwrap(), Registration::Unchanged);
+    assert!(matches!(ledger.register(&limited("people", zcdp("9"))), Err(Error::DatasetExists(_))));
+    receipt(&ledger, &ask("people", "c", zcdp("0.25")));
+    assert!(ledger.charge(&ask("people", "d", pure("1e-9"))).unwrap_err().is_overdrawn());
+    let account = ledger.account("people").unwrap().unwrap();
+    assert_eq!((account.charges, account.spent), (3, vec![(rows(), Spend::of(&zcdp("0.5")))]));
     assert!(ledger.verify().unwrap().is_sound());
 }
 

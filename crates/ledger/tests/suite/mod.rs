@@ -43,6 +43,7 @@ macro_rules! every_rule {
             ten_tenths_exhaust_one_exactly
             every_currency_is_added_up_by_itself
             without_a_limit_each_of_the_terms_is_kept
+            a_limit_set_later_counts_what_was_spent
             other_units_and_adjacencies_are_refused_and_cost_nothing
             a_dataset_is_registered_once
             names_are_kept_as_they_are
