@@ -3,14 +3,15 @@
 //! A chain of hashes betrays whoever changes, removes or reorders entries, but not whoever puts back an older copy of the
 //! whole, cuts off its end, or writes all of it anew. The hash of the last entry, kept where they cannot reach, does.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::hash::Hash;
+use crate::storage::replace::{beside, private, replace};
 
 /// The newest entry of a ledger at some moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +56,8 @@ impl Anchor {
     /// If it cannot be written, or belongs to another ledger.
     pub fn advance(&self, head: &Head) -> Result<()> {
         let failed = |error: std::io::Error| self.failure("written", &error);
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(self.beside(".lock"));
+        let lock =
+            private(OpenOptions::new().create(true).truncate(false).write(true)).open(beside(&self.path, ".lock"));
         let lock = lock.map_err(failed)?;
         lock.lock().map_err(failed)?;
         if let Some(held) = self.read()? {
@@ -66,30 +68,12 @@ impl Anchor {
                 return Ok(());
             }
         }
-        let (new, text) = (self.beside(".new"), serde_json::to_string(head).expect("a head is plain data") + "\n");
-        let written = (|| {
-            let mut file = File::create(&new)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&new, &self.path)?;
-            let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            match File::open(directory.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all()) {
-                // Directories cannot be opened everywhere.
-                Err(error) if !cfg!(windows) => Err(error),
-                _ => Ok(()),
-            }
-        })();
-        written.map_err(failed)
+        let text = serde_json::to_string(head).expect("a head is plain data") + "\n";
+        replace(&self.path, text.as_bytes()).map_err(failed)
     }
 
     pub(crate) fn other_ledger(&self) -> Error {
         Error::NotAnchored(format!("{} is the anchor of another ledger", self.path.display()))
-    }
-
-    fn beside(&self, suffix: &str) -> PathBuf {
-        let mut name = self.path.clone().into_os_string();
-        name.push(suffix);
-        name.into()
     }
 
     fn failure(&self, doing: &str, error: &std::io::Error) -> Error {

@@ -4,12 +4,12 @@
 //! `.lock`, held while a process counts. The state is replaced as a whole, and durably, before anything it covers is shown:
 //! whatever was shown is in it, so noise for a shown step is never drawn again.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
+use reticent_ledger::storage::replace::{beside, private, replace};
 use serde::{Deserialize, Serialize};
 
 use super::definition::Definition;
@@ -115,44 +115,4 @@ impl Store {
 
 fn unusable(path: &Path, error: &io::Error) -> anyhow::Error {
     usage(format!("--save cannot use {}: {error}", path.display()))
-}
-
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    name.into()
-}
-
-/// For the owner's eyes only: a state is as secret as the data.
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
-}
-
-/// Replaces a file as a whole: after a crash there is the old content or the new one.
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let new = beside(path, ".new");
-    let written = (|| {
-        let mut file = private(OpenOptions::new().create(true).truncate(true).write(true)).open(&new)?;
-        file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(&new, path)?;
-        sync_directory(path)
-    })();
-    if written.is_err() {
-        // The next attempt overwrites it, if it cannot be removed now.
-        let _ = fs::remove_file(&new);
-    }
-    written
-}
-
-/// A new name is durable only when its directory is.
-fn sync_directory(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match File::open(directory).and_then(|directory| directory.sync_all()) {
-        // Directories cannot be opened everywhere; there, renaming is all that can be done.
-        Err(error) if cfg!(windows) && error.kind() == ErrorKind::PermissionDenied => Ok(()),
-        other => other,
-    }
 }

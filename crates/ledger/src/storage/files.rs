@@ -8,6 +8,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use super::replace::{self, private};
+
 /// How much is written anew at a time.
 const STRETCH: usize = 1 << 16;
 
@@ -67,23 +69,14 @@ impl Files for SystemFiles {
     }
 
     fn make_private(&self, path: &Path) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        match options.open(path) {
+        match private(OpenOptions::new().write(true).create_new(true)).open(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
             _ => Ok(()),
         }
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        match File::open(directory).and_then(|directory| directory.sync_all()) {
-            // Directories cannot be opened everywhere.
-            Err(error) if !cfg!(windows) => Err(error),
-            _ => Ok(()),
-        }
+        replace::sync_directory(path)
     }
 
     fn rewrite(&self, path: &Path) -> io::Result<()> {
@@ -104,11 +97,7 @@ impl Files for SystemFiles {
     }
 
     fn turn(&self, path: &Path, patience: Duration) -> Option<File> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).ok()?;
+        let file = private(OpenOptions::new().write(true).create(true).truncate(false)).open(path).ok()?;
         match file.try_lock() {
             Ok(()) => return Some(file),
             Err(TryLockError::WouldBlock) => {}

@@ -27,6 +27,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use self::pages::{SCHEMA, Transaction, failure};
 use super::files::{Files, SystemFiles};
+use super::replace::beside;
 use super::{Pages, Storage};
 use crate::error::{Error, Result};
 
@@ -351,13 +352,6 @@ fn wait_for_others(connection: &mut Connection) -> rusqlite::Result<()> {
         thread::sleep(sleep.min(LONGEST_SLEEP));
         since.elapsed() < PATIENCE
     }))
-}
-
-/// The path of a file that SQLite keeps beside its own.
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }
 
 fn unreadable(error: &io::Error) -> Error {

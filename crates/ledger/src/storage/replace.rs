@@ -1,0 +1,72 @@
+//! Small files that are replaced as a whole, durably.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Replaces a file, or makes it, for its owner's eyes only: after a crash there is the old content or the new one, and when
+/// this returns `Ok` it is the new one.
+///
+/// # Errors
+/// If the disk does not take it.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let new = beside(path, ".new");
+    let written = (|| {
+        let mut file = private(OpenOptions::new().create(true).truncate(true).write(true)).open(&new)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&new, path)?;
+        sync_directory(path)
+    })();
+    if written.is_err() {
+        // The next attempt overwrites it, if it cannot be removed now.
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
+/// Makes the name of a file durable, which is so only when its directory is.
+///
+/// # Errors
+/// If the disk fails.
+pub fn sync_directory(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match File::open(directory).and_then(|directory| directory.sync_all()) {
+        // Directories cannot be opened everywhere; there, renaming is all that can be done.
+        Err(error) if cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        other => other,
+    }
+}
+
+/// A file whose name begins as this one's.
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// New files are for their owner only.
+pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_or_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        replace(&path, b"a long first content").unwrap();
+        replace(&path, b"second").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert!(replace(&folder.path().join("no such folder/file"), b"third").is_err());
+        // What cannot be written leaves the old content, and nothing beside it.
+        fs::create_dir(beside(&path, ".new")).unwrap();
+        assert!(replace(&path, b"third").is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+    }
+}
