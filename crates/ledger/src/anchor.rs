@@ -3,15 +3,15 @@
 //! A chain of hashes betrays whoever changes, removes or reorders entries, but not whoever puts back an older copy of the
 //! whole, cuts off its end, or writes all of it anew. The hash of the last entry, kept where they cannot reach, does.
 
-use std::fs::{self, OpenOptions};
-use std::io::ErrorKind;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::hash::Hash;
-use crate::storage::replace::{beside, private, replace};
+use crate::storage::replace::{beside, replace};
 
 /// The newest entry of a ledger at some moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,11 +55,8 @@ impl Anchor {
     /// # Errors
     /// If it cannot be written, or belongs to another ledger.
     pub fn advance(&self, head: &Head) -> Result<()> {
-        let failed = |error: std::io::Error| self.failure("written", &error);
-        let lock =
-            private(OpenOptions::new().create(true).truncate(false).write(true)).open(beside(&self.path, ".lock"));
-        let lock = lock.map_err(failed)?;
-        lock.lock().map_err(failed)?;
+        let failed = |error: io::Error| self.failure("written", &error);
+        let _lock = self.lock().map_err(failed)?;
         if let Some(held) = self.read()? {
             if held.ledger != head.ledger {
                 return Err(self.other_ledger());
@@ -69,15 +66,44 @@ impl Anchor {
             }
         }
         let text = serde_json::to_string(head).expect("a head is plain data") + "\n";
-        replace(&self.path, text.as_bytes()).map_err(failed)
+        replace(&self.target(), text.as_bytes()).map_err(failed)
+    }
+
+    /// Can it be moved? Better to know before something is spent.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn prepare(&self) -> Result<()> {
+        let prepared = self.lock().and_then(|_lock| {
+            let held = fs::read(self.target())?;
+            replace(&self.target(), &held)
+        });
+        prepared.map_err(|error| self.failure("written", &error))
+    }
+
+    fn lock(&self) -> io::Result<File> {
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(beside(&self.target(), ".lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    /// Where it is in truth: a link to another place stays one.
+    fn target(&self) -> PathBuf {
+        self.path.canonicalize().unwrap_or_else(|_| self.path.clone())
+    }
+
+    pub(crate) fn missing(&self) -> Error {
+        let path = self.path.display();
+        Error::NotAnchored(format!("there is no anchor {path}; `reticent ledger verify --anchor {path}` makes one"))
     }
 
     pub(crate) fn other_ledger(&self) -> Error {
         Error::NotAnchored(format!("{} is the anchor of another ledger", self.path.display()))
     }
 
-    fn failure(&self, doing: &str, error: &std::io::Error) -> Error {
-        Error::NotAnchored(format!("{} could not be {doing}: {error}", self.path.display()))
+    fn failure(&self, doing: &str, error: &io::Error) -> Error {
+        let reason = format!("{} could not be {doing}: {error}", self.path.display());
+        Error::Storage { doing: "anchored", reason }
     }
 }
 
@@ -98,6 +124,15 @@ mod tests {
         assert_eq!(anchor.read().unwrap(), Some(head(3)));
         let other = Head { ledger: "b".into(), ..head(4) };
         assert!(matches!(anchor.advance(&other), Err(Error::NotAnchored(_))));
+        #[cfg(unix)]
+        {
+            // A link to another place stays one, and what it points to moves.
+            let link = folder.path().join("link.json");
+            std::os::unix::fs::symlink(folder.path().join("head.json"), &link).unwrap();
+            Anchor::new(&link).advance(&head(5)).unwrap();
+            assert!(link.is_symlink());
+            assert_eq!(anchor.read().unwrap(), Some(head(5)));
+        }
         fs::write(folder.path().join("head.json"), "{").unwrap();
         assert!(matches!(anchor.read(), Err(Error::NotAnchored(_))));
     }

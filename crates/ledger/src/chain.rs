@@ -21,12 +21,17 @@ pub fn append(
     event: Event,
     release: Option<&str>,
 ) -> Result<(u64, Option<Head>)> {
-    continues(pages, known)?;
     let last = pages.last()?.ok_or_else(no_first_entry)?;
     last.open()?;
     let row = Row::after(Some(&last), event);
     pages.append(&row, release)?;
     Ok((row.number, head(pages, known, &row)?))
+}
+
+/// The head that the anchor must know now, if there is an anchor: that of the newest entry.
+pub fn newest(pages: &mut dyn Pages, known: &Known) -> Result<Option<Head>> {
+    let last = pages.last()?.ok_or_else(no_first_entry)?;
+    head(pages, known, &last)
 }
 
 /// Does the ledger hold what the anchor knows?

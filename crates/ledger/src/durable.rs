@@ -151,8 +151,9 @@ impl DurableLedger {
         })
     }
 
-    /// Keeps the newest entry's hash in a file, too: from now on nothing is charged unless the ledger continues what the file
-    /// knows, and no permit is given before the file knows the charge.
+    /// Keeps the newest entry's hash in a file, too: from now on nothing is charged or answered unless the ledger continues what
+    /// the file knows, and no permit is given before the file knows the charge. The file is made by
+    /// [`DurableLedger::register`] and [`DurableLedger::advance_anchor`]; if it is missing, nothing is charged.
     #[must_use]
     pub fn anchored(mut self, anchor: Anchor) -> Self {
         self.anchor = Some(anchor);
@@ -301,6 +302,19 @@ impl DurableLedger {
         self.anchor.as_ref().map_or(Ok(Known::Unanchored), |anchor| anchor.read().map(Known::Anchored))
     }
 
+    /// What is known before something is charged or released: an anchor that is not there, or cannot be moved, is found out
+    /// before anything is spent.
+    fn known_before_release(&self) -> Result<Known> {
+        let known = self.known()?;
+        if let (Some(anchor), Known::Anchored(held)) = (&self.anchor, &known) {
+            if held.is_none() {
+                return Err(anchor.missing());
+            }
+            anchor.prepare()?;
+        }
+        Ok(known)
+    }
+
     fn hold(&self, head: Option<&Head>) -> Result<()> {
         match (&self.anchor, head) {
             (Some(anchor), Some(head)) => anchor.advance(head),
@@ -317,9 +331,9 @@ impl Ledger for DurableLedger {
         // Before the charge, so that it is not spent on a machine that gives no randomness.
         let entropy = Entropy::from_os()?;
         let guarantee = charge.guarantee.clone();
-        let (charge, known) = (charge.clone(), self.known()?);
+        let (charge, known) = (charge.clone(), self.known_before_release()?);
         match self.group.write(move |pages| rules::charge(pages, &known, &charge))? {
-            Done::Released(text, _) => Ok(Charged::Answered(text)),
+            Done::Released(text, head) => self.hold(head.as_ref()).map(|()| Charged::Answered(text)),
             Done::Charged(receipt, head) => {
                 self.hold(head.as_ref())?;
                 Ok(Charged::Permitted(Box::new(Permit::from_durable_charge(receipt, &guarantee, entropy))))
@@ -333,7 +347,7 @@ impl Ledger for DurableLedger {
             let value = format!("{} bytes long", release.len());
             return Err(Error::Unusable { what: "a release", value, allowed: "at most 256 MiB of text without NUL" });
         }
-        let (receipt, release, known) = (receipt.clone(), release.to_owned(), self.known()?);
+        let (receipt, release, known) = (receipt.clone(), release.to_owned(), self.known_before_release()?);
         match self.group.write(move |pages| rules::keep(pages, &known, &receipt, &release))? {
             Done::Released(text, head) => self.hold(head.as_ref()).map(|()| text),
             Done::Charged(..) | Done::Registered(..) => unreachable!("a release is kept, now or before"),
@@ -342,11 +356,13 @@ impl Ledger for DurableLedger {
 
     fn resume(&self, receipt: &Receipt) -> Result<Permit> {
         let entropy = Entropy::from_os()?;
-        let known = self.known()?;
+        let known = self.known_before_release()?;
+        let mut head = None;
         self.group.storage().read(&mut |pages| {
-            continues(pages, &known)?;
-            rules::resume(pages, receipt)
+            head = rules::resume(pages, &known, receipt)?;
+            Ok(())
         })?;
+        self.hold(head.as_ref())?;
         Ok(Permit::from_stream_charge(receipt.clone(), entropy))
     }
 }

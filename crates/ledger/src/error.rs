@@ -142,12 +142,12 @@ pub enum Error {
     #[error("the ledger is damaged: {0}; see `reticent ledger verify`")]
     Damaged(String),
 
-    /// The ledger is older than its anchor says, or another one; or the anchor could not be moved, after a charge that stands:
-    /// ask again with the same request id.
+    /// The ledger is older than its anchor says, or another one; or there is no anchor where one is wanted.
     #[error("the ledger does not continue the anchor: {0}")]
     NotAnchored(String),
 
-    /// The disk or the server failed. Whether the charge was written cannot be told: ask again with the same request id.
+    /// The disk or the server failed. Whether the charge was written cannot be told: ask again with the same request id (a
+    /// stream, which cannot be asked again, is charged anew).
     #[error("the ledger could not be {doing}: {reason}")]
     Storage {
         /// What was being done.

@@ -5,14 +5,14 @@ use reticent::ledger::{Charge, Receipt, Releases};
 use crate::account::Registration;
 use crate::anchor::Head;
 use crate::budget::{Budget, Spend};
-use crate::chain::{Known, append, head, misplaced};
+use crate::chain::{Known, append, continues, misplaced, newest};
 use crate::entry::{Dataset, Event, Keys, Row, Terms};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::limit;
 use crate::storage::Pages;
 
-/// What one transaction gave, and the head that the anchor must know now, if there is an anchor and something was written.
+/// What one transaction gave, and the head that the anchor must know now, if there is an anchor.
 #[derive(Debug)]
 pub enum Done {
     Registered(Registration, Option<Head>),
@@ -22,13 +22,14 @@ pub enum Done {
 
 /// Registers, or sets a limit, unless the same was done before.
 pub fn register(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Result<Done> {
+    continues(pages, known)?;
     let Some(row) = pages.registration(&dataset.name)? else {
         let (_, head) = append(pages, known, Event::Registered(dataset.clone()), None)?;
         return Ok(Done::Registered(Registration::New, head));
     };
     let before = limit::in_force(pages, registered(&row)?)?;
     if before == *dataset {
-        return Ok(Done::Registered(Registration::Unchanged, None));
+        return Ok(Done::Registered(Registration::Unchanged, newest(pages, known)?));
     }
     let (Budget::Unlimited, Budget::Limit(limit), Some(terms)) = (&before.budget, &dataset.budget, &dataset.terms)
     else {
@@ -45,6 +46,8 @@ pub fn register(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Resu
 
 /// Charges, unless the same was charged before.
 pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<Done> {
+    // First of all: an older copy must not answer either.
+    continues(pages, known)?;
     let Charge { dataset: name, request, guarantee, .. } = charge;
     if let Some(row) = pages.charge(name, request)? {
         let Event::Charged { charge: before, .. } = row.open()?.event else { return Err(misplaced(&row)) };
@@ -55,10 +58,11 @@ pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<D
         if before.releases == Releases::Stream {
             return Err(Error::StreamStarted { dataset, request, entry });
         }
+        // The anchor may not know it, if the process ended in between.
+        let head = newest(pages, known)?;
         return Ok(match released(pages, entry)? {
-            Some(text) => Done::Released(text, None),
-            // The anchor may not know it, if the process ended in between.
-            None => Done::Charged(Receipt { dataset, request, entry }, head(pages, known, &row)?),
+            Some(text) => Done::Released(text, head),
+            None => Done::Charged(Receipt { dataset, request, entry }, head),
         });
     }
     let row = pages.registration(name)?.ok_or_else(|| Error::NoSuchDataset(name.clone()))?;
@@ -81,22 +85,24 @@ pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<D
 
 /// Keeps a release, unless one was kept before.
 pub fn keep(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, release: &str) -> Result<Done> {
+    continues(pages, known)?;
     if charged(pages, receipt)?.releases == Releases::Stream {
         let Receipt { dataset, request, entry } = receipt.clone();
         return Err(Error::StreamStarted { dataset, request, entry });
     }
     if let Some(kept) = released(pages, receipt.entry)? {
-        return Ok(Done::Released(kept, None));
+        return Ok(Done::Released(kept, newest(pages, known)?));
     }
     let event = Event::Released { charge: receipt.entry, digest: Hash::of(release) };
     let (_, head) = append(pages, known, event, Some(release))?;
     Ok(Done::Released(release.to_owned(), head))
 }
 
-/// Is it the charge of a stream?
-pub fn resume(pages: &mut dyn Pages, receipt: &Receipt) -> Result<()> {
+/// Is it the charge of a stream? The head that the anchor must know now.
+pub fn resume(pages: &mut dyn Pages, known: &Known, receipt: &Receipt) -> Result<Option<Head>> {
+    continues(pages, known)?;
     match charged(pages, receipt)?.releases {
-        Releases::Stream => Ok(()),
+        Releases::Stream => newest(pages, known),
         Releases::Once => {
             let Receipt { dataset, request, entry } = receipt.clone();
             Err(Error::UnknownReceipt { dataset, request, entry })

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Replaces a file, or makes it, for its owner's eyes only: after a crash there is the old content or the new one, and when
+/// Replaces a file, which keeps its permissions, or makes it, for its owner's eyes only: after a crash there is the old content or the new one, and when
 /// this returns `Ok` it is the new one.
 ///
 /// # Errors
@@ -13,6 +13,9 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let new = beside(path, ".new");
     let written = (|| {
         let mut file = private(OpenOptions::new().create(true).truncate(true).write(true)).open(&new)?;
+        if let Ok(old) = fs::metadata(path) {
+            file.set_permissions(old.permissions())?;
+        }
         file.write_all(content)?;
         file.sync_all()?;
         fs::rename(&new, path)?;

@@ -1,6 +1,6 @@
 //! Older copies and rewritten chains are found with an anchor, and are not without one.
 
-use reticent::ledger::Ledger;
+use reticent::ledger::{Ledger, Receipt, Releases};
 use reticent_ledger::{Anchor, DurableLedger, Error, Event};
 
 use super::tampering::{furnish, rewrite};
@@ -25,9 +25,26 @@ fn betrayed(place: &dyn Place, anchor: &Anchor, finding: &str) {
     let (before, held) = (history(&ledger), anchor.read().unwrap());
     let findings: Vec<_> = ledger.verify().unwrap().findings.iter().map(ToString::to_string).collect();
     assert!(findings.iter().any(|found| found.contains(finding)), "{findings:?}");
-    let charged = ledger.charge(&ask("people", "new", pure("0.01")));
-    assert!(matches!(charged, Err(Error::NotAnchored(_))), "{charged:?}");
-    assert!(matches!(ledger.register(&limited("new", pure("1"))), Err(Error::NotAnchored(_))));
+    // New, answered before, and charged but not answered.
+    for (dataset, request) in [("people", "new"), ("people", "request 1"), ("people", "request 5")] {
+        let charged = ledger.charge(&ask(dataset, request, pure("0.01")));
+        assert!(matches!(charged, Err(Error::NotAnchored(_))), "{request}: {charged:?}");
+    }
+    for dataset in ["new", "people"] {
+        assert!(matches!(ledger.register(&limited(dataset, pure("1"))), Err(Error::NotAnchored(_))));
+    }
+    for (number, charge) in before.iter().filter_map(|entry| match &entry.event {
+        Event::Charged { charge, .. } => Some((entry.number, charge)),
+        _ => None,
+    }) {
+        let (dataset, request) = (charge.dataset.clone(), charge.request.clone());
+        let receipt = Receipt { dataset, request, entry: number };
+        let refused = match charge.releases {
+            Releases::Stream => ledger.resume(&receipt).map(drop),
+            Releases::Once => ledger.keep(&receipt, "kept").map(drop),
+        };
+        assert!(matches!(refused, Err(Error::NotAnchored(_))), "{receipt:?}: {refused:?}");
+    }
     assert!(matches!(ledger.advance_anchor(), Err(Error::NotAnchored(_))));
     assert_eq!((history(&ledger), anchor.read().unwrap()), (before, held));
 }
@@ -61,10 +78,13 @@ pub fn the_anchor_of_another_ledger_fits_none(fresh: Fresh) {
     let other = fresh();
     furnish(&create(&*other));
     betrayed(&*other, &anchor, "the anchor belongs to another ledger");
-    // An anchor that is not there yet is made, and one that lags behind is moved.
+    // An anchor that is not there is not made by charging: whoever removed it would have got rid of it. It is made on request,
+    // and one that lags behind is moved.
     let folder = tempfile::tempdir().unwrap();
     let own = Anchor::new(folder.path().join("own.json"));
     let ledger = || -> DurableLedger { open(&*other).anchored(own.clone()) };
+    let missing = ledger().charge(&ask("people", "too early", pure("0.01"))).unwrap_err();
+    assert!(missing.to_string().contains("there is no anchor") && own.read().unwrap().is_none(), "{missing}");
     ledger().advance_anchor().unwrap();
     let first = own.read().unwrap().unwrap();
     receipt(&open(&*other), &ask("people", "behind its back", pure("0.01")));
@@ -73,4 +93,19 @@ pub fn the_anchor_of_another_ledger_fits_none(fresh: Fresh) {
     assert_eq!(own.read().unwrap().unwrap().number, newest.entry);
     assert_eq!(newest.entry, first.number + 2);
     assert!(ledger().verify().unwrap().is_sound());
+}
+
+/// Also without a new charge: what comes back may be shown.
+pub fn an_anchor_that_cannot_be_moved_costs_nothing(fresh: Fresh) {
+    let (place, anchor, folder) = anchored(fresh);
+    let ledger = open(&*place).anchored(anchor.clone());
+    let before = history(&ledger);
+    std::fs::create_dir(folder.path().join("head.json.new")).unwrap();
+    for request in ["new", "request 1"] {
+        let refused = ledger.charge(&ask("people", request, pure("0.01")));
+        assert!(matches!(refused, Err(Error::Storage { doing: "anchored", .. })), "{refused:?}");
+    }
+    assert_eq!(history(&ledger), before);
+    std::fs::remove_dir(folder.path().join("head.json.new")).unwrap();
+    receipt(&ledger, &ask("people", "new", pure("0.01")));
 }

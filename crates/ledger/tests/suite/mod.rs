@@ -69,6 +69,7 @@ macro_rules! every_rule {
             an_older_copy_is_betrayed_by_the_anchor
             a_rewritten_chain_is_betrayed_by_the_anchor
             the_anchor_of_another_ledger_fits_none
+            an_anchor_that_cannot_be_moved_costs_nothing
         ]);
     };
     (@ $attribute:meta, $fresh:path, $module:ident [$($rule:ident)*]) => {
