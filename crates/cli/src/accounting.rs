@@ -94,12 +94,23 @@ impl Account {
             (None, Some(file)) => place::dataset_of_file(file)?,
             (None, None) => STANDARD_INPUT.into(),
         };
+        let own_name = file.and_then(|file| place::dataset_of_file(file).ok()).filter(|own_name| *own_name != dataset);
         if arguments.no_ledger {
-            refuse_if_limited(&dataset)?;
+            let names = [Some(&dataset), own_name.as_ref()];
+            refuse_if_limited(&names.into_iter().flatten().map(String::as_str).collect::<Vec<_>>())?;
             return Ok(Self::Unaccounted);
         }
         let place = Place::new(arguments.ledger.as_deref())?;
         let ledger = open(&place)?;
+        // Under another name the rows would be counted as if they had no budget.
+        if let Some(own_name) = &own_name
+            && let Some(budget) = limit(&ledger, own_name)?
+        {
+            return Err(usage(format!(
+                "{own_name} has a budget of {budget} in this ledger, and what is released about it is charged to it; leave \
+                 --dataset out (a saved counter of other data cannot go on with it)"
+            )));
+        }
         let ledger = match &arguments.anchor {
             Some(anchor) => ledger.anchored(Anchor::new(anchor)),
             None => ledger,
@@ -137,7 +148,7 @@ impl Account {
         match (self, charged) {
             (Self::Charged(session), Accounting::Charged(receipt)) => {
                 let permit = session.ledger.resume(receipt)?;
-                session.say(receipt, "was charged")?;
+                session.say(receipt, "was charged");
                 Ok(permit)
             }
             (_, Accounting::Unaccounted) => {
@@ -194,7 +205,7 @@ impl Session {
             }
             Charged::Permitted(permit) => {
                 if let Accounting::Charged(receipt) = permit.accounting() {
-                    self.say(receipt, "charged")?;
+                    self.say(receipt, "charged");
                 }
                 Ok(Granted::Permitted(permit))
             }
@@ -202,8 +213,9 @@ impl Session {
     }
 
     /// What was charged, and what that makes in all.
-    fn say(&self, receipt: &Receipt, charged: &str) -> Result<()> {
-        let Some(account) = self.ledger.account(&receipt.dataset)? else { return Ok(()) };
+    fn say(&self, receipt: &Receipt, charged: &str) {
+        // The charge stands, whether it can be described or not.
+        let Ok(Some(account)) = self.ledger.account(&receipt.dataset) else { return };
         let (dataset, entry) = (&receipt.dataset, receipt.entry);
         let whose = if self.place.named { String::new() } else { " in your ledger".into() };
         let spent = |(terms, spent): &(Terms, Spend)| format!("{spent} (unit {}, {})", terms.unit, terms.adjacency);
@@ -221,7 +233,6 @@ impl Session {
         if self.nameless {
             say!("all streams without a name are added up together; name yours with --dataset");
         }
-        Ok(())
     }
 }
 
@@ -237,21 +248,29 @@ fn open(place: &Place) -> Result<DurableLedger> {
     })
 }
 
+/// The limit of a dataset, if it has one.
+fn limit(ledger: &DurableLedger, dataset: &str) -> Result<Option<Budget>> {
+    let account = ledger.account(dataset)?;
+    Ok(account.map(|account| account.dataset.budget).filter(|budget| *budget != Budget::Unlimited))
+}
+
 /// Whoever wants to charge nothing must not have promised to.
-fn refuse_if_limited(dataset: &str) -> Result<()> {
+fn refuse_if_limited(names: &[&str]) -> Result<()> {
     // Without a place for the user's data there is no ledger of theirs either.
     let Ok(place) = Place::new(None) else { return Ok(()) };
     let ledger = match DurableLedger::open_to_read(&place.location) {
         Err(Error::Missing(_)) => return Ok(()),
         other => other?,
     };
-    match ledger.account(dataset)? {
-        Some(account) if account.dataset.budget != Budget::Unlimited => Err(usage(format!(
-            "{dataset} has a budget of {} in your ledger, and everything about it is charged; leave --no-ledger out",
-            account.dataset.budget
-        ))),
-        _ => Ok(()),
+    for name in names {
+        if let Some(budget) = limit(&ledger, name)? {
+            return Err(usage(format!(
+                "{name} has a budget of {budget} in the ledger {}, and everything about it is charged; leave --no-ledger out",
+                place.location
+            )));
+        }
     }
+    Ok(())
 }
 
 fn warn() {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use reticent_ledger::Location;
+use reticent_ledger::storage::replace::sync_directory;
 
 use crate::exit::usage;
 
@@ -15,7 +16,7 @@ const VARIABLE: &str = "RETICENT_LEDGER";
 pub struct Place {
     /// Where it is.
     pub location: Location,
-    /// Was it named with `--ledger`? Then what is charged must have been registered there. Otherwise it is the user's own, in
+    /// Was it named, with `--ledger` or by the environment? Then what is charged must have been registered there. Otherwise it is the user's own, in
     /// which whatever is asked about is accounted for, without a limit unless one was set.
     pub named: bool,
 }
@@ -26,12 +27,10 @@ impl Place {
     /// # Errors
     /// If nothing tells where the user's data is.
     pub fn new(named: Option<&str>) -> Result<Self> {
-        let Ok(location) = match named {
+        let named = named.map(str::to_owned).or_else(|| std::env::var(VARIABLE).ok().filter(|place| !place.is_empty()));
+        let Ok(location) = match &named {
             Some(named) => named.parse(),
-            None => match std::env::var(VARIABLE).ok().filter(|place| !place.is_empty()) {
-                Some(place) => place.parse(),
-                None => Ok(Location::File(own_file()?)),
-            },
+            None => Ok(Location::File(own_file()?)),
         };
         Ok(Self { location, named: named.is_some() })
     }
@@ -45,11 +44,7 @@ impl Place {
         let Some(folder) = file.parent().filter(|folder| !self.named && !folder.as_os_str().is_empty()) else {
             return Ok(());
         };
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder).map_err(|error| {
+        make_durably(folder).map_err(|error| {
             let folder = folder.display();
             usage(format!(
                 "the folder of your ledger, {folder}, cannot be made: {error}; name a ledger with --ledger, or account for \
@@ -57,6 +52,23 @@ impl Place {
             ))
         })
     }
+}
+
+/// Makes a folder and those it is in, for their owner only; each is durable when the one around it is.
+fn make_durably(folder: &Path) -> std::io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        make_durably(parent)?;
+    }
+    let mut builder = std::fs::DirBuilder::new();
+    // Somebody else may make it at the same time.
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)?;
+    sync_directory(folder)
 }
 
 fn own_file() -> Result<PathBuf> {

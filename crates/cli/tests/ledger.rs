@@ -126,10 +126,10 @@ fn create_registers_once_and_for_all() {
         let said = desk.fails(2, &format!("create people {other}"));
         assert!(said.contains("registered already: ε = 1, unit row, adjacency add-remove"), "{said}");
     }
-    let made = &desk.json("create clicks --rho 0.5 --unit steps:10 --adjacency replace")[0];
+    let made = &desk.json("create clicks --rho 0.5 --unit device_id --adjacency replace")[0];
     assert_eq!(
         (&made["outcome"], &made["budget"], &made["unit"]),
-        (&"registered".into(), &"ρ = 0.5".into(), &"steps:10".into())
+        (&"registered".into(), &"ρ = 0.5".into(), &"device_id".into())
     );
     assert_eq!(desk.json("show").len(), 2);
 }
@@ -178,6 +178,8 @@ fn what_cannot_be_is_refused_before_a_ledger_is_made() {
         ("create people --epsilon 1 --rho 1", "cannot be used with"),
         ("create people --epsilon 1", "say whose privacy the budget of people protects: --unit row"),
         ("create people --epsilon 1 --unit row --adjacency both", "add-remove or replace"),
+        ("create people --epsilon 1 --unit Event", "write \"event\""),
+        ("create people --epsilon 1 --unit steps:3", "'3 lines', '3 events'"),
         ("create people --file people.csv --epsilon 1", "cannot be used with"),
         ("create --file people.csv --epsilon 1", "cannot read people.csv"),
     ] {
@@ -210,7 +212,7 @@ fn a_file_is_registered_under_its_full_path() {
 #[test]
 fn the_users_own_ledger_is_made_where_the_users_data_is() {
     let desk = Desk::new("own");
-    let output = desk.run(&["create", "people", "--epsilon", "1", "--unit", "step"]);
+    let output = desk.run(&["create", "people", "--epsilon", "1", "--unit", "line"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stderr);
     let place = said.lines().find_map(|line| line.strip_prefix("made the ledger ")).expect("it says where").to_owned();
@@ -221,7 +223,7 @@ fn the_users_own_ledger_is_made_where_the_users_data_is() {
         assert_eq!(fs::metadata(private).unwrap().permissions().mode() & 0o077, 0, "{}", private.display());
     }
     let shown = desk.command(&["show", "--format", "csv"]).output().unwrap();
-    assert!(text(&shown.stdout).contains("\npeople,step,replace,epsilon,1,0,1,0,0\n"));
+    assert!(text(&shown.stdout).contains("\npeople,line,replace,epsilon,1,0,1,0,0\n"));
     let other = desk.command(&["show"]).env("RETICENT_LEDGER", desk.file("none")).output().unwrap();
     assert_eq!(other.status.code(), Some(2));
     assert!(text(&other.stderr).contains("there is no ledger"));

@@ -79,6 +79,15 @@ impl Spend {
         spend
     }
 
+    /// Can this much have been spent of a budget?
+    pub(crate) fn is_possible(&self, budget: &Budget) -> bool {
+        let within = match budget {
+            Budget::Limit(limit) => self.fits(&Self::of(limit)),
+            Budget::Unlimited => true,
+        };
+        within && Self::NOTHING.fits(self)
+    }
+
     pub(crate) fn plus(&self, other: &Self) -> Self {
         Self { epsilon: &self.epsilon + &other.epsilon, delta: &self.delta + &other.delta, rho: &self.rho + &other.rho }
     }
@@ -172,8 +181,12 @@ fn price(dataset: &str, limit: &Guarantee, cost: &Guarantee) -> Result<Spend> {
     }
 }
 
-/// The largest charge of the kind of `cost` that fits into what is left.
+/// The largest charge of the kind of `cost` that fits into what is left; rounded down where it would be hard to write.
 fn fitting(limit: &Guarantee, left: &Spend, cost: &Guarantee) -> Option<Guarantee> {
+    let short = |value: &Rational| {
+        if value.to_string().len() <= LONGEST_SHOWN { value.clone() } else { value.round_down(SHOWN_DIGITS) }
+    };
+    let left = &Spend { epsilon: short(&left.epsilon), delta: short(&left.delta), rho: short(&left.rho) };
     match (limit, cost) {
         (Guarantee::Zcdp(_), Guarantee::Pure(_)) => {
             largest_epsilon(&left.rho).and_then(|epsilon| Epsilon::new(epsilon).ok()).map(Guarantee::Pure)

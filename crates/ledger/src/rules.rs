@@ -78,6 +78,9 @@ pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<D
             _ => return Err(misplaced(&row)),
         },
     };
+    if !spent.is_possible(&dataset.budget) {
+        return Err(Error::Damaged(format!("{name} cannot have spent {spent}")));
+    }
     let spent = dataset.budget.admit(name, &spent, guarantee)?;
     let (entry, head) = append(pages, known, Event::Charged { charge: Box::new(charge.clone()), spent }, None)?;
     Ok(Done::Charged(Receipt { dataset: name.clone(), request: request.clone(), entry }, head))

@@ -89,25 +89,55 @@ impl Definition {
     /// How lines become steps, completely.
     pub fn words(&self) -> String {
         let Fields { input, events, column, time, key } = &self.fields;
+        // Names are quoted: none can be taken for words of ours.
         let mut words = match (column, events) {
-            (Some(column), false) => format!("the values of column {column}"),
-            (Some(column), true) => format!("the cells of column {column} that are not empty"),
+            (Some(column), false) => format!("the values of column {column:?}"),
+            (Some(column), true) => format!("the cells of column {column:?} that are not empty"),
             (None, true) => "one for each line".into(),
             (None, false) => "one number a line".into(),
         };
         words += &format!(" ({})", input.name());
         if let Some(key) = key {
-            words += &format!(", by key column {key}");
+            words += &format!(", by key column {key:?}");
         }
         match self.timeline {
             None => words += ", one step a line",
             Some(timeline) => {
-                let by = time.as_ref().map_or_else(|| "arrival".into(), |time| format!("time column {time}"));
-                let (length, from) = (timeline.step, timeline::display(timeline.from));
-                words += &format!(", in steps of {length} ms from {from} by {by}");
+                let by = time.as_ref().map_or_else(|| "arrival".into(), |time| format!("time column {time:?}"));
+                let (length, from) = (timeline::display_length(timeline.step), timeline::display(timeline.from));
+                words += &format!(", in steps of {length} from {from} by {by}");
             }
         }
         words
+    }
+
+    /// What one unit is, as a ledger must know it: two streams have the same unit here only if the same inputs are neighbours,
+    /// so that their costs may be added up.
+    ///
+    /// | lines | `--unit` | one unit is |
+    /// |---|---|---|
+    /// | one step each, replaced | `event`, `step` | `line`: what one line says |
+    /// | one step each, sums of events | `event` | `part of a line`: one of the events in it |
+    /// | one event each, in steps of time | `event` | `event`: one line |
+    /// | one event each, in steps of time | `step` | `step of 1d`: all that happens in such a step |
+    pub fn unit(&self, stream: &Stream) -> String {
+        let (one, many) = match (self.timeline, stream.unit()) {
+            (Some(timeline), Unit::Step) => {
+                let (length, offset) = (timeline.step, timeline.from.rem_euclid(timeline.step));
+                let offset =
+                    if offset == 0 { String::new() } else { format!(" and {}", timeline::display_length(offset)) };
+                return format!("step of {}{offset}", timeline::display_length(length));
+            }
+            (Some(_), _) => ("event", "events"),
+            (None, Unit::Event | Unit::Steps(_)) if stream.adjacency() == Adjacency::AddRemove => {
+                ("part of a line", "parts of lines")
+            }
+            (None, _) => ("line", "lines"),
+        };
+        match stream.unit() {
+            Unit::Steps(count) => format!("{count} {many}"),
+            Unit::Event | Unit::Step => one.into(),
+        }
     }
 
     /// How much one line or event counts for a stream: see [`Stream::clamp`].

@@ -38,6 +38,9 @@ use reticent::Permit;
 use reticent::continual::{AnyStrategy, KeyedPlan, Kind, Stream};
 use reticent::ledger::{Accounting, Releases};
 use reticent::privacy::Guarantee;
+use reticent_ledger::Location;
+use reticent_ledger::hash::Hash;
+use reticent_ledger::storage::replace::beside;
 
 pub use arguments::Arguments;
 use definition::Definition;
@@ -52,7 +55,10 @@ use tally::Tally;
 
 use crate::accounting::{self, Account, Granted};
 use crate::exit::usage;
+use crate::place::Place;
 
+/// A longer list of keys is told by its hash.
+const LONGEST_LIST: usize = 1000;
 /// Unbounded streams are described by their first so many steps.
 const DESCRIBED_STEPS: u64 = 1 << 20;
 
@@ -69,11 +75,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let existed = path.exists();
         let writable = OpenOptions::new().create(true).truncate(false).write(true).open(path);
         writable.map_err(|error| usage(format!("--plot cannot write {}: {error}", path.display())))?;
-        let others =
-            [Some(Path::new(&arguments.file)), arguments.save.as_deref(), arguments.keys.as_ref().map(Path::new)];
+        let others = precious(arguments);
         let same =
             |other: &Path| path.canonicalize().is_ok_and(|path| other.canonicalize().is_ok_and(|other| other == path));
-        let taken = others.into_iter().flatten().find(|other| same(other));
+        let taken = others.into_iter().find(|other| same(other));
         if !existed {
             let _ = std::fs::remove_file(path);
         }
@@ -87,7 +92,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let definition = Definition::new(arguments, source.stream)?;
     let plan = Plan::new(arguments, &definition)?;
-    mode(&definition, plan.strategy().stream().steps(), source.stream)?;
+    // Once, before anything is charged: it depends on the clock.
+    let mode = mode(&definition, plan.strategy().stream().steps(), source.stream)?;
     let (low, high) = plan.strategy().stream().range();
     if arguments.monotone && low < 0 {
         return Err(usage(format!(
@@ -96,10 +102,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     seizure::check(plan.strategy().kind(), &definition, arguments)?;
     if arguments.accounting.request.is_some() {
-        check_request(&plan, source.stream)?;
+        check_request(&plan, &source)?;
     }
     let account = Account::new(&arguments.accounting, source.path.as_deref())?;
-    let request = plan.request(&definition, source.short_name());
+    let request = plan.request(&definition, &source.full_name());
     let care = Care::with(plan.strategy().kind());
     care.apply()?;
     let mut lines = Lines::new(source.file, care.erase);
@@ -119,7 +125,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         (None, Releases::Stream) => Keeper::Nobody,
     };
     let mut engine = Engine::new(definition, tally, keeper, printer)?;
-    count(&mut engine, lines, parser, 0, source.stream, care.erase)
+    count(&mut engine, lines, parser, mode, 0, care.erase)
+}
+
+/// Files that a chart must not overwrite.
+fn precious(arguments: &Arguments) -> Vec<PathBuf> {
+    let mut files = vec![arguments.file.clone()];
+    files.extend(arguments.keys.as_ref().map(PathBuf::from));
+    files.extend(arguments.accounting.anchor.clone());
+    files.extend(arguments.save.iter().flat_map(|save| ["", ".epoch", ".lock"].map(|ending| beside(save, ending))));
+    let place = Place::new(arguments.accounting.ledger.as_deref()).map(|place| place.location);
+    if let Ok(Location::File(ledger)) = place {
+        files.extend(["", "-wal", "-shm", "-turn"].map(|ending| beside(&ledger, ending)));
+    }
+    files
 }
 
 /// What was released for the same request before.
@@ -132,11 +151,11 @@ fn show_again(text: &str, plan: &Plan, printer: &mut Printer) -> Result<ExitCode
 }
 
 /// A request is answered as a whole.
-fn check_request(plan: &Plan, stream: bool) -> Result<()> {
-    if stream {
+fn check_request(plan: &Plan, source: &Source) -> Result<()> {
+    if source.stream || source.path.is_none() {
         return Err(usage(
-            "--request keeps all releases and prints them at the end, so the input must be a file; for a stream that goes \
-             on, use --save",
+            "--request keeps all releases and prints them at the end, so the input must be a file with a name; for a stream \
+             that goes on, use --save",
         ));
     }
     let a_step = match plan {
@@ -159,6 +178,7 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<ExitCode
     let permit = account.resume(state.counter.accounting())?;
     let tally = state.counter.clone().restore(newest, permit)?;
     state.definition.check(arguments, &tally)?;
+    let mode = mode(&state.definition, tally.stream().steps(), source.stream)?;
     let mut lines = Lines::new(source.file, false);
     let parser = parser(&state.definition, &source.name, &mut lines)?;
     let done = tally.steps();
@@ -171,7 +191,7 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<ExitCode
     crate::output::say!("goes on after step {done} of a {} counter; {follows}", tally.kind());
     let printer = Printer::new(arguments, &state.definition, state.highest.clone());
     let mut engine = Engine::resume(state, tally, store, printer)?;
-    count(&mut engine, lines, parser, if passed_over { done } else { 0 }, source.stream, false)
+    count(&mut engine, lines, parser, mode, if passed_over { done } else { 0 }, false)
 }
 
 /// Where a saved counter was charged: what it remembers, unless the arguments say otherwise.
@@ -257,12 +277,17 @@ impl Plan {
         let keys = match self {
             Self::One(_) => String::new(),
             Self::Keyed(_, keys) if keys.is_empty() => ", keys as they are found".into(),
-            Self::Keyed(_, keys) => format!(", keys {}", keys.join(",")),
+            Self::Keyed(_, keys) => {
+                // Quoted: no two lists of keys are the same text.
+                let list = format!("{keys:?}");
+                let shown = if list.len() <= LONGEST_LIST { list } else { Hash::of(&list).to_string() };
+                format!(", {} keys {shown}", keys.len())
+            }
         };
         let what = definition.words();
         let description =
             format!("count of {source}: {what}{keys}; range {low}..{high}, horizon {horizon}, counter {kind}");
-        accounting::Request { description, unit: stream.unit().to_string(), adjacency: stream.adjacency(), guarantee }
+        accounting::Request { description, unit: definition.unit(stream), adjacency: stream.adjacency(), guarantee }
     }
 
     fn start(self, permit: Permit) -> Result<Tally> {
@@ -296,8 +321,8 @@ fn mode(definition: &Definition, steps: Option<u64>, stream: bool) -> Result<Mod
     Ok(Mode::AtOnce(timeline))
 }
 
-fn count(engine: &mut Engine, lines: Lines, parser: Parser, skip: u64, stream: bool, erase: bool) -> Result<ExitCode> {
-    let outcome = match mode(engine.definition(), engine.tally().stream().steps(), stream)? {
+fn count(engine: &mut Engine, lines: Lines, parser: Parser, mode: Mode, skip: u64, erase: bool) -> Result<ExitCode> {
+    let outcome = match mode {
         Mode::Lines => line_steps::run(engine, lines, parser, skip, erase),
         Mode::AtOnce(timeline) => time_steps::run_at_once(engine, lines, parser, timeline),
         Mode::Live(timeline) => time_steps::run_live(engine, lines, parser, timeline),
@@ -332,15 +357,15 @@ struct Source {
     name: String,
     /// Not a regular file: more may come at any time.
     stream: bool,
-    /// Nothing for standard input.
+    /// Of a regular file; nothing for standard input and pipes.
     path: Option<PathBuf>,
 }
 
 impl Source {
-    /// Without the folders, so that it is the same wherever the command is run.
-    fn short_name(&self) -> &str {
-        let name = self.path.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
-        name.unwrap_or("standard input")
+    /// The same wherever the command is run.
+    fn full_name(&self) -> String {
+        let full = self.path.as_deref().and_then(|path| path.canonicalize().ok());
+        full.map_or_else(|| "standard input".into(), |path| format!("{:?}", path.as_os_str()))
     }
 
     fn open(path: &Path) -> Result<Self> {
@@ -357,7 +382,8 @@ impl Source {
             return Err(usage(format!("{} is a directory; name a file", path.display())));
         }
         let (name, stream) = (path.display().to_string(), !metadata.is_file());
-        Ok(Self { file, name, stream, path: Some(path.into()) })
+        // A pipe has a path for a moment only.
+        Ok(Self { file, name, stream, path: (!stream).then(|| path.into()) })
     }
 }
 

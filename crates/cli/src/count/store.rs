@@ -57,7 +57,19 @@ impl Store {
             let path = path.display();
             return Err(usage(format!("{path} exists already; go on from it with --resume, or name another file")));
         }
-        replace(&store.epoch_path(), b"0\n").map_err(|error| unusable(path, &error))?;
+        // An epoch is never lowered: it would make an older state look new.
+        match store.epoch() {
+            Ok(None) => replace(&store.epoch_path(), b"0\n").map_err(|error| unusable(path, &error))?,
+            // Somebody began, and was refused or interrupted before anything was counted.
+            Ok(Some(0)) => {}
+            Ok(Some(_)) | Err(_) => {
+                let (epoch, path) = (store.epoch_path(), path.display());
+                return Err(usage(format!(
+                    "{} is left of a counter that was saved as {path}; remove it to start anew, or name another file",
+                    epoch.display()
+                )));
+            }
+        }
         Ok(store)
     }
 
@@ -74,8 +86,7 @@ impl Store {
         let text = fs::read(path).map_err(|error| unusable(path, &error))?;
         let state = serde_json::from_slice::<State>(&text).ok().filter(|state| state.version == VERSION);
         let state = state.ok_or_else(|| anyhow!("{name} is damaged, or not a saved counter"))?;
-        let epoch = fs::read_to_string(store.epoch_path()).ok().and_then(|text| text.trim().parse().ok());
-        let epoch = epoch.ok_or_else(|| {
+        let epoch = store.epoch().ok().flatten().ok_or_else(|| {
             let epoch = store.epoch_path();
             anyhow!("{} is missing or damaged: whether {name} is the newest state cannot be told", epoch.display())
         })?;
@@ -106,6 +117,15 @@ impl Store {
         replace(&self.path, &text)
             .and_then(|()| replace(&self.epoch_path(), format!("{}\n", state.counter.epoch()).as_bytes()))
             .map_err(|error| anyhow!("saving {} failed: {error}; what was not saved is not shown", self.path.display()))
+    }
+
+    /// The newest epoch; `None` if none was written.
+    fn epoch(&self) -> io::Result<Option<u64>> {
+        match fs::read_to_string(self.epoch_path()) {
+            Ok(text) => text.trim().parse().map(Some).map_err(io::Error::other),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn epoch_path(&self) -> PathBuf {

@@ -114,6 +114,13 @@ pub fn parse_length(text: &str) -> Result<i64> {
     })
 }
 
+/// A length of time as it is written: the same for equal lengths.
+pub fn display_length(length: i64) -> String {
+    let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+    let fitting = units.into_iter().find(|(_, unit)| length % unit == 0);
+    fitting.map_or_else(|| format!("{length}ms"), |(name, unit)| format!("{}{name}", length / unit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +164,14 @@ mod tests {
         assert_eq!(parse_length("1d").unwrap(), 86_400_000);
         for text in ["", "1", "m", "0m", "-1m", "1.5h", "1y", "99999999999999999d", "1é"] {
             assert!(parse_length(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_length_is_written_in_one_way() {
+        for (text, written) in [("24h", "1d"), ("90m", "90m"), ("60s", "1m"), ("1500ms", "1500ms"), ("7200000ms", "2h")]
+        {
+            assert_eq!(display_length(parse_length(text).unwrap()), written);
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::place::Place;
 #[command(after_help = "Examples:
   reticent ledger create people --epsilon 1 --unit row --ledger budgets.sqlite
   reticent ledger create visits --epsilon 1 --delta 1e-6 --unit event --ledger budgets.sqlite
-  reticent ledger create clicks --rho 0.5 --unit steps:10 --adjacency replace --ledger budgets.sqlite
+  reticent ledger create clicks --rho 0.5 --unit '10 lines' --ledger budgets.sqlite
   reticent ledger create --file examples/visits.csv --epsilon 2 --unit event
   reticent ledger create --ledger shared.sqlite
 
@@ -38,10 +38,11 @@ pub struct Arguments {
     /// All that may ever be spent, as zero-concentrated differential privacy
     #[arg(long, allow_hyphen_values = true)]
     rho: Option<String>,
-    /// Whose privacy the budget protects: row, or the name of a column; for `reticent count` event, step or steps:N
+    /// Whose privacy the budget protects: row, or the name of a column, for a table; for `reticent count` line (one line a
+    /// step), event (in steps of time), or what it says that it protects
     #[arg(long, allow_hyphen_values = true)]
     unit: Option<String>,
-    /// Which tables are neighbours: add-remove or replace [default: replace if the unit is step, else add-remove]
+    /// Which tables are neighbours: add-remove or replace [default: replace if the unit is line, else add-remove]
     #[arg(long, allow_hyphen_values = true)]
     adjacency: Option<String>,
     #[command(flatten)]
@@ -59,14 +60,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let dataset = dataset(arguments)?;
     let place = arguments.which.place()?;
     let ledger = make(&place)?;
+    let new_anchor = arguments.anchor.as_ref().is_some_and(|file| !file.exists());
     let ledger = match &arguments.anchor {
         Some(file) => ledger.anchored(Anchor::new(file)),
         None => ledger,
     };
     let outcome = match &dataset {
         Some(dataset) => Outcome::Dataset(dataset, register(arguments, &ledger, dataset)?),
-        None => Outcome::Ledger,
+        None => {
+            ledger.advance_anchor()?;
+            Outcome::Ledger
+        }
     };
+    if let (Some(file), true) = (&arguments.anchor, new_anchor) {
+        say!("the anchor {} is new: what happened to the ledger before cannot be told from it", file.display());
+    }
     output::print(&print(arguments.format, &place, &outcome))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -102,18 +110,35 @@ fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
     // No default: it is fixed once it is set, and a budget for another unit than that of the releases is of no use.
     let unit = arguments.unit.clone().ok_or_else(|| {
         usage(format!(
-            "say whose privacy the budget of {name} protects: --unit row or the name of a column for a table; --unit event, \
-             step or steps:N for `reticent count`"
+            "say whose privacy the budget of {name} protects: --unit row or the name of a column for a table; for `reticent \
+             count`, --unit line (one line a step) or event (steps of time)"
         ))
     })?;
     text::usable("the unit", &unit)?;
+    check_unit(&unit)?;
     let adjacency = match arguments.adjacency.as_deref() {
         Some(adjacency) => adjacency.parse()?,
         // As `reticent count` has it.
-        None if unit == "step" => Adjacency::Replace,
+        None if unit == "line" || unit.ends_with(" lines") => Adjacency::Replace,
         None => Adjacency::AddRemove,
     };
     Ok(Some(Dataset { name, budget: Budget::Limit(limit), terms: Some(Terms { unit, adjacency }) }))
+}
+
+/// A budget is of no use if nothing can ever be charged to it, and it cannot be changed.
+fn check_unit(unit: &str) -> Result<()> {
+    let known = ["row", "line", "event", "part of a line"];
+    let meant = known.into_iter().find(|known| unit != *known && unit.trim().eq_ignore_ascii_case(known));
+    if let Some(meant) = meant {
+        return Err(usage(format!("--unit is {unit:?}, and nothing has such a unit; write {meant:?}")));
+    }
+    if unit.trim() != unit || unit == "step" || unit.starts_with("steps") {
+        return Err(usage(format!(
+            "--unit is {unit:?}, and nothing has such a unit; for `reticent count` write line (one line a step), event (steps of \
+             time), '3 lines', '3 events' (--unit steps:3), or 'step of 1h' (--unit step --step 1h)"
+        )));
+    }
+    Ok(())
 }
 
 fn limit(arguments: &Arguments) -> Result<Option<Guarantee>> {

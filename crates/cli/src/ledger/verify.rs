@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent_ledger::{Anchor, DurableLedger, Finding, Head, Verdict};
+use reticent_ledger::{Anchor, DurableLedger, Error, Finding, Head, Verdict};
 use serde_json::{Value, json};
 
 use super::text::{json_line, printable};
@@ -47,24 +47,44 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     });
     let verdict = match verdict {
         Ok(verdict) => verdict,
-        Err(error) => too_damaged(damage(&error).ok_or_else(|| error.clone())?),
+        Err(error) => match (&error, &held) {
+            // The worst that can be done to a ledger is to do away with it.
+            (Error::Missing(_), Some(held)) => gone(held),
+            _ => too_damaged(damage(&error).ok_or_else(|| error.clone())?),
+        },
     };
     let sound = verdict.is_sound();
-    if let (Some(anchor), Some(head), true) = (&anchor, &verdict.head, sound) {
-        anchor.advance(head)?;
-    }
+    let advanced = match (&anchor, &verdict.head, sound) {
+        (Some(anchor), Some(head), true) => anchor.advance(head),
+        _ => Ok(()),
+    };
     output::print(&match arguments.format {
         Format::Table => table(&verdict),
         Format::Json => json_line(&json(&verdict)),
         Format::Csv => csv(&verdict),
     })?;
+    if let Err(error) = &advanced {
+        // Whoever verifies may not be allowed to write it; what it said stands.
+        if held.is_none() {
+            return Err(error.clone().into());
+        }
+        say!("the anchor was compared, but not moved: {error}");
+    }
     match &arguments.anchor {
+        Some(_) if advanced.is_err() => {}
         None if sound => say!("without --anchor: an older copy of the ledger, put back, would not be noticed"),
+        // Whoever verifies may not be allowed to write it; what it said stands.
         Some(file) if sound => say!("{}", moved(file, held.as_ref(), &verdict)),
         Some(file) => say!("the anchor {} was left as it is", file.display()),
         None => {}
     }
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::from(exit::REFUTED) })
+}
+
+/// The anchor knows a ledger that is not there any more.
+fn gone(held: &Head) -> Verdict {
+    let text = format!("the anchor knows entry {}, but there is no ledger", held.number);
+    Verdict { entries: 0, head: None, findings: vec![Finding { entry: None, text }] }
 }
 
 /// So damaged that not every entry can be read.

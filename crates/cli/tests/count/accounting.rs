@@ -5,14 +5,15 @@ use std::path::Path;
 
 use super::*;
 use reticent::privacy::Adjacency;
-use reticent_ledger::{Budget, Dataset, DurableLedger, Event, Location, Terms};
+use reticent_ledger::{Anchor, Budget, Dataset, DurableLedger, Event, Location, Terms};
 
-/// A ledger with one dataset, `people`, that protects steps under replace.
+/// A ledger with one dataset, `people`, that protects lines.
 fn ledger_with(folder: &Path, epsilon: &str) -> PathBuf {
     let place = folder.join("ledger.sqlite");
+    fs::create_dir_all(folder).expect("a folder");
     let ledger = DurableLedger::create(&Location::File(place.clone())).expect("a ledger");
     let budget = Budget::Limit(reticent::privacy::Guarantee::Pure(epsilon.parse().expect("a number")));
-    let terms = Terms { unit: "step".into(), adjacency: Adjacency::Replace };
+    let terms = Terms { unit: "line".into(), adjacency: Adjacency::Replace };
     ledger.register(&Dataset { name: "people".into(), budget, terms: Some(terms) }).expect("registered");
     place
 }
@@ -25,10 +26,10 @@ fn charges(place: &Path) -> usize {
     charges
 }
 
-/// Runs `reticent count` with a ledger of the user's own.
-pub fn count_in(own: &Path, arguments: &str, input: &[u8]) -> Output {
+/// Runs `reticent count` as a user who has this folder for their data.
+pub fn count_at(home: &Path, arguments: &str, input: &[u8]) -> Output {
     let arguments: Vec<&str> = arguments.split_whitespace().collect();
-    let mut child = command(&arguments).env("RETICENT_LEDGER", own).spawn().expect("the program starts");
+    let mut child = at_home(&mut command(&arguments), home).spawn().expect("the program starts");
     let _ = child.stdin.take().expect("a pipe").write_all(input);
     child.wait_with_output().expect("it ends")
 }
@@ -62,7 +63,10 @@ fn what_does_not_match_the_dataset_is_refused_before_it_is_charged() {
     let place = ledger_with(&folder, "1");
     let ledger = place.display();
     for (arguments, message) in [
-        (format!("--ledger {ledger} --dataset people --unit event"), "protects the unit step, but this protects event"),
+        (
+            format!("--ledger {ledger} --dataset people --adjacency add-remove"),
+            "protects the unit line, but this protects part of a line",
+        ),
         (format!("--ledger {ledger} --dataset people --rho 0.1"), "kept in ε, and ρ = 0.1 cannot be taken from it"),
         (format!("--ledger {ledger} --dataset poeple"), "has no dataset poeple"),
         (format!("--ledger {ledger}"), "has no dataset standard input"),
@@ -83,10 +87,11 @@ fn what_does_not_match_the_dataset_is_refused_before_it_is_charged() {
 #[test]
 fn without_a_ledger_named_everything_is_added_up_by_path() {
     let folder = directory("own");
-    let (own, file) = (folder.join("own/ledger.sqlite"), folder.join("visits.txt"));
+    let (home, file) = (folder.join("home"), folder.join("visits.txt"));
+    let own = home.join("reticent/ledger.sqlite");
     fs::write(&file, "1\n0\n1\n").expect("written");
     let said = |path: &Path, more: &str| {
-        let output = count_in(&own, &format!("{} --epsilon 0.1 --horizon 8 {more}", path.display()), b"");
+        let output = count_at(&home, &format!("{} --epsilon 0.1 --horizon 8 {more}", path.display()), b"");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         text(&output.stderr)
     };
@@ -95,10 +100,10 @@ fn without_a_ledger_named_everything_is_added_up_by_path() {
     assert!(said(&file, "").contains(&first));
     // The same file by another way.
     let detour = folder.join("../count-own/./visits.txt");
-    assert!(said(&detour, "").contains("spent on it so far: ε = 0.2 (unit step, replace); there is no limit"));
+    assert!(said(&detour, "").contains("spent on it so far: ε = 0.2 (unit line, replace); there is no limit"));
     // Other terms are added up apart.
-    let apart = said(&file, "--unit event");
-    assert!(apart.contains("ε = 0.2 (unit step, replace); ε = 0.1 (unit event, replace)"), "{apart}");
+    let apart = said(&file, "--unit steps:3");
+    assert!(apart.contains("ε = 0.2 (unit line, replace); ε = 0.1 (unit 3 lines, replace)"), "{apart}");
     // A copy is another dataset, and so is a name of its own.
     let copy = folder.join("copy.txt");
     fs::copy(&file, &copy).expect("copied");
@@ -115,17 +120,17 @@ fn without_a_ledger_named_everything_is_added_up_by_path() {
 #[test]
 fn nothing_is_charged_only_where_there_is_no_budget() {
     let folder = directory("unaccounted");
-    let own = ledger_with(&folder, "1");
-    let output = count_in(&own, "- --epsilon 1 --horizon 8 --no-ledger", b"1\n");
+    let own = ledger_with(&folder.join("reticent"), "1");
+    let output = count_at(&folder, "- --epsilon 1 --horizon 8 --no-ledger", b"1\n");
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stderr).contains("warning: not accounted for"), "{}", text(&output.stderr));
-    let output = count_in(&own, "- --epsilon 1 --horizon 8 --no-ledger --dataset people", b"1\n");
+    let output = count_at(&folder, "- --epsilon 1 --horizon 8 --no-ledger --dataset people", b"1\n");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("people has a budget of ε = 1"), "{}", text(&output.stderr));
     assert_eq!(charges(&own), 0);
     // The user's own ledger keeps limits, too.
-    assert_eq!(count_in(&own, "- --epsilon 0.7 --horizon 8 --dataset people", b"1\n").status.code(), Some(0));
-    assert_eq!(count_in(&own, "- --epsilon 0.7 --horizon 8 --dataset people", b"1\n").status.code(), Some(4));
+    assert_eq!(count_at(&folder, "- --epsilon 0.7 --horizon 8 --dataset people", b"1\n").status.code(), Some(0));
+    assert_eq!(count_at(&folder, "- --epsilon 0.7 --horizon 8 --dataset people", b"1\n").status.code(), Some(4));
     assert_eq!(charges(&own), 1);
 }
 
@@ -167,7 +172,7 @@ fn the_same_request_costs_once_and_says_the_same() {
 
 #[test]
 fn a_saved_counter_goes_on_with_its_charge() {
-    let folder = directory("resume");
+    let folder = directory("resume-charged");
     let (place, save) = (ledger_with(&folder, "1"), folder.join("state.json"));
     let start =
         format!("- --epsilon 1 --horizon 8 --save {} --ledger {} --dataset people", save.display(), place.display());
@@ -196,6 +201,11 @@ fn an_older_ledger_put_back_is_noticed_with_an_anchor() {
     let (place, anchor) = (ledger_with(&folder, "1"), folder.join("anchor.json"));
     let arguments = format!("- --epsilon 0.4 --horizon 8 --ledger {} --dataset people", place.display());
     let anchored = format!("{arguments} --anchor {}", anchor.display());
+    let missing = count_with(&anchored, b"1\n");
+    assert_eq!((missing.status.code(), missing.stdout.len()), (Some(1), 0));
+    assert!(text(&missing.stderr).contains("there is no anchor"), "{}", text(&missing.stderr));
+    let ledger = DurableLedger::open(&Location::File(place.clone())).expect("a ledger");
+    ledger.anchored(Anchor::new(&anchor)).advance_anchor().expect("an anchor");
     assert_eq!(count_with(&anchored, b"1\n").status.code(), Some(0));
     let older = fs::read(&place).expect("a file");
     assert_eq!(count_with(&anchored, b"1\n").status.code(), Some(0));
@@ -218,4 +228,117 @@ fn what_fails_after_the_charge_stays_charged() {
     let _ = child.stdin.take().expect("a pipe").write_all(b"1\n");
     assert_eq!(child.wait_with_output().expect("it ends").status.code(), Some(1));
     assert_eq!(charges(&place), 1);
+}
+
+/// Costs may be added up only if the same inputs are neighbours.
+#[test]
+fn units_that_mean_something_else_have_another_name() {
+    let folder = directory("units");
+    let file = folder.join("x.csv");
+    fs::write(&file, "at,n\n2026-03-02T01:00:00Z,1000\n").expect("written");
+    let time = "--time at --from 2026-03-02 --to 2026-03-03";
+    for (more, unit) in [
+        ("--column n --horizon 2".into(), "line"),
+        ("--column n --horizon 2 --unit event --adjacency replace".into(), "line"),
+        ("--column n --horizon 2 --unit steps:2".into(), "2 lines"),
+        ("--column n --horizon 2 --adjacency add-remove".into(), "part of a line"),
+        (format!("--column n {time} --step 1d"), "event"),
+        (format!("--column n {time} --step 1h"), "event"),
+        (format!("--column n {time} --step 1h --unit steps:2"), "2 events"),
+        (format!("--column n {time} --step 1h --unit step --range 0..1"), "step of 1h"),
+        (format!("--column n {time} --step 60m --unit step --range 0..1"), "step of 1h"),
+        (format!("--column n {time} --step 1d --unit step --range 0..1"), "step of 1d"),
+    ] {
+        let _ = fs::remove_dir_all(folder.join("home"));
+        let output = count_at(&folder.join("home"), &format!("{} --epsilon 1 {more}", file.display()), b"");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{more}: {said}");
+        assert!(said.contains(&format!("spent on it so far: ε = 1 (unit {unit}, ")), "{more}: {said}");
+    }
+    let aside =
+        format!("--column n --time at --from 2026-03-02T00:30:00Z --horizon 3 --step 1h --unit step --range 0..1");
+    let output = count_at(&folder.join("home"), &format!("{} --epsilon 1 {aside}", file.display()), b"");
+    assert!(text(&output.stderr).contains("(unit step of 1h and 30m, "), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_request_is_about_one_file_and_one_list_of_keys() {
+    let folder = directory("requests");
+    let place = ledger_with(&folder, "9");
+    for (name, line) in [("january", "1\n"), ("february", "0\n")] {
+        fs::create_dir_all(folder.join(name)).expect("a folder");
+        fs::write(folder.join(name).join("v.csv"), format!("k,n\nx,{line}")).expect("written");
+    }
+    let asked = |file: &str, more: &str| {
+        let (file, place) = (folder.join(file), place.display());
+        let arguments = format!("{} --horizon 8 --epsilon 1 --ledger {place} --dataset people {more}", file.display());
+        count_with(&arguments, b"").status.code()
+    };
+    assert_eq!(asked("january/v.csv", "--column n --request r"), Some(0));
+    assert_eq!(asked("february/v.csv", "--column n --request r"), Some(2));
+    fs::write(folder.join("one.txt"), "a,b\n").expect("written");
+    fs::write(folder.join("two.txt"), "a\nb\n").expect("written");
+    let keys = |name: &str| format!("--key k --keys {} --request keys", folder.join(name).display());
+    assert_eq!(asked("january/v.csv", &keys("one.txt")), Some(0));
+    assert_eq!(asked("january/v.csv", &keys("two.txt")), Some(2));
+    let many: String = (0..20_000).map(|key| format!("key {key}\n")).collect();
+    fs::write(folder.join("many.txt"), many).expect("written");
+    assert_eq!(asked("january/v.csv", &keys("many.txt").replace("--request keys", "")), Some(0));
+}
+
+#[test]
+fn an_epoch_is_never_lowered() {
+    let folder = directory("epoch");
+    let place = ledger_with(&folder, "1");
+    let save = folder.join("state.json");
+    let start =
+        format!("- --epsilon 1 --horizon 8 --save {} --ledger {} --dataset people", save.display(), place.display());
+    assert_eq!(count_with(&start, b"1\n").status.code(), Some(0));
+    let older = fs::read(&save).expect("a state");
+    assert_eq!(count_with(&format!("- --resume --save {}", save.display()), b"1\n").status.code(), Some(0));
+    fs::remove_file(&save).expect("removed");
+    let again = count_with(&start, b"1\n");
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again.stderr).contains("state.json.epoch is left of a counter"), "{}", text(&again.stderr));
+    fs::write(&save, older).expect("put back");
+    assert_ne!(count_with(&format!("- --resume --save {}", save.display()), b"1\n").status.code(), Some(0));
+}
+
+#[test]
+fn a_file_with_a_budget_is_not_counted_under_another_name() {
+    let folder = directory("names");
+    let file = folder.join("visits.txt");
+    fs::write(&file, "1\n0\n").expect("written");
+    let full = file.canonicalize().expect("there").display().to_string();
+    let (home, other) = (folder.join("home"), folder.join("other.txt"));
+    fs::write(&other, "1\n0\n").expect("written");
+    let place = ledger_with(&home.join("reticent"), "1");
+    let budget = Budget::Limit(reticent::privacy::Guarantee::Pure("0.001".parse().expect("a number")));
+    let terms = Some(Terms { unit: "line".into(), adjacency: Adjacency::Replace });
+    let ledger = DurableLedger::open(&Location::File(place)).expect("a ledger");
+    ledger.register(&Dataset { name: full, budget, terms }).expect("registered");
+    let save = folder.join("state.json");
+    let start = format!("{} --epsilon 1 --horizon 9 --save {}", other.display(), save.display());
+    assert_eq!(count_at(&home, &start, b"").status.code(), Some(0));
+    let promise = "--epsilon 0.5 --horizon 9";
+    for arguments in [
+        format!("{} {promise} --dataset people", file.display()),
+        format!("{} {promise} --dataset unheard-of", file.display()),
+        format!("{} {promise} --dataset unheard-of --no-ledger", file.display()),
+        format!("{} --resume --save {}", file.display(), save.display()),
+    ] {
+        let output = count_at(&home, &arguments, b"");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("has a budget of ε = 0.001"), "{arguments}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_chart_does_not_overwrite_the_ledger() {
+    let folder = directory("plot-ledger");
+    let place = ledger_with(&folder, "1");
+    let before = fs::read(&place).expect("a file");
+    let arguments = format!("- --epsilon 1 --horizon 8 --ledger {0} --dataset people --plot {0}", place.display());
+    assert_eq!(count_with(&arguments, b"1\n").status.code(), Some(2));
+    assert_eq!(fs::read(&place).expect("a file"), before);
 }

@@ -17,14 +17,19 @@ use std::process::{Command, Output, Stdio};
 /// is below e^−24 a step.
 const WITHOUT_NOISE: &str = "900";
 
-/// What these tests charge when they name no ledger: never the ledger of whoever runs them.
-fn own_ledger() -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("count-{}.sqlite", std::process::id()))
+/// Where these tests have their own ledger when they name none: never the one of whoever runs them.
+fn home() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("count-home-{}", std::process::id()))
+}
+
+/// Lets a command take this folder for the user's own.
+fn at_home<'command>(command: &'command mut Command, home: &std::path::Path) -> &'command mut Command {
+    command.env("HOME", home).env("XDG_DATA_HOME", home).env_remove("RETICENT_LEDGER")
 }
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
-    command.arg("count").args(arguments).env("RETICENT_LEDGER", own_ledger());
+    at_home(command.arg("count").args(arguments), &home());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -89,13 +89,11 @@ fn a_first_row_in_place_of_a_header_is_not_shown() {
 /// What is said, and how the program ends, is the same whatever a row says.
 #[test]
 fn neighbours_cannot_be_told_apart_by_errors() {
-    let own = directory("neighbours").join("ledger.sqlite");
+    let home = directory("neighbours");
     let seen = |arguments: &str, input: &[u8]| {
         // What was charged before is said, too: let it be the same for all.
-        for suffix in ["", "-wal", "-shm"] {
-            let _ = std::fs::remove_file(format!("{}{suffix}", own.display()));
-        }
-        let output = accounting::count_in(&own, arguments, input);
+        let _ = std::fs::remove_dir_all(&home);
+        let output = accounting::count_at(&home, arguments, input);
         (text(&output.stderr), output.status.code(), text(&output.stdout).lines().count())
     };
     let bad: [&[u8]; 11] = [
@@ -190,12 +188,8 @@ fn help_ends_with_examples_that_work() {
     for example in examples {
         let directory = std::path::Path::new(env!("CARGO_BIN_EXE_reticent")).parent().expect("a directory");
         let path = format!("{}:{}", directory.display(), std::env::var("PATH").expect("a path"));
-        let output = Command::new("sh")
-            .args(["-c", example])
-            .env("PATH", path)
-            .env("RETICENT_LEDGER", own_ledger())
-            .output()
-            .expect("a shell");
+        let output =
+            at_home(Command::new("sh").args(["-c", example]).env("PATH", path), &home()).output().expect("a shell");
         assert_eq!(output.status.code(), Some(0), "{example}: {}", text(&output.stderr));
         assert!(!output.stdout.is_empty(), "{example}");
     }

@@ -30,6 +30,7 @@ fn going_on_is_as_if_there_had_been_no_stop() {
     let save = directory("resume").join("state.json");
     for (first, more) in [(0, ""), (3, "--skip-counted")] {
         let _ = fs::remove_file(&save);
+        let _ = fs::remove_file(save.with_extension("json.epoch"));
         let output = fresh(&save, "--horizon 100 --counter two-level", b"1\n2\n3\n");
         succeeded(&output);
         assert_eq!(values_from(1, &output), [1, 3, 6]);

@@ -70,6 +70,10 @@ impl Files for SystemFiles {
 
     fn make_private(&self, path: &Path) -> io::Result<()> {
         match private(OpenOptions::new().write(true).create_new(true)).open(path) {
+            // A link that points to nothing is there, too: what it points to is made.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !path.exists() => {
+                private(OpenOptions::new().write(true).create(true).truncate(false)).open(path).map(drop)
+            }
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
             _ => Ok(()),
         }
