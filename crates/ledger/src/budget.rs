@@ -24,6 +24,9 @@ const SHOWN_DIGITS: u32 = 6;
 /// - ε and δ: pure and approximate charges, (Σε, Σδ) \[RRUV16\].
 /// - ρ: zero-concentrated charges, Σρ; a pure charge of ε counts as ρ = ε²/2 \[BS16, FZ21\].
 ///
+/// A stream is charged once and goes on releasing while other charges come and go. The same sums hold for such interleaved,
+/// interactive mechanisms \[HSTVVXZ23\].
+///
 /// Composition by privacy-loss distributions, or the best of several of these sums, would not be: which one is used would
 /// depend on the answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

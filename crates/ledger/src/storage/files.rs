@@ -24,6 +24,12 @@ pub trait Files: Send + fmt::Debug {
     /// If it cannot be told.
     fn length(&self, path: &Path) -> io::Result<Option<u64>>;
 
+    /// By how many names a file is known in its file system; 0 if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be told.
+    fn names(&self, path: &Path) -> io::Result<u64>;
+
     /// Makes an empty file that only its owner can read, if there is none: what is asked about a dataset can itself be
     /// secret.
     ///
@@ -66,6 +72,21 @@ impl Files for SystemFiles {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    #[cfg(unix)]
+    fn names(&self, path: &Path) -> io::Result<u64> {
+        use std::os::unix::fs::MetadataExt;
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(metadata.nlink()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn names(&self, path: &Path) -> io::Result<u64> {
+        Ok(u64::from(path.exists()))
     }
 
     fn make_private(&self, path: &Path) -> io::Result<()> {

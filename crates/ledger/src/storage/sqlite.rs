@@ -128,7 +128,9 @@ impl Sqlite {
     }
 
     fn connected(path: &Path, files: Box<dyn Files>, access: Access, create: bool) -> Result<Self> {
-        let mut storage = Self { path: path.into(), files, access, connection: None };
+        // SQLite keeps its log beside the file itself, not beside a link to it.
+        let own = if files.system().is_none() { path.canonicalize().ok() } else { None };
+        let mut storage = Self { path: own.unwrap_or_else(|| path.into()), files, access, connection: None };
         storage.connect(create)?;
         Ok(storage)
     }
@@ -143,6 +145,13 @@ impl Sqlite {
 
     fn open_connection(&self, create: bool) -> Result<Connection> {
         let failed = |error: rusqlite::Error| self.failure("opened", &error);
+        let names = self.files.names(&self.path).map_err(|error| unreadable(&error))?;
+        if names > 1 {
+            let path = self.path.display();
+            let reason =
+                format!("{path} has {names} names (hard links), each with a log of its own; remove all but one");
+            return Err(Error::Storage { doing: "opened", reason });
+        }
         let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags |= match (self.access, create) {
             (Access::ReadOnly, _) => OpenFlags::SQLITE_OPEN_READ_ONLY,
@@ -388,5 +397,28 @@ mod tests {
         assert!(fs::metadata(&path).unwrap().len() > 0);
         assert!(matches!(Sqlite::open(&path), Err(Error::Missing(_))));
         assert!(Sqlite::create(&path).is_ok() && Sqlite::open(&path).is_ok());
+    }
+
+    /// Each name would have a log of its own, and none of them all charges.
+    #[cfg(unix)]
+    #[test]
+    fn a_ledger_has_one_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, second) = (folder.path().join("ledger.sqlite"), folder.path().join("second.sqlite"));
+        drop(Sqlite::create(&path).unwrap());
+        fs::hard_link(&path, &second).unwrap();
+        for opened in [Sqlite::open(&path), Sqlite::open(&second), Sqlite::create(&second)] {
+            assert!(opened.unwrap_err().to_string().contains("has 2 names"));
+        }
+        fs::remove_file(&second).unwrap();
+        assert!(Sqlite::open(&path).is_ok());
+        // A link that points to a ledger is the same name, and one that points to nothing is made for its owner only.
+        std::os::unix::fs::symlink(&path, &second).unwrap();
+        assert!(Sqlite::open(&second).is_ok());
+        let (link, target) = (folder.path().join("link.sqlite"), folder.path().join("target.sqlite"));
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        drop(Sqlite::create(&link).unwrap());
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
     }
 }
