@@ -64,7 +64,9 @@ impl Address {
             config.keepalives_idle(KEEPALIVE_IDLE).keepalives_interval(KEEPALIVE_INTERVAL);
             config.keepalives_retries(KEEPALIVE_RETRIES);
         }
-        let default = if config.get_hosts().iter().all(is_here) { SslMode::Prefer } else { SslMode::Require };
+        // An address is where the client goes, whatever the host's name.
+        let stays = config.get_hosts().iter().all(is_here) && config.get_hostaddrs().iter().all(IpAddr::is_loopback);
+        let default = if stays { SslMode::Prefer } else { SslMode::Require };
         let mode = mode.unwrap_or(default);
         config.ssl_mode(mode);
         let tls = match (mode, roots) {
@@ -166,10 +168,22 @@ mod tests {
         for here in ["localhost", "127.0.0.1", "127.9.9.9", "[::1]", "%2Frun%2Fpostgresql"] {
             assert_eq!(mode(&format!("postgres://u:p@{here}/d")), SslMode::Prefer, "{here}");
         }
-        let elsewhere = ["db.example", "10.0.0.1", "localhost.example", "[2001:db8::1]", "localhost,db.example"];
+        for here in ["127.0.0.1", "::1", "127.0.0.1,127.0.0.2"] {
+            assert_eq!(mode(&format!("postgres://u:p@localhost/d?hostaddr={here}")), SslMode::Prefer, "{here}");
+        }
+        let elsewhere = [
+            "db.example/d",
+            "10.0.0.1/d",
+            "localhost.example/d",
+            "[2001:db8::1]/d",
+            "localhost,db.example/d",
+            "localhost/d?hostaddr=192.0.2.2",
+            "localhost,localhost/d?hostaddr=127.0.0.1,192.0.2.2",
+            "db.example/d?hostaddr=127.0.0.1",
+        ];
         for elsewhere in elsewhere {
             // Where a system has no certificates at all, that is said instead.
-            match Address::parse(&format!("postgres://u:p@{elsewhere}/d")) {
+            match Address::parse(&format!("postgres://u:p@{elsewhere}")) {
                 Ok(address) => assert_eq!(address.config.get_ssl_mode(), SslMode::Require, "{elsewhere}"),
                 Err(error) => assert!(error.to_string().contains("sslrootcert"), "{error}"),
             }
