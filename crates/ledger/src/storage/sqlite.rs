@@ -190,6 +190,9 @@ impl Sqlite {
         }
         // FULL: a commit is on the disk when it returns.
         connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
+        // On macOS a plain fsync leaves what was written in the drive's own cache; elsewhere these two do nothing.
+        connection.pragma_update(None, "fullfsync", 1).map_err(failed)?;
+        connection.pragma_update(None, "checkpoint_fullfsync", 1).map_err(failed)?;
         self.secure_log(connection)?;
         copy_on_close(connection, true).map_err(failed)
     }
@@ -377,6 +380,17 @@ mod tests {
         }
         assert_eq!(fs::read(&path).unwrap(), before);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn whoever_writes_waits_for_the_drive_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut storage = Sqlite::create(&folder.path().join("ledger.sqlite")).unwrap();
+        let connection = storage.connect(false).unwrap();
+        for (pragma, expected) in [("synchronous", 2), ("fullfsync", 1), ("checkpoint_fullfsync", 1)] {
+            let found = connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0)).unwrap();
+            assert_eq!(found, expected, "{pragma}");
+        }
     }
 
     #[test]
