@@ -107,6 +107,10 @@ impl fmt::Display for Address {
 
 /// The URL without what the client library does not know, and that.
 fn take_tls_options(url: &str) -> Result<(String, Option<SslMode>, Option<String>)> {
+    if url.matches('@').count() > 1 {
+        // The client would take the rest of a password for the host, where others take the last for the end of the login.
+        return Err(unreadable("it has more than one @; write those of a password or a name as %40".into()));
+    }
     let Some((address, options)) = url.split_once('?') else { return Ok((url.into(), None, None)) };
     if options.contains('@') {
         // Most likely the rest of a password: it must not be taken for options, whose names are told.
@@ -114,8 +118,9 @@ fn take_tls_options(url: &str) -> Result<(String, Option<SslMode>, Option<String
     }
     let (mut mode, mut roots, mut others) = (None, None, Vec::new());
     for option in options.split('&') {
-        match option.split_once('=') {
-            Some(("sslmode", value)) => {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        match &*percent_decode_str(name).decode_utf8_lossy() {
+            "sslmode" => {
                 mode = Some(match value {
                     "disable" => SslMode::Disable,
                     "prefer" => SslMode::Prefer,
@@ -123,7 +128,7 @@ fn take_tls_options(url: &str) -> Result<(String, Option<SslMode>, Option<String
                     _ => return Err(unreadable("sslmode is none of disable, prefer, require, verify-full".into())),
                 });
             }
-            Some(("sslrootcert", value)) => roots = Some(percent_decode_str(value).decode_utf8_lossy().into_owned()),
+            "sslrootcert" => roots = Some(percent_decode_str(value).decode_utf8_lossy().into_owned()),
             _ => others.push(option),
         }
     }
@@ -189,6 +194,7 @@ mod tests {
             }
         }
         assert_eq!(mode("postgres://u@db.example/d?sslmode=disable"), SslMode::Disable);
+        assert_eq!(mode("postgres://u@db.example/d?ssl%6Dode=disable"), SslMode::Disable);
         assert_eq!(mode("postgres://u@db.example/d?connect_timeout=3&sslmode=prefer"), SslMode::Prefer);
     }
 
@@ -202,6 +208,8 @@ mod tests {
             "postgres://u:topsecret@h/d?no_such_option=1",
             "postgres://u:a?topsecret=b@h/d",
             "postgres://u:topsecret:b@h:x/d",
+            "postgres://u:a@topsecret@h/d",
+            "postgres://u:a@topsecret/b@h/d",
         ];
         for url in wrong {
             let Err(error) = Address::parse(url) else { panic!("{url} was read") };
