@@ -9,7 +9,7 @@ use reticent::noise::Entropy;
 
 use crate::account::{self, Account, Registration};
 use crate::anchor::{Anchor, Head};
-use crate::budget::Budget;
+use crate::budget::{Budget, Spend, readable};
 use crate::chain::{Known, continues, head, ledger_id, no_first_entry};
 use crate::entry::{Dataset, Entry, Event, Row};
 use crate::error::{Error, Result};
@@ -180,6 +180,13 @@ impl DurableLedger {
             }
             (_, Some(terms)) => checked("unit", &terms.unit, LONGEST_NAME)?,
             _ => {}
+        }
+        if let Budget::Limit(limit) = &dataset.budget {
+            // An entry that cannot be read back would be damage to everyone.
+            readable(Spend::of(limit)).map_err(|_| {
+                let allowed = "a number that can be written down; use decimals of a few digits";
+                Error::Unusable { what: "the dataset's limit", value: "too long".into(), allowed }
+            })?;
         }
         let (dataset, known) = (dataset.clone(), self.known()?);
         match self.group.write(move |pages| rules::register(pages, &known, &dataset))? {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use reticent::ledger::Charge;
+use reticent::ledger::{Charge, Releases};
 
 use crate::anchor::Head;
 use crate::budget::{Budget, Spend};
@@ -50,7 +50,7 @@ pub struct Verdict {
 impl Verdict {
     /// Is everything as it was written?
     pub fn is_sound(&self) -> bool {
-        self.findings.is_empty()
+        self.findings.is_empty() && self.head.is_some()
     }
 }
 
@@ -60,14 +60,17 @@ pub fn verify(pages: &mut dyn Pages, faults: Vec<String>, anchor: Option<&Head>)
     for fault in faults {
         walk.find(None, format!("the file is damaged: {fault}"));
     }
+    let mut after = 0;
     loop {
-        let rows = pages.rows(walk.number, PIECE)?;
-        let Some(last) = rows.last() else { break };
-        let last = last.number;
+        let rows = pages.rows(after, PIECE)?;
         for row in &rows {
             walk.step(row, pages)?;
         }
-        walk.number = last;
+        // A damaged storage may give the same rows for ever.
+        match rows.iter().map(|row| row.number).max() {
+            Some(last) if last > after => after = last,
+            _ => break,
+        }
     }
     Ok(walk.end())
 }
@@ -84,7 +87,7 @@ struct Walk {
     /// Of datasets without a limit.
     past: HashMap<(String, Terms), Past>,
     requests: HashSet<(String, String)>,
-    charges: HashSet<u64>,
+    charges: HashMap<u64, Releases>,
     released: HashSet<u64>,
     anchor: Option<Head>,
     anchored: bool,
@@ -100,10 +103,12 @@ impl Walk {
 
     fn step(&mut self, row: &Row, pages: &mut dyn Pages) -> Result<()> {
         let expected = self.number + 1;
-        if row.number == expected + 1 {
-            self.find(Some(expected), "is missing");
-        } else if row.number > expected {
-            self.find(None, format!("entries {expected} to {} are missing", row.number - 1));
+        match row.number.checked_sub(expected) {
+            Some(0) => {}
+            Some(1) => self.find(Some(expected), "is missing"),
+            Some(_) => self.find(None, format!("entries {expected} to {} are missing", row.number - 1)),
+            None if row.number == self.number => self.find(Some(row.number), "is there more than once"),
+            None => self.find(Some(row.number), format!("stands after entry {}", self.number)),
         }
         match row.open() {
             Ok(entry) => self.entry(row, entry, pages)?,
@@ -121,17 +126,25 @@ impl Walk {
 
     fn entry(&mut self, row: &Row, entry: Entry, pages: &mut dyn Pages) -> Result<()> {
         let number = Some(row.number);
-        if entry.previous != self.previous && row.number == self.number + 1 {
+        // What follows something that is missing cannot fit.
+        if entry.previous != self.previous && row.number <= self.number + 1 {
             self.find(number, "does not follow the one before it: something was changed, removed or reordered");
+        }
+        if row.number == 1 && !matches!(entry.event, Event::Opened { .. }) {
+            self.find(number, "does not open the ledger, as the first entry does");
         }
         match entry.event {
             Event::Opened { ledger } => {
-                if row.number != 1 {
+                if row.number == 1 && self.ledger.is_none() {
+                    self.ledger = Some(ledger);
+                } else {
                     self.find(number, "opens a ledger that was open already");
                 }
-                self.ledger = Some(ledger);
             }
             Event::Registered(dataset) => {
+                if dataset.budget != Budget::Unlimited && dataset.terms.is_none() {
+                    self.find(number, format!("limits {} without a unit and an adjacency", dataset.name));
+                }
                 if self.datasets.insert(dataset.name.clone(), dataset).is_some() {
                     self.find(number, "registers a dataset for the second time");
                 }
@@ -139,13 +152,19 @@ impl Walk {
             Event::Limited { dataset, spent } => self.limit(row.number, *dataset, spent),
             Event::Charged { charge, spent } => {
                 self.charge(row.number, &charge, &spent);
-                self.charges.insert(row.number);
+                self.charges.insert(row.number, charge.releases);
                 let terms = Terms::of(&charge);
                 self.spent.insert((charge.dataset.clone(), terms), spent);
             }
             Event::Released { charge, digest } => {
-                if !self.charges.contains(&charge) {
-                    self.find(number, format!("keeps a release for entry {charge}, which is no charge before it"));
+                match self.charges.get(&charge) {
+                    Some(Releases::Once) => {}
+                    Some(Releases::Stream) => {
+                        self.find(number, format!("keeps a release for entry {charge}, which charged a stream"));
+                    }
+                    None => {
+                        self.find(number, format!("keeps a release for entry {charge}, which is no charge before it"));
+                    }
                 }
                 if !self.released.insert(charge) {
                     self.find(number, format!("keeps a second release for entry {charge}"));
@@ -233,5 +252,119 @@ impl Walk {
         let (number, hash) = (self.number, self.previous);
         let head = self.ledger.filter(|_| self.entries > 0).map(|ledger| Head { ledger, number, hash });
         Verdict { entries: self.entries, head, findings: self.findings }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reticent::privacy::{Adjacency, Guarantee};
+
+    use super::*;
+    use crate::storage::Storage;
+    use crate::storage::sqlite::Sqlite;
+
+    const KEPT: &str = "17";
+
+    fn opened() -> Event {
+        Event::Opened { ledger: "a".into() }
+    }
+
+    fn registered(terms: Option<Terms>) -> Event {
+        let budget = Budget::Limit(Guarantee::Pure("1".parse().unwrap()));
+        Event::Registered(Dataset { name: "people".into(), budget, terms })
+    }
+
+    fn rows() -> Terms {
+        Terms { unit: "row".into(), adjacency: Adjacency::AddRemove }
+    }
+
+    fn charged(releases: Releases) -> Event {
+        let Terms { unit, adjacency } = rows();
+        let guarantee = Guarantee::Pure("0.5".parse().unwrap());
+        let spent = Spend::of(&guarantee);
+        let [dataset, request, caller, description] = ["people", "monday", "ada", "a count"].map(String::from);
+        let charge = Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases };
+        Event::Charged { charge: Box::new(charge), spent }
+    }
+
+    /// Events, chained as they should be.
+    fn chain(events: &[Event]) -> Vec<Row> {
+        let mut rows: Vec<Row> = Vec::new();
+        for event in events {
+            rows.push(Row::after(rows.last(), event.clone()));
+        }
+        rows
+    }
+
+    /// What is said of a ledger that someone wrote who knows how hashes are made.
+    fn verdict(events: &[Event]) -> Verdict {
+        let folder = tempfile::tempdir().unwrap();
+        let mut storage = Sqlite::create(&folder.path().join("ledger.sqlite")).unwrap();
+        let mut verdict = None;
+        storage
+            .write(&mut |pages| {
+                for row in chain(events) {
+                    pages.append(&row, row.keys.charge.map(|_| KEPT))?;
+                }
+                verdict = Some(verify(pages, Vec::new(), None)?);
+                Ok(())
+            })
+            .unwrap();
+        verdict.unwrap()
+    }
+
+    /// What is said of rows that a storage gives in this order.
+    fn said_of(rows: &[Row]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut storage = Sqlite::create(&folder.path().join("ledger.sqlite")).unwrap();
+        let mut walk = Walk::default();
+        storage.read(&mut |pages| rows.iter().try_for_each(|row| walk.step(row, pages))).unwrap();
+        told(&walk.end())
+    }
+
+    fn told(verdict: &Verdict) -> Vec<String> {
+        verdict.findings.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_ledger_that_does_not_begin_with_its_opening_is_not_sound() {
+        assert!(verdict(&[opened(), registered(Some(rows()))]).is_sound());
+        let never_opened = verdict(&[registered(Some(rows()))]);
+        assert_eq!(told(&never_opened), ["entry 1 does not open the ledger, as the first entry does"]);
+        let opened_late = verdict(&[registered(Some(rows())), opened()]);
+        assert_eq!((opened_late.head, opened_late.findings.len()), (None, 2));
+        assert!(!Verdict { entries: 1, head: None, findings: Vec::new() }.is_sound());
+    }
+
+    #[test]
+    fn whatever_is_not_in_its_place_is_found() {
+        const UNFIT: &str = "does not follow the one before it: something was changed, removed or reordered";
+        let events = [opened(), registered(Some(rows())), charged(Releases::Once)];
+        let chain = chain(&events);
+        let said = |order: &[usize]| said_of(&order.iter().map(|&place| chain[place].clone()).collect::<Vec<_>>());
+        assert_eq!(said(&[0, 1, 2]), [""; 0]);
+        // A gap is told once.
+        assert_eq!(said(&[0, 2])[0], "entry 2 is missing");
+        assert!(!said(&[0, 2]).iter().any(|text| text.contains(UNFIT)));
+        let twice = said(&[0, 0, 1, 2]);
+        assert!(twice.contains(&"entry 1 is there more than once".into()), "{twice:?}");
+        assert!(twice.contains(&format!("entry 1 {UNFIT}")), "{twice:?}");
+        let back = said(&[0, 1, 2, 1]);
+        assert!(back.contains(&"entry 2 stands after entry 3".into()), "{back:?}");
+        assert!(back.contains(&format!("entry 2 {UNFIT}")), "{back:?}");
+    }
+
+    #[test]
+    fn a_limit_without_terms_is_found() {
+        let verdict = verdict(&[opened(), registered(None)]);
+        assert_eq!(told(&verdict), ["entry 2 limits people without a unit and an adjacency"]);
+    }
+
+    #[test]
+    fn a_release_that_was_kept_for_a_stream_is_found() {
+        let kept = Event::Released { charge: 3, digest: Hash::of(KEPT) };
+        let with = |releases| told(&verdict(&[opened(), registered(Some(rows())), charged(releases), kept.clone()]));
+        assert_eq!(with(Releases::Once), [""; 0]);
+        assert_eq!(with(Releases::Stream), ["entry 4 keeps a release for entry 3, which charged a stream"]);
     }
 }

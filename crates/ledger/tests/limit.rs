@@ -114,6 +114,20 @@ fn a_limit_that_comes_too_late_changes_nothing() {
     assert!(verify(&place).is_sound(), "{:?}", verify(&place));
 }
 
+#[test]
+fn a_limit_that_could_not_be_read_back_is_refused() {
+    let (_folder, place, ledger) = new();
+    let long = pure(&format!("1/{}", "3".repeat(2500)));
+    let refused = |dataset: &Dataset| {
+        let error = ledger.register(dataset).unwrap_err();
+        assert!(matches!(error, Error::Unusable { what: "the dataset's limit", .. }), "{error}");
+    };
+    refused(&limited(long.clone(), "event"));
+    ledger.register(&unlimited()).unwrap();
+    refused(&limited(long, "event"));
+    assert_eq!(verify(&place).entries, 2);
+}
+
 /// Someone with the file and this very code adds an entry whose hash is right.
 fn forge(place: &Location, event: Event) {
     let Location::File(path) = place else { panic!("a file") };

@@ -40,8 +40,8 @@ impl Place for Database {
 
     fn vandalise(&self, sql: &str) {
         // No constraint hinders a vandal, nor need it survive a crash.
-        let freely =
-            "SET search_path = reticent_ledger; SET session_replication_role = replica; SET synchronous_commit = off";
+        let freely = "CREATE SCHEMA IF NOT EXISTS saved; \
+            SET search_path = reticent_ledger; SET session_replication_role = replica; SET synchronous_commit = off";
         let mut vandal = self.vandal.lock().unwrap();
         let vandal = vandal.get_or_insert_with(|| self.server.administrator(&self.name));
         vandal.batch_execute(&format!("{freely}; BEGIN; {sql}; COMMIT")).unwrap();
@@ -154,6 +154,14 @@ fn a_server_that_could_lose_what_it_acknowledged_is_not_used() {
     receipt(&ledger, &ask("people", "a", pure("0.1")));
     let seen = administrator.query("SELECT setting FROM seen", &[]).unwrap();
     assert_eq!(seen.iter().map(|row| row.get(0)).collect::<Vec<String>>(), ["on", "on"]);
+    // Nor does a trigger belong there.
+    administrator.batch_execute("CREATE RULE forget AS ON DELETE TO reticent_ledger.entry DO INSTEAD NOTHING").unwrap();
+    let findings: Vec<_> = ledger.verify().unwrap().findings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        findings,
+        ["forget", "look"]
+            .map(|name| format!("the file is damaged: the trigger or rule {name:?} is none of a ledger's"))
+    );
     administrator.batch_execute("ALTER TABLE reticent_ledger.writing SET UNLOGGED").unwrap();
     let error = DurableLedger::open(&place.location()).unwrap_err();
     assert!(error.to_string().contains("its table writing is not logged"), "{error}");

@@ -32,6 +32,7 @@ impl Place for File {
         connection.pragma_update(None, "foreign_keys", false).unwrap();
         // What a vandal does need not survive a crash.
         connection.pragma_update(None, "synchronous", "off").unwrap();
+        connection.execute("ATTACH ?1 AS saved", [self.folder.path().join("saved.sqlite").to_str().unwrap()]).unwrap();
         connection.execute_batch(&format!("BEGIN IMMEDIATE; {sql}; COMMIT;")).unwrap();
     }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use percent_encoding::percent_decode_str;
+
 /// Where a ledger is.
 ///
 /// # Example
@@ -22,12 +24,30 @@ pub enum Location {
     Postgres(String),
 }
 
+/// How the URL of a server begins, in whatever case.
+const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
+
 impl FromStr for Location {
     type Err = std::convert::Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let shared = ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme));
-        Ok(if shared { Self::Postgres(text.into()) } else { Self::File(text.into()) })
+        let server = text.split_once("://").and_then(|(scheme, rest)| {
+            let scheme = SCHEMES.into_iter().find(|known| known.eq_ignore_ascii_case(scheme))?;
+            // The client library knows it in lower case only.
+            Some(format!("{scheme}://{rest}"))
+        });
+        Ok(server.map_or_else(|| Self::File(text.into()), Self::Postgres))
+    }
+}
+
+impl Location {
+    /// The place without any password, as it can be written down and read again: the same file, or the same server, database
+    /// and user.
+    pub fn without_secrets(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Postgres(url) => replace_passwords(url, None),
+        }
     }
 }
 
@@ -36,7 +56,7 @@ impl fmt::Display for Location {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(formatter),
-            Self::Postgres(url) => formatter.write_str(&without_password(url)),
+            Self::Postgres(url) => formatter.write_str(&replace_passwords(url, Some("***"))),
         }
     }
 }
@@ -47,39 +67,112 @@ impl fmt::Debug for Location {
     }
 }
 
+/// A URL with `mask` for each password; without a mask they are left out.
+///
 /// Rather too much than too little: a password can hold what it should have escaped.
-fn without_password(url: &str) -> String {
-    let hidden = url.split_once("://").and_then(|(scheme, rest)| {
-        let (login, host) = rest.rsplit_once('@')?;
-        let (user, _) = login.split_once(':')?;
-        Some(format!("{scheme}://{user}:***@{host}"))
-    });
-    let url = hidden.unwrap_or_else(|| url.into());
-    let Some((address, query)) = url.split_once('?') else { return url };
-    let shown = |part: &str| if part.starts_with("password=") { "password=***".into() } else { part.to_owned() };
-    format!("{address}?{}", query.split('&').map(shown).collect::<Vec<_>>().join("&"))
+fn replace_passwords(url: &str, mask: Option<&str>) -> String {
+    let mask_alone = mask.unwrap_or_default();
+    let Some((scheme, rest)) = url.split_once("://") else { return mask_alone.into() };
+    let mut place = rest.to_owned();
+    if let Some((address, query)) = rest.split_once('?') {
+        let parts: Vec<String> = query.split('&').filter_map(|part| replace_in_parameter(part, mask)).collect();
+        place = if parts.is_empty() { address.into() } else { format!("{address}?{}", parts.join("&")) };
+    }
+    if rest.contains('@') && !place.contains('@') {
+        // Where the login ended, or whether there was one, cannot be told any more.
+        return format!("{scheme}://{mask_alone}");
+    }
+    if let Some((login, host)) = place.rsplit_once('@')
+        && let Some((user, _)) = login.split_once(':')
+    {
+        let password = mask.map(|mask| format!(":{mask}")).unwrap_or_default();
+        place = format!("{user}{password}@{host}");
+    }
+    format!("{scheme}://{place}")
+}
+
+/// `NAME=VALUE`, where both may be percent-encoded.
+fn replace_in_parameter(part: &str, mask: Option<&str>) -> Option<String> {
+    match part.split_once('=') {
+        Some((name, _)) if is_password(name) => mask.map(|mask| format!("{name}={mask}")),
+        _ => Some(part.to_owned()),
+    }
+}
+
+fn is_password(name: &str) -> bool {
+    percent_decode_str(name).decode_utf8_lossy().to_ascii_lowercase().ends_with("password")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn shown(url: &str) -> String {
+        Location::Postgres(url.into()).to_string()
+    }
+
+    #[test]
+    fn a_server_is_known_in_whatever_case() {
+        for url in ["Postgres://u@h/D", "POSTGRES://u@h/D", "postgres://u@h/D"] {
+            assert_eq!(url.parse(), Ok(Location::Postgres("postgres://u@h/D".into())));
+        }
+        assert_eq!("PostgreSQL://h".parse(), Ok(Location::Postgres("postgresql://h".into())));
+        for path in ["postgres", "postgres:/h", "./postgres://h", "mypostgres://h", "größe"] {
+            assert_eq!(path.parse(), Ok(Location::File(path.into())));
+        }
+    }
+
     #[test]
     fn passwords_are_never_shown() {
-        for url in ["postgres://u:p%40ss@h/d?password=p&x=1", "postgresql://u:a@b@h", "postgres://h/d?password=p"] {
-            let location: Location = url.parse().unwrap();
-            for shown in [location.to_string(), format!("{location:?}")] {
-                assert!(!shown.contains("p%40ss") && !shown.contains("=p") && !shown.contains("a@b"), "{shown}");
-            }
-        }
-        for url in [
+        let urls = [
+            "postgres://u:secret%40@h/d?password=secret&x=1",
+            "postgresql://u:secret@secret@h",
+            "postgres://h/d?password=secret",
             "postgres://u:a?secret@h/d",
             "postgres://u:a/secret=1&b?@h/d?x=1",
             "postgres://u@h/d?x=1&password=secret@h",
-        ] {
-            assert!(!without_password(url).contains("secret"), "{}", without_password(url));
+            "postgres://u:p@h/d?password=a@secret",
+            "postgres://u:secret?password=b@h/d",
+            "postgres://u@h:1/d?password=a@secret",
+            "postgres://h/d?p%61ssword=secret",
+            "postgres://h/d?x=1&%70%61%73%73%77%6F%72%64=secret",
+            "postgres://h/d?Password=secret&sslpassword=secret",
+            "host=h password=secret",
+        ];
+        for url in urls {
+            let location = Location::Postgres(url.into());
+            for shown in [location.to_string(), format!("{location:?}"), location.without_secrets()] {
+                assert!(!shown.contains("secret"), "{url}: {shown}");
+            }
         }
-        assert_eq!(without_password("postgres://h/d?sslmode=require"), "postgres://h/d?sslmode=require");
-        assert_eq!(without_password("postgres://u:p@h:1/d?password=p&a=b"), "postgres://u:***@h:1/d?password=***&a=b");
+        assert_eq!(shown("postgres://h/d?sslmode=require"), "postgres://h/d?sslmode=require");
+        assert_eq!(shown("postgres://u:p@h:1/d?password=p&a=b"), "postgres://u:***@h:1/d?password=***&a=b");
+        assert_eq!(shown("postgres://u@h/d?p%61ssword=p"), "postgres://u@h/d?p%61ssword=***");
+    }
+
+    #[test]
+    fn without_secrets_it_is_the_same_place() {
+        let plain = |url: &str| url.parse::<Location>().unwrap().without_secrets();
+        assert_eq!(plain("Postgres://u:p@h:1/d?password=p&a=b"), "postgres://u@h:1/d?a=b");
+        assert_eq!(plain("postgres://u:p@h/d?password=p"), "postgres://u@h/d");
+        assert_eq!(plain("postgres://h/d"), "postgres://h/d");
+        assert_eq!(plain("budgets: 2?password=1@home.sqlite"), "budgets: 2?password=1@home.sqlite");
+    }
+
+    #[test]
+    #[cfg(feature = "postgres")]
+    fn without_secrets_the_client_comes_to_the_same_server() {
+        for url in [
+            "postgres://u:p@h:1,i:2/d?connect_timeout=3&p%61ssword=q&target_session_attrs=read-write",
+            "postgres://u%40v:p%40%3Fq@[::1]/d%40e?hostaddr=::1",
+            "postgresql://:p@localhost",
+            "postgres://u@%2Frun%2Fpostgresql/d?password=q",
+        ] {
+            let with: postgres::Config = url.parse().unwrap();
+            let mut without: postgres::Config = Location::Postgres(url.into()).without_secrets().parse().unwrap();
+            assert_eq!(without.get_password(), None, "{url}");
+            without.password(with.get_password().unwrap());
+            assert_eq!(format!("{without:?}"), format!("{with:?}"), "{url}");
+        }
     }
 }

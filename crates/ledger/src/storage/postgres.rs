@@ -118,6 +118,13 @@ const APPEND: &str = "INSERT INTO reticent_ledger.entry
     (number, body, hash, registered, dataset, request, terms, charge) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 const KEEP: &str = "INSERT INTO reticent_ledger.release (number, text) VALUES ($1, $2)";
 
+/// Triggers and rules could change what is written or read.
+const FOREIGN: &str = "
+    SELECT tgname::text FROM pg_trigger JOIN pg_class AS on_table ON on_table.oid = tgrelid
+        WHERE relnamespace = to_regnamespace('reticent_ledger') AND NOT tgisinternal
+    UNION ALL SELECT rulename::text FROM pg_rewrite JOIN pg_class AS on_table ON on_table.oid = ev_class
+        WHERE relnamespace = to_regnamespace('reticent_ledger') ORDER BY 1 LIMIT 100";
+
 /// A ledger in a database.
 pub struct Postgres {
     address: Address,
@@ -280,6 +287,10 @@ impl Storage for Postgres {
             Ok(())
         };
         look().map_err(|error| failure("read", &error))?;
+        for row in connection.client.query(FOREIGN, &[]).map_err(|error| failure("read", &error))? {
+            let name: String = row.try_get(0).map_err(|error| failure("read", &error))?;
+            faults.push(format!("the trigger or rule {name:?} is none of a ledger's"));
+        }
         connection.client.batch_execute("COMMIT").map_err(|error| failure("read", &error))?;
         self.connection = Some(connection);
         Ok(faults)

@@ -61,15 +61,15 @@ impl Furnished {
         let place = fresh();
         let ledger = create(&*place);
         let entries = furnish(&ledger);
-        place.vandalise("CREATE TABLE saved_entry AS SELECT * FROM entry");
-        place.vandalise("CREATE TABLE saved_release AS SELECT * FROM release");
+        place.vandalise("CREATE TABLE saved.entry AS SELECT * FROM entry");
+        place.vandalise("CREATE TABLE saved.release AS SELECT * FROM release");
         Self { place, ledger, entries }
     }
 
     fn put_back(&self) {
         self.place.vandalise(
-            "DELETE FROM release; DELETE FROM entry; INSERT INTO entry SELECT * FROM saved_entry; INSERT INTO release SELECT * \
-             FROM saved_release;",
+            "DELETE FROM release; DELETE FROM entry; INSERT INTO entry SELECT * FROM saved.entry; INSERT INTO release SELECT * \
+             FROM saved.release;",
         );
     }
 

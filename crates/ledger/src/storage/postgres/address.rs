@@ -64,7 +64,9 @@ impl Address {
             config.keepalives_idle(KEEPALIVE_IDLE).keepalives_interval(KEEPALIVE_INTERVAL);
             config.keepalives_retries(KEEPALIVE_RETRIES);
         }
-        let default = if config.get_hosts().iter().all(is_here) { SslMode::Prefer } else { SslMode::Require };
+        // An address is where the client goes, whatever the host's name.
+        let stays = config.get_hosts().iter().all(is_here) && config.get_hostaddrs().iter().all(IpAddr::is_loopback);
+        let default = if stays { SslMode::Prefer } else { SslMode::Require };
         let mode = mode.unwrap_or(default);
         config.ssl_mode(mode);
         let tls = match (mode, roots) {
@@ -105,6 +107,10 @@ impl fmt::Display for Address {
 
 /// The URL without what the client library does not know, and that.
 fn take_tls_options(url: &str) -> Result<(String, Option<SslMode>, Option<String>)> {
+    if url.matches('@').count() > 1 {
+        // The client would take the rest of a password for the host, where others take the last for the end of the login.
+        return Err(unreadable("it has more than one @; write those of a password or a name as %40".into()));
+    }
     let Some((address, options)) = url.split_once('?') else { return Ok((url.into(), None, None)) };
     if options.contains('@') {
         // Most likely the rest of a password: it must not be taken for options, whose names are told.
@@ -112,8 +118,9 @@ fn take_tls_options(url: &str) -> Result<(String, Option<SslMode>, Option<String
     }
     let (mut mode, mut roots, mut others) = (None, None, Vec::new());
     for option in options.split('&') {
-        match option.split_once('=') {
-            Some(("sslmode", value)) => {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        match &*percent_decode_str(name).decode_utf8_lossy() {
+            "sslmode" => {
                 mode = Some(match value {
                     "disable" => SslMode::Disable,
                     "prefer" => SslMode::Prefer,
@@ -121,7 +128,7 @@ fn take_tls_options(url: &str) -> Result<(String, Option<SslMode>, Option<String
                     _ => return Err(unreadable("sslmode is none of disable, prefer, require, verify-full".into())),
                 });
             }
-            Some(("sslrootcert", value)) => roots = Some(percent_decode_str(value).decode_utf8_lossy().into_owned()),
+            "sslrootcert" => roots = Some(percent_decode_str(value).decode_utf8_lossy().into_owned()),
             _ => others.push(option),
         }
     }
@@ -166,15 +173,28 @@ mod tests {
         for here in ["localhost", "127.0.0.1", "127.9.9.9", "[::1]", "%2Frun%2Fpostgresql"] {
             assert_eq!(mode(&format!("postgres://u:p@{here}/d")), SslMode::Prefer, "{here}");
         }
-        let elsewhere = ["db.example", "10.0.0.1", "localhost.example", "[2001:db8::1]", "localhost,db.example"];
+        for here in ["127.0.0.1", "::1", "127.0.0.1,127.0.0.2"] {
+            assert_eq!(mode(&format!("postgres://u:p@localhost/d?hostaddr={here}")), SslMode::Prefer, "{here}");
+        }
+        let elsewhere = [
+            "db.example/d",
+            "10.0.0.1/d",
+            "localhost.example/d",
+            "[2001:db8::1]/d",
+            "localhost,db.example/d",
+            "localhost/d?hostaddr=192.0.2.2",
+            "localhost,localhost/d?hostaddr=127.0.0.1,192.0.2.2",
+            "db.example/d?hostaddr=127.0.0.1",
+        ];
         for elsewhere in elsewhere {
             // Where a system has no certificates at all, that is said instead.
-            match Address::parse(&format!("postgres://u:p@{elsewhere}/d")) {
+            match Address::parse(&format!("postgres://u:p@{elsewhere}")) {
                 Ok(address) => assert_eq!(address.config.get_ssl_mode(), SslMode::Require, "{elsewhere}"),
                 Err(error) => assert!(error.to_string().contains("sslrootcert"), "{error}"),
             }
         }
         assert_eq!(mode("postgres://u@db.example/d?sslmode=disable"), SslMode::Disable);
+        assert_eq!(mode("postgres://u@db.example/d?ssl%6Dode=disable"), SslMode::Disable);
         assert_eq!(mode("postgres://u@db.example/d?connect_timeout=3&sslmode=prefer"), SslMode::Prefer);
     }
 
@@ -188,6 +208,8 @@ mod tests {
             "postgres://u:topsecret@h/d?no_such_option=1",
             "postgres://u:a?topsecret=b@h/d",
             "postgres://u:topsecret:b@h:x/d",
+            "postgres://u:a@topsecret@h/d",
+            "postgres://u:a@topsecret/b@h/d",
         ];
         for url in wrong {
             let Err(error) = Address::parse(url) else { panic!("{url} was read") };

@@ -1,0 +1,70 @@
+//! The tables and indexes of a SQLite file, and what else someone has put there.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+
+use super::pages::SCHEMA;
+
+/// Whatever the file holds beside the ledger's own tables and indexes, and what of them is missing or made differently: a
+/// trigger or a view could change what is written or read.
+pub fn foreign(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let own = Connection::open_in_memory()?;
+    own.execute_batch(SCHEMA)?;
+    let (own, mut found) = (objects(&own)?, objects(connection)?);
+    let mut faults = Vec::new();
+    for (name, definition) in own {
+        match found.remove(&name) {
+            Some(made) if made == definition => {}
+            Some(_) => faults.push(format!("the {} {:?} is not as a ledger makes it", name.0, name.1)),
+            None => faults.push(format!("the {} {:?} is missing", name.0, name.1)),
+        }
+    }
+    // Names as they can be printed, since anybody may have chosen them.
+    faults.extend(found.into_keys().map(|(kind, name)| format!("the {kind} {name:?} is none of a ledger's")));
+    Ok(faults)
+}
+
+/// What a database holds: kind, name and definition.
+fn objects(connection: &Connection) -> rusqlite::Result<BTreeMap<(String, String), Option<String>>> {
+    connection
+        .prepare("SELECT type, name, sql FROM sqlite_schema")?
+        .query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::Storage;
+    use crate::storage::sqlite::Sqlite;
+
+    #[test]
+    fn whatever_does_not_belong_to_a_ledger_is_a_fault() {
+        let faults_after = |sql: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("ledger.sqlite");
+            drop(Sqlite::create(&path).unwrap());
+            Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+            Sqlite::open(&path).unwrap().faults().unwrap()
+        };
+        assert_eq!(faults_after(""), [""; 0]);
+        let put_there = [
+            (
+                "CREATE TRIGGER forget AFTER INSERT ON entry BEGIN DELETE FROM release; END",
+                "the trigger \"forget\" is none of a ledger's",
+            ),
+            ("CREATE VIEW newest AS SELECT max(number) FROM entry", "the view \"newest\" is none of a ledger's"),
+            ("CREATE TABLE diary (day TEXT)", "the table \"diary\" is none of a ledger's"),
+            ("CREATE INDEX by_body ON entry (body)", "the index \"by_body\" is none of a ledger's"),
+            ("DROP INDEX entry_request", "the index \"entry_request\" is missing"),
+            (
+                "DROP INDEX entry_request; CREATE INDEX entry_request ON entry (dataset, request)",
+                "the index \"entry_request\" is not as a ledger makes it",
+            ),
+        ];
+        for (sql, fault) in put_there {
+            assert_eq!(faults_after(sql), [fault], "{sql}");
+        }
+    }
+}
