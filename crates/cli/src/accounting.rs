@@ -20,8 +20,8 @@ const STANDARD_INPUT: &str = "standard input";
 #[group(skip)]
 #[command(next_help_heading = "Accounting")]
 pub struct Arguments {
-    /// The ledger to charge, a file or postgres://…, in which the dataset must be registered [default: $RETICENT_LEDGER, else
-    /// your own, in which whatever you ask about is added up]
+    /// The ledger to charge, a file or postgres://…, in which the dataset must be registered [default: $RETICENT_LEDGER, or
+    /// else your own, in which whatever you ask about is added up]
     #[arg(long, value_name = "PLACE")]
     pub ledger: Option<String>,
     /// Whose budget is charged [default: the full path of the file]
@@ -178,7 +178,7 @@ impl Account {
             Self::Unaccounted => None,
             Self::Charged(session) => Some(match &session.place.location {
                 Location::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
-                shared => shared.to_string(),
+                shared => shared.without_secrets(),
             }),
         }
     }

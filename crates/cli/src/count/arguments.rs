@@ -129,10 +129,10 @@ together cost what one costs (twice that with --adjacency replace, where an even
 --keys are ignored.
 
 Accounting:
-  The whole stream is charged once, before its first line is read. Without --ledger it is added up in a ledger of your own, \
-under the file's full path (a copy or another name is another dataset) and without a limit, unless you set one with \
-`reticent ledger create --file FILE`. With --request ID all releases are kept in the ledger before they are printed, at the \
-end: asked again, the same are printed and nothing is charged. For streams that go on, use --save.
+  The whole stream is charged once, before its first row is counted. Without --ledger (and $RETICENT_LEDGER) it is added up in a \
+ledger of your own, under the file's full path (a copy or another name is another dataset) and without a limit, unless you set \
+one with `reticent ledger create --file FILE`. With --request ID all releases are kept in the ledger before they are printed, at \
+the end: asked again, the same are printed and nothing is charged. For streams that go on, use --save.
 
 State:
   FILE of --save is as secret as the data. After a crash, --resume prints the last saved releases again (the same values) \

@@ -255,8 +255,7 @@ fn units_that_mean_something_else_have_another_name() {
         assert_eq!(output.status.code(), Some(0), "{more}: {said}");
         assert!(said.contains(&format!("spent on it so far: ε = 1 (unit {unit}, ")), "{more}: {said}");
     }
-    let aside =
-        format!("--column n --time at --from 2026-03-02T00:30:00Z --horizon 3 --step 1h --unit step --range 0..1");
+    let aside = "--column n --time at --from 2026-03-02T00:30:00Z --horizon 3 --step 1h --unit step --range 0..1";
     let output = count_at(&folder.join("home"), &format!("{} --epsilon 1 {aside}", file.display()), b"");
     assert!(text(&output.stderr).contains("(unit step of 1h and 30m, "), "{}", text(&output.stderr));
 }

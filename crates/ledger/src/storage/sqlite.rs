@@ -281,6 +281,9 @@ impl Sqlite {
             let _turn = if writes { self.files.turn(&beside(&self.path, "-turn"), PATIENCE) } else { None };
             let connection = self.connect(false)?;
             let transaction = connection.transaction_with_behavior(behavior).map_err(|error| failure(doing, &error))?;
+            if writes {
+                objects::refuse_triggers(&transaction)?;
+            }
             work(&mut Transaction(&transaction))?;
             transaction.commit().map_err(|error| failure(doing, &error))
         })();

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
-use super::pages::SCHEMA;
+use super::pages::{SCHEMA, failure};
+use crate::error::{Error, Result};
 
 /// Whatever the file holds beside the ledger's own tables and indexes, and what of them is missing or made differently: a
 /// trigger or a view could change what is written or read.
@@ -25,6 +26,21 @@ pub fn foreign(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     Ok(faults)
 }
 
+/// Before anything is written: a trigger could undo it.
+///
+/// # Errors
+/// [`Error::Damaged`] if there is one, or a view.
+pub fn refuse_triggers(connection: &Connection) -> Result<()> {
+    let count = || -> rusqlite::Result<i64> {
+        let triggers = "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index')";
+        connection.prepare_cached(triggers)?.query_row([], |row| row.get(0))
+    };
+    match count().map_err(|error| failure("read", &error))? {
+        0 => Ok(()),
+        _ => Err(Error::Damaged("someone has put triggers or views into it".into())),
+    }
+}
+
 /// What a database holds: kind, name and definition.
 fn objects(connection: &Connection) -> rusqlite::Result<BTreeMap<(String, String), Option<String>>> {
     connection
@@ -38,6 +54,18 @@ mod tests {
     use super::*;
     use crate::storage::Storage;
     use crate::storage::sqlite::Sqlite;
+
+    #[test]
+    fn nothing_is_written_where_a_trigger_could_undo_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        let mut storage = Sqlite::create(&path).unwrap();
+        storage.write(&mut |_| Ok(())).unwrap();
+        let forget = "CREATE TRIGGER forget AFTER INSERT ON entry BEGIN DELETE FROM entry; END";
+        Connection::open(&path).unwrap().execute_batch(forget).unwrap();
+        let refused = storage.write(&mut |_| panic!("it is written"));
+        assert!(matches!(refused, Err(Error::Damaged(_))), "{refused:?}");
+    }
 
     #[test]
     fn whatever_does_not_belong_to_a_ledger_is_a_fault() {
