@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -128,11 +128,36 @@ impl Files for SystemFiles {
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(_)) => return None,
         }
-        // A lock cannot be waited for with a limit; whoever waits too long leaves it to the thread to give it back.
-        let (sender, receiver) = mpsc::channel();
-        thread::Builder::new().spawn(move || sender.send(file.lock().map(|()| file))).ok()?;
-        receiver.recv_timeout(patience).ok()?.ok()
+        wait_for_lock(file, patience)
     }
+}
+
+/// A thread that waits for locks on behalf of others; it ends when nobody can send to it any more.
+type Waiter = mpsc::Sender<(File, mpsc::Sender<io::Result<File>>)>;
+
+/// Threads that wait for nothing at present.
+static IDLE: Mutex<Vec<Waiter>> = Mutex::new(Vec::new());
+
+/// A lock cannot be waited for with a limit, so another thread waits; whoever gives up leaves it to that thread to give the
+/// lock back.
+fn wait_for_lock(file: File, patience: Duration) -> Option<File> {
+    let idle = || IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let waiter = match idle().pop() {
+        Some(waiter) => waiter,
+        None => {
+            let (waiter, tasks) = mpsc::channel::<(File, mpsc::Sender<io::Result<File>>)>();
+            let wait = move || {
+                tasks.into_iter().for_each(|(file, reply)| drop(reply.send(file.lock().map(|()| file))));
+            };
+            thread::Builder::new().spawn(wait).ok()?;
+            waiter
+        }
+    };
+    let (reply, locked) = mpsc::channel();
+    waiter.send((file, reply)).ok()?;
+    let file = locked.recv_timeout(patience).ok()?;
+    idle().push(waiter);
+    file.ok()
 }
 
 #[cfg(test)]
