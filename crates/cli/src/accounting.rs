@@ -115,7 +115,7 @@ impl Account {
             Some(anchor) => ledger.anchored(Anchor::new(anchor)),
             None => ledger,
         };
-        if place.named && ledger.account(&dataset)?.is_none() {
+        if place.named && ledger.dataset(&dataset)?.is_none() {
             let (dataset, location) = (&dataset, &place.location);
             return Err(usage(format!(
                 "the ledger {location} has no dataset {dataset}; name one that it has with --dataset, or register it with \
@@ -186,7 +186,7 @@ impl Account {
 
 impl Session {
     fn charge(&self, asked: Request, releases: Releases) -> Result<Granted> {
-        if !self.place.named && self.ledger.account(&self.dataset)?.is_none() {
+        if !self.place.named && self.ledger.dataset(&self.dataset)?.is_none() {
             let unlimited = Dataset { name: self.dataset.clone(), budget: Budget::Unlimited, terms: None };
             match self.ledger.register(&unlimited) {
                 // Somebody else was faster.
@@ -250,8 +250,8 @@ fn open(place: &Place) -> Result<DurableLedger> {
 
 /// The limit of a dataset, if it has one.
 fn limit(ledger: &DurableLedger, dataset: &str) -> Result<Option<Budget>> {
-    let account = ledger.account(dataset)?;
-    Ok(account.map(|account| account.dataset.budget).filter(|budget| *budget != Budget::Unlimited))
+    let dataset = ledger.dataset(dataset)?;
+    Ok(dataset.map(|dataset| dataset.budget).filter(|budget| *budget != Budget::Unlimited))
 }
 
 /// Whoever wants to charge nothing must not have promised to.

@@ -97,7 +97,7 @@ impl Anchor {
         Error::NotAnchored(format!("there is no anchor {path}; `reticent ledger verify --anchor {path}` makes one"))
     }
 
-    pub(crate) fn other_ledger(&self) -> Error {
+    fn other_ledger(&self) -> Error {
         Error::NotAnchored(format!("{} is the anchor of another ledger", self.path.display()))
     }
 

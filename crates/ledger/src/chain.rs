@@ -30,6 +30,7 @@ pub fn append(
 
 /// The head that the anchor must know now, if there is an anchor: that of the newest entry.
 pub fn newest(pages: &mut dyn Pages, known: &Known) -> Result<Option<Head>> {
+    let Known::Anchored(_) = known else { return Ok(None) };
     let last = pages.last()?.ok_or_else(no_first_entry)?;
     head(pages, known, &last)
 }

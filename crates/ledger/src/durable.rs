@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::hash::hexadecimal;
 use crate::history::{self, Record};
+use crate::limit;
 use crate::rules::{self, Done};
 use crate::storage::Storage;
 use crate::storage::location::Location;
@@ -153,7 +154,7 @@ impl DurableLedger {
 
     /// Keeps the newest entry's hash in a file, too: from now on nothing is charged or answered unless the ledger continues what
     /// the file knows, and no permit is given before the file knows the charge. The file is made by
-    /// [`DurableLedger::register`] and [`DurableLedger::advance_anchor`]; if it is missing, nothing is charged.
+    /// [`DurableLedger::advance_anchor`] alone: if it is missing, nothing is written.
     #[must_use]
     pub fn anchored(mut self, anchor: Anchor) -> Self {
         self.anchor = Some(anchor);
@@ -188,11 +189,26 @@ impl DurableLedger {
                 Error::Unusable { what: "the dataset's limit", value: "too long".into(), allowed }
             })?;
         }
-        let (dataset, known) = (dataset.clone(), self.known()?);
+        let (dataset, known) = (dataset.clone(), self.known_before_writing()?);
         match self.group.write(move |pages| rules::register(pages, &known, &dataset))? {
             Done::Registered(registration, head) => self.hold(head.as_ref()).map(|()| registration),
             Done::Charged(..) | Done::Released(..) => unreachable!("nothing was charged"),
         }
+    }
+
+    /// A dataset as it is registered, with its limit if one was set later; `None` if there is no such dataset. Quick, however
+    /// much was charged to it.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or is damaged.
+    pub fn dataset(&self, name: &str) -> Result<Option<Dataset>> {
+        let mut dataset = None;
+        self.group.storage().read(&mut |pages| {
+            let registered = pages.registration(name)?.map(|row| rules::registered(&row)).transpose()?;
+            dataset = registered.map(|registered| limit::in_force(pages, registered)).transpose()?;
+            Ok(())
+        })?;
+        Ok(dataset)
     }
 
     /// What a dataset may spend and has spent; `None` if there is no such dataset.
@@ -309,9 +325,9 @@ impl DurableLedger {
         self.anchor.as_ref().map_or(Ok(Known::Unanchored), |anchor| anchor.read().map(Known::Anchored))
     }
 
-    /// What is known before something is charged or released: an anchor that is not there, or cannot be moved, is found out
-    /// before anything is spent.
-    fn known_before_release(&self) -> Result<Known> {
+    /// What is known before something is written: an anchor that is not there, or cannot be moved, is found out before anything
+    /// is spent.
+    fn known_before_writing(&self) -> Result<Known> {
         let known = self.known()?;
         if let (Some(anchor), Known::Anchored(held)) = (&self.anchor, &known) {
             if held.is_none() {
@@ -338,7 +354,7 @@ impl Ledger for DurableLedger {
         // Before the charge, so that it is not spent on a machine that gives no randomness.
         let entropy = Entropy::from_os()?;
         let guarantee = charge.guarantee.clone();
-        let (charge, known) = (charge.clone(), self.known_before_release()?);
+        let (charge, known) = (charge.clone(), self.known_before_writing()?);
         match self.group.write(move |pages| rules::charge(pages, &known, &charge))? {
             Done::Released(text, head) => self.hold(head.as_ref()).map(|()| Charged::Answered(text)),
             Done::Charged(receipt, head) => {
@@ -354,7 +370,7 @@ impl Ledger for DurableLedger {
             let value = format!("{} bytes long", release.len());
             return Err(Error::Unusable { what: "a release", value, allowed: "at most 256 MiB of text without NUL" });
         }
-        let (receipt, release, known) = (receipt.clone(), release.to_owned(), self.known_before_release()?);
+        let (receipt, release, known) = (receipt.clone(), release.to_owned(), self.known_before_writing()?);
         match self.group.write(move |pages| rules::keep(pages, &known, &receipt, &release))? {
             Done::Released(text, head) => self.hold(head.as_ref()).map(|()| text),
             Done::Charged(..) | Done::Registered(..) => unreachable!("a release is kept, now or before"),
@@ -363,7 +379,7 @@ impl Ledger for DurableLedger {
 
     fn resume(&self, receipt: &Receipt) -> Result<Permit> {
         let entropy = Entropy::from_os()?;
-        let known = self.known_before_release()?;
+        let known = self.known_before_writing()?;
         let mut head = None;
         self.group.storage().read(&mut |pages| {
             head = rules::resume(pages, &known, receipt)?;

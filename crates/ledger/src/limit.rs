@@ -5,6 +5,7 @@ use reticent::ledger::Charge;
 use reticent::privacy::Guarantee;
 
 use crate::budget::{Budget, Spend, readable};
+use crate::chain::misplaced;
 use crate::entry::{Dataset, Event, Keys, Terms};
 use crate::error::{Error, Result};
 use crate::storage::Pages;
@@ -74,7 +75,7 @@ pub fn in_force(pages: &mut dyn Pages, registered: Dataset) -> Result<Dataset> {
     let Some(row) = pages.charge(&registered.name, Keys::LIMIT)? else { return Ok(registered) };
     match row.open()?.event {
         Event::Limited { dataset, .. } => Ok(*dataset),
-        _ => Err(Error::Damaged(format!("entry {} is not what it is looked up as", row.number))),
+        _ => Err(misplaced(&row)),
     }
 }
 

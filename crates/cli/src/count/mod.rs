@@ -38,7 +38,6 @@ use reticent::Permit;
 use reticent::continual::{AnyStrategy, KeyedPlan, Kind, Stream};
 use reticent::ledger::{Accounting, Releases};
 use reticent::privacy::Guarantee;
-use reticent_ledger::Location;
 use reticent_ledger::hash::Hash;
 use reticent_ledger::storage::replace::beside;
 
@@ -134,10 +133,8 @@ fn precious(arguments: &Arguments) -> Vec<PathBuf> {
     files.extend(arguments.keys.as_ref().map(PathBuf::from));
     files.extend(arguments.accounting.anchor.clone());
     files.extend(arguments.save.iter().flat_map(|save| ["", ".epoch", ".lock"].map(|ending| beside(save, ending))));
-    let place = Place::new(arguments.accounting.ledger.as_deref()).map(|place| place.location);
-    if let Ok(Location::File(ledger)) = place {
-        files.extend(["", "-wal", "-shm", "-turn"].map(|ending| beside(&ledger, ending)));
-    }
+    let place = Place::new(arguments.accounting.ledger.as_deref());
+    files.extend(place.iter().flat_map(|place| place.location.files()));
     files
 }
 

@@ -65,12 +65,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Some(file) => ledger.anchored(Anchor::new(file)),
         None => ledger,
     };
+    ledger.advance_anchor()?;
     let outcome = match &dataset {
         Some(dataset) => Outcome::Dataset(dataset, register(arguments, &ledger, dataset)?),
-        None => {
-            ledger.advance_anchor()?;
-            Outcome::Ledger
-        }
+        None => Outcome::Ledger,
     };
     if let (Some(file), true) = (&arguments.anchor, new_anchor) {
         say!("the anchor {} is new: what happened to the ledger before cannot be told from it", file.display());

@@ -213,6 +213,10 @@ fn an_older_ledger_put_back_is_noticed_with_an_anchor() {
     let output = count_with(&anchored, b"1\n");
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
     assert!(text(&output.stderr).contains("it is an older copy"), "{}", text(&output.stderr));
+    // A user's own ledger registers by itself what it does not know, but makes no anchor on the way.
+    let lost = folder.join("lost.json");
+    let own = count_at(&folder.join("home"), &format!("- --epsilon 1 --horizon 8 --anchor {}", lost.display()), b"1\n");
+    assert_eq!((own.status.code(), own.stdout.len(), lost.exists()), (Some(1), 0, false), "{}", text(&own.stderr));
     // Without one it is not, as the guide says.
     assert_eq!(count_with(&arguments, b"1\n").status.code(), Some(0));
 }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use super::replace::beside;
+
 use percent_encoding::percent_decode_str;
 
 /// Where a ledger is.
@@ -26,6 +28,16 @@ pub enum Location {
 
 /// How the URL of a server begins, in whatever case.
 const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
+
+impl Location {
+    /// The files of a ledger, the one it is named by first; none on a server.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Self::File(path) => ["", "-wal", "-shm", "-turn"].map(|ending| beside(path, ending)).into(),
+            Self::Postgres(_) => Vec::new(),
+        }
+    }
+}
 
 impl FromStr for Location {
     type Err = std::convert::Infallible;

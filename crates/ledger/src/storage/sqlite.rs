@@ -277,7 +277,6 @@ impl Sqlite {
         let writes = matches!(behavior, TransactionBehavior::Immediate);
         let doing = if writes { "written" } else { "read" };
         let outcome = (|| {
-            self.connect(false)?;
             let _turn = if writes { self.files.turn(&beside(&self.path, "-turn"), PATIENCE) } else { None };
             let connection = self.connect(false)?;
             let transaction = connection.transaction_with_behavior(behavior).map_err(|error| failure(doing, &error))?;
