@@ -1,0 +1,1 @@
+//! Private SQL over tables.
