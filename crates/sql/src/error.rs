@@ -60,9 +60,22 @@ impl Error {
         Self::NotPrivate { what: what.into(), why: why.into() }
     }
 
+    /// What an error that comes out of a running plan becomes. Below the noise no expression can fail, so only reading
+    /// can, and whatever the engine says about it may quote a row.
+    pub fn while_reading(_: DataFusionError) -> Self {
+        Self::Reading
+    }
+
     /// Is it what the user asked, rather than the machine?
     pub fn is_usage(&self) -> bool {
         !matches!(self, Self::Reading)
+    }
+}
+
+impl From<Error> for DataFusionError {
+    /// So that an error can pass through the engine.
+    fn from(error: Error) -> Self {
+        Self::External(Box::new(error))
     }
 }
 
