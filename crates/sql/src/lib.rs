@@ -1,1 +1,3 @@
 //! Private SQL over tables.
+
+pub mod bound;

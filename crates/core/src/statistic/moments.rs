@@ -51,6 +51,19 @@ impl Moments {
         Self { count, sum: saturated(sum), squares: saturated(squares) }
     }
 
+    /// What one value of so many steps adds to Q: for whoever adds up rows in another order than [`Moments::of`].
+    #[inline]
+    pub fn square(grid: &Grid, steps: i64) -> i64 {
+        coarse_square(i128::from(steps - grid.middle()), square_shift(grid)) as i64
+    }
+
+    /// The moments from Σx (not centred) in grid steps and Q. The sums saturate at the ends of an `i64`, which keeps them
+    /// as insensitive as they were.
+    pub fn from_sums(grid: &Grid, count: i64, sum: i128, squares: i128) -> Self {
+        let centred = sum - i128::from(grid.middle()) * i128::from(count);
+        Self { count, sum: saturated(centred), squares: saturated(squares) }
+    }
+
     /// How far one unit can move the count.
     ///
     /// # Errors
@@ -169,6 +182,17 @@ mod tests {
     }
 
     proptest! {
+        /// Row by row, in the other direction.
+        #[test]
+        fn sums_of_steps_and_squares_make_the_moments(rows in prop::collection::vec(any::<f64>(), 0..20)) {
+            let grid = grid("-30..51");
+            let steps: Vec<i64> = rows.iter().rev().filter_map(|&value| grid.steps(value)).collect();
+            let sum = steps.iter().map(|&steps| i128::from(steps)).sum();
+            let squares = steps.iter().map(|&steps| i128::from(Moments::square(&grid, steps))).sum();
+            let moments = Moments::from_sums(&grid, steps.len() as i64, sum, squares);
+            prop_assert_eq!(moments, Moments::of(&grid, rows.iter().copied().map(Some)));
+        }
+
         #[test]
         fn one_row_moves_each_moment_by_no_more_than_its_sensitivity(
             rows in prop::collection::vec(any::<f64>(), 0..20), one in any::<f64>(), other in any::<f64>(),
