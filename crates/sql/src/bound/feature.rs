@@ -22,7 +22,7 @@ enum Feature {
     /// Steps of the grid.
     Steps(Grid),
     /// The bin.
-    Magnitude { bins: usize, bin: fn(f64) -> usize },
+    Magnitude { bins: usize, bin: fn(f64) -> Option<usize> },
     /// The number in a table of items.
     Item,
 }
@@ -81,7 +81,7 @@ impl Features {
                 }
                 Feature::Steps(grid) => steps(&Numbers::of(input)?, grid, numbers),
                 Feature::Magnitude { bins, bin } => {
-                    let bin = |value: f64| if value.is_nan() { MISSING } else { bin(value).min(bins - 1) as i32 };
+                    let bin = |value: f64| bin(value).map_or(MISSING, |bin| bin.min(bins - 1) as i32);
                     match &Numbers::of(input)? {
                         Numbers::Float(values) => each(values, numbers, bin),
                         Numbers::Integer(values) => each(values, numbers, |value| bin(value as f64)),

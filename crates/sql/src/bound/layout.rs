@@ -45,14 +45,15 @@ pub enum Measure {
         /// How many bins; at least one.
         bins: u32,
     },
-    /// How many values are in each bin of a public function; NaN and NULL are dropped.
+    /// How many values are in each bin of a public function, such as [`reticent::mechanism::range::bin`]; NULL is dropped, and
+    /// what has no bin (NaN).
     Magnitudes {
         /// Of numbers.
         column: usize,
         /// How many bins; at least one. What the function puts beyond the last is counted in the last.
         bins: usize,
-        /// The bin of a value.
-        bin: fn(f64) -> usize,
+        /// The bin of a value, if it has one.
+        bin: fn(f64) -> Option<usize>,
     },
     /// All values on the grid; NaN and NULL are dropped, the rest is clamped.
     Values {

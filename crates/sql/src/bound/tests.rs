@@ -37,8 +37,8 @@ fn grid() -> Grid {
 }
 
 /// 0 for nothing, then by powers of ten; far beyond the number of bins for infinity.
-fn magnitude(value: f64) -> usize {
-    if value == 0.0 { 0 } else { value.abs().log10().max(0.0) as usize + 1 }
+fn magnitude(value: f64) -> Option<usize> {
+    (!value.is_nan()).then(|| if value == 0.0 { 0 } else { value.abs().log10().max(0.0) as usize + 1 })
 }
 
 fn layout() -> Layout {
@@ -112,7 +112,7 @@ fn features(row: &Row) -> Features5 {
     (
         row.3.map(|_| 1),
         number.map(|value| grid().steps(value).unwrap() as i32),
-        number.map(|value| magnitude(value).min(MAGNITUDES - 1) as i32),
+        number.and_then(magnitude).map(|bin| bin.min(MAGNITUDES - 1) as i32),
         row.4.clone(),
         row.4.as_ref().map(|_| 1),
     )

@@ -1,14 +1,14 @@
 //! Count, sum and squares of values on a grid.
 //!
-//! Steps and squares of one row are within 2^29, so a sum of 2^64 rows is within 2^93: 128 bits never overflow. Saturation
-//! to 64 bits comes last, in [`Moments::from_sums`].
+//! A centred step and a square are within 2^29, so a sum of 2^64 rows is within 2^93: 128 bits never overflow. Sums are brought
+//! to 64 bits at the very end, where a sum beyond them is moved to the nearer end: that moves no two sums further apart.
 
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, Decimal128Array, Int64Array, StructArray};
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Field, Fields, Int64Type};
 use datafusion::error::Result;
-use reticent::statistic::{Grid, Moments};
+use reticent::statistic::{Grid, Moments, MomentsOf};
 
 use super::super::feature::MISSING;
 use super::super::items::Items;
@@ -16,7 +16,7 @@ use super::{Accumulator, Measured};
 
 /// Without squares.
 pub struct Sums {
-    grid: Grid,
+    terms: MomentsOf,
     cells: Vec<Sum>,
 }
 
@@ -28,20 +28,19 @@ struct Sum {
 
 /// With squares.
 pub struct Squares {
-    grid: Grid,
     sums: Sums,
     squares: Vec<i128>,
 }
 
 impl Sums {
     pub fn new(grid: &Grid) -> Self {
-        Self { grid: grid.clone(), cells: Vec::new() }
+        Self { terms: MomentsOf::new(grid), cells: Vec::new() }
     }
 }
 
 impl Squares {
     pub fn new(grid: &Grid) -> Self {
-        Self { grid: grid.clone(), sums: Sums::new(grid), squares: Vec::new() }
+        Self { sums: Sums::new(grid), squares: Vec::new() }
     }
 }
 
@@ -67,6 +66,11 @@ fn state(cells: &[Sum], squares: Vec<i128>) -> Result<ArrayRef> {
     Ok(Arc::new(StructArray::try_new(fields(), vec![Arc::new(counts), sums, wide(squares)?], None)?))
 }
 
+fn moments(cell: Sum, squares: i128) -> Measured {
+    let nearest = |sum: i128| sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+    Measured::Moments(Moments { count: cell.count, sum: nearest(cell.sum), squares: nearest(squares) })
+}
+
 impl Accumulator for Sums {
     fn resize(&mut self, groups: usize) {
         self.cells.resize(groups, Sum::default());
@@ -77,7 +81,7 @@ impl Accumulator for Sums {
             let present = steps != MISSING;
             let cell = &mut self.cells[group as usize];
             cell.count += i64::from(present);
-            cell.sum += i128::from(if present { steps } else { 0 });
+            cell.sum += i128::from(if present { self.terms.term(steps.into()).0 } else { 0 });
         }
     }
 
@@ -99,8 +103,7 @@ impl Accumulator for Sums {
     }
 
     fn finish(&mut self, _: Option<&Items>) -> Result<Vec<Measured>> {
-        let moments = |cell: Sum| Measured::Moments(Moments::from_sums(&self.grid, cell.count, cell.sum, 0));
-        Ok(std::mem::take(&mut self.cells).into_iter().map(moments).collect())
+        Ok(std::mem::take(&mut self.cells).into_iter().map(|cell| moments(cell, 0)).collect())
     }
 
     fn bytes(&self) -> usize {
@@ -117,7 +120,7 @@ impl Accumulator for Squares {
     fn add(&mut self, groups: &[u32], feature: &[i32]) {
         self.sums.add(groups, feature);
         for (&group, &steps) in groups.iter().zip(feature) {
-            let square = if steps == MISSING { 0 } else { Moments::square(&self.grid, steps.into()) };
+            let square = if steps == MISSING { 0 } else { self.sums.terms.term(steps.into()).1 };
             self.squares[group as usize] += i128::from(square);
         }
     }
@@ -134,11 +137,8 @@ impl Accumulator for Squares {
     }
 
     fn finish(&mut self, _: Option<&Items>) -> Result<Vec<Measured>> {
-        let moments = |(cell, squares): (Sum, i128)| {
-            Measured::Moments(Moments::from_sums(&self.grid, cell.count, cell.sum, squares))
-        };
         let (cells, squares) = (std::mem::take(&mut self.sums.cells), std::mem::take(&mut self.squares));
-        Ok(cells.into_iter().zip(squares).map(moments).collect())
+        Ok(cells.into_iter().zip(squares).map(|(cell, squares)| moments(cell, squares)).collect())
     }
 
     fn bytes(&self) -> usize {
