@@ -30,9 +30,10 @@ fn grid() -> Grid {
 }
 
 fn table(columns: Vec<ArrayRef>) -> RecordBatch {
-    let fields = columns.iter().enumerate().map(|(place, column)| {
-        Field::new(format!("column {place}"), column.data_type().clone(), true)
-    });
+    let fields = columns
+        .iter()
+        .enumerate()
+        .map(|(place, column)| Field::new(format!("column {place}"), column.data_type().clone(), true));
     RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns).unwrap()
 }
 
@@ -284,8 +285,9 @@ fn rows_are_chosen_uniformly() {
 #[test]
 fn every_unit_keeps_what_it_may_and_no_more() {
     const ROWS: i64 = 50_000;
-    let rows: Vec<Row> =
-        (0..ROWS).map(|row| (Some(row * row % 101), Some(row % 13 * (row % 7)), Some((row * row % 101) as f64))).collect();
+    let rows: Vec<Row> = (0..ROWS)
+        .map(|row| (Some(row * row % 101), Some(row % 13 * (row % 7)), Some((row * row % 101) as f64)))
+        .collect();
     let mut has: BTreeMap<i64, BTreeMap<i64, u64>> = BTreeMap::new();
     for (unit, group, _) in &rows {
         *has.entry(unit.unwrap()).or_default().entry(group.unwrap()).or_default() += 1;
@@ -334,7 +336,8 @@ fn spilling_changes_nothing() {
 fn units_and_keys_may_be_of_any_type() {
     let people: Vec<Option<i64>> = (0..4000).map(|row| (row % 9 > 0).then_some(row * row % 9 % 8 % 2)).collect();
     let number = |person: &Option<i64>| *person;
-    let text = |person: &Option<i64>| person.map(|person| format!("person number {person}, of whom more could be said"));
+    let text =
+        |person: &Option<i64>| person.map(|person| format!("person number {person}, of whom more could be said"));
     let texts: Vec<Option<String>> = people.iter().map(text).collect();
     let dictionary: DictionaryArray<Int32Type> = texts.iter().map(Option::as_deref).collect();
     let forms: Vec<ArrayRef> = vec![

@@ -23,7 +23,9 @@ pub fn run(format: Format) -> Result<(), String> {
     eprintln!("measuring the peers …");
     let file = folder.join(FILE).to_string_lossy().into_owned();
     // What does not install here is left out, and said.
-    match peers::python().and_then(|python| Invocation::program(python).and("-B").argument(peers::SQL).argument(file).output()) {
+    match peers::python()
+        .and_then(|python| Invocation::program(python).and("-B").argument(peers::SQL).argument(file).output())
+    {
         Ok(lines) => printed += &lines,
         Err(reason) => eprintln!("OpenDP with Polars could not be measured: {reason}"),
     }
@@ -56,7 +58,8 @@ fn table(measured: &[Value]) -> String {
     let rows: Vec<_> = measured
         .iter()
         .map(|value| {
-            let number = |name: &str, unit: &str| value[name].as_f64().map_or("–".into(), |number| show(number) + unit);
+            let number =
+                |name: &str, unit: &str| value[name].as_f64().map_or("–".into(), |number| show(number) + unit);
             let name = value["contender"].as_str().unwrap_or_default().to_owned();
             [name, number("seconds", ""), number("of_plain", " ×"), number("mebibytes", "")]
         })

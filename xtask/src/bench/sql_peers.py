@@ -29,9 +29,10 @@ def answer(path):
     query = (
         context.query()
         .truncate_per_group(ROWS, by=["category"])
-        .truncate_num_groups(GROUPS, by=["category"])
+        # Its random choice of groups fails when there is one grouping column; choosing the first costs it no more.
+        .truncate_num_groups(GROUPS, by=["category"], keep="first")
         .group_by("category")
-        .agg(dp.len(), pl.col("value").fill_null(0.0).fill_nan(0.0).dp.sum(BOUNDS))
+        .agg(dp.len(signed=True), pl.col("value").fill_null(0.0).fill_nan(0.0).dp.sum(BOUNDS))
         .with_keys(CATEGORIES.lazy())
     )
     return query.release().collect()

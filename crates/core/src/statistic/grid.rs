@@ -209,7 +209,9 @@ mod tests {
         for bounds in RANGES {
             let grid = grid(bounds);
             let mut values = vec![0.0, f64::MIN_POSITIVE, f64::from_bits(1), f64::MAX, f64::INFINITY, 0.5, 1.5, 2.5];
-            for steps in [grid.lower - 1, grid.lower, grid.lower + 1, -1, 0, 1, grid.middle(), grid.upper, grid.upper + 1] {
+            for steps in
+                [grid.lower - 1, grid.lower, grid.lower + 1, -1, 0, 1, grid.middle(), grid.upper, grid.upper + 1]
+            {
                 let at = |steps: f64| libm::ldexp(steps, grid.exponent);
                 for value in [at(steps as f64), at(steps as f64 - 0.5), at(steps as f64 + 0.5)] {
                     values.extend([value, value.next_up(), value.next_down()]);

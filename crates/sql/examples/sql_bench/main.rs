@@ -66,7 +66,10 @@ fn everybody(folder: &Path) -> Outcome<()> {
     let medians: Vec<Option<f64>> = seconds.into_iter().map(median).collect();
     for ((contender, median), mebibytes) in CONTENDERS.iter().zip(&medians).zip(mebibytes) {
         let of_plain = median.zip(medians[0]).map(|(median, plain)| median / plain);
-        println!("{}", json!({"contender": contender.name, "seconds": median, "of_plain": of_plain, "mebibytes": mebibytes}));
+        println!(
+            "{}",
+            json!({"contender": contender.name, "seconds": median, "of_plain": of_plain, "mebibytes": mebibytes})
+        );
     }
     Ok(())
 }
@@ -78,11 +81,8 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 
 /// What the contender printed; nothing if it was stopped or failed.
 fn in_a_process(contender: &Contender, file: &Path) -> Outcome<Option<Value>> {
-    let mut child = Command::new(env::current_exe()?)
-        .args(["run", contender.name])
-        .arg(file)
-        .stdout(Stdio::piped())
-        .spawn()?;
+    let mut child =
+        Command::new(env::current_exe()?).args(["run", contender.name]).arg(file).stdout(Stdio::piped()).spawn()?;
     let start = Instant::now();
     while child.try_wait()?.is_none() {
         if start.elapsed() > PATIENCE {

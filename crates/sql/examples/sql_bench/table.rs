@@ -48,7 +48,8 @@ pub fn write(path: &Path) -> Outcome<()> {
         let user = Int64Array::from_iter_values((0..rows).map(|_| users[draw(&activity, uniform())]));
         let category = Int64Array::from_iter_values((0..rows).map(|_| draw(&popularity, uniform()) as i64));
         let value = |_| -MEAN * ((1.0 - uniform()) * (1.0 - uniform())).ln();
-        let value = Float64Array::from_iter_values((0..rows).map(value).map(|value| (value.min(LARGEST) * 1e4).round() / 1e4));
+        let value =
+            Float64Array::from_iter_values((0..rows).map(value).map(|value| (value.min(LARGEST) * 1e4).round() / 1e4));
         let time = Int64Array::from_iter_values((0..rows).map(|_| START + (uniform() * YEAR as f64) as i64));
         let columns: [(&str, ArrayRef); 4] = [
             ("user_id", Arc::new(user)),

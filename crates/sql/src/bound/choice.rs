@@ -47,10 +47,7 @@ pub(super) struct Chooser {
 impl Chooser {
     pub fn new(key: &ChoiceKey) -> Self {
         let half = |from: usize| <[u8; 16]>::try_from(&key.0[from..from + 16]).expect("half of the key");
-        Self {
-            shorten: sip128::SipHasher13::new_with_key(&half(0)),
-            place: sip::SipHasher13::new_with_key(&half(16)),
-        }
+        Self { shorten: sip128::SipHasher13::new_with_key(&half(0)), place: sip::SipHasher13::new_with_key(&half(16)) }
     }
 
     /// 128 bits for a key or a unit.

@@ -251,8 +251,8 @@ impl Worker {
 
     fn finish(mut self) -> Result<RecordBatch> {
         self.totals.resize(self.keys.len());
+        self.account()?;
         if let Some(mut units) = self.units.take() {
-            self.account()?;
             let (mut records, mut kept) = (Vec::new(), Kept::default());
             for bucket in 0..BUCKETS {
                 units.buckets.take(bucket, &mut records)?;

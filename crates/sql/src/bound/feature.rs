@@ -142,7 +142,11 @@ fn steps(values: &Numbers, grid: &Grid, numbers: &mut Vec<i32>) {
 }
 
 /// Applies a function to every value; what is NULL is missing.
-fn each<T: ArrowPrimitiveType>(values: &PrimitiveArray<T>, numbers: &mut Vec<i32>, function: impl Fn(T::Native) -> i32) {
+fn each<T: ArrowPrimitiveType>(
+    values: &PrimitiveArray<T>,
+    numbers: &mut Vec<i32>,
+    function: impl Fn(T::Native) -> i32,
+) {
     let from = numbers.len();
     numbers.extend(values.values().iter().map(|&value| function(value)));
     // The loop above has no branches and takes several values at once; what it made of a NULL's slot is overwritten.

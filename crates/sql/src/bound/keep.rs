@@ -158,7 +158,8 @@ impl Keeper {
             let group = (members[run.start] >> 32) as u32;
             let run = &mut members[run];
             kept.units.push(group);
-            let chosen = self.choose_rows(run, most_rows, unit, digests[group as usize], &mut identity, records, features);
+            let chosen =
+                self.choose_rows(run, most_rows, unit, digests[group as usize], &mut identity, records, features);
             for &member in &run[..chosen] {
                 kept.groups.push(group);
                 let values = self.values(member, unit.len(), records, features.len());
@@ -189,8 +190,7 @@ impl Keeper {
         let identity = *identity.get_or_insert_with(|| self.form.identity(unit, &self.chooser));
         let digest = |run: u32| digests[(members[runs[run as usize].start] >> 32) as usize];
         self.places.clear();
-        self.places
-            .extend((0..runs.len() as u32).map(|run| (self.chooser.place_of_group(identity, digest(run)), run)));
+        self.places.extend((0..runs.len() as u32).map(|run| (self.chooser.place_of_group(identity, digest(run)), run)));
         let by_place = |one: &(u64, u32), other: &(u64, u32)| {
             one.0.cmp(&other.0).then_with(|| digest(one.1).cmp(&digest(other.1)))
         };
@@ -200,7 +200,10 @@ impl Keeper {
     }
 
     /// Moves the rows that count to the front of the run; how many they are.
-    #[expect(clippy::too_many_arguments, reason = "all of it is one unit's, and a struct for it would be made a million times")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "all of it is one unit's, and a struct for it would be made a million times"
+    )]
     fn choose_rows(
         &mut self,
         run: &mut [u64],

@@ -61,7 +61,9 @@ impl Keys {
         if known.columns.len() != keys.types.len() {
             return plan_err!("{} key columns are public, but there are {}", known.columns.len(), keys.types.len());
         }
-        let in_type = |(column, kind): (&ArrayRef, &DataType)| cast(&canonical(column)?, kind).and_then(|column| canonical(&column));
+        let in_type = |(column, kind): (&ArrayRef, &DataType)| {
+            cast(&canonical(column)?, kind).and_then(|column| canonical(&column))
+        };
         let columns = known.columns.iter().zip(&keys.types).map(in_type).collect::<Result<Vec<_>>>()?;
         keys.number(&columns, columns[0].len())?;
         let count = keys.len();

@@ -115,7 +115,11 @@ impl Layout {
         }
         for field in &columns[..first] {
             if canonical_type(field.data_type()).is_none() {
-                return plan_err!("`{}` is of type {}, by which rows cannot be grouped", field.name(), field.data_type());
+                return plan_err!(
+                    "`{}` is of type {}, by which rows cannot be grouped",
+                    field.name(),
+                    field.data_type()
+                );
             }
         }
         for measure in &self.measures {

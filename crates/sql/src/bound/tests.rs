@@ -222,8 +222,16 @@ fn by_key(groups: &Groups) -> BTreeMap<Key, Vec<Measured>> {
 fn amounts() -> impl Strategy<Value = Option<f64>> {
     prop_oneof![
         Just(None),
-        prop::sample::select(vec![f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 1e300, f64::MIN_POSITIVE])
-            .prop_map(Some),
+        prop::sample::select(vec![
+            f64::NAN,
+            -f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            -0.0,
+            1e300,
+            f64::MIN_POSITIVE
+        ])
+        .prop_map(Some),
         (-30.0f64..120.0).prop_map(Some),
         (-3i8..3).prop_map(|small| Some(small.into())),
     ]
@@ -231,7 +239,8 @@ fn amounts() -> impl Strategy<Value = Option<f64>> {
 
 fn rows() -> impl Strategy<Value = Vec<Row>> {
     let unit = prop::option::weighted(0.9, prop_oneof![0i64..5, Just(i64::MIN), Just(i64::MAX)]);
-    let place = prop::option::weighted(0.8, prop::sample::select(vec!["", "a", "ab", "b", "a\0"]).prop_map(String::from));
+    let place =
+        prop::option::weighted(0.8, prop::sample::select(vec!["", "a", "ab", "b", "a\0"]).prop_map(String::from));
     let floor = prop::option::weighted(0.8, prop::sample::select(vec![0, 1, -1, i64::MIN]));
     let what = prop::option::weighted(0.8, prop::sample::select(vec!["", "x", "y", "yy"]).prop_map(String::from));
     prop::collection::vec((unit, place, floor, amounts(), what), 0..120)

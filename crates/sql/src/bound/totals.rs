@@ -57,7 +57,8 @@ impl Totals {
     /// The columns that [`state_schema`] has after the keys.
     pub fn into_state(mut self, features: &Features) -> Result<Vec<ArrayRef>> {
         let units = if self.unit_is_row { self.rows.clone() } else { self.units };
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt64Array::from(units)), Arc::new(UInt64Array::from(self.rows))];
+        let mut columns: Vec<ArrayRef> =
+            vec![Arc::new(UInt64Array::from(units)), Arc::new(UInt64Array::from(self.rows))];
         for (feature, measure) in &mut self.measures {
             columns.push(measure.state(features.items()[*feature].as_ref())?);
         }

@@ -87,7 +87,9 @@ impl Units {
         use DataType::*;
         let column = canonical(column)?;
         let values = match column.data_type() {
-            Float64 => Values::Numbers(column.as_primitive::<Float64Type>().values().iter().map(|x| x.to_bits()).collect()),
+            Float64 => {
+                Values::Numbers(column.as_primitive::<Float64Type>().values().iter().map(|x| x.to_bits()).collect())
+            }
             Float32 => {
                 let bits = column.as_primitive::<Float32Type>().values().iter().map(|x| u64::from(x.to_bits()));
                 Values::Numbers(bits.collect())

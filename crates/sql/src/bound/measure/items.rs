@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, AsArray, LargeListArray, StructArray, UInt64Array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, LargeListArray, StructArray, UInt64Array};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, UInt64Type};
 use datafusion::common::internal_err;
@@ -67,9 +67,9 @@ impl Accumulator for Frequencies {
         let items = table(items)?;
         let (entries, offsets) = self.by_group(items);
         let values = items.values(entries.iter().map(|&(item, _)| item))?;
-        let counts = UInt64Array::from_iter_values(entries.iter().map(|&(_, count)| count));
+        let counts: ArrayRef = Arc::new(UInt64Array::from_iter_values(entries.iter().map(|&(_, count)| count)));
         let kind = values.data_type().clone();
-        let entries = StructArray::try_new(fields(kind.clone()), vec![values, Arc::new(counts)], None)?;
+        let entries = StructArray::try_new(fields(kind.clone()), vec![values, counts], None)?;
         let offsets = OffsetBuffer::new(offsets.into());
         Ok(Arc::new(LargeListArray::try_new(field(kind), offsets, Arc::new(entries), None)?))
     }

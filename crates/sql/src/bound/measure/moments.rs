@@ -61,9 +61,9 @@ fn state(cells: &[Sum], squares: Vec<i128>) -> Result<ArrayRef> {
     let wide = |numbers: Vec<i128>| -> Result<ArrayRef> {
         Ok(Arc::new(Decimal128Array::from(numbers).with_precision_and_scale(DECIMAL128_MAX_PRECISION, 0)?))
     };
-    let counts = Int64Array::from_iter_values(cells.iter().map(|cell| cell.count));
+    let counts: ArrayRef = Arc::new(Int64Array::from_iter_values(cells.iter().map(|cell| cell.count)));
     let sums = wide(cells.iter().map(|cell| cell.sum).collect())?;
-    Ok(Arc::new(StructArray::try_new(fields(), vec![Arc::new(counts), sums, wide(squares)?], None)?))
+    Ok(Arc::new(StructArray::try_new(fields(), vec![counts, sums, wide(squares)?], None)?))
 }
 
 fn moments(cell: Sum, squares: i128) -> Measured {
