@@ -155,8 +155,7 @@ impl Spread {
     /// Both ends of what each bin may have been, none below 0.
     fn ends(&self, half_width: u64) -> ([f64; 2], [f64; 2], [f64; 2]) {
         let half_width = half_width as f64;
-        let [a, b, c] =
-            self.bins.map(|bin| [bin as f64 - half_width, bin as f64 + half_width].map(|end| end.max(0.0)));
+        let [a, b, c] = self.bins.map(|bin| [bin as f64 - half_width, bin as f64 + half_width].map(|end| end.max(0.0)));
         (a, b, c)
     }
 }
