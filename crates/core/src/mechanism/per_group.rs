@@ -37,6 +37,9 @@ use crate::statistic::Contribution;
 ///
 /// τ is the smallest for which that is at most δ.
 ///
+/// Which groups there are is not protected by any of this: their keys must be public, or selected privately
+/// ([`Selection`](super::Selection)) at a price of its own.
+///
 /// # Accuracy
 /// Per group, that of the mechanism with its share of the budget: [`PerGroup::mechanism`]. The error bar holds for each
 /// group by itself.
