@@ -104,7 +104,8 @@ impl Usage {
             match expression {
                 Expr::Nested(inner) => self.numbers_in([&**inner]),
                 Expr::Case { conditions, else_result, .. } => {
-                    self.numbers_in(conditions.iter().map(|when| &when.result).chain(else_result.as_deref()));
+                    let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
+                    self.numbers_in(results.collect::<Vec<_>>());
                 }
                 Expr::Function(function) if CHOOSING.contains(&name(function).as_str()) => {
                     self.numbers_in(arguments(function));
