@@ -144,9 +144,9 @@ fn a_folder_is_its_files_one_after_the_other() {
 
 #[test]
 fn a_large_file_is_read_by_several_partitions() {
-    const ROWS: usize = 120_000;
+    const ROWS: usize = 30_000;
     let folder = tempfile::tempdir().unwrap();
-    let filler = "quoted\r\nlines, \"\"and\"\" more of it; ".repeat(3);
+    let filler = "quoted\r\nlines, \"\"and\"\" more of it; ".repeat(12);
     let csv: String = (0..ROWS).map(|row| format!("{row},\"{filler}\",{}\n", row % 7)).collect();
     fs::write(folder.path().join("t.csv"), format!("id,text,age\n{csv}")).unwrap();
     let json: String =
@@ -162,7 +162,7 @@ fn a_large_file_is_read_by_several_partitions() {
             let answer = pretty_format_batches(&collect(&context, sql).unwrap()).unwrap().to_string();
             let sum: usize = (0..ROWS).map(|row| row % 7).sum();
             assert!(
-                answer.contains(&format!("| {ROWS}   | {ROWS}")) && answer.contains(&format!("| {sum}.0")),
+                answer.contains(&format!("| {ROWS}    | {ROWS}")) && answer.contains(&format!("| {sum}.0")),
                 "{answer}"
             );
         }
@@ -336,9 +336,8 @@ fn what_parquet_says_of_its_values_is_not_used() {
     };
     // The number of rows and the extremes stand in the footer; an answer from there would not need the scan.
     let plan = plan("SELECT count(*), min(age) FROM t");
-    assert!(plan.contains("DataSourceExec"), "{plan}");
-    assert!(!plan.contains("Rows=Exact") && !plan.contains("Rows=Inexact") && !plan.contains("Min="), "{plan}");
-    assert!(plan.contains("Rows=Absent"), "{plan}");
+    let scan = plan.lines().find(|line| line.contains("DataSourceExec")).unwrap_or_else(|| panic!("no scan in {plan}"));
+    assert!(scan.ends_with("statistics=[Rows=Absent, Bytes=Absent, [(Col[0]:)]]"), "{scan}");
 }
 
 #[test]

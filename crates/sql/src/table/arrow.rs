@@ -21,6 +21,8 @@ use crate::{Error, Result};
 
 /// What a file with a footer begins and ends with.
 const MAGIC: &[u8; 6] = b"ARROW1";
+/// What a message of a stream begins with since 2019; its length comes next.
+const MESSAGE_MARK: [u8; 4] = [0xff; 4];
 /// The length of the footer and the magic word.
 const END: usize = 10;
 
@@ -30,6 +32,8 @@ pub fn schema(path: &Path) -> Result<SchemaRef, String> {
     let mut file = File::open(path).map_err(|error| format!("{} cannot be opened: {error}", short(path)))?;
     if has_footer(&mut file).map_err(|error| unreadable(&error))? {
         footer_schema(&mut file).map_err(|error| unreadable(&error))
+    } else if !starts_stream(&mut file).map_err(|error| unreadable(&error))? {
+        Err(unreadable(&"it begins with no schema"))
     } else {
         // Reads no more than the first message.
         let reader = StreamReader::try_new(BufReader::new(file), None).map_err(|error| unreadable(&error))?;
@@ -43,6 +47,17 @@ fn has_footer(file: &mut File) -> std::io::Result<bool> {
     file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut start)?;
     file.rewind()?;
     Ok(start == MAGIC)
+}
+
+/// Whether a file can begin with a message: it begins with the message's length, and Arrow's reader takes as much memory,
+/// which for a file of another format may be gigabytes. The file is at its start again.
+fn starts_stream(file: &mut File) -> std::io::Result<bool> {
+    let size = file.metadata()?.len();
+    let mut start = Vec::new();
+    file.by_ref().take(8).read_to_end(&mut start)?;
+    file.rewind()?;
+    let length = start.strip_prefix(&MESSAGE_MARK).unwrap_or(&start).first_chunk();
+    Ok(length.is_some_and(|length| u64::from(u32::from_le_bytes(*length)) < size))
 }
 
 /// The footer alone: Arrow's reader would read dictionaries, too.
@@ -63,6 +78,15 @@ fn footer_schema(file: &mut File) -> Result<SchemaRef, ArrowError> {
     let mut footer = vec![0; length as usize - END];
     file.read_exact(&mut footer)?;
     let footer = root_as_footer(&footer).map_err(|_| broken("its footer is broken"))?;
+    let blocks = footer.recordBatches().into_iter().chain(footer.dictionaries()).flatten();
+    for block in blocks {
+        let lengths = [block.offset(), block.metaDataLength().into(), block.bodyLength()];
+        let lengths = lengths.map(|length| u64::try_from(length).unwrap_or(u64::MAX));
+        // Arrow's reader takes as much memory as the footer says.
+        if lengths.into_iter().fold(0, u64::saturating_add) > size {
+            return Err(broken("its footer is broken"));
+        }
+    }
     let schema = footer.schema().filter(|schema| schema.endianness().equals_to_target_endianness());
     Ok(Arc::new(fb_to_schema(schema.ok_or_else(|| broken("its footer has no schema for this machine"))?)))
 }
