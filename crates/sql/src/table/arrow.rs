@@ -1,7 +1,7 @@
 //! Arrow's own files: with a footer, or as a stream.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::convert::fb_to_schema;
 use datafusion::arrow::ipc::reader::{FileReader, StreamReader, read_footer_length};
-use datafusion::arrow::ipc::root_as_footer;
+use datafusion::arrow::ipc::{root_as_footer, root_as_message};
 
 use super::cells::BATCH_ROWS;
 use super::locate::short;
@@ -58,6 +58,38 @@ fn starts_stream(file: &mut File) -> std::io::Result<bool> {
     file.rewind()?;
     let length = start.strip_prefix(&MESSAGE_MARK).unwrap_or(&start).first_chunk();
     Ok(length.is_some_and(|length| u64::from(u32::from_le_bytes(*length)) < size))
+}
+
+/// Checks that the messages of a stream are no longer than the file, for the same reason. The file is at its start again.
+fn check_messages(file: &mut File) -> Result<(), ArrowError> {
+    let broken = || ArrowError::IpcError("a message is too long".to_owned());
+    let size = file.metadata()?.len();
+    let mut reader = BufReader::new(file);
+    loop {
+        let mut length = [0; 4];
+        let at_end = reader.fill_buf()?.is_empty();
+        if !at_end {
+            reader.read_exact(&mut length)?;
+        }
+        if length == MESSAGE_MARK {
+            reader.read_exact(&mut length)?;
+        }
+        let length = u64::from(u32::from_le_bytes(length));
+        if length == 0 {
+            break;
+        }
+        if length > size {
+            return Err(broken());
+        }
+        let mut message = vec![0; length as usize];
+        reader.read_exact(&mut message)?;
+        let body = root_as_message(&message).map_err(|_| broken())?.bodyLength();
+        if u64::try_from(body).ok().is_none_or(|body| body > size) {
+            return Err(broken());
+        }
+        reader.seek_relative(body)?;
+    }
+    Ok(reader.rewind()?)
 }
 
 /// The footer alone: Arrow's reader would read dictionaries, too.
@@ -137,6 +169,7 @@ fn read(
         // A stream is read by one part alone.
         Ok(())
     } else {
+        check_messages(&mut file)?;
         forward(StreamReader::try_new(BufReader::new(file), Some(places))?, schema, emit)
     }
 }
