@@ -31,7 +31,7 @@ use crate::release::design::Wanted;
 use crate::release::search::Search;
 use crate::release::{self, Design, draw};
 use crate::session::{self, Opaque};
-use crate::table::{Kind, Table};
+use crate::table::{Kind, Table, reading};
 use crate::usage::Usage;
 
 /// More public keys than any table can show.
@@ -256,7 +256,7 @@ impl Query {
     async fn measure(&self, layout: &Layout, caps: Caps, keys: Option<&PublicKeys>, key: ChoiceKey) -> Result<Groups> {
         let caps = self.has_unit().then_some(caps);
         let (plan, context) = (Arc::clone(&self.plan), self.session.task_ctx());
-        aggregate(plan, layout, caps, keys, key, context).await.map_err(|_| Error::Reading)
+        reading(aggregate(plan, layout, caps, keys, key, context)).await
     }
 
     /// What the query does with released values.
