@@ -94,13 +94,29 @@ pub(crate) fn planning(error: &DataFusionError) -> Error {
             }
             other => other.to_string(),
         }),
-        DataFusionError::Plan(text) | DataFusionError::NotImplemented(text) => Error::Name(text.clone()),
+        DataFusionError::Plan(text) | DataFusionError::NotImplemented(text) | DataFusionError::Internal(text) => {
+            Error::Name(unfitting(text).unwrap_or_else(|| first_line(text)))
+        }
         DataFusionError::Diagnostic(_, inner) | DataFusionError::Context(_, inner) => planning(inner),
         DataFusionError::Collection(errors) => {
             errors.first().map_or_else(|| Error::Name(error.strip_backtrace()), planning)
         }
-        other => Error::Name(other.strip_backtrace()),
+        other => Error::Name(first_line(&other.strip_backtrace())),
     }
+}
+
+/// Types that do not fit a function, without the engine's list of signatures.
+fn unfitting(text: &str) -> Option<String> {
+    if !text.contains("failed to match any signature") && !text.contains("Failed to coerce arguments") {
+        return None;
+    }
+    let name = text.split('\'').nth(1)?.to_uppercase();
+    let held = if text.contains("String") || text.contains("Utf8") { "text" } else { "such values" };
+    Some(format!("{name} cannot be computed of {held}; write CAST(… AS DOUBLE) around a column that holds numbers"))
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
 }
 
 /// There is no such thing, and the nearest that there is.

@@ -13,6 +13,7 @@ use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::prelude::SessionContext;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::parser::{DFParser, Statement};
@@ -255,7 +256,9 @@ impl Query {
     /// Reads the rows.
     async fn measure(&self, layout: &Layout, caps: Caps, keys: Option<&PublicKeys>, key: ChoiceKey) -> Result<Groups> {
         let caps = self.has_unit().then_some(caps);
-        let (plan, context) = (Arc::clone(&self.plan), self.session.task_ctx());
+        // A plan runs once; a search for bounds makes two runs.
+        let plan = reset_plan_states(Arc::clone(&self.plan)).map_err(Error::while_reading)?;
+        let context = self.session.task_ctx();
         reading(aggregate(plan, layout, caps, keys, key, context)).await
     }
 

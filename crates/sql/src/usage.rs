@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Statement, UnaryOperator, Value,
-    visit_expressions,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Select, SelectItem, Statement,
+    UnaryOperator, Value, Visit, Visitor, visit_expressions,
 };
 
 /// Functions whose arguments are numbers.
@@ -71,7 +71,20 @@ impl Usage {
             usage.look(expression);
             ControlFlow::<()>::Continue(())
         });
-        usage
+        // What a sub-query names is a number if it is used as one, and so is what it is computed from.
+        let mut aliases = Aliases::default();
+        let _ = statement.visit(&mut aliases);
+        loop {
+            let before = usage.numbers.len();
+            for (expression, alias) in &aliases.0 {
+                if usage.numbers.contains(alias) {
+                    usage.numbers_in([expression]);
+                }
+            }
+            if usage.numbers.len() == before {
+                return usage;
+            }
+        }
     }
 
     fn look(&mut self, expression: &Expr) {
@@ -113,6 +126,22 @@ impl Usage {
                 other => self.numbers.extend(column(other)),
             }
         }
+    }
+}
+
+/// What is named in a SELECT, and how.
+#[derive(Default)]
+struct Aliases(Vec<(Expr, String)>);
+
+impl Visitor for Aliases {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        self.0.extend(select.projection.iter().filter_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } => Some((expr.clone(), alias.value.clone())),
+            _ => None,
+        }));
+        ControlFlow::Continue(())
     }
 }
 
@@ -188,6 +217,7 @@ mod tests {
         );
         assert_eq!(numbers("SELECT CASE a WHEN 1 THEN 'one' ELSE b END, COUNT(*) FROM t GROUP BY 1"), ["a"]);
         assert_eq!(numbers("SELECT COUNT(*) FROM t GROUP BY floor(age / 10)"), ["age"]);
+        assert_eq!(numbers("SELECT SUM(z) FROM (SELECT y AS z FROM (SELECT x AS y FROM t))"), ["x", "y", "z"]);
     }
 
     #[test]

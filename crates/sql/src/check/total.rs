@@ -44,9 +44,7 @@ fn refuse(expression: &Expr) -> Result<()> {
             Expr::ScalarFunction(function) if function.func.signature().volatility == Volatility::Volatile => {
                 "a function that gives another value each time has no place in a private query"
             }
-            Expr::Like(Like { pattern, .. }) | Expr::SimilarTo(Like { pattern, .. })
-                if !matches!(**pattern, Expr::Literal(..)) =>
-            {
+            Expr::Like(Like { pattern, .. }) | Expr::SimilarTo(Like { pattern, .. }) if !is_constant(pattern) => {
                 "the pattern must be a constant"
             }
             Expr::Placeholder(_) | Expr::ScalarVariable(..) => "write the value itself",
@@ -61,6 +59,15 @@ fn refuse(expression: &Expr) -> Result<()> {
         Ok(TreeNodeRecursion::Stop)
     });
     refused.map_or(Ok(()), Err)
+}
+
+fn is_constant(expression: &Expr) -> bool {
+    match expression {
+        Expr::Literal(..) => true,
+        Expr::Cast(cast) => is_constant(&cast.expr),
+        Expr::TryCast(cast) => is_constant(&cast.expr),
+        _ => false,
+    }
 }
 
 fn rewrite(expression: Expr, schema: &DFSchema) -> PlanResult<Transformed<Expr>> {

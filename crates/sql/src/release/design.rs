@@ -319,7 +319,8 @@ impl Draft {
         self.merge_counts(&mut outputs);
         let weights = |all: &mut dyn Iterator<Item = u32>| all.map(u64::from).sum::<u64>();
         // Where units are counted anyway, that count decides which keys appear.
-        let counts_units = |part: &Additive| *part == Additive::Units || (touched.is_each_row() && *part == Additive::Rows);
+        let counts_units =
+            |part: &Additive| *part == Additive::Units || (touched.is_each_row() && *part == Additive::Rows);
         let decides = self.additive.iter().position(|(part, ..)| select_keys && counts_units(part));
         let in_batch = |place: &usize| Some(*place) != decides;
         let batched = weights(&mut (0..self.additive.len()).filter(in_batch).map(|place| self.additive[place].2));
