@@ -6,6 +6,7 @@ use reticent::exact::Rational;
 use reticent::mechanism::stable::{StableMedian, StableMode};
 use reticent::mechanism::{Batch, Part, PerGroup, Quantiles, Selection, Threshold};
 use reticent::privacy::{Delta, Epsilon, Guarantee, Rho};
+use reticent::release::{LEVEL, joint_level};
 use reticent::statistic::{Grid, Sensitivity};
 
 use super::contribution::Touched;
@@ -156,12 +157,23 @@ impl Design {
     /// # Errors
     /// Never, for a design that was made.
     pub fn half_width(&self, paid: &Paid, together: u64) -> Result<u64> {
-        let outside = &Rational::new(5, 100)? / &Rational::from(together);
-        let level = Rational::ONE - outside;
+        let level = joint_level(&Rational::try_from(LEVEL)?, together);
         Ok(match (paid.batched, &self.batch, &self.threshold) {
             (Some(place), Some(batch), _) => batch.half_width(place, &level)?,
             (_, _, Some((threshold, _))) => threshold.noise().half_width(&level)?,
             _ => unreachable!("every part is in the batch or decides about keys"),
+        })
+    }
+
+    /// The same for the sum, or the difference, of two numbers of a part.
+    ///
+    /// # Errors
+    /// Never, for a design that was made.
+    pub fn half_width_of_two(&self, paid: &Paid, together: u64) -> Result<u64> {
+        let level = joint_level(&Rational::try_from(LEVEL)?, together);
+        Ok(match (paid.batched, &self.batch) {
+            (Some(place), Some(batch)) => batch.noise(place).half_width_of_sum(2, &level)?,
+            _ => self.half_width(paid, 2 * together)?.saturating_mul(2),
         })
     }
 

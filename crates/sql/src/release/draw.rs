@@ -168,6 +168,8 @@ struct Bars<'design> {
     design: &'design Design,
     /// By part, and by how many numbers must hold at once: 1, 2 or 3.
     half_widths: Vec<[u64; 3]>,
+    /// The same for sums of two numbers, of parts that have them.
+    of_two: Vec<[u64; 3]>,
 }
 
 impl<'design> Bars<'design> {
@@ -177,7 +179,15 @@ impl<'design> Bars<'design> {
             Ok([of(1)?, of(2)?, of(3)?])
         });
         let half_widths = half_widths.collect::<Result<Vec<_>>>()?;
-        Ok(Self { design, half_widths })
+        let of_two = design.additive.iter().map(|paid| match paid.part {
+            Additive::Ends(..) => {
+                let of = |together: u64| design.half_width_of_two(paid, together);
+                Ok([of(1)?, of(2)?, of(3)?])
+            }
+            _ => Ok([0; 3]),
+        });
+        let of_two = of_two.collect::<Result<Vec<_>>>()?;
+        Ok(Self { design, half_widths, of_two })
     }
 
     fn cell(&self, output: &Output, additive: &[Vec<i64>], group: usize) -> Cell {
@@ -194,7 +204,7 @@ impl<'design> Bars<'design> {
             }
             Output::CountOfEnds(part) => {
                 let (ends, grid) = (self.ends(additive, *part, group), self.grid(*part));
-                let half_width = Ends::count_half_width(grid, self.sum_half_width(*part, 2));
+                let half_width = Ends::count_half_width(grid, self.sum_half_width(*part, 1));
                 // The count is a whole number; rounding may carry it half a step further.
                 let value = Value::Integer(ends.count(grid).round() as i64);
                 Cell { value, bar: Bar::HalfWidth((half_width + 0.5).floor()) }
@@ -233,9 +243,9 @@ impl<'design> Bars<'design> {
         self.half_widths[part][together - 1]
     }
 
-    /// Of the sum and the difference of two numbers of a part, where both of them and others must hold, `together` in all.
+    /// Of the sum, or the difference, of two numbers of a part.
     fn sum_half_width(&self, part: usize, together: usize) -> u64 {
-        self.half_width(part, together).saturating_mul(2)
+        self.of_two[part][together - 1]
     }
 
     fn grid(&self, part: usize) -> &Grid {
