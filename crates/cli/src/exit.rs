@@ -5,6 +5,9 @@ use std::process::ExitCode;
 /// Usage or bad configuration: nothing was spent.
 pub const USAGE: u8 = 2;
 
+/// The mechanism refused: that was charged.
+pub const REFUSED: u8 = 3;
+
 /// The budget does not reach: nothing was spent.
 pub const OVERDRAWN: u8 = 4;
 

@@ -11,6 +11,8 @@ mod output;
 mod parallel;
 mod place;
 mod plan;
+#[cfg(unix)]
+mod subsample;
 
 use std::process::ExitCode;
 
@@ -20,7 +22,8 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(version, about, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 released, 1 anything else, 2 usage or bad configuration, 4 the budget does not reach."
+    after_help = "Exit codes: 0 released, 1 anything else, 2 usage or bad configuration, 3 refused by the mechanism (and \
+charged), 4 the budget does not reach."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -37,6 +40,13 @@ enum Command {
     Ledger(ledger::Arguments),
     /// Says what a release would cost in accuracy, before anything is spent
     Plan(plan::Arguments),
+    /// Asks your own query or program of many parts of a table, and releases what they agree on
+    #[cfg(unix)]
+    Subsample(Box<subsample::Arguments>),
+    /// What `subsample --sql` runs on every block
+    #[cfg(unix)]
+    #[command(hide = true)]
+    BlockSql(subsample::BlockArguments),
     /// Redraws every chart of the documents from fresh runs
     Figures(figures::Arguments),
 }
@@ -48,6 +58,10 @@ fn main() -> ExitCode {
         Command::Count(arguments) => count::run(&arguments),
         Command::Ledger(arguments) => ledger::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
+        #[cfg(unix)]
+        Command::Subsample(arguments) => subsample::run(&arguments),
+        #[cfg(unix)]
+        Command::BlockSql(arguments) => subsample::answer_block(&arguments),
         Command::Figures(arguments) => figures::run(&arguments),
     };
     outcome.unwrap_or_else(|error| exit::report(&error))

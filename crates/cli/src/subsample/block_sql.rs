@@ -1,0 +1,33 @@
+//! What `subsample --sql` runs on every block: rows on standard input, one value on standard output.
+
+use std::io::BufReader;
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow};
+use reticent_sql::scalar::ScalarQuery;
+
+use super::table::Table;
+use crate::output;
+
+/// The arguments of `reticent block-sql`.
+#[derive(Debug, clap::Args)]
+pub struct BlockArguments {
+    /// What is asked
+    sql: String,
+}
+
+/// Answers, or fails: whoever runs this takes a failure for no answer.
+///
+/// # Errors
+/// If there is no answer.
+pub fn answer_block(arguments: &BlockArguments) -> Result<ExitCode> {
+    let mut table = Table::new(BufReader::new(std::io::stdin()), "the block".into())?;
+    let query = ScalarQuery::new(&arguments.sql, table.header())?;
+    let columns = table.header().len();
+    let mut rows: Vec<Vec<Vec<u8>>> = Vec::new();
+    table.each_row(|cells| rows.push((0..columns).map(|place| cells.cell(place).to_vec()).collect()))?;
+    let cells = rows.iter().map(|row| row.iter().map(Vec::as_slice).collect());
+    let answer = query.answer(cells).ok_or_else(|| anyhow!("no answer"))?;
+    output::print(&format!("{}\n", answer.replace(['\n', '\r'], " ")))?;
+    Ok(ExitCode::SUCCESS)
+}
