@@ -23,7 +23,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Statistic")]
     pub program: Option<PathBuf>,
     /// What the program is called with
-    #[arg(last = true, value_name = "ARGUMENT", requires = "program", help_heading = "Statistic")]
+    #[arg(last = true, value_name = "ARGUMENT", help_heading = "Statistic")]
     pub program_arguments: Vec<OsString>,
     /// The statistic is a number: the mean of what the blocks say is released, with noise; others are clamped
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true, help_heading = "Statistic")]

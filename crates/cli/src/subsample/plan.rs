@@ -212,7 +212,6 @@ mod tests {
         for (more, said) in [
             ("", "needs --delta"),
             ("--delta 1e-8 --numeric 0..1", "leave --delta out"),
-            ("--delta 1e-8", "number of blocks is 3, but it must be larger"),
             ("--delta 2", "delta"),
             ("--numeric 1..0", "bounds"),
             ("--numeric 0..1 --default blue", "must be a number"),

@@ -31,6 +31,9 @@ impl Statistic {
     /// If the program is not there or cannot be run; if the SQL cannot be planned on these columns.
     pub fn new(arguments: &Arguments, header: &[String]) -> Result<Self> {
         match (&arguments.sql, &arguments.program) {
+            (Some(_), _) if !arguments.program_arguments.is_empty() => {
+                Err(usage("what follows -- are the arguments of --program; leave them out with --sql"))
+            }
             (Some(sql), _) => of_sql(sql, header),
             (None, Some(program)) => of_program(program, &arguments.program_arguments),
             (None, None) => Err(usage("name the statistic with --sql or --program")),
