@@ -27,6 +27,8 @@ Commands:
   bench continual [--format table|json]     Measure counters beside jax-privacy and beside drawing their noise alone, on
                                             one core
   bench ledger [--format table|json]        Measure durable charges beside what the disk allows
+  bench sql [--format table|json]           Measure private SQL's bounding on ten million rows beside the same query without
+                                            privacy, bounding written as SQL, and OpenDP with Polars, on all cores
   help, --help                              Show this text
 
 Example: cargo xtask test";
@@ -40,6 +42,7 @@ enum Task {
     BenchOnce { format: bench::Format },
     BenchContinual { format: bench::Format },
     BenchLedger { format: bench::Format },
+    BenchSql { format: bench::Format },
 }
 
 fn main() -> ExitCode {
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Task::BenchOnce { format } => bench::once(format),
         Task::BenchContinual { format } => bench::continual(format),
         Task::BenchLedger { format } => bench::ledger::run(format),
+        Task::BenchSql { format } => bench::sql::run(format),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -82,6 +86,7 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("test", ["--long"]) => Ok(Task::Test { long: true }),
         ("bench", ["continual", options @ ..]) => parse_format(options).map(|format| Task::BenchContinual { format }),
         ("bench", ["ledger", options @ ..]) => parse_format(options).map(|format| Task::BenchLedger { format }),
+        ("bench", ["sql", options @ ..]) => parse_format(options).map(|format| Task::BenchSql { format }),
         ("bench", ["once", options @ ..]) => parse_format(options).map(|format| Task::BenchOnce { format }),
         ("bench", ["noise", options @ ..] | options) => parse_format(options).map(|format| Task::BenchNoise { format }),
         ("test", unknown) => Err(format!("`test` does not understand {}", unknown.join(" "))),
@@ -113,6 +118,7 @@ mod tests {
         assert_eq!(parse(&["bench", "once", "--format=json"]), Ok(Task::BenchOnce { format: Format::Json }));
         assert_eq!(parse(&["bench", "continual"]), Ok(Task::BenchContinual { format: Format::Table }));
         assert_eq!(parse(&["bench", "ledger"]), Ok(Task::BenchLedger { format: Format::Table }));
+        assert_eq!(parse(&["bench", "sql"]), Ok(Task::BenchSql { format: Format::Table }));
         assert_eq!(parse(&["bench", "--help"]), Ok(Task::Help));
     }
 

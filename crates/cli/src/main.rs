@@ -11,6 +11,7 @@ mod output;
 mod parallel;
 mod place;
 mod plan;
+mod query;
 #[cfg(unix)]
 mod subsample;
 
@@ -40,6 +41,8 @@ enum Command {
     Ledger(ledger::Arguments),
     /// Says what a release would cost in accuracy, before anything is spent
     Plan(plan::Arguments),
+    /// Asks a query of private tables in SQL
+    Query(Box<query::Arguments>),
     /// Asks your own query or program of many parts of a table, and releases what they agree on
     #[cfg(unix)]
     Subsample(Box<subsample::Arguments>),
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Count(arguments) => count::run(&arguments),
         Command::Ledger(arguments) => ledger::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
+        Command::Query(arguments) => query::run(&arguments),
         #[cfg(unix)]
         Command::Subsample(arguments) => subsample::run(&arguments),
         #[cfg(unix)]

@@ -85,11 +85,14 @@ mod send_and_sync {
         check::<crate::mechanism::subsample::ResampledMode>();
         check::<crate::mechanism::subsample::SubsampleMean>();
         check::<crate::mechanism::subsample::SubsampleMode>();
+        check::<crate::mechanism::Batch>();
         check::<crate::mechanism::Gaussian>();
         check::<crate::mechanism::Laplace>();
         check::<crate::mechanism::MeanMechanism>();
         check::<crate::mechanism::VarianceMechanism>();
+        check::<crate::mechanism::PerGroup<crate::mechanism::stable::StableMode>>();
         check::<crate::mechanism::Quantiles>();
+        check::<crate::mechanism::RangeMechanism>();
         check::<crate::mechanism::Selection>();
         check::<crate::mechanism::Threshold>();
         check::<crate::noise::Coin>();
@@ -97,6 +100,7 @@ mod send_and_sync {
         check::<crate::noise::DiscreteLaplace>();
         check::<crate::noise::Entropy>();
         check::<crate::noise::Geometric>();
+        check::<crate::noise::Law>();
         check::<crate::noise::NegativeBinomial>();
         check::<crate::audit::catalogue::Report>();
         check::<crate::privacy::Guarantee>();
@@ -104,6 +108,8 @@ mod send_and_sync {
         check::<crate::privacy::pld::Mechanism>();
         check::<crate::statistic::Bounds>();
         check::<crate::statistic::Contribution>();
+        check::<crate::statistic::Ends>();
         check::<crate::statistic::Grid>();
+        check::<crate::statistic::MomentsOf>();
     }
 }

@@ -3,11 +3,26 @@
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::exact::Rational;
 use crate::ledger::Accounting;
 use crate::privacy::Guarantee;
 
 /// The level of the error bars that mechanisms put on their releases.
 pub const LEVEL: f64 = 0.95;
+
+/// The level at which each of `parts` numbers must hold by itself for all of them to hold together at `level`: the
+/// probability of being outside is shared out evenly (union bound).
+///
+/// ```
+/// use reticent::release::joint_level;
+///
+/// assert_eq!(joint_level(&"0.95".parse()?, 2), "0.975".parse()?);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+pub fn joint_level(level: &Rational, parts: u64) -> Rational {
+    let outside = Rational::ONE - level.clone();
+    Rational::ONE - outside / Rational::from(parts.max(1))
+}
 
 /// How far the noise may have carried a value: |noise| ≤ half-width with probability at least `level`.
 ///

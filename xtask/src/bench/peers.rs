@@ -12,10 +12,13 @@ pub const ONCE: &str = "xtask/src/bench/once_peers.py";
 /// Measures the peer's counters; prints the same lines as the `continual_bench` example.
 pub const CONTINUAL: &str = "xtask/src/bench/continual_peers.py";
 
+/// Measures OpenDP with Polars on a Parquet file; prints a line in the form of the `sql_bench` example.
+pub const SQL: &str = "xtask/src/bench/sql_peers.py";
+
 /// What is measured, by name and version.
-const PACKAGES: [&str; 3] = ["numpy", "opendp==0.16.*", "jax-privacy==2.0.*"];
+const PACKAGES: [&str; 3] = ["numpy", "opendp[polars]==0.16.*", "jax-privacy==2.0.*"];
 /// Succeeds if what [`PACKAGES`] asks for is installed.
-const IS_READY: &str = "import numpy, importlib.metadata as m; assert m.version('opendp').startswith('0.16.') and \
+const IS_READY: &str = "import numpy, polars, importlib.metadata as m; assert m.version('opendp').startswith('0.16.') and \
                         m.version('jax-privacy').startswith('2.0.')";
 
 /// The interpreter of a private environment with the peers in it, made if it is missing.

@@ -1,21 +1,12 @@
 //! The noise on one p-sum.
 
-use rand_core::CryptoRng;
-
+use super::error_bar::{LEAST, laplace_sum::LaplaceSum, normal};
 use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
+pub use crate::noise::Law;
 use crate::noise::{DiscreteGaussian, DiscreteLaplace};
 use crate::privacy::{Guarantee, Rho};
-
-/// Discrete Laplace noise for pure ε, discrete Gaussian noise for ρ (or an ε and δ that a ρ implies).
-#[derive(Debug, Clone)]
-pub enum Law {
-    /// For pure ε.
-    Laplace(DiscreteLaplace),
-    /// For ρ-zCDP, and for (ε, δ) by way of it.
-    Gaussian(DiscreteGaussian),
-}
 
 impl Law {
     /// For p-sums of which each step is in at most `sums_per_step`.
@@ -42,30 +33,38 @@ impl Law {
         }
     }
 
-    /// One draw.
-    #[inline]
-    pub fn sample<R: CryptoRng + ?Sized>(&self, rng: &mut R) -> i64 {
-        match self {
-            Self::Laplace(law) => law.sample(rng),
-            Self::Gaussian(law) => law.sample(rng),
+    /// A t that the sum of so many independent draws, each added or taken off, exceeds in size with probability at most 1 −
+    /// level: the exact law for Laplace noise of scale up to 20, and at most one more than it must be beyond.
+    ///
+    /// # Errors
+    /// If the level lies outside 0 < level < 1, or is closer to 1 than 10^−60.
+    pub fn half_width_of_sum(&self, terms: u64, level: &Rational) -> Result<u64> {
+        if terms <= 1 {
+            return if terms == 0 { Ok(0) } else { self.half_width(level) };
         }
-    }
-
-    /// One draw for each element.
-    pub fn fill<R: CryptoRng + ?Sized>(&self, rng: &mut R, values: &mut [i64]) {
-        match self {
-            Self::Laplace(law) => law.fill(rng, values),
-            Self::Gaussian(law) => law.fill(rng, values),
+        if !level.is_positive() || *level >= Rational::ONE {
+            return Err(Error::parameter("level", level, "greater than 0 and less than 1; write for example 0.95"));
         }
-    }
-
-    /// Its variance.
-    pub fn variance(&self) -> f64 {
-        match self {
-            Self::Laplace(law) => law.variance(),
-            // Below σ² at small σ (by e^(−2π²σ²) of it), so never too small.
-            Self::Gaussian(law) => law.sigma_squared().to_f64(),
+        let outside = (Rational::ONE - level.clone()).to_f64_down();
+        if outside < LEAST {
+            return Err(Error::parameter("level", "closer to 1 than 1e-60", "at most 1 - 1e-60"));
         }
+        let reach = match self {
+            Self::Laplace(law) => LaplaceSum { scale: law.approximate_scale(), terms }.reach(outside),
+            Self::Gaussian(law) => {
+                let variance = terms as f64 * law.sigma_squared().to_f64_up();
+                // The comparison with normal noise is proved from σ² = 2 on and for up to 2^20 terms, the sub-Gaussian bound
+                // always.
+                let sub_gaussian = libm::ceil(libm::sqrt(2.0 * variance * libm::log(2.0 / outside)) * (1.0 + 1e-9));
+                if *law.sigma_squared() < Rational::from(2) || terms > 1 << 20 {
+                    sub_gaussian
+                } else {
+                    normal::reach(variance, outside).min(sub_gaussian)
+                }
+            }
+        };
+        // A float's conversion saturates.
+        Ok(reach as u64)
     }
 }
 

@@ -5,10 +5,13 @@
 //! | [`laplace`] | [`Laplace`]: whole numbers with discrete Laplace noise, for pure ε |
 //! | [`gaussian`] | [`Gaussian`]: whole numbers with discrete Gaussian noise, for ρ or (ε, δ) |
 //! | [`moments`] | [`MeanMechanism`], [`VarianceMechanism`]: sums, means, variances, standard deviations |
+//! | [`batch`] | [`Batch`]: several statistics of the same groups, one promise |
+//! | [`range`] | [`RangeMechanism`]: bounds that nobody knew beforehand, for pure ε |
 //! | [`quantile`] | [`Quantile`], [`Quantiles`]: values of a given rank, for pure ε |
 //! | [`threshold`] | [`Threshold`]: keys from the data with their counts, those above a threshold |
 //! | [`selection`] | [`Selection`]: keys from the data, as many as privacy allows, without counts |
 //! | [`stable`] | medians, modes and any answer with a distance: exact if stable, refused if not |
+//! | [`per_group`] | [`PerGroup`]: quantiles, stable medians and modes of every group, for units with many rows |
 //! | [`subsample`] | any query, asked of many parts of the data |
 //!
 //! Whatever the mechanism, what it promises is a [`Guarantee`](crate::privacy::Guarantee): several of them about the same
@@ -30,21 +33,27 @@
 //! # Ok::<(), reticent::Error>(())
 //! ```
 
+pub mod batch;
 #[cfg(test)]
 pub(crate) mod divergence;
 pub mod gaussian;
 pub mod laplace;
 pub mod moments;
+pub mod per_group;
 pub mod quantile;
+pub mod range;
 pub mod selection;
 pub mod stable;
 pub mod subsample;
 pub mod threshold;
 
+pub use batch::{Batch, Part};
 pub use gaussian::Gaussian;
 pub use laplace::Laplace;
 pub use moments::{MeanMechanism, VarianceMechanism};
+pub use per_group::PerGroup;
 pub use quantile::{Quantile, Quantiles, Ranked};
+pub use range::RangeMechanism;
 pub use selection::Selection;
 pub use threshold::Threshold;
 

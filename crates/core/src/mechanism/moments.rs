@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::exact::Rational;
 use crate::permit::Permit;
 use crate::privacy::{Epsilon, Guarantee};
-use crate::release::{ErrorBar, LEVEL, Release};
+use crate::release::{ErrorBar, LEVEL, Release, joint_level};
 use crate::statistic::{Bounds, Contribution, Grid, Moments};
 
 /// What is known about a column after one release of its mean.
@@ -71,7 +71,7 @@ impl MeanMechanism {
         let half = share(epsilon, 2)?;
         let count = Laplace::new(Moments::count_sensitivity(contribution)?.l1()?, &half)?;
         let sum = Laplace::new(Moments::sum_sensitivity(&grid, contribution)?.l1()?, &half)?;
-        let level = joint_level(2)?;
+        let level = joint_level(&Rational::try_from(LEVEL)?, 2);
         let half_widths = (count.half_width(1, &level)?, sum.half_width(1, &level)?);
         Ok(Self { grid, guarantee: Guarantee::Pure(epsilon.clone()), count, sum, half_widths })
     }
@@ -92,20 +92,8 @@ impl MeanMechanism {
         let sum = exact.sum.saturating_add(self.sum.noise().sample(&mut draw));
         let mean =
             Mean { count, sum: Moments::total(&self.grid, count, sum), mean: Moments::mean(&self.grid, count, sum) };
-        let error = ErrorBar::new(self.mean_error(count, sum), LEVEL)?;
+        let error = ErrorBar::new(Moments::mean_half_width(&self.grid, count, sum, self.half_widths), LEVEL)?;
         Ok(Release::new(mean, error, self.guarantee.clone(), draw.accounting().clone()))
-    }
-
-    /// The farthest that the mean can be from the released one while count and sum are within their half-widths.
-    fn mean_error(&self, count: i64, sum: i64) -> f64 {
-        let steps = |half_width: u64| i64::try_from(half_width).unwrap_or(i64::MAX);
-        let (count_width, sum_width) = (steps(self.half_widths.0), steps(self.half_widths.1));
-        let here = Moments::mean(&self.grid, count, sum);
-        let corners =
-            [count.saturating_sub(count_width), count.saturating_add(count_width)].into_iter().flat_map(|n| {
-                [sum.saturating_sub(sum_width), sum.saturating_add(sum_width)].map(|s| Moments::mean(&self.grid, n, s))
-            });
-        corners.map(|corner| (corner - here).abs()).fold(0.0, f64::max)
     }
 }
 
@@ -172,7 +160,7 @@ impl VarianceMechanism {
         let count = Laplace::new(Moments::count_sensitivity(contribution)?.l1()?, &third)?;
         let sum = Laplace::new(Moments::sum_sensitivity(&grid, contribution)?.l1()?, &third)?;
         let squares = Laplace::new(Moments::squares_sensitivity(&grid, contribution)?.l1()?, &third)?;
-        let level = joint_level(3)?;
+        let level = joint_level(&Rational::try_from(LEVEL)?, 3);
         let half_widths = [count.half_width(1, &level)?, sum.half_width(1, &level)?, squares.half_width(1, &level)?];
         Ok(Self { grid, guarantee: Guarantee::Pure(epsilon.clone()), count, sum, squares, half_widths })
     }
@@ -203,41 +191,15 @@ impl VarianceMechanism {
             variance,
             standard_deviation: variance.sqrt(),
         };
-        let error = ErrorBar::new(self.variance_error([count, sum, squares], variance), LEVEL)?;
+        let half_width = Moments::variance_half_width(&self.grid, [count, sum, squares], self.half_widths);
+        let error = ErrorBar::new(half_width, LEVEL)?;
         Ok(Release::new(released, error, self.guarantee.clone(), draw.accounting().clone()))
-    }
-
-    /// The farthest that the variance can be while all three are within their half-widths. Q/N − (S/N)² grows with Q and falls
-    /// with S², so its extremes have Q and S at an end, or S = 0; as a function of N it may also have one peak, at 2S²/Q.
-    fn variance_error(&self, released: [i64; 3], here: f64) -> f64 {
-        let ends = |place: usize| {
-            let half_width = i64::try_from(self.half_widths[place]).unwrap_or(i64::MAX);
-            [released[place].saturating_sub(half_width), released[place].saturating_add(half_width)]
-        };
-        let ([low, high], [fewest, most]) = (ends(1), ends(0));
-        let mut farthest = 0f64;
-        for sum in [low, high, 0i64.clamp(low, high)] {
-            for squares in ends(2) {
-                let peak = Moments::variance_peak(&self.grid, sum, squares);
-                for count in [fewest, most, peak.clamp(fewest, most), peak.saturating_add(1).clamp(fewest, most)] {
-                    let corner = Moments::variance(&self.grid, count, sum, squares);
-                    farthest = farthest.max((corner - here).abs());
-                }
-            }
-        }
-        farthest
     }
 }
 
 /// ε divided by `parts`, exactly.
 fn share(epsilon: &Epsilon, parts: u64) -> Result<Epsilon> {
     Epsilon::new(epsilon.value() / &Rational::from(parts))
-}
-
-/// The level at which each of `parts` numbers must hold for all to hold at the level of the error bars.
-fn joint_level(parts: u64) -> Result<Rational> {
-    let allowed = Rational::ONE - Rational::try_from(LEVEL)?;
-    Ok(Rational::ONE - allowed / Rational::from(parts))
 }
 
 #[cfg(test)]

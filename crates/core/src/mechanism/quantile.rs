@@ -8,7 +8,7 @@ use crate::exact::enclosure::exp_neg;
 use crate::noise::bernoulli::{Prefix, is_below};
 use crate::noise::bits::{BitSource, always};
 use crate::noise::uniform::below_wide;
-use crate::permit::Permit;
+use crate::permit::{Permit, PermittedDraw};
 use crate::privacy::{Adjacency, Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release};
 
@@ -136,11 +136,22 @@ impl Quantiles {
     /// If the permit does not cover ε.
     pub fn release(&self, values: &[i64], permit: &mut Permit) -> Result<Release<Ranked<Vec<i64>>>> {
         let mut draw = permit.spend(&self.guarantee)?;
+        let quantiles = self.sample_with(values, &mut draw);
+        Ok(Release::new(quantiles, self.error, self.guarantee.clone(), draw.accounting().clone()))
+    }
+
+    /// The quantiles of one table, with a draw that was paid for already.
+    pub(super) fn sample_with(&self, values: &[i64], draw: &mut PermittedDraw<'_>) -> Ranked<Vec<i64>> {
         let table = Table::new(values, self.lo, self.hi);
         let mut quantiles: Vec<i64> =
-            self.targets.iter().map(|target| always(target.proposal(&table, LEVELS).sample(&mut draw))).collect();
+            self.targets.iter().map(|target| always(target.proposal(&table, LEVELS).sample(draw))).collect();
         quantiles.sort_unstable();
-        Ok(Release::new(Ranked(quantiles), self.error, self.guarantee.clone(), draw.accounting().clone()))
+        Ranked(quantiles)
+    }
+
+    /// How many ranks each quantile may be off, all at once with probability 95 %.
+    pub fn error(&self) -> ErrorBar {
+        self.error
     }
 }
 

@@ -119,17 +119,31 @@ impl Selection {
     /// # Errors
     /// If the permit does not cover (ε, δ).
     pub fn release<K: Ord>(&self, counts: BTreeMap<K, u64>, permit: &mut Permit) -> Result<Release<BTreeSet<K>>> {
+        let numbers: Vec<u64> = counts.values().copied().collect();
+        let kept = self.select(&numbers, permit)?;
+        Ok(kept.map(
+            |kept| counts.into_keys().zip(kept).filter_map(|(key, kept)| kept.then_some(key)).collect(),
+            |bar| bar,
+        ))
+    }
+
+    /// [`Selection::release`] for keys that are known by their place: which of them are kept. The order of the counts must
+    /// not depend on the data beyond the keys themselves.
+    ///
+    /// # Errors
+    /// If the permit does not cover (ε, δ).
+    pub fn select(&self, counts: &[u64], permit: &mut Permit) -> Result<Release<Vec<bool>>> {
         let mut draw = permit.spend(&self.guarantee)?;
         // Counts repeat: 64 bits of each probability are worked out once.
         let mut words = BTreeMap::new();
-        let kept = counts
-            .into_iter()
-            .filter(|(_, count)| {
-                let word = words.entry(*count).or_insert_with(|| self.keep.probability(*count, WORD));
-                always(self.keep.keeps(*count, word, &mut draw))
-            })
-            .map(|(key, _)| key)
-            .collect();
+        let mut kept = |&count: &u64| {
+            if count >= self.keep.certain {
+                return true;
+            }
+            let word = words.entry(count).or_insert_with(|| self.keep.probability(count, WORD));
+            always(self.keep.keeps(count, word, &mut draw))
+        };
+        let kept = counts.iter().map(&mut kept).collect();
         Ok(Release::new(kept, self.error, self.guarantee.clone(), draw.accounting().clone()))
     }
 }

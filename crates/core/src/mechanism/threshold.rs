@@ -174,7 +174,7 @@ fn smallest_threshold(noise: &DiscreteLaplace, max_groups: u64, delta: &Rational
 ///
 /// The power is taken by squaring in fixed point, every product rounded down. With w fractional bits that loses at most
 /// 2g units in the last place; w exceeds the bits of q's denominator and of g by 128.
-fn some_of(q: &Rational, g: u64) -> Rational {
+pub(super) fn some_of(q: &Rational, g: u64) -> Rational {
     let bits = q.denominator().bit_len() + g.bit_len() + 128;
     let one = UBig::ONE << bits;
     let none = Rational::ONE - q.clone();

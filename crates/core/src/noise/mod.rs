@@ -9,6 +9,7 @@
 //! | [`laplace`] | [`DiscreteLaplace`]: two-sided geometric noise, for pure ε |
 //! | [`negative_binomial`] | [`NegativeBinomial`]: one party's share of geometric noise |
 //! | [`gaussian`] | [`DiscreteGaussian`]: for zCDP |
+//! | [`law`] | [`Law`]: either of the two |
 //!
 //! Every draw is exact: integer arithmetic on random bits, with more bits drawn where a comparison is undecided. The
 //! parameters are exact fractions. See the module sources for the derivations: `table` (one word, one look-up), `digits`
@@ -21,6 +22,7 @@ pub mod entropy;
 pub mod gaussian;
 pub mod geometric;
 pub mod laplace;
+pub mod law;
 pub mod negative_binomial;
 mod scale;
 mod table;
@@ -33,5 +35,6 @@ pub use entropy::{Draw, Entropy, EntropySource};
 pub use gaussian::DiscreteGaussian;
 pub use geometric::Geometric;
 pub use laplace::DiscreteLaplace;
+pub use law::Law;
 pub use negative_binomial::NegativeBinomial;
 pub use uniform::uniform_below;

@@ -108,6 +108,31 @@ impl Contribution {
         Self { rows, ..*self }.of_values(1, 1)
     }
 
+    /// Of histograms: counts of rows per bin, in each group or over all rows, where a row's value decides its bin.
+    ///
+    /// What a unit adds to the bins of a group is not negative and at most r in all, so r in the L2 norm, too; replaced
+    /// within the group, it moves them by at most 2r and r√2, which is no more than two different groups have. L1: g·r, L2²:
+    /// g·r²; under replace 2g·r and 2g·r².
+    ///
+    /// # Errors
+    /// If it does not fit in 64 bits.
+    pub fn of_histogram(&self) -> Result<Sensitivity> {
+        self.in_bins().of_count()
+    }
+
+    /// The same where every group has several numbers and a row's value decides how it is spread over them.
+    pub(crate) fn in_bins(&self) -> Self {
+        Self { groups: Some(self.groups.unwrap_or(1)), ..self.with_gaps() }
+    }
+
+    /// How many rows one unit can add or take away in all: g·r, and under replace both.
+    ///
+    /// # Errors
+    /// If it does not fit in 64 bits.
+    pub fn changed_rows(&self) -> Result<u64> {
+        self.in_bins().of_count()?.l1()
+    }
+
     /// Of [`Grid::sum`], which drops missing values.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 //! | [`grid`] | [`Grid`]: real values as whole steps of a power of two, summed without rounding |
 //! | [`contribution`] | [`Contribution`]: what one unit can touch, and the [`Sensitivity`] that follows |
 //! | [`bounding`] | at most so many groups and rows per unit, chosen at random |
+//! | [`ends`] | [`Ends`]: distances to both ends of the range, from which count, sum and mean follow |
 //! | [`histogram`] | counts per key, for keys known beforehand or not |
 //! | [`moments`] | [`Moments`]: count, centred sum and centred squares, from which mean and variance follow |
 //!
@@ -36,6 +37,7 @@
 pub mod bounding;
 pub mod bounds;
 pub mod contribution;
+pub mod ends;
 pub mod grid;
 pub mod histogram;
 pub mod moments;
@@ -43,5 +45,6 @@ pub mod moments;
 pub use bounding::bound_contributions;
 pub use bounds::Bounds;
 pub use contribution::{Contribution, Rows, Sensitivity};
+pub use ends::Ends;
 pub use grid::Grid;
-pub use moments::Moments;
+pub use moments::{Moments, MomentsOf};

@@ -11,7 +11,8 @@ const SQUARE_BITS: u32 = 28;
 ///
 /// # Privacy
 /// N is the number of values, S = Σ(x − mid) in grid steps, Q = Σ⌊(x − mid)²/2^q⌉ in steps of 2^q squared grid steps, mid the
-/// public middle of the range and q the smallest number for which one square takes at most 28 bits. Centring halves what one value can add: S needs noise for (U − L)/2 instead of max(|L|, |U|).
+/// public middle of the range and q the smallest number for which one square takes at most 28 bits. Centring halves what one value can add: S needs
+/// noise for (U − L)/2 instead of max(|L|, |U|).
 /// Each has its own [`Sensitivity`]; whoever releases all of them pays for all of them.
 ///
 /// # Accuracy
@@ -40,15 +41,23 @@ pub struct Moments {
 impl Moments {
     /// Of a column.
     pub fn of(grid: &Grid, values: impl IntoIterator<Item = Option<f64>>) -> Self {
-        let (middle, shift) = (grid.middle(), square_shift(grid));
+        let terms = MomentsOf::new(grid);
         let (mut count, mut sum, mut squares) = (0i64, 0i128, 0i128);
         for steps in values.into_iter().flatten().filter_map(|value| grid.steps(value)) {
-            let centred = i128::from(steps - middle);
+            let (centred, square) = terms.term(steps);
             count += 1;
-            sum += centred;
-            squares += coarse_square(centred, shift);
+            sum += i128::from(centred);
+            squares += i128::from(square);
         }
         Self { count, sum: saturated(sum), squares: saturated(squares) }
+    }
+
+    /// Adds the moments of other values of the same column; saturates like [`MomentsOf::add`].
+    #[inline]
+    pub fn merge(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.sum = self.sum.saturating_add(other.sum);
+        self.squares = self.squares.saturating_add(other.squares);
     }
 
     /// How far one unit can move the count.
@@ -72,8 +81,8 @@ impl Moments {
     /// # Errors
     /// If it does not fit in 64 bits.
     pub fn squares_sensitivity(grid: &Grid, contribution: &Contribution) -> Result<Sensitivity> {
-        let end = |steps: i64| coarse_square(i128::from(steps - grid.middle()), square_shift(grid));
-        contribution.with_gaps().of_values(0, saturated(end(grid.lower()).max(end(grid.upper()))))
+        let square = |steps: i64| MomentsOf::new(grid).term(steps).1;
+        contribution.with_gaps().of_values(0, square(grid.lower()).max(square(grid.upper())))
     }
 
     /// Σx, from a released count and centred sum.
@@ -98,9 +107,57 @@ impl Moments {
     }
 }
 
+/// How far the noise may have carried what is computed from released moments, at a level at which the parts hold *jointly*:
+/// see [`joint_level`](crate::release::joint_level).
 impl Moments {
+    /// Of [`Moments::total`]: the count may be off by the first half-width, the centred sum by the second (in steps).
+    pub fn total_half_width(grid: &Grid, half_widths: (u64, u64)) -> f64 {
+        let (count, sum) = (half_widths.0 as f64, half_widths.1 as f64);
+        sum * grid.step() + count * grid.value(grid.middle()).abs()
+    }
+
+    /// Of [`Moments::mean`]: the farthest that the mean can be from the released one while count and sum are within their
+    /// half-widths. It is monotone in either while the other stays, so it is farthest at a corner.
+    pub fn mean_half_width(grid: &Grid, count: i64, sum: i64, half_widths: (u64, u64)) -> f64 {
+        let here = Self::mean(grid, count, sum);
+        let corners = ends(count, half_widths.0)
+            .into_iter()
+            .flat_map(|count| ends(sum, half_widths.1).map(|sum| Self::mean(grid, count, sum)));
+        corners.map(|corner| (corner - here).abs()).fold(0.0, f64::max)
+    }
+
+    /// Of [`Moments::variance`]: the farthest that it can be while count, sum and squares are within their half-widths.
+    ///
+    /// Q/N − (S/N)² grows with Q and falls with S², so its extremes have Q and S at an end, or S = 0; as a function of N it
+    /// may also have one peak, at 2S²/Q.
+    pub fn variance_half_width(grid: &Grid, released: [i64; 3], half_widths: [u64; 3]) -> f64 {
+        Self::farthest(grid, released, half_widths, |variance| variance)
+    }
+
+    /// Of the square root of [`Moments::variance`], in the same way: a root grows with its square.
+    pub fn standard_deviation_half_width(grid: &Grid, released: [i64; 3], half_widths: [u64; 3]) -> f64 {
+        Self::farthest(grid, released, half_widths, f64::sqrt)
+    }
+
+    fn farthest(grid: &Grid, released: [i64; 3], half_widths: [u64; 3], shown: impl Fn(f64) -> f64) -> f64 {
+        let [count, sum, squares] = released;
+        let here = shown(Self::variance(grid, count, sum, squares));
+        let ([low, high], [fewest, most]) = (ends(sum, half_widths[1]), ends(count, half_widths[0]));
+        let mut farthest = 0f64;
+        for sum in [low, high, 0i64.clamp(low, high)] {
+            for squares in ends(squares, half_widths[2]) {
+                let peak = Self::variance_peak(grid, sum, squares);
+                for count in [fewest, most, peak.clamp(fewest, most), peak.saturating_add(1).clamp(fewest, most)] {
+                    let corner = shown(Self::variance(grid, count, sum, squares));
+                    farthest = farthest.max((corner - here).abs());
+                }
+            }
+        }
+        farthest
+    }
+
     /// The count, rounded down, at which [`Moments::variance`] is largest for a given sum and squares: 2S²/Q.
-    pub(crate) fn variance_peak(grid: &Grid, sum: i64, squares: i64) -> i64 {
+    fn variance_peak(grid: &Grid, sum: i64, squares: i64) -> i64 {
         if squares <= 0 {
             return 1;
         }
@@ -111,6 +168,59 @@ impl Moments {
     }
 }
 
+/// Both ends of what a number may have been before the noise.
+fn ends(released: i64, half_width: u64) -> [i64; 2] {
+    let half_width = i64::try_from(half_width).unwrap_or(i64::MAX);
+    [released.saturating_sub(half_width), released.saturating_add(half_width)]
+}
+
+/// What one value adds to [`Moments`], worked out once per column: for loops over many rows.
+///
+/// # Example
+/// ```
+/// use reticent::statistic::{Bounds, Grid, Moments, MomentsOf};
+///
+/// let grid = Grid::new(&"0..100".parse::<Bounds>()?);
+/// let column = MomentsOf::new(&grid);
+/// let mut moments = Moments::default();
+/// for value in [40.0, 60.0, 80.0] {
+///     column.add(&mut moments, grid.steps(value).unwrap());
+/// }
+/// assert_eq!(moments, Moments::of(&grid, [Some(40.0), Some(60.0), Some(80.0)]));
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MomentsOf {
+    middle: i64,
+    /// q
+    shift: u32,
+}
+
+impl MomentsOf {
+    /// For the values of a grid.
+    pub fn new(grid: &Grid) -> Self {
+        Self { middle: grid.middle(), shift: square_shift(grid) }
+    }
+
+    /// x − mid in steps, and its square in steps of 2^q squared ones, of a value that the grid has clamped.
+    #[inline]
+    pub fn term(&self, steps: i64) -> (i64, i64) {
+        // Within the grid a centred value is below 2^29, so its square fits.
+        let centred = steps.saturating_sub(self.middle);
+        (centred, coarse_square(centred, self.shift))
+    }
+
+    /// Adds one value, in steps that the grid has clamped.
+    ///
+    /// No sum of fewer than 2^34 values leaves an `i64`; beyond that it stays at the end, which moves no two sums further
+    /// apart.
+    #[inline]
+    pub fn add(&self, moments: &mut Moments, steps: i64) {
+        let (centred, square) = self.term(steps);
+        moments.merge(&Moments { count: 1, sum: centred, squares: square });
+    }
+}
+
 /// q
 fn square_shift(grid: &Grid) -> u32 {
     let largest = grid.upper().abs_diff(grid.middle()).max(grid.lower().abs_diff(grid.middle()));
@@ -118,9 +228,10 @@ fn square_shift(grid: &Grid) -> u32 {
 }
 
 /// ⌊x²/2^shift⌉
-fn coarse_square(centred: i128, shift: u32) -> i128 {
+#[inline]
+fn coarse_square(centred: i64, shift: u32) -> i64 {
     let half = if shift == 0 { 0 } else { 1 << (shift - 1) };
-    (centred * centred + half) >> shift
+    (centred.saturating_mul(centred).saturating_add(half)) >> shift
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use crate::audit::exact::{BITS, Output, Pair};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::Enclosure;
-use crate::mechanism::{Quantile, Selection, Threshold};
+use crate::mechanism::{PerGroup, Quantile, RangeMechanism, Selection, Threshold};
 use crate::noise::DiscreteLaplace;
 use crate::privacy::Adjacency;
+use crate::statistic::{Contribution, Rows};
 
 pub(super) const SUBJECTS: &[Subject] = &[
     Subject {
@@ -34,6 +35,18 @@ pub(super) const SUBJECTS: &[Subject] = &[
         summary: "the median of a few values within 0..15; one value moved from the bottom to the top",
         is_exact: false,
         audit: |audit| quantile(audit, Adjacency::Replace),
+    },
+    Subject {
+        name: "per-group-quantile",
+        summary: "the medians of two groups at once; one unit added, with a value at the top of each",
+        is_exact: false,
+        audit: per_group_quantile,
+    },
+    Subject {
+        name: "range",
+        summary: "bounds found from the data; one row added to a bin near the threshold",
+        is_exact: false,
+        audit: range,
     },
 ];
 
@@ -123,5 +136,27 @@ fn quantile(audit: &Audit<'_>, adjacency: Adjacency) -> Result<Report> {
     audit.empirically(audit.pure(), |input, permit| {
         let table = if input == Input::First { &first } else { &second };
         Ok(median.release(table, permit)?.into_value().into_value())
+    })
+}
+
+fn per_group_quantile(audit: &Audit<'_>) -> Result<Report> {
+    let unit = Contribution::in_groups(Adjacency::AddRemove, 2, Rows::AtMost(1))?;
+    let medians = PerGroup::quantiles(&[Rational::new(1, 2)?], 0, 7, &unit, &audit.request.epsilon)?;
+    let groups = |extra: Option<i64>| [[1, 2], [2, 4]].map(|group| group.into_iter().chain(extra).collect::<Vec<_>>());
+    let (first, second) = (groups(None), groups(Some(7)));
+    audit.empirically(audit.pure(), |input, permit| {
+        let released = medians.release(if input == Input::First { &first } else { &second }, permit)?.into_value();
+        Ok(8 * released[0].value()[0] + released[1].value()[0])
+    })
+}
+
+fn range(audit: &Audit<'_>) -> Result<Report> {
+    let one_row = Contribution::overall(Adjacency::AddRemove, Rows::AtMost(1))?;
+    let mechanism = RangeMechanism::new(&one_row, &audit.request.epsilon)?;
+    let values = |rows: u64| RangeMechanism::count((0..rows).map(|_| Some(3.0)));
+    let (first, second) = (values(mechanism.threshold()), values(mechanism.threshold() + 1));
+    audit.empirically(audit.pure(), |input, permit| {
+        let counts = if input == Input::First { &first } else { &second };
+        Ok(mechanism.release(counts.clone(), permit)?.into_value().to_string())
     })
 }

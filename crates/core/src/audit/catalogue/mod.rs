@@ -3,8 +3,8 @@
 //! | module | audits |
 //! |---|---|
 //! | `noise` | the Laplace and Gaussian mechanisms |
-//! | `tables` | histograms, sums, means, variances |
-//! | `keys` | keys that only the data knows, quantiles |
+//! | `tables` | histograms, batches, sums, means, variances |
+//! | `keys` | keys that only the data knows, quantiles, bounds |
 //! | `stable` | the median, mode and subsampling that may refuse |
 //! | `counters` | counters over streams, with inputs chosen by an adversary |
 //! | `seized` | counters whose memory may be seized: releases and memory together |

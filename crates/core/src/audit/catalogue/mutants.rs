@@ -6,7 +6,7 @@ use super::keys::threshold_pairs;
 use super::noise::gaussian_pair;
 use super::seized;
 use super::stable::{law_of, small_tables};
-use super::tables::histogram_pair;
+use super::tables::{batch_pair, histogram_pair};
 use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
 use crate::continual::pan_private::Noise;
@@ -15,9 +15,10 @@ use crate::error::Result;
 use crate::exact::Rational;
 use crate::local::RandomisedResponse;
 use crate::mechanism::stable::StableMedian;
-use crate::mechanism::{Laplace, Threshold};
-use crate::noise::{DiscreteGaussian, DiscreteLaplace};
+use crate::mechanism::{Batch, Laplace, Part, Threshold};
+use crate::noise::{DiscreteGaussian, DiscreteLaplace, Law};
 use crate::privacy::{Adjacency, Epsilon, Guarantee};
+use crate::statistic::{Contribution, Rows};
 
 /// All of them.
 pub const SUBJECTS: &[Subject] = &[
@@ -27,6 +28,18 @@ pub const SUBJECTS: &[Subject] = &[
         summary: "replace, with the sensitivity of add/remove",
         is_exact: true,
         audit: wrong_adjacency,
+    },
+    Subject {
+        name: "mutant-batch-norm",
+        summary: "count and sum of two groups, with Laplace noise for the L2 norm",
+        is_exact: true,
+        audit: wrong_norm,
+    },
+    Subject {
+        name: "mutant-batch-groups",
+        summary: "count and sum of two groups, with the sensitivity of units in one",
+        is_exact: true,
+        audit: groups_forgotten,
     },
     Subject {
         name: "mutant-gaussian-textbook",
@@ -156,6 +169,20 @@ fn too_little_noise(audit: &Audit<'_>) -> Result<Report> {
 fn wrong_adjacency(audit: &Audit<'_>) -> Result<Report> {
     let noise = DiscreteLaplace::new(&audit.request.epsilon.value().recip()?)?;
     audit.exactly(audit.pure(), &[histogram_pair(&noise, [2, 2], [1, 3])])
+}
+
+fn wrong_norm(audit: &Audit<'_>) -> Result<Report> {
+    // √2 instead of 2 groups, and half of ε for the count and for the sum.
+    let scale = &Rational::try_from(std::f64::consts::SQRT_2 * 2.0)? / audit.request.epsilon.value();
+    let noise = Law::Laplace(DiscreteLaplace::new(&scale)?);
+    audit.exactly(audit.pure(), &[batch_pair(&[&noise, &noise])])
+}
+
+fn groups_forgotten(audit: &Audit<'_>) -> Result<Report> {
+    let unit = Contribution::in_groups(Adjacency::AddRemove, 1, Rows::AtMost(1))?;
+    let part = Part { sensitivity: unit.of_count()?, weight: 1 };
+    let batch = Batch::new(&[part, part], &audit.pure())?;
+    audit.exactly(audit.pure(), &[batch_pair(&[batch.noise(0), batch.noise(1)])])
 }
 
 fn textbook_gaussian(audit: &Audit<'_>) -> Result<Report> {

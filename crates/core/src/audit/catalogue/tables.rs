@@ -4,8 +4,8 @@ use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
 use crate::audit::exact::{BITS, Output, Pair};
 use crate::error::Result;
-use crate::mechanism::{Laplace, MeanMechanism, VarianceMechanism};
-use crate::noise::DiscreteLaplace;
+use crate::mechanism::{Batch, Laplace, MeanMechanism, Part, VarianceMechanism};
+use crate::noise::{DiscreteLaplace, Law};
 use crate::privacy::Adjacency;
 use crate::statistic::{Bounds, Contribution, Grid, Rows};
 
@@ -21,6 +21,12 @@ pub(super) const SUBJECTS: &[Subject] = &[
         summary: "counts of two known keys; one row moved from the first to the second",
         is_exact: true,
         audit: |audit| histogram(audit, Adjacency::Replace),
+    },
+    Subject {
+        name: "batch",
+        summary: "count and sum of two groups at once; one unit added, with a row in each",
+        is_exact: true,
+        audit: batch,
     },
     Subject {
         name: "sum",
@@ -67,6 +73,35 @@ pub(super) fn histogram_pair(noise: &DiscreteLaplace, first: [i64; 2], second: [
         second: mass(second, output),
     });
     Pair { inputs: format!("{first:?} and {second:?}"), outputs: outputs.collect() }
+}
+
+/// One row of 0 or 1 in each of two groups.
+fn batch(audit: &Audit<'_>) -> Result<Report> {
+    let unit = Contribution::in_groups(Adjacency::AddRemove, 2, Rows::AtMost(1))?;
+    let part = |sensitivity| Part { sensitivity, weight: 1 };
+    let batch = Batch::new(&[part(unit.of_count()?), part(unit.of_values(0, 1)?)], &audit.pure())?;
+    audit.exactly(audit.pure(), &[batch_pair(&[batch.noise(0), batch.noise(1)])])
+}
+
+/// Outputs around two empty groups and two with a row of 1: counts with the first noise, sums with the second.
+pub(super) fn batch_pair(noises: &[&Law; 2]) -> Pair {
+    // Beyond these the ratio of the two laws no longer changes.
+    const SHOWN: [i64; 4] = [-1, 0, 1, 2];
+    let mass = |part: usize, k: i64| match noises[part] {
+        Law::Laplace(noise) => noise.mass(k, BITS),
+        Law::Gaussian(noise) => noise.masses(k.abs(), BITS).swap_remove(0),
+    };
+    let masses: Vec<Vec<_>> = [0, 1].map(|part| (0..=2).map(|k| mass(part, k)).collect()).into();
+    let law = |added: i64, output: &[i64]| {
+        let one = |place: usize| &masses[place / 2][(output[place] - added).unsigned_abs() as usize];
+        one(0).times(one(1), BITS).times(&one(2).times(one(3), BITS), BITS)
+    };
+    let outputs = (0..SHOWN.len().pow(4)).map(|code| {
+        let output: Vec<i64> = (0..4).map(|place| SHOWN[code / SHOWN.len().pow(place) % SHOWN.len()]).collect();
+        let label = format!("counts {:?}, sums {:?}", &output[..2], &output[2..]);
+        Output { label, first: law(0, &output), second: law(1, &output) }
+    });
+    Pair { inputs: "empty groups and one row in each".into(), outputs: outputs.collect() }
 }
 
 fn overall(adjacency: Adjacency) -> Result<Contribution> {

@@ -57,6 +57,11 @@ fn distances(target: &Target, values: &[i64], points: i64) -> Vec<u128> {
 
 /// Are the laws on all neighbours certainly within a factor e^ε? Is some pair of laws certainly not?
 fn verdict(target: &Target, epsilon: &Rational, points: i64, n: usize, adjacency: Adjacency) -> (bool, bool) {
+    verdict_on(target, epsilon, points, neighbours(points, n, adjacency))
+}
+
+/// [`verdict`] on pairs of tables.
+fn verdict_on(target: &Target, epsilon: &Rational, points: i64, pairs: Vec<(Vec<i64>, Vec<i64>)>) -> (bool, bool) {
     let mut verdict = (true, false);
     let mut known: BTreeMap<u128, Enclosure> = BTreeMap::new();
     let mut weigh = |values: &[i64]| -> (Vec<Enclosure>, Enclosure) {
@@ -72,7 +77,7 @@ fn verdict(target: &Target, epsilon: &Rational, points: i64, n: usize, adjacency
         (weights, total)
     };
     let shrink = exp_neg(epsilon, BITS);
-    for (left, right) in neighbours(points, n, adjacency) {
+    for (left, right) in pairs {
         let (left, right) = (weigh(&left), weigh(&right));
         for (p, q) in [(&left, &right), (&right, &left)] {
             for (weight, other) in p.0.iter().zip(&q.0) {
@@ -331,4 +336,33 @@ fn bars_are_the_stated_formula() {
     let mut permit = Permit::unaccounted_from(Entropy::seeded(1));
     let json = serde_json::to_string(mechanism.release(&[5; 1000], &mut permit).unwrap().value()).unwrap();
     assert_eq!(json, "[5,5]");
+}
+
+/// A unit with up to two rows in each of up to three groups: each of its groups costs no more than a third, and rows in one
+/// group that cost more than a row's share would be found out.
+#[test]
+fn units_with_several_rows_in_several_groups_pay_for_all_of_them() {
+    use crate::mechanism::PerGroup;
+    use crate::statistic::{Contribution, Rows};
+    const POINTS: i64 = 6;
+    let epsilon: Epsilon = "3".parse().unwrap();
+    for (adjacency, rows, shares) in [(Adjacency::AddRemove, 2, 6), (Adjacency::Replace, 1, 6)] {
+        let unit = Contribution::in_groups(adjacency, 3, Rows::AtMost(rows)).unwrap();
+        let per_group = PerGroup::quantiles(&[rational("1/4")], 0, POINTS - 1, &unit, &epsilon).unwrap();
+        assert_eq!(per_group.guarantee(), &Guarantee::Pure(epsilon.clone()));
+        let target = &per_group.mechanism().targets[0];
+        // Two rows more, or one replaced: two changes of six.
+        let pairs: Vec<_> = match adjacency {
+            Adjacency::AddRemove => neighbours(POINTS, 3, adjacency)
+                .into_iter()
+                .flat_map(|(left, right)| {
+                    (0..POINTS).map(move |more| (left.clone(), right.iter().copied().chain([more]).collect()))
+                })
+                .collect(),
+            Adjacency::Replace => neighbours(POINTS, 4, adjacency),
+        };
+        let share = |changes: i64| epsilon.value() * &Rational::new(changes, shares).unwrap();
+        assert_eq!(verdict_on(target, &share(2), POINTS, pairs.clone()), (true, false), "{adjacency}");
+        assert!(verdict_on(target, &share(1), POINTS, pairs).1, "{adjacency}: forgetting a change must be seen");
+    }
 }

@@ -61,7 +61,12 @@ impl StableMode {
     /// # Errors
     /// If 1/ε lies outside 0.001 to 2^50 or δ is below e^−4096.
     pub fn new(adjacency: Adjacency, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
-        Ok(Self { adjacency, test: StableRelease::new(1, epsilon, delta)? })
+        Ok(Self::with_test(adjacency, StableRelease::new(1, epsilon, delta)?))
+    }
+
+    /// With a test for units that are more than a row.
+    pub(crate) fn with_test(adjacency: Adjacency, test: StableRelease) -> Self {
+        Self { adjacency, test }
     }
 
     /// What an outcome promises, and costs.

@@ -148,14 +148,18 @@ impl StableRelease {
 
     /// [`StableRelease::release`] with a draw that was paid for already. The noise is drawn whatever the proposal is.
     pub(crate) fn decide<T>(&self, proposal: Proposal<T>, draw: &mut PermittedDraw<'_>) -> Outcome<T> {
-        let noisy = i128::from(proposal.distance) + i128::from(self.noise.sample(draw));
+        let answer = self.answer(proposal, draw);
         let (guarantee, accounting) = (self.guarantee.clone(), draw.accounting().clone());
-        match proposal.answer {
-            Some(answer) if noisy >= i128::from(self.threshold) => {
-                Outcome::Released(Release::new(answer, self.error, guarantee, accounting))
-            }
-            _ => Outcome::Refused(Refusal::new(guarantee, accounting)),
+        match answer {
+            Some(answer) => Outcome::Released(Release::new(answer, self.error, guarantee, accounting)),
+            None => Outcome::Refused(Refusal::new(guarantee, accounting)),
         }
+    }
+
+    /// The answer if it passes the test, `None` if it is refused.
+    pub(crate) fn answer<T>(&self, proposal: Proposal<T>, draw: &mut PermittedDraw<'_>) -> Option<T> {
+        let noisy = i128::from(proposal.distance) + i128::from(self.noise.sample(draw));
+        proposal.answer.filter(|_| noisy >= i128::from(self.threshold))
     }
 
     /// The probability that an answer at this distance is refused, to the accuracy of a float. (Where there is no answer it

@@ -1,0 +1,210 @@
+//! Several statistics of the same groups, one promise.
+
+use dashu_int::UBig;
+
+use super::add_noise;
+use crate::error::{Error, Result};
+use crate::exact::Rational;
+use crate::noise::{DiscreteGaussian, DiscreteLaplace, Law};
+use crate::permit::Permit;
+use crate::privacy::{Delta, Epsilon, Guarantee, Rho};
+use crate::release::{ErrorBar, LEVEL, Release};
+use crate::statistic::Sensitivity;
+
+/// One statistic of a [`Batch`]: one or several whole numbers for each group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// How far one unit can move all its numbers, over all groups.
+    pub sensitivity: Sensitivity,
+    /// Its share of ε or ρ is this over the sum of all weights; at least 1.
+    pub weight: u32,
+}
+
+/// Releases several additive statistics at once: counts, sums, histograms, each of them for every group.
+///
+/// # Privacy
+/// The promise is the guarantee's, in the adjacency that the sensitivities were derived for. With weights w₁ … wₘ, part i has
+/// the share sᵢ = wᵢ/Σw, and a unit moves its numbers, over all groups, by at most Δ₁ᵢ in the L1 norm and Δ₂ᵢ in the L2 norm.
+/// - `Pure(ε)`: discrete Laplace noise of scale Δ₁ᵢ/(sᵢ·ε) on every number of part i, so part i is sᵢ·ε-private.
+/// - `Zcdp(ρ)`: discrete Gaussian noise with σ² = Δ₂ᵢ²/(2·sᵢ·ρ), so part i is sᵢ·ρ-zCDP.
+/// - `Approx(ε, δ)`: either the first with ε, in which case δ is not used and [`Batch::guarantee`] is `Pure(ε)`; or the second
+///   with the largest ρ that implies (ε, δ) ([`Rho::within`]). The one with the smaller product over all parts of the
+///   half-widths at 95 %; of equal ones the first. That depends on the parameters alone, never on data.
+///
+/// The shares add up to one, and parts drawn independently add up ([`Guarantee::and`]). How many groups there are does not
+/// matter: how many of them a unit can touch is in the sensitivities.
+///
+/// # Accuracy
+/// Every number of part i has the noise [`Batch::noise`], hence [`Batch::half_width`]. The error bar of the release is the
+/// largest of the parts' at 95 %: it holds for each number by itself. What is computed from several parts has the
+/// half-widths of [`Moments`](crate::statistic::Moments) and [`Ends`](crate::statistic::Ends).
+///
+/// # Algorithm
+/// Noise is drawn part by part and number by number: what is drawn depends on how many numbers there are, not on what they
+/// are.
+///
+/// # Errors
+/// If there is no part, a weight is 0, no unit can move a part, or a part's noise would be out of range; (when releasing) if
+/// there are more or fewer lists than parts or the permit does not cover the guarantee.
+///
+/// # Example
+/// Count and mean of every group; a person is in up to 4 groups, with up to 4 rows in each:
+/// ```
+/// use reticent::Permit;
+/// use reticent::mechanism::{Batch, Part};
+/// use reticent::privacy::{Adjacency, Guarantee};
+/// use reticent::statistic::{Bounds, Contribution, Ends, Grid, Rows};
+///
+/// let person = Contribution::in_groups(Adjacency::AddRemove, 4, Rows::AtMost(4))?;
+/// let grid = Grid::new(&"0..100".parse::<Bounds>()?);
+/// let guarantee = Guarantee::Approx("1".parse()?, "1e-8".parse()?);
+/// let part = Part { sensitivity: Ends::sensitivity(&grid, &person)?, weight: 1 };
+/// let batch = Batch::new(&[part], &guarantee)?;
+/// assert_eq!(batch.guarantee().to_string(), "ε = 1"); // Laplace noise is narrower here, and needs no δ
+///
+/// // Two numbers for each of two groups.
+/// let exact: Vec<Ends> = [2000, 3000].map(|rows| Ends::of(&grid, (0..rows).map(|i| Some(f64::from(i % 100))))).into();
+/// let numbers = exact.iter().flat_map(|ends| [ends.above_lower, ends.below_upper]).collect();
+/// let released = batch.release(vec![numbers], &mut Permit::unaccounted()?)?;
+/// for group in released.value()[0].chunks(2) {
+///     let ends = Ends { above_lower: group[0], below_upper: group[1] };
+///     let half_width = ends.mean_half_width(&grid, batch.half_width(0, &"0.975".parse()?)?);
+///     println!("{:.1} ± {:.1}", ends.mean(&grid), half_width);
+/// #   assert!((ends.mean(&grid) - 49.5).abs() < 20.0);
+/// }
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Batch {
+    guarantee: Guarantee,
+    noises: Vec<Law>,
+    error: ErrorBar,
+}
+
+impl Batch {
+    /// For parts that are released together under one guarantee.
+    ///
+    /// # Errors
+    /// If there is no part, a weight is 0, no unit can move a part, or a part's noise would be out of range.
+    pub fn new(parts: &[Part], guarantee: &Guarantee) -> Result<Self> {
+        let shares = shares(parts)?;
+        match guarantee {
+            Guarantee::Pure(epsilon) => Self::laplace(parts, &shares, epsilon),
+            Guarantee::Zcdp(rho) => Self::gaussian(parts, &shares, rho, guarantee.clone()),
+            Guarantee::Approx(epsilon, delta) => Self::narrower(parts, &shares, epsilon, delta),
+        }
+    }
+
+    fn laplace(parts: &[Part], shares: &[Rational], epsilon: &Epsilon) -> Result<Self> {
+        let noise = |(part, share): (&Part, &Rational)| {
+            let sensitivity = Rational::from(part.sensitivity.l1()?);
+            DiscreteLaplace::new(&(&sensitivity / &(share * epsilon.value()))).map(Law::Laplace)
+        };
+        let noises = parts.iter().zip(shares).map(noise).collect::<Result<_>>()?;
+        Self::with_noises(Guarantee::Pure(epsilon.clone()), noises)
+    }
+
+    fn gaussian(parts: &[Part], shares: &[Rational], rho: &Rho, guarantee: Guarantee) -> Result<Self> {
+        let noise = |(part, share): (&Part, &Rational)| {
+            let squared = Rational::from_big(UBig::from(part.sensitivity.l2_squared()?), UBig::ONE);
+            let twice_rho = &(share * rho.value()) * &Rational::from(2);
+            DiscreteGaussian::with_sigma_squared(&(&squared / &twice_rho)).map(Law::Gaussian)
+        };
+        let noises = parts.iter().zip(shares).map(noise).collect::<Result<_>>()?;
+        Self::with_noises(guarantee, noises)
+    }
+
+    /// Whichever of the two has the smaller product of half-widths; one that is out of range is no candidate.
+    fn narrower(parts: &[Part], shares: &[Rational], epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
+        let laplace = Self::laplace(parts, shares, epsilon);
+        let gaussian = Rho::within(epsilon, delta)
+            .and_then(|rho| Self::gaussian(parts, shares, &rho, Guarantee::Approx(epsilon.clone(), delta.clone())));
+        match (laplace, gaussian) {
+            (Ok(laplace), Ok(gaussian)) => {
+                let laplace_is_narrower = laplace.log_width()? <= gaussian.log_width()?;
+                Ok(if laplace_is_narrower { laplace } else { gaussian })
+            }
+            (laplace, gaussian) => laplace.or(gaussian),
+        }
+    }
+
+    fn with_noises(guarantee: Guarantee, noises: Vec<Law>) -> Result<Self> {
+        let level = Rational::try_from(LEVEL)?;
+        let mut widest = 0;
+        for noise in &noises {
+            widest = widest.max(noise.half_width(&level)?);
+        }
+        Ok(Self { guarantee, noises, error: ErrorBar::new(widest as f64, LEVEL)? })
+    }
+
+    /// The logarithm of the product of all half-widths at 95 %. Half a step is added to each, so that noise that is almost
+    /// always 0 still counts.
+    fn log_width(&self) -> Result<f64> {
+        let level = Rational::try_from(LEVEL)?;
+        self.noises.iter().map(|noise| Ok(libm::log(noise.half_width(&level)? as f64 + 0.5))).sum()
+    }
+
+    /// What a release promises, and costs.
+    pub fn guarantee(&self) -> &Guarantee {
+        &self.guarantee
+    }
+
+    /// How many parts there are.
+    pub fn parts(&self) -> usize {
+        self.noises.len()
+    }
+
+    /// The noise on every number of a part.
+    ///
+    /// # Panics
+    /// If there is no such part.
+    pub fn noise(&self, part: usize) -> &Law {
+        &self.noises[part]
+    }
+
+    /// A t such that a number of the part is within t of the truth with probability at least `level`.
+    ///
+    /// # Errors
+    /// If the level lies outside 0 < level < 1.
+    ///
+    /// # Panics
+    /// If there is no such part.
+    pub fn half_width(&self, part: usize, level: &Rational) -> Result<u64> {
+        self.noises[part].half_width(level)
+    }
+
+    /// Releases all parts: for each the numbers of all groups. Which groups, and in which order, must not depend on the
+    /// rows unless by a release of its own.
+    ///
+    /// # Errors
+    /// If there are more or fewer lists than parts, or the permit does not cover the guarantee.
+    pub fn release(&self, mut values: Vec<Vec<i64>>, permit: &mut Permit) -> Result<Release<Vec<Vec<i64>>>> {
+        if values.len() != self.noises.len() {
+            return Err(Error::parameter("number of statistics", values.len(), "that of the batch's parts"));
+        }
+        let mut draw = permit.spend(&self.guarantee)?;
+        for (numbers, noise) in values.iter_mut().zip(&self.noises) {
+            add_noise(numbers, |block| noise.fill(&mut draw, block));
+        }
+        Ok(Release::new(values, self.error, self.guarantee.clone(), draw.accounting().clone()))
+    }
+}
+
+/// Every part's share of the budget, adding up to one.
+fn shares(parts: &[Part]) -> Result<Vec<Rational>> {
+    if parts.is_empty() {
+        return Err(Error::parameter("number of statistics", 0, "at least 1"));
+    }
+    if parts.iter().any(|part| part.weight == 0) {
+        return Err(Error::parameter(
+            "weight",
+            0,
+            "at least 1: a statistic without a share of the budget has no noise",
+        ));
+    }
+    let total: u64 = parts.iter().map(|part| u64::from(part.weight)).sum();
+    Ok(parts.iter().map(|part| Rational::from(u64::from(part.weight)) / Rational::from(total)).collect())
+}
+
+#[cfg(test)]
+mod tests;

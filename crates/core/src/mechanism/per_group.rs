@@ -1,0 +1,200 @@
+//! Mechanisms whose promise is about one row, released in many groups at once.
+
+use super::stable::{StableMedian, StableMode, StableRelease};
+use super::{Quantiles, Ranked};
+use crate::error::Result;
+use crate::exact::Rational;
+use crate::permit::Permit;
+use crate::privacy::{Adjacency, Delta, Epsilon, Guarantee};
+use crate::release::{ErrorBar, LEVEL, Release};
+use crate::statistic::Contribution;
+
+/// A mechanism for one table of rows, released for every group of a table whose units have many rows.
+///
+/// [`Quantiles`], [`StableMedian`] and [`StableMode`] promise something to whoever has one row in one table. Here a unit has up
+/// to r rows in each of up to g groups, all groups are released at once, and the promise is to the unit.
+///
+/// # Privacy
+/// Every group has a mechanism and a draw of its own, so what one group shows depends on that group's rows alone. Add or remove
+/// a unit, and at most k = g·r rows appear or vanish; replace it, and at most k = 2·g·r do, since what it had may go and what
+/// it has now may come, in the same groups or in others. (It is so with one statistic over all rows, too: a filter or a
+/// missing value may drop one of two replaced rows.) Hence neighbours are linked by a chain of at most k tables, each with
+/// one row more or less *in one group* than the one before.
+///
+/// *Quantiles*: ε. Each group's mechanism is ε/k-private for one row more or less; each link of the chain changes the input of
+/// one of them and costs ε/k; k of them cost ε. Groups that the unit is not in cost nothing.
+///
+/// *Stable median and mode*: (ε, δ). The chain would cost δ more than it must; instead look at one group whose table changes by
+/// j rows. The distance of [`StableRelease`] moves by at most 1 with each row, and is at most 1 where an answer changes: so it
+/// moves by at most j in all, and is at most j at both ends if their answers differ (walk from either end to the first
+/// change). With noise of scale s this group is therefore (j/s, δⱼ)-private with δⱼ = P(j + K ≥ τ), by the proof there with C
+/// = j. All groups are independent, so ε and δ add up. Σj ≤ k, and s = k/ε gives ε. The largest Σδⱼ:
+/// - add/remove: j ≤ r in at most g groups, so g·δᵣ.
+/// - replace: a group that is both left and entered has j ≤ 2r, another j ≤ r; with m of the first kind there are at most 2g −
+///   2m others, and m·δ₂ᵣ + (2g − 2m)·δᵣ is linear in m: the larger of g·δ₂ᵣ and 2g·δᵣ (the second only if there are groups).
+///
+/// τ is the smallest for which that is at most δ.
+///
+/// # Accuracy
+/// Per group, that of the mechanism with its share of the budget: [`PerGroup::mechanism`]. The error bar holds for each group
+/// by itself.
+///
+/// # Algorithm
+/// The groups in the order given, each with the next draw of one permit, which pays once for all of them.
+///
+/// # Errors
+/// As for the mechanisms, with their share of the budget; (when releasing) if the permit does not cover the guarantee.
+///
+/// # Example
+/// ```
+/// use reticent::Permit;
+/// use reticent::mechanism::PerGroup;
+/// use reticent::privacy::Adjacency;
+/// use reticent::statistic::{Contribution, Rows};
+///
+/// // A person is in up to two departments, with one row in each.
+/// let person = Contribution::in_groups(Adjacency::AddRemove, 2, Rows::AtMost(1))?;
+/// let medians = PerGroup::quantiles(&["0.5".parse()?], 0, 120, &person, &"1".parse()?)?;
+/// let ages: Vec<Vec<i64>> = vec![(0..3000).map(|i| 20 + i % 40).collect(), (0..2000).map(|i| 30 + i % 35).collect()];
+/// let released = medians.release(&ages, &mut Permit::unaccounted()?)?;
+/// for age in released.value() {
+///     println!("{} ± {} ranks", age.value()[0], released.error().half_width());
+/// }
+/// assert_eq!(released.guarantee().to_string(), "ε = 1");
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct PerGroup<M> {
+    guarantee: Guarantee,
+    mechanism: M,
+}
+
+impl<M> PerGroup<M> {
+    /// What a release of all groups promises, and costs.
+    pub fn guarantee(&self) -> &Guarantee {
+        &self.guarantee
+    }
+
+    /// The mechanism of each group. (The guarantee that it states of itself is not that of [`PerGroup`].)
+    pub fn mechanism(&self) -> &M {
+        &self.mechanism
+    }
+}
+
+impl PerGroup<Quantiles> {
+    /// The p-quantiles of every group, in ascending order of p, of values within lo..=hi; `epsilon` is for all groups together.
+    ///
+    /// # Errors
+    /// As for [`Quantiles::new`].
+    pub fn quantiles(
+        ps: &[Rational],
+        lo: i64,
+        hi: i64,
+        contribution: &Contribution,
+        epsilon: &Epsilon,
+    ) -> Result<Self> {
+        let share = epsilon.value() / &Rational::from(contribution.changed_rows()?);
+        let mechanism = Quantiles::new(ps, lo, hi, &Epsilon::new(share)?, Adjacency::AddRemove)?;
+        Ok(Self { guarantee: Guarantee::Pure(epsilon.clone()), mechanism })
+    }
+
+    /// Releases the quantiles of every group; the error bar, in ranks, holds for all quantiles of a group at once.
+    ///
+    /// # Errors
+    /// If the permit does not cover ε.
+    pub fn release<G: AsRef<[i64]>>(
+        &self,
+        groups: &[G],
+        permit: &mut Permit,
+    ) -> Result<Release<Vec<Ranked<Vec<i64>>>>> {
+        let mut draw = permit.spend(&self.guarantee)?;
+        let quantiles = groups.iter().map(|group| self.mechanism.sample_with(group.as_ref(), &mut draw)).collect();
+        Ok(Release::new(quantiles, self.mechanism.error(), self.guarantee.clone(), draw.accounting().clone()))
+    }
+}
+
+impl PerGroup<StableMedian> {
+    /// The median of every group, or a refusal; `epsilon` and `delta` are for all groups together.
+    ///
+    /// # Errors
+    /// As for [`StableMedian::new`].
+    pub fn stable_median(contribution: &Contribution, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
+        let test = stable_test(contribution, epsilon, delta)?;
+        let mechanism = StableMedian::with_test(Adjacency::AddRemove, test);
+        Ok(Self { guarantee: Guarantee::Approx(epsilon.clone(), delta.clone()), mechanism })
+    }
+
+    /// Releases the median of every group that has a stable one; `None` is a refusal.
+    ///
+    /// # Errors
+    /// If the permit does not cover (ε, δ).
+    pub fn release<T: Ord + Copy, G: AsRef<[T]>>(
+        &self,
+        groups: &[G],
+        permit: &mut Permit,
+    ) -> Result<Release<Vec<Option<T>>>> {
+        let median = &self.mechanism;
+        let mut draw = permit.spend(&self.guarantee)?;
+        let answers =
+            groups.iter().map(|group| median.test().answer(median.propose(group.as_ref()), &mut draw)).collect();
+        Ok(Release::new(answers, exact()?, self.guarantee.clone(), draw.accounting().clone()))
+    }
+}
+
+impl PerGroup<StableMode> {
+    /// The most frequent value of every group, or a refusal; `epsilon` and `delta` are for all groups together.
+    ///
+    /// # Errors
+    /// As for [`StableMode::new`].
+    pub fn stable_mode(contribution: &Contribution, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
+        let test = stable_test(contribution, epsilon, delta)?;
+        let mechanism = StableMode::with_test(Adjacency::AddRemove, test);
+        Ok(Self { guarantee: Guarantee::Approx(epsilon.clone(), delta.clone()), mechanism })
+    }
+
+    /// Releases the mode of every group that has a stable one; `None` is a refusal. Every group's values come with their
+    /// counts, each value once or several times.
+    ///
+    /// # Errors
+    /// If the permit does not cover (ε, δ).
+    pub fn release<T: Ord, G: IntoIterator<Item = (T, u64)>>(
+        &self,
+        groups: impl IntoIterator<Item = G>,
+        permit: &mut Permit,
+    ) -> Result<Release<Vec<Option<T>>>> {
+        let mode = &self.mechanism;
+        let mut draw = permit.spend(&self.guarantee)?;
+        let answers =
+            groups.into_iter().map(|group| mode.test().answer(mode.propose_counts(group), &mut draw)).collect();
+        Ok(Release::new(answers, exact()?, self.guarantee.clone(), draw.accounting().clone()))
+    }
+}
+
+/// The test of each group: noise of scale k/ε, and the threshold of the worst case.
+fn stable_test(contribution: &Contribution, epsilon: &Epsilon, delta: &Delta) -> Result<StableRelease> {
+    // j rows in each of m groups: C = j, and a share of 1/m of both.
+    let worst = |rows: u64, groups: u64| -> Result<StableRelease> {
+        let groups = Rational::from(groups);
+        let (epsilon, delta) = (Epsilon::new(epsilon.value() / &groups)?, Delta::new(delta.value() / &groups)?);
+        StableRelease::new(rows, &epsilon, &delta)
+    };
+    let (rows, groups) = (contribution.max_rows(), contribution.max_groups());
+    let test = match (contribution.adjacency(), groups) {
+        (Adjacency::AddRemove, groups) => worst(rows, groups.unwrap_or(1))?,
+        (Adjacency::Replace, None) => worst(2 * rows, 1)?,
+        (Adjacency::Replace, Some(groups)) => {
+            let (same, different) = (worst(2 * rows, groups)?, worst(rows, 2 * groups)?);
+            // The noise is the same.
+            if same.threshold() > different.threshold() { same } else { different }
+        }
+    };
+    Ok(test.promising(Guarantee::Approx(epsilon.clone(), delta.clone())))
+}
+
+/// A stable answer is exact.
+fn exact() -> Result<ErrorBar> {
+    ErrorBar::new(0.0, LEVEL)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Who is measured.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+
+use datafusion::physical_plan::collect;
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use reticent::noise::Entropy;
+use reticent::statistic::{Bounds, Grid, Moments};
+use reticent_sql::bound::{Caps, ChoiceKey, Layout, Measure, Measured, aggregate};
+use serde_json::json;
+
+use crate::Outcome;
+use crate::table::LARGEST;
+
+/// Somebody who answers the question.
+pub struct Contender {
+    /// What the table shows.
+    pub name: &'static str,
+    /// The slow have fewer turns.
+    pub rounds: usize,
+    /// How often it answers in one turn, after once that does not count if there is more than one.
+    repetitions: usize,
+    how: How,
+}
+
+enum How {
+    Sql(&'static str),
+    /// Our operator, with these groups and rows per user; without, the unit is the row.
+    Bounded(Option<Caps>),
+}
+
+const CAPS: Caps = Caps { groups: 4, rows: 4 };
+
+/// The first is what all others are compared with. `reticent query` itself comes after the operator alone, when it is there.
+pub const CONTENDERS: [Contender; 5] = [
+    Contender {
+        name: "DataFusion, no privacy",
+        rounds: 3,
+        repetitions: 5,
+        how: How::Sql("SELECT category, COUNT(*), SUM(value), AVG(value) FROM visits GROUP BY category"),
+    },
+    Contender { name: "our operator, unit = row", rounds: 3, repetitions: 5, how: How::Bounded(None) },
+    Contender {
+        name: "our operator, unit = user_id, 4 groups × 4 rows",
+        rounds: 3,
+        repetitions: 3,
+        how: How::Bounded(Some(CAPS)),
+    },
+    Contender {
+        name: "DataFusion SQL, pre-aggregated per user, 4 groups",
+        rounds: 2,
+        repetitions: 1,
+        how: How::Sql(PRE_AGGREGATED),
+    },
+    Contender {
+        name: "DataFusion SQL, window functions, 4 groups × 4 rows",
+        rounds: 1,
+        repetitions: 1,
+        how: How::Sql(WINDOWS),
+    },
+];
+
+/// Rows of a user and category are first added up and then scaled down to four: less than the same bounding, and faster.
+const PRE_AGGREGATED: &str = "
+    SELECT category, SUM(n), SUM(s), SUM(s) / SUM(n) FROM (
+        SELECT category, LEAST(c, 4) AS n, s * LEAST(c, 4) / c AS s,
+               ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY place) AS chosen
+        FROM (SELECT user_id, category, COUNT(*) AS c, SUM(value) AS s, random() AS place
+              FROM visits GROUP BY user_id, category)
+    ) WHERE chosen <= 4 GROUP BY category";
+
+const WINDOWS: &str = "
+    SELECT category, COUNT(*), SUM(value), AVG(value) FROM (
+        SELECT user_id, category, value,
+               ROW_NUMBER() OVER (PARTITION BY user_id, category ORDER BY place) AS chosen
+        FROM (SELECT user_id, category, value, random() AS place FROM visits)
+    ) AS few
+    JOIN (
+        SELECT user_id AS who, category AS what, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY place) AS chosen_group
+        FROM (SELECT user_id, category, random() AS place FROM visits GROUP BY user_id, category)
+    ) AS groups ON few.user_id = groups.who AND few.category = groups.what
+    WHERE chosen <= 4 AND chosen_group <= 4 GROUP BY category";
+
+/// Prints the seconds of every repetition and the most memory this process ever had.
+pub fn measure(contender: &Contender, file: &Path) -> Outcome<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut seconds = Vec::new();
+        let unmeasured = usize::from(contender.repetitions > 1);
+        for repetition in 0..contender.repetitions + unmeasured {
+            let start = Instant::now();
+            answer(&contender.how, file).await?;
+            if repetition >= unmeasured {
+                seconds.push(start.elapsed().as_secs_f64());
+            }
+        }
+        println!("{}", json!({"seconds": seconds, "mebibytes": peak_memory()}));
+        Ok(())
+    })
+}
+
+async fn answer(how: &How, file: &Path) -> Outcome<()> {
+    let context = SessionContext::new_with_config(SessionConfig::new());
+    let path = file.to_str().ok_or("the path is not UTF-8")?;
+    context.register_parquet("visits", path, ParquetReadOptions::default()).await?;
+    match how {
+        How::Sql(query) => {
+            let plan = context.sql(query).await?.create_physical_plan().await?;
+            black_box(collect(plan, context.task_ctx()).await?);
+        }
+        How::Bounded(caps) => {
+            let columns = if caps.is_some() { "user_id, category, value" } else { "category, value" };
+            let plan = context.sql(&format!("SELECT {columns} FROM visits")).await?.create_physical_plan().await?;
+            let grid = Grid::new(&format!("0..{LARGEST}").parse::<Bounds>()?);
+            let sums = Measure::Moments { column: 0, grid: grid.clone(), squares: false };
+            let layout = Layout { unit: caps.is_some(), keys: 1, measures: vec![sums] };
+            let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
+            let groups = aggregate(plan, &layout, *caps, None, key, context.task_ctx()).await?;
+            let sums = groups.groups.iter().flat_map(|group| &group.measured).map(|measured| match measured {
+                Measured::Moments(moments) => Moments::total(&grid, moments.count, moments.sum),
+                _ => f64::NAN,
+            });
+            let total: f64 = sums.sum();
+            black_box(total);
+        }
+    }
+    Ok(())
+}
+
+/// The high-water mark of this process's memory, in MiB, where the system tells.
+fn peak_memory() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? / 1024.0)
+}

@@ -1,0 +1,91 @@
+//! COUNT, SUM and AVG by category over ten million rows, with and without privacy.
+
+use serde_json::Value;
+
+use super::layout::{aligned, show};
+use super::{Format, peers};
+use crate::process::{Invocation, target};
+
+const HEADER: [&str; 4] = ["contender", "seconds", "of no privacy", "MiB"];
+/// As the measuring program names it.
+const FILE: &str = "visits-10000000.parquet";
+
+/// Builds and runs the measuring program on all cores, then the peers on the table that it wrote.
+pub fn run(format: Format) -> Result<(), String> {
+    eprintln!("building sql_bench …");
+    let build = Invocation::new("cargo build --release -p reticent-sql --example sql_bench");
+    if !build.succeeds() {
+        return Err(format!("could not build the benchmark; run it again with: {build}"));
+    }
+    let folder = target().join("bench-sql");
+    let program = target().join("release/examples/sql_bench");
+    let mut printed = Invocation::program(program).argument(folder.to_string_lossy()).output()?;
+    eprintln!("measuring the peers …");
+    let file = folder.join(FILE).to_string_lossy().into_owned();
+    // What does not install here is left out, and said.
+    match peers::python()
+        .and_then(|python| Invocation::program(python).and("-B").argument(peers::SQL).argument(file).output())
+    {
+        Ok(lines) => printed += &lines,
+        Err(reason) => eprintln!("OpenDP with Polars could not be measured: {reason}"),
+    }
+    let measured = read(&printed)?;
+    match format {
+        Format::Json => measured.iter().for_each(|measured| println!("{measured}")),
+        Format::Table => print!("{}", table(&measured)),
+    }
+    Ok(())
+}
+
+/// One object per contender; those that do not know what they are compared with learn it from the first.
+fn read(printed: &str) -> Result<Vec<Value>, String> {
+    let object = |line: &str| {
+        let value: Value = serde_json::from_str(line).ok()?;
+        value.get("contender")?.is_string().then_some(value)
+    };
+    let objects = printed.lines().map(|line| object(line).ok_or_else(|| format!("this is no measurement: {line}")));
+    let mut all = objects.collect::<Result<Vec<_>, _>>()?;
+    let plain = all.first().and_then(|first| first["seconds"].as_f64());
+    for value in &mut all {
+        if let Some((seconds, plain)) = value["seconds"].as_f64().zip(plain) {
+            value["of_plain"] = (seconds / plain).into();
+        }
+    }
+    Ok(all)
+}
+
+fn table(measured: &[Value]) -> String {
+    let rows: Vec<_> = measured
+        .iter()
+        .map(|value| {
+            let number =
+                |name: &str, unit: &str| value[name].as_f64().map_or("–".into(), |number| show(number) + unit);
+            let name = value["contender"].as_str().unwrap_or_default().to_owned();
+            [name, number("seconds", ""), number("of_plain", " ×"), number("mebibytes", "")]
+        })
+        .collect();
+    String::from("COUNT, SUM, AVG by 1,000 categories of 10 million rows of 1 million users; median of several runs\n")
+        + &aligned(HEADER, &rows, &[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_stands_beside_the_query_without_privacy() {
+        let printed = r#"{"contender":"plain","seconds":0.25,"of_plain":1,"mebibytes":120.4}
+{"contender":"ours","seconds":0.5,"of_plain":null,"mebibytes":300}
+{"contender":"stopped","seconds":null,"of_plain":null,"mebibytes":null}
+"#;
+        let expected = "\
+COUNT, SUM, AVG by 1,000 categories of 10 million rows of 1 million users; median of several runs
+contender  seconds  of no privacy  MiB
+plain        0.250         1.00 ×  120
+ours         0.500         2.00 ×  300
+stopped          –              –    –
+";
+        assert_eq!(table(&read(printed).unwrap()), expected);
+        assert!(read("no measurement").is_err());
+    }
+}
