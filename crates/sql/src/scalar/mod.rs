@@ -5,11 +5,13 @@
 //! | `mod` | [`ScalarQuery`]: checked against a header, answered on rows |
 //! | `rewrite` | which columns are numbers; casts that cannot fail |
 //! | `batch` | cells as columns |
+//! | [`rows`] | the rows of any table as text |
 //!
 //! Nothing here is private: an answer says whatever the rows say.
 
 mod batch;
 mod rewrite;
+pub mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -119,9 +121,10 @@ impl ScalarQuery {
     }
 }
 
-/// On one core, so that rows keep their order: the same block gives the same value.
+/// On one core, so that rows keep their order: the same block gives the same value. Names are taken as they are written.
 fn session(table: Option<MemTable>) -> Result<SessionContext, DataFusionError> {
-    let config = SessionConfig::new().with_target_partitions(1);
+    let mut config = SessionConfig::new().with_target_partitions(1);
+    config.options_mut().sql_parser.enable_ident_normalization = false;
     let state = SessionStateBuilder::new().with_config(config).with_default_features().build();
     let context = SessionContext::new_with_state(state);
     if let Some(table) = table {

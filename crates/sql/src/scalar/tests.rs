@@ -77,7 +77,7 @@ fn what_cannot_be_asked_is_an_error_before_there_are_rows() {
         ("SELECT agee FROM data", "agee"),
         ("SELECT age FROM people", "people"),
         ("SELECT age, region FROM data", "2 columns"),
-        ("SELECT NOSUCH(age) FROM data", "nosuch"),
+        ("SELECT NOSUCH(age) FROM data", "function"),
         ("CREATE TABLE t AS SELECT 1", "only a SELECT"),
         ("COPY data TO 'out.csv'", "only a SELECT"),
         ("SELECT 1; SELECT 2", "single SQL statement"),
