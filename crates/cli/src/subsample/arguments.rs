@@ -12,7 +12,7 @@ use crate::output::Format;
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Arguments {
-    /// The table: a CSV file whose first line names the columns
+    /// The table: a file of CSV, TSV, Parquet or Arrow
     pub data: PathBuf,
 
     /// SQL that gives one value; the table is called data
@@ -96,8 +96,9 @@ SQL:
 numbers; use CAST elsewhere. What cannot be read or cast is NULL. A query that fails, or does not give one row, has no answer.
 
 Input:
-  One line is one row: quotes protect commas, not line ends. Missing cells are empty, further ones are dropped. A row without \
-an entry in the unit's column is a unit of its own.
+  The first line of CSV names the columns. One line is one row: quotes protect commas, not line ends. Missing cells are \
+empty, further ones are dropped. TSV, Parquet and Arrow are read as `reticent query` reads them; a run gets CSV in any case. A \
+row without an entry in the unit's column is a unit of its own.
 
 Accounting:
   It is charged before a row is read; a refusal costs what an answer costs. With --request ID, asked again, the same is \

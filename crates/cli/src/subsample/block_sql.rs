@@ -23,9 +23,8 @@ pub struct BlockArguments {
 pub fn answer_block(arguments: &BlockArguments) -> Result<ExitCode> {
     let mut table = Table::new(BufReader::new(std::io::stdin()), "the block".into())?;
     let query = ScalarQuery::new(&arguments.sql, table.header())?;
-    let columns = table.header().len();
     let mut rows: Vec<Vec<Vec<u8>>> = Vec::new();
-    table.each_row(|cells| rows.push((0..columns).map(|place| cells.cell(place).to_vec()).collect()))?;
+    table.each_row(|cells| rows.push(cells.iter().map(|cell| cell.to_vec()).collect()))?;
     let cells = rows.iter().map(|row| row.iter().map(Vec::as_slice).collect());
     let answer = query.answer(cells).ok_or_else(|| anyhow!("no answer"))?;
     output::print(&format!("{}\n", answer.replace(['\n', '\r'], " ")))?;

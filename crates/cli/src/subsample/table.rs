@@ -1,7 +1,10 @@
 //! The table: its header before the charge, its rows after it.
+//!
+//! CSV is read here, one row a line; other formats as `reticent query` reads them.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,13 +19,28 @@ const ALIKE: f64 = 0.8;
 /// What reading can end with once the rows are open: the same whatever they are.
 const READING_FAILED: &str = "the table could not be read to its end; what was charged stays charged";
 
+/// Formats whose files are read as `reticent query` reads them.
+const OTHER_FORMATS: [&str; 5] = ["tsv", "parquet", "arrow", "feather", "ipc"];
+
+/// Formats without a header.
+const WITHOUT_COLUMNS: [&str; 3] = ["ndjson", "jsonl", "json"];
+
 /// A table of which the header was read.
 #[derive(Debug)]
 pub struct Table<R = BufReader<File>> {
-    reader: R,
+    rows: Rows<R>,
     header: Vec<String>,
     /// As it is called in messages.
     name: String,
+}
+
+/// Where rows come from.
+#[derive(Debug)]
+enum Rows<R> {
+    /// Lines of CSV.
+    Lines(R),
+    /// Files of another format.
+    Files(Box<reticent_sql::Table>),
 }
 
 /// A block as it is handed to a run: CSV with the header.
@@ -39,7 +57,17 @@ impl Table {
         if file.metadata().map_err(unreadable)?.is_dir() {
             return Err(usage(format!("{} is a directory; name a file", path.display())));
         }
-        Table::new(BufReader::new(file), path.display().to_string())
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        let name = path.display().to_string();
+        if WITHOUT_COLUMNS.contains(&ending.as_str()) {
+            return Err(usage(format!("{name} has no header, so a run would not know its columns; make it CSV or Parquet")));
+        }
+        if !OTHER_FORMATS.contains(&ending.as_str()) {
+            return Table::new(BufReader::new(file), name);
+        }
+        let files = reticent_sql::Table::open("data", &name).map_err(|error| usage(error.to_string()))?;
+        let header = files.columns().unwrap_or_default();
+        Ok(Self { rows: Rows::Files(Box::new(files)), header, name })
     }
 }
 
@@ -58,7 +86,7 @@ impl<R: BufRead> Table<R> {
         }
         let text = |place| String::from_utf8_lossy(cells.cell(place)).into_owned();
         let header = (0..cells.count()).map(text).collect();
-        Ok(Self { reader, header, name })
+        Ok(Self { rows: Rows::Lines(reader), header, name })
     }
 
     /// The names of the columns.
@@ -106,29 +134,37 @@ impl<R: BufRead> Table<R> {
         lot: &mut dyn FnMut(Option<&[u8]>) -> usize,
     ) -> Result<Vec<Block>> {
         let mut texts = vec![self.empty_block(); blocks as usize];
-        let columns = self.header.len();
         self.each_row(|cells| {
-            let id = unit.map(|place| cells.cell(place)).filter(|id| !id.is_empty());
-            write_line(&mut texts[lot(id)], (0..columns).map(|place| cells.cell(place)));
+            let id = unit.map(|place| cells[place]).filter(|id| !id.is_empty());
+            write_line(&mut texts[lot(id)], cells.iter().copied());
         })?;
         Ok(texts.into_iter().map(Block::from).collect())
     }
 
-    /// Does something with every row.
+    /// Does something with every row: as many cells as there are columns.
     ///
     /// # Errors
     /// If reading fails.
-    pub fn each_row(&mut self, mut act: impl FnMut(&Cells)) -> Result<()> {
+    pub fn each_row(&mut self, mut act: impl FnMut(&[&[u8]])) -> Result<()> {
+        let reader = match &mut self.rows {
+            Rows::Lines(reader) => reader,
+            Rows::Files(files) => {
+                // A file that is broken may break its reader, too, whose last words may be about rows.
+                std::panic::set_hook(Box::new(|_| {}));
+                let read = catch_unwind(AssertUnwindSafe(|| reticent_sql::scalar::rows::each_row(files, act)));
+                let _ = std::panic::take_hook();
+                return read.map_err(|_| anyhow!(READING_FAILED)).and_then(|read| Ok(read?));
+            }
+        };
         let (mut line, mut cells) = (Vec::new(), Cells::new());
         loop {
             line.clear();
-            let read = self.reader.by_ref().read_until(b'\n', &mut line);
-            if read.map_err(|_| anyhow!(READING_FAILED))? == 0 {
+            if reader.read_until(b'\n', &mut line).map_err(|_| anyhow!(READING_FAILED))? == 0 {
                 return Ok(());
             }
             cells.read(&line);
             if cells.count() > 0 {
-                act(&cells);
+                act(&(0..self.header.len()).map(|place| cells.cell(place)).collect::<Vec<_>>());
             }
         }
     }
@@ -136,6 +172,8 @@ impl<R: BufRead> Table<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
 
     fn table(text: &str) -> Table<&[u8]> {

@@ -26,6 +26,24 @@ fn blocks_are_csv_with_the_header() {
     assert_eq!(rows, ["\"say \"\"yes\"\"\",2", "\"x,y\",1"]);
 }
 
+/// Other formats are handed on as CSV, one row a line.
+#[test]
+fn tables_need_not_be_csv() {
+    let folder = directory("formats");
+    let table = folder.join("people.tsv");
+    std::fs::write(&table, "name\tage\n\"x,y\"\t1\n\"two\nlines\"\n").expect("written");
+    let log = folder.join("log");
+    let script = format!("tail -n +2 >> {}; echo done", log.display());
+    let table = table.display().to_string();
+    let mut arguments = vec![table.as_str(), "--program", "/bin/sh", "--jobs", "1"];
+    arguments.extend(ALMOST_EXACT.split_whitespace().chain(UNHURRIED.split_whitespace()));
+    arguments.extend(["--", "-c", &script]);
+    assert_eq!(answered(&run(&folder, &arguments)).as_deref(), Some("done"));
+    let mut rows: Vec<String> = std::fs::read_to_string(&log).expect("written").lines().map(String::from).collect();
+    rows.sort();
+    assert_eq!(rows, ["\"x,y\",1", "two lines,"]);
+}
+
 #[test]
 fn answers_that_differ_are_refused() {
     let folder = directory("differ");
@@ -148,6 +166,8 @@ fn bad_arguments_are_told_before_anything_is_charged() {
     let folder = directory("arguments");
     std::fs::write(folder.join("people.csv"), people(6)).expect("written");
     std::fs::write(folder.join("empty.csv"), "").expect("written");
+    std::fs::write(folder.join("people.ndjson"), "{}\n").expect("written");
+    std::fs::write(folder.join("broken.parquet"), "no Parquet").expect("written");
     std::fs::write(folder.join("plain"), "echo 1\n").expect("written");
     let path = |name: &str| folder.join(name).display().to_string();
     let (table, plain) = (path("people.csv"), path("plain"));
@@ -156,6 +176,8 @@ fn bad_arguments_are_told_before_anything_is_charged() {
         (format!("{} {good}", path("none.csv")), "cannot read"),
         (format!("{} {good}", folder.display()), "is a directory"),
         (format!("{} {good}", path("empty.csv")), "has no header"),
+        (format!("{} {good}", path("people.ndjson")), "has no header, so a run would not know"),
+        (format!("{} {good}", path("broken.parquet")), "broken.parquet"),
         (format!("{table} {good} --unit usr"), "has no column usr; is it user?"),
         (format!("{table} {good} --unit zip"), "has no column zip"),
         (format!("{table} {good} --blocks 10"), "number of blocks is 10"),

@@ -73,4 +73,27 @@ mod tests {
         .unwrap();
         assert_eq!(rows, [["ada", "36"], ["a\tb", ""], ["alan", "4\n1"]]);
     }
+
+    #[test]
+    fn formats_with_types_are_written_as_text() {
+        use std::sync::Arc;
+
+        use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array};
+        use datafusion::dataframe::DataFrameWriteOptions;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("people.parquet");
+        let columns: [(&str, ArrayRef); 3] = [
+            ("name", Arc::new(StringArray::from(vec![Some("ada"), None]))),
+            ("age", Arc::new(Int64Array::from(vec![Some(36), Some(-41)]))),
+            ("height", Arc::new(Float64Array::from(vec![None, Some(1.75)]))),
+        ];
+        let frame = SessionContext::new().read_batch(RecordBatch::try_from_iter(columns).unwrap()).unwrap();
+        let options = DataFrameWriteOptions::new();
+        wait_for(frame.write_parquet(path.to_str().unwrap(), options, None)).unwrap().unwrap();
+        let table = Table::open("data", path.to_str().unwrap()).unwrap();
+        let mut rows = Vec::new();
+        each_row(&table, |cells| rows.push(cells.concat())).unwrap();
+        assert_eq!(rows, [b"ada36".to_vec(), b"-411.75".to_vec()]);
+    }
 }
