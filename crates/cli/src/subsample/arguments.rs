@@ -16,8 +16,13 @@ pub struct Arguments {
     pub data: PathBuf,
 
     /// SQL that gives one value; the table is called data
-    #[arg(long, value_name = "QUERY", required_unless_present = "program", conflicts_with = "program",
-          help_heading = "Statistic")]
+    #[arg(
+        long,
+        value_name = "QUERY",
+        required_unless_present = "program",
+        conflicts_with = "program",
+        help_heading = "Statistic"
+    )]
     pub sql: Option<String>,
     /// A program that reads CSV on standard input and prints one line
     #[arg(long, value_name = "FILE", help_heading = "Statistic")]

@@ -95,7 +95,8 @@ impl DryRun<'_> {
         match plan.mechanism() {
             Mechanism::Mode(mode) => {
                 object["threshold"] = mode.test().threshold().into();
-                let refusals = refusals(plan).map(|(agree, probability)| json!({"agree": agree, "refused": probability}));
+                let refusals =
+                    refusals(plan).map(|(agree, probability)| json!({"agree": agree, "refused": probability}));
                 object["refusals"] = refusals.collect();
             }
             Mechanism::Mean { mean, grid, .. } => {

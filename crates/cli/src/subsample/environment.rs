@@ -111,7 +111,8 @@ impl Environment {
         let mut words = self.isolation.wrapper()?.into_iter();
         // A shell in between sets the limits. It does not become the program: the first process of a namespace is deaf to
         // signals, also to those that a crash raises.
-        let limit = self.memory.map_or_else(String::new, |bytes| format!("ulimit -v {} || exit 126; ", bytes.div_ceil(1024)));
+        let limit =
+            self.memory.map_or_else(String::new, |bytes| format!("ulimit -v {} || exit 126; ", bytes.div_ceil(1024)));
         let script = format!("ulimit -c 0; {limit}\"$0\" \"$@\"; exit $?");
         let shell = "/bin/sh";
         let mut command = match words.next() {

@@ -135,7 +135,10 @@ mod tests {
             ("echo", None),
             ("echo blue; exit 1", None),
             ("echo blue; kill -SEGV $$", None),
-            ("awk 'BEGIN {for (i = 0; i < 4096; i++) printf \"x\"; print \"\"; exit}' | tr x y | head -c 3", Some("yyy")),
+            (
+                "awk 'BEGIN {for (i = 0; i < 4096; i++) printf \"x\"; print \"\"; exit}' | tr x y | head -c 3",
+                Some("yyy"),
+            ),
             ("awk 'BEGIN {for (i = 0; i < 4097; i++) printf \"x\"}'", None),
             ("no-such-program", None),
         ] {

@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn interpreters_must_be_there() {
-        for content in ["", "echo 1\n", "#!/bin/sh\n", "#!/bin/sh -e\n", "#! /usr/bin/env sh\n", "#!/usr/bin/env -S sh -e\n"]
+        for content in
+            ["", "echo 1\n", "#!/bin/sh\n", "#!/bin/sh -e\n", "#! /usr/bin/env sh\n", "#!/usr/bin/env -S sh -e\n"]
         {
             assert_eq!(check_interpreter(content.as_bytes()), Ok(()), "{content}");
         }

@@ -60,7 +60,9 @@ impl Table {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         let name = path.display().to_string();
         if WITHOUT_COLUMNS.contains(&ending.as_str()) {
-            return Err(usage(format!("{name} has no header, so a run would not know its columns; make it CSV or Parquet")));
+            return Err(usage(format!(
+                "{name} has no header, so a run would not know its columns; make it CSV or Parquet"
+            )));
         }
         if !OTHER_FORMATS.contains(&ending.as_str()) {
             return Table::new(BufReader::new(file), name);

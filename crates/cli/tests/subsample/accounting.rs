@@ -83,7 +83,8 @@ fn without_budget_no_row_is_read_and_with_it_the_charge_comes_first() {
     let place = ledger_with(&folder, "20", "1e-3");
     let pipe = folder.join("pipe.csv");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("it runs").success());
-    let line = format!("{} --ledger {} --dataset people {UNHURRIED} --program /bin/sh", pipe.display(), place.display());
+    let line =
+        format!("{} --ledger {} --dataset people {UNHURRIED} --program /bin/sh", pipe.display(), place.display());
     let ask = |options: &str| {
         let mut arguments: Vec<&str> = line.split_whitespace().chain(options.split_whitespace()).collect();
         arguments.extend(["--", "-c", "echo blue"]);

@@ -16,7 +16,8 @@ fn what_most_blocks_say_is_released_unchanged() {
 #[test]
 fn blocks_are_csv_with_the_header() {
     let folder = directory("blocks");
-    std::fs::write(folder.join("people.csv"), "name,\"age, years\"\r\n\"x,y\",1\r\n\"say \"\"yes\"\"\",2\r\n").expect("written");
+    std::fs::write(folder.join("people.csv"), "name,\"age, years\"\r\n\"x,y\",1\r\n\"say \"\"yes\"\"\",2\r\n")
+        .expect("written");
     assert_eq!(most_say(&folder, "", "head -1").as_deref(), Some("name,\"age, years\""));
     let log = folder.join("log");
     let script = format!("tail -n +2 >> {}; echo done", log.display());
@@ -88,7 +89,8 @@ fn a_run_that_takes_too_much_memory_has_no_answer() {
 fn means_of_numbers_come_with_their_half_width() {
     let folder = directory("mean");
     let script = "awk -F, 'NR > 1 {sum += $3} END {print sum / (NR - 1)}'";
-    let output = ask_script(&folder, &format!("--epsilon 900 --blocks 6 {UNHURRIED} --numeric 0..100 --format json"), script);
+    let output =
+        ask_script(&folder, &format!("--epsilon 900 --blocks 6 {UNHURRIED} --numeric 0..100 --format json"), script);
     let release: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let (value, half_width) = (release["value"].as_f64().expect("a number"), release["half_width"].as_f64());
     assert!((value - 49.5).abs() < 8.0, "{release}");
@@ -154,7 +156,8 @@ fn a_dry_run_spends_nothing() {
     assert!(!folder.join("own").exists(), "nothing was charged");
     assert_eq!(std::fs::read_to_string(&log).expect("asked once"), "user,region,age\n");
     assert!(text(&output.stderr).contains("trouble"));
-    for (options, said) in [("--epsilon 1 --delta 1e-8", "refused if 180 of 200 agree"), ("--epsilon 1 --numeric 0..10", "half-width")]
+    for (options, said) in
+        [("--epsilon 1 --delta 1e-8", "refused if 180 of 200 agree"), ("--epsilon 1 --numeric 0..10", "half-width")]
     {
         let table = text(&ask_script(&folder, &format!("{options} --dry-run"), "exit 0").stdout);
         assert!(table.contains(said) && table.contains("no answer"), "{table}");

@@ -12,9 +12,28 @@ use crate::usage::Usage;
 
 /// Functions of numbers that only a query over rows in the open has.
 const OF_NUMBERS: &[&str] = &[
-    "acos", "approx_median", "approx_percentile_cont", "approx_percentile_cont_with_weight", "asin", "atan", "atan2", "corr",
-    "covar", "covar_pop", "covar_samp", "percentile_cont", "quantile_cont", "regr_avgx", "regr_avgy", "regr_count",
-    "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy",
+    "acos",
+    "approx_median",
+    "approx_percentile_cont",
+    "approx_percentile_cont_with_weight",
+    "asin",
+    "atan",
+    "atan2",
+    "corr",
+    "covar",
+    "covar_pop",
+    "covar_samp",
+    "percentile_cont",
+    "quantile_cont",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_count",
+    "regr_intercept",
+    "regr_r2",
+    "regr_slope",
+    "regr_sxx",
+    "regr_sxy",
+    "regr_syy",
 ];
 
 /// The names that the query uses as numbers.
