@@ -120,10 +120,28 @@ fn refusals(plan: &Plan) -> impl Iterator<Item = (u64, f64)> {
     })
 }
 
-/// Two digits, rounded up.
+/// One or two digits, rounded up.
 fn in_digits(probability: f64) -> String {
     if probability >= 0.01 {
         return format!("{:.2}", (probability * 100.0).ceil() / 100.0);
     }
-    format!("{probability:.0e}")
+    if probability <= 0.0 {
+        return "0".into();
+    }
+    let exponent = probability.log10().floor() as i32;
+    format!("{:.0e}", (probability / 10f64.powi(exponent)).ceil() * 10f64.powi(exponent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probabilities_are_not_shown_smaller_than_they_are() {
+        for (probability, shown) in
+            [(1.0, "1.00"), (0.2601, "0.27"), (0.0099, "1e-2"), (1.1e-18, "2e-18"), (9.5e-20, "1e-19"), (0.0, "0")]
+        {
+            assert_eq!(in_digits(probability), shown);
+        }
+    }
 }

@@ -8,6 +8,12 @@ use super::*;
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Event, Location, Terms};
 
+/// After so long something waits that should not.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often to look.
+const PULSE: Duration = Duration::from_millis(5);
+
 /// A ledger with one dataset, `people`, that protects rows.
 fn ledger_with(folder: &Path, epsilon: &str, delta: &str) -> PathBuf {
     let place = folder.join("ledger.sqlite");
@@ -95,7 +101,16 @@ fn without_budget_no_row_is_read_and_with_it_the_charge_comes_first() {
 
     let mut writer = open();
     writer.write_all(b"user\n").expect("written");
-    let output = ask("--epsilon 21 --delta 1e-3 --blocks 6").wait_with_output().expect("it ends");
+    let mut child = ask("--epsilon 21 --delta 1e-3 --blocks 6");
+    let patience = Instant::now() + PATIENCE;
+    while child.try_wait().expect("it runs").is_none() {
+        if Instant::now() > patience {
+            let _ = child.kill();
+            panic!("it waits for rows");
+        }
+        std::thread::sleep(PULSE);
+    }
+    let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
     assert!(output.stdout.is_empty() && charges(&place).is_empty());
     drop(writer);
@@ -103,10 +118,10 @@ fn without_budget_no_row_is_read_and_with_it_the_charge_comes_first() {
     let mut writer = open();
     writer.write_all(b"user\n").expect("written");
     let child = ask(ALMOST_EXACT);
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + PATIENCE;
     while charges(&place).is_empty() {
         assert!(Instant::now() < patience, "it is charged before there is a row");
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(PULSE);
     }
     writer.write_all(b"u1\nu2\n").expect("written");
     drop(writer);
