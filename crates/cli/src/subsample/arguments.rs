@@ -44,9 +44,9 @@ pub struct Arguments {
     /// With --epsilon: the promise is (epsilon, delta); needed without --numeric
     #[arg(long, allow_hyphen_values = true, value_name = "D", help_heading = "Privacy")]
     pub delta: Option<String>,
-    /// Whose privacy is protected: row, or the column that says whose a row is
-    #[arg(long, value_name = "COLUMN", default_value = "row", help_heading = "Privacy")]
-    pub unit: String,
+    /// Whose privacy is protected: row, or the column that says whose a row is [default: row]
+    #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
+    pub unit: Option<String>,
     /// Which tables are neighbours: add-remove or replace
     #[arg(long, value_name = "WHICH", default_value = "add-remove", help_heading = "Privacy")]
     pub adjacency: String,

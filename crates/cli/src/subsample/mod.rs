@@ -63,6 +63,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         padded: !arguments.unpadded,
     };
     let runner = Runner::new(statistic, environment, schedule)?;
+    if arguments.unit.is_none() {
+        say!("every row is taken for somebody else (--unit COLUMN if several rows can be one person's)");
+    }
     if arguments.dry_run {
         // Of no rows nothing can be told, so the statistic may say on standard error what is wrong.
         let empty = runner.ask(&table.empty_block().into(), Stdio::inherit());

@@ -51,7 +51,7 @@ impl Plan {
         let epsilon: Epsilon = arguments.epsilon.parse()?;
         let delta = arguments.delta.as_ref().map(|delta| delta.parse::<Delta>()).transpose()?;
         let adjacency: Adjacency = arguments.adjacency.parse()?;
-        let column = (arguments.unit != ROW).then(|| arguments.unit.clone());
+        let column = arguments.unit.clone().filter(|unit| unit != ROW);
         let unit = if column.is_some() { Unit::Id } else { Unit::Row };
         let blocks = Blocks::new(arguments.blocks, unit)?;
         let default = arguments.default.as_deref().map(str::trim).filter(|default| !default.is_empty());
