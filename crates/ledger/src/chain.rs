@@ -1,7 +1,7 @@
 //! The chain of entries: where it begins and ends, and whether it continues what an anchor knows.
 
 use crate::anchor::Head;
-use crate::entry::{Event, Row};
+use crate::entry::{Event, Keys, Row};
 use crate::error::{Error, Result};
 use crate::storage::Pages;
 
@@ -14,16 +14,36 @@ pub enum Known {
     Anchored(Option<Head>),
 }
 
-/// Adds an entry at the end of a chain whose end is as it was written: its number, and the head for the anchor.
+/// The end of a chain, which is as it was written.
+pub struct End {
+    row: Row,
+    event: Event,
+}
+
+impl End {
+    /// Opens the newest row.
+    pub fn find(pages: &mut dyn Pages) -> Result<Self> {
+        let row = pages.last()?.ok_or_else(no_first_entry)?;
+        let event = row.open()?.event;
+        Ok(Self { row, event })
+    }
+
+    /// What happened last, if it was a charge to this dataset under such terms.
+    pub fn charge(&self, dataset: &str, terms: &str) -> Option<&Event> {
+        let Keys { dataset: charged, terms: under, .. } = &self.row.keys;
+        (charged.as_deref() == Some(dataset) && under.as_deref() == Some(terms)).then_some(&self.event)
+    }
+}
+
+/// Adds an entry at the end of a chain: its number, and the head for the anchor.
 pub fn append(
     pages: &mut dyn Pages,
     known: &Known,
+    end: &End,
     event: Event,
     release: Option<&str>,
 ) -> Result<(u64, Option<Head>)> {
-    let last = pages.last()?.ok_or_else(no_first_entry)?;
-    last.open()?;
-    let row = Row::after(Some(&last), event);
+    let row = Row::after(Some(&end.row), event);
     pages.append(&row, release)?;
     Ok((row.number, head(pages, known, &row)?))
 }

@@ -5,7 +5,7 @@ use reticent::ledger::{Charge, Receipt, Releases};
 use crate::account::Registration;
 use crate::anchor::Head;
 use crate::budget::{Budget, Spend};
-use crate::chain::{Known, append, continues, misplaced, newest};
+use crate::chain::{End, Known, append, continues, misplaced, newest};
 use crate::entry::{Dataset, Event, Keys, Row, Terms};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
@@ -24,7 +24,8 @@ pub enum Done {
 pub fn register(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Result<Done> {
     continues(pages, known)?;
     let Some(row) = pages.registration(&dataset.name)? else {
-        let (_, head) = append(pages, known, Event::Registered(dataset.clone()), None)?;
+        let end = End::find(pages)?;
+        let (_, head) = append(pages, known, &end, Event::Registered(dataset.clone()), None)?;
         return Ok(Done::Registered(Registration::New, head));
     };
     let before = limit::in_force(pages, registered(&row)?)?;
@@ -40,7 +41,8 @@ pub fn register(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Resu
     }
     let spent = limit::past(pages, &dataset.name, terms, row.number)?.under(&dataset.name, limit)?;
     let event = Event::Limited { dataset: Box::new(dataset.clone()), spent: spent.clone() };
-    let (_, head) = append(pages, known, event, None)?;
+    let end = End::find(pages)?;
+    let (_, head) = append(pages, known, &end, event, None)?;
     Ok(Done::Registered(Registration::Limited { spent }, head))
 }
 
@@ -71,18 +73,23 @@ pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<D
     if let Some(registered) = &dataset.terms {
         same_terms(name, registered, &terms)?;
     }
-    let spent = match pages.last_charge(name, &Keys::terms(&terms))? {
-        None => Spend::NOTHING,
-        Some(row) => match row.open()?.event {
-            Event::Charged { spent, .. } | Event::Limited { spent, .. } => spent,
-            _ => return Err(misplaced(&row)),
+    let (end, key) = (End::find(pages)?, Keys::terms(&terms));
+    let spent = match end.charge(name, &key) {
+        // As a rule what was charged last was charged here, and is not looked for a second time.
+        Some(Event::Charged { spent, .. } | Event::Limited { spent, .. }) => spent.clone(),
+        _ => match pages.last_charge(name, &key)? {
+            None => Spend::NOTHING,
+            Some(row) => match row.open()?.event {
+                Event::Charged { spent, .. } | Event::Limited { spent, .. } => spent,
+                _ => return Err(misplaced(&row)),
+            },
         },
     };
     if !spent.is_possible(&dataset.budget) {
         return Err(Error::Damaged(format!("{name} cannot have spent {spent}")));
     }
     let spent = dataset.budget.admit(name, &spent, guarantee)?;
-    let (entry, head) = append(pages, known, Event::Charged { charge: Box::new(charge.clone()), spent }, None)?;
+    let (entry, head) = append(pages, known, &end, Event::Charged { charge: Box::new(charge.clone()), spent }, None)?;
     Ok(Done::Charged(Receipt { dataset: name.clone(), request: request.clone(), entry }, head))
 }
 
@@ -97,7 +104,8 @@ pub fn keep(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, release: &s
         return Ok(Done::Released(kept, newest(pages, known)?));
     }
     let event = Event::Released { charge: receipt.entry, digest: Hash::of(release) };
-    let (_, head) = append(pages, known, event, Some(release))?;
+    let end = End::find(pages)?;
+    let (_, head) = append(pages, known, &end, event, Some(release))?;
     Ok(Done::Released(release.to_owned(), head))
 }
 

@@ -85,7 +85,13 @@ pub const HALF_WIDTHS: &str = "95 %, noise only: what clamping and bounding took
 
 impl Answer {
     /// From the table that the steps above the aggregation made of the released one.
-    pub(crate) fn new(table: &[RecordBatch], names: Vec<String>, origins: &[Origin], released: &Released, summary: Summary) -> Result<Self> {
+    pub(crate) fn new(
+        table: &[RecordBatch],
+        names: Vec<String>,
+        origins: &[Origin],
+        released: &Released,
+        summary: Summary,
+    ) -> Result<Self> {
         let mut rows = Vec::new();
         for batch in table {
             let places = batch.column_by_name(above::ROW).ok_or(Error::Reading)?;
@@ -131,7 +137,9 @@ impl Entry {
     pub fn to_json(&self) -> Json {
         match self {
             Self::Plain(value) => value.clone(),
-            Self::Released { value, half_width } => serde_json::json!({ "value": value, "half_width": number(*half_width) }),
+            Self::Released { value, half_width } => {
+                serde_json::json!({ "value": value, "half_width": number(*half_width) })
+            }
             Self::Ranked { value, half_width_in_ranks } => {
                 serde_json::json!({ "value": value, "half_width_in_ranks": number(*half_width_in_ranks) })
             }

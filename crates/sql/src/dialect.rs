@@ -21,8 +21,7 @@ pub struct Written {
 }
 
 /// The names that may stand in OPTIONS.
-const NAMES: [&str; 5] =
-    ["epsilon", "delta", "privacy_unit_column", "max_groups_contributed", "max_rows_contributed"];
+const NAMES: [&str; 5] = ["epsilon", "delta", "privacy_unit_column", "max_groups_contributed", "max_rows_contributed"];
 
 /// The SQL without the options, and the options; the SQL as it is if there are none.
 ///
@@ -39,7 +38,8 @@ const NAMES: [&str; 5] =
 /// # Ok::<(), reticent_sql::Error>(())
 /// ```
 pub fn split(sql: &str) -> Result<(String, Written)> {
-    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize().map_err(|error| Error::Syntax(error.to_string()))?;
+    let tokens =
+        Tokenizer::new(&GenericDialect {}, sql).tokenize().map_err(|error| Error::Syntax(error.to_string()))?;
     let significant: Vec<usize> =
         (0..tokens.len()).filter(|&place| !matches!(tokens[place], Token::Whitespace(_))).collect();
     let token = |place: usize| significant.get(place).map(|&place| &tokens[place]);
@@ -58,7 +58,8 @@ pub fn split(sql: &str) -> Result<(String, Written)> {
         }
         end = closing + 1;
     }
-    let rest = significant.get(end).map_or_else(String::new, |&first| tokens[first..].iter().map(Token::to_string).collect());
+    let rest =
+        significant.get(end).map_or_else(String::new, |&first| tokens[first..].iter().map(Token::to_string).collect());
     Ok((format!("SELECT  {rest}"), written))
 }
 

@@ -31,7 +31,7 @@ use crate::release::design::Wanted;
 use crate::release::search::Search;
 use crate::release::{self, Design, draw};
 use crate::session::{self, Opaque};
-use crate::table::{Kind, Table};
+use crate::table::{Kind, Table, reading};
 use crate::usage::Usage;
 
 /// More public keys than any table can show.
@@ -47,7 +47,6 @@ pub struct Input {
 }
 
 /// A query that can be answered privately. No row was read yet.
-#[derive(Debug)]
 pub struct Query {
     session: SessionContext,
     checked: Checked,
@@ -62,6 +61,12 @@ pub struct Query {
     unit: Unit,
     search: Option<Search>,
     guarantee: Guarantee,
+}
+
+impl std::fmt::Debug for Query {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Query").field("design", &self.design).finish_non_exhaustive()
+    }
 }
 
 impl Query {
@@ -83,11 +88,10 @@ impl Query {
         };
 
         let grouped = !checked.keys.is_empty();
-        let (max_groups, max_rows) = match unit {
-            Unit::Row => (1, 1),
-            Unit::Column(_) => (options.max_groups, options.max_rows),
+        let touched = match unit {
+            Unit::Row => Touched::each_row(options.adjacency, grouped)?,
+            Unit::Column(_) => Touched::new(options.adjacency, grouped, options.max_groups, options.max_rows)?,
         };
-        let touched = Touched::new(options.adjacency, grouped, max_groups, max_rows)?;
         let keys = public_keys(&mut checked, &options)?;
         let origins = checked.above.origins();
         let names: Vec<String> = plan.schema().fields().iter().map(|field| field.name().clone()).collect();
@@ -181,15 +185,17 @@ impl Query {
             Adjacency::Replace => " What the table says of any one of them is protected; how many there are is not.",
         };
         let keys = self.checked.keys.iter().map(check::words).collect::<Vec<_>>().join(", ");
-        match (&self.keys, &self.design.selection) {
+        match (&self.keys, self.design.selects_keys()) {
             (Some(known), _) => {
                 let number = known.columns.first().map_or(0, |column| column.len());
-                text += &format!(" The {number} keys of {keys} are public: all of them appear, empty ones too, and no others.");
+                text += &format!(
+                    " The {number} keys of {keys} are public: all of them appear, empty ones too, and no others."
+                );
             }
-            (None, Some(_)) => {
+            (None, true) => {
                 text += &format!(" The keys of {keys} come from the data: those of few people do not appear.");
             }
-            (None, None) => text += " There is one answer for all rows.",
+            (None, false) => text += " There is one answer for all rows.",
         }
         text
     }
@@ -201,13 +207,17 @@ impl Query {
     pub async fn answer(&self, permit: &mut Permit, key: ChoiceKey) -> Result<Answer> {
         let (mut design, mut found) = (Cow::Borrowed(&self.design), BTreeMap::new());
         if let Some(search) = &self.search {
-            let layout = Layout { unit: self.has_unit(), keys: 0, measures: search.measures(&self.design, self.checked.keys.len()) };
+            let layout = Layout {
+                unit: self.has_unit(),
+                keys: 0,
+                measures: search.measures(&self.design, self.checked.keys.len()),
+            };
             let caps = Caps { groups: 1, rows: search.rows };
             let groups = self.measure(&layout, caps, None, key.clone()).await?;
             found = search.find(&groups, permit)?;
             let grids = found.iter().map(|(name, bounds)| (name.clone(), Grid::new(bounds))).collect();
             let Self { checked, options, weights, touched, .. } = self;
-            let select_keys = self.design.selection.is_some();
+            let select_keys = self.design.selects_keys();
             design = Cow::Owned(self::design(checked, options, weights, touched, select_keys, &search.rest, &grids)?);
         }
         let layout = Layout { unit: self.has_unit(), keys: self.checked.keys.len(), measures: design.measures.clone() };
@@ -225,7 +235,8 @@ impl Query {
     /// As [`Query::answer`].
     #[cfg(feature = "test-util")]
     pub async fn exact(&self, key: ChoiceKey) -> Result<release::exact::Exact> {
-        let layout = Layout { unit: self.has_unit(), keys: self.checked.keys.len(), measures: self.design.measures.clone() };
+        let layout =
+            Layout { unit: self.has_unit(), keys: self.checked.keys.len(), measures: self.design.measures.clone() };
         let caps = Caps { groups: self.touched.groups(), rows: self.touched.max_rows() };
         let groups = self.measure(&layout, caps, self.keys.as_ref(), key).await?;
         release::exact::exact(&self.design, &self.touched, &groups)
@@ -245,7 +256,7 @@ impl Query {
     async fn measure(&self, layout: &Layout, caps: Caps, keys: Option<&PublicKeys>, key: ChoiceKey) -> Result<Groups> {
         let caps = self.has_unit().then_some(caps);
         let (plan, context) = (Arc::clone(&self.plan), self.session.task_ctx());
-        aggregate(plan, layout, caps, keys, key, context).await.map_err(|_| Error::Reading)
+        reading(aggregate(plan, layout, caps, keys, key, context)).await
     }
 
     /// What the query does with released values.
@@ -259,7 +270,8 @@ impl Query {
         let keys = released.keys.iter().zip(schema.fields()).map(|(key, field)| cast(key, field.data_type()));
         let keys = keys.collect::<Result<Vec<_>, _>>().map_err(|_| Error::Reading)?;
         let columns: Vec<ArrayRef> = keys.into_iter().chain(values).chain([rows]).collect();
-        let numbered = |(place, column): (usize, &ArrayRef)| Field::new(format!("c{place}"), column.data_type().clone(), true);
+        let numbered =
+            |(place, column): (usize, &ArrayRef)| Field::new(format!("c{place}"), column.data_type().clone(), true);
         let fields: Vec<Field> = columns.iter().enumerate().map(numbered).collect();
         let fields = Arc::new(Schema::new(fields));
         let batch = RecordBatch::try_new(Arc::clone(&fields), columns).map_err(|_| Error::Reading)?;
@@ -287,7 +299,9 @@ fn parse(sql: &str) -> Result<SqlStatement> {
     let mut statements = DFParser::parse_sql(sql).map_err(|error| planning(&error))?;
     let (first, more) = (statements.pop_front(), !statements.is_empty());
     match first {
-        Some(Statement::Statement(statement)) if !more && matches!(*statement, SqlStatement::Query(_)) => Ok(*statement),
+        Some(Statement::Statement(statement)) if !more && matches!(*statement, SqlStatement::Query(_)) => {
+            Ok(*statement)
+        }
         None => Err(Error::Syntax("there is none; write SELECT COUNT(*) FROM …".into())),
         _ if more => Err(Error::Syntax("there are several statements; ask one query at a time".into())),
         _ => Err(Error::Syntax("only SELECT can be asked".into())),
@@ -359,7 +373,10 @@ async fn check_unique(session: &SessionContext, checked: &Checked) -> Result<()>
         let failed = |error: datafusion::error::DataFusionError| planning(&error);
         let keys = unique.keys.clone();
         let grouped = LogicalPlanBuilder::from(unique.plan.clone())
-            .aggregate(keys.clone(), [datafusion::functions_aggregate::expr_fn::count(datafusion::prelude::lit(1)).alias("n")])
+            .aggregate(
+                keys.clone(),
+                [datafusion::functions_aggregate::expr_fn::count(datafusion::prelude::lit(1)).alias("n")],
+            )
             .and_then(|plan| plan.filter(Expr::Column(Column::from_name("n")).gt(datafusion::prelude::lit(1))))
             .and_then(|plan| plan.limit(0, Some(1)))
             .and_then(LogicalPlanBuilder::build)
@@ -422,9 +439,12 @@ fn typed(name: &str, values: &[String], to: &DataType) -> Result<ArrayRef> {
     let text: ArrayRef = Arc::new(StringArray::from(distinct.clone()));
     let safe = CastOptions { safe: true, ..CastOptions::default() };
     let typed = cast_with_options(&text, to, &safe);
-    let typed = typed.map_err(|_| Error::Option(format!("--keys {name}=…: its values are not of the column's type, {to}")))?;
+    let typed =
+        typed.map_err(|_| Error::Option(format!("--keys {name}=…: its values are not of the column's type, {to}")))?;
     match (0..typed.len()).find(|&row| typed.is_null(row)) {
-        Some(row) => Err(Error::Option(format!("--keys {name}=…: {:?} is not of the column's type, {to}", distinct[row]))),
+        Some(row) => {
+            Err(Error::Option(format!("--keys {name}=…: {:?} is not of the column's type, {to}", distinct[row])))
+        }
         None if distinct.is_empty() => Err(Error::Option(format!("--keys {name}=…: there are none"))),
         None => Ok(typed),
     }
@@ -434,7 +454,8 @@ fn typed(name: &str, values: &[String], to: &DataType) -> Result<ArrayRef> {
 fn product(columns: &[ArrayRef]) -> Result<PublicKeys> {
     let total = columns.iter().try_fold(1usize, |total, column| total.checked_mul(column.len()));
     let total = total.filter(|&total| total <= MOST_KEYS);
-    let total = total.ok_or_else(|| Error::Option(format!("there are more than {MOST_KEYS} combinations of --keys")))?;
+    let total =
+        total.ok_or_else(|| Error::Option(format!("there are more than {MOST_KEYS} combinations of --keys")))?;
     let mut repeat = total;
     let mut all = Vec::new();
     for column in columns {

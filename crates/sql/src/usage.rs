@@ -13,10 +13,43 @@ use datafusion::sql::sqlparser::ast::{
 
 /// Functions whose arguments are numbers.
 const NUMERIC: [&str; 37] = [
-    "sum", "avg", "mean", "var", "var_pop", "var_samp", "var_population", "var_sample", "variance", "stddev",
-    "stddev_pop", "stddev_samp", "median", "quantile", "stable_median", "histogram", "abs", "ceil", "floor", "round",
-    "trunc", "sqrt", "cbrt", "exp", "ln", "log", "log2", "log10", "power", "pow", "sin", "cos", "tan", "signum",
-    "radians", "degrees", "isnan",
+    "sum",
+    "avg",
+    "mean",
+    "var",
+    "var_pop",
+    "var_samp",
+    "var_population",
+    "var_sample",
+    "variance",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "median",
+    "quantile",
+    "stable_median",
+    "histogram",
+    "abs",
+    "ceil",
+    "floor",
+    "round",
+    "trunc",
+    "sqrt",
+    "cbrt",
+    "exp",
+    "ln",
+    "log",
+    "log2",
+    "log10",
+    "power",
+    "pow",
+    "sin",
+    "cos",
+    "tan",
+    "signum",
+    "radians",
+    "degrees",
+    "isnan",
 ];
 /// Functions that give one of their arguments.
 const CHOOSING: [&str; 8] = ["coalesce", "nullif", "nvl", "nvl2", "ifnull", "greatest", "least", "nanvl"];
@@ -71,7 +104,8 @@ impl Usage {
             match expression {
                 Expr::Nested(inner) => self.numbers_in([&**inner]),
                 Expr::Case { conditions, else_result, .. } => {
-                    self.numbers_in(conditions.iter().map(|when| &when.result).chain(else_result.as_deref()));
+                    let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
+                    self.numbers_in(results.collect::<Vec<_>>());
                 }
                 Expr::Function(function) if CHOOSING.contains(&name(function).as_str()) => {
                     self.numbers_in(arguments(function));
@@ -144,15 +178,22 @@ mod tests {
     fn columns_are_numbers_where_they_are_used_as_numbers() {
         assert_eq!(numbers("SELECT city, COUNT(*) FROM t WHERE name = 'x' GROUP BY city"), [""; 0]);
         assert_eq!(numbers("SELECT SUM(t.a), AVG(CASE WHEN b = 'x' THEN c ELSE (d) END) FROM t"), ["a", "c", "d"]);
-        assert_eq!(numbers("SELECT COUNT(*) FROM t WHERE 30 <= a AND b BETWEEN 1 AND 2 AND c IN (-1) AND d = e"), ["a", "b", "c"]);
-        assert_eq!(numbers("SELECT COUNT(*) FROM (SELECT coalesce(x, y) * 2 AS z FROM t) WHERE -w < z"), ["w", "x", "y"]);
+        assert_eq!(
+            numbers("SELECT COUNT(*) FROM t WHERE 30 <= a AND b BETWEEN 1 AND 2 AND c IN (-1) AND d = e"),
+            ["a", "b", "c"]
+        );
+        assert_eq!(
+            numbers("SELECT COUNT(*) FROM (SELECT coalesce(x, y) * 2 AS z FROM t) WHERE -w < z"),
+            ["w", "x", "y"]
+        );
         assert_eq!(numbers("SELECT CASE a WHEN 1 THEN 'one' ELSE b END, COUNT(*) FROM t GROUP BY 1"), ["a"]);
         assert_eq!(numbers("SELECT COUNT(*) FROM t GROUP BY floor(age / 10)"), ["age"]);
     }
 
     #[test]
     fn every_column_is_mentioned() {
-        let sql = "SELECT a, SUM(t.b) AS s FROM t JOIN u ON t.id = u.key WHERE c LIKE 'x%' GROUP BY a HAVING COUNT(d) > 3";
+        let sql =
+            "SELECT a, SUM(t.b) AS s FROM t JOIN u ON t.id = u.key WHERE c LIKE 'x%' GROUP BY a HAVING COUNT(d) > 3";
         let statements = Parser::parse_sql(&GenericDialect {}, sql).unwrap();
         let all: Vec<String> = Usage::of(&statements[0]).mentioned.into_iter().collect();
         assert_eq!(all, ["a", "b", "c", "d", "id", "key"]);

@@ -8,7 +8,6 @@ use datafusion::arrow::array::*;
 use datafusion::arrow::datatypes::*;
 use datafusion::arrow::ipc::writer::{FileWriter, StreamWriter};
 use datafusion::arrow::util::pretty::pretty_format_batches;
-use datafusion::error::DataFusionError;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::Compression;
 use datafusion::parquet::data_type::{Int96, Int96Type};
@@ -19,7 +18,7 @@ use datafusion::physical_plan::displayable;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use proptest::prelude::*;
 use reticent_sql::Error;
-use reticent_sql::table::{Kind, Table};
+use reticent_sql::table::{Kind, Table, reading};
 use tempfile::TempDir;
 
 const NUMBERS: [(&str, Kind); 2] = [("id", Kind::Text), ("age", Kind::Number)];
@@ -39,8 +38,8 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Runtime::new().expect("a runtime").block_on(work)
 }
 
-fn collect(context: &SessionContext, sql: &str) -> Result<Vec<RecordBatch>, DataFusionError> {
-    run(async { context.sql(sql).await?.collect().await })
+fn collect(context: &SessionContext, sql: &str) -> Result<Vec<RecordBatch>, Error> {
+    run(reading(async { context.sql(sql).await?.collect().await }))
 }
 
 fn ask(table: &Table, columns: &[(&str, Kind)], sql: &str) -> String {
@@ -144,9 +143,9 @@ fn a_folder_is_its_files_one_after_the_other() {
 
 #[test]
 fn a_large_file_is_read_by_several_partitions() {
-    const ROWS: usize = 120_000;
+    const ROWS: usize = 30_000;
     let folder = tempfile::tempdir().unwrap();
-    let filler = "quoted\r\nlines, \"\"and\"\" more of it; ".repeat(3);
+    let filler = "quoted\r\nlines, \"\"and\"\" more of it; ".repeat(12);
     let csv: String = (0..ROWS).map(|row| format!("{row},\"{filler}\",{}\n", row % 7)).collect();
     fs::write(folder.path().join("t.csv"), format!("id,text,age\n{csv}")).unwrap();
     let json: String =
@@ -162,7 +161,7 @@ fn a_large_file_is_read_by_several_partitions() {
             let answer = pretty_format_batches(&collect(&context, sql).unwrap()).unwrap().to_string();
             let sum: usize = (0..ROWS).map(|row| row % 7).sum();
             assert!(
-                answer.contains(&format!("| {ROWS}   | {ROWS}")) && answer.contains(&format!("| {sum}.0")),
+                answer.contains(&format!("| {ROWS}    | {ROWS}")) && answer.contains(&format!("| {sum}.0")),
                 "{answer}"
             );
         }
@@ -336,9 +335,8 @@ fn what_parquet_says_of_its_values_is_not_used() {
     };
     // The number of rows and the extremes stand in the footer; an answer from there would not need the scan.
     let plan = plan("SELECT count(*), min(age) FROM t");
-    assert!(plan.contains("DataSourceExec"), "{plan}");
-    assert!(!plan.contains("Rows=Exact") && !plan.contains("Rows=Inexact") && !plan.contains("Min="), "{plan}");
-    assert!(plan.contains("Rows=Absent"), "{plan}");
+    let scan = plan.lines().find(|line| line.contains("DataSourceExec")).unwrap_or_else(|| panic!("no scan in {plan}"));
+    assert!(scan.ends_with("statistics=[Rows=Absent, Bytes=Absent, [(Col[0]:)]]"), "{scan}");
 }
 
 #[test]
@@ -417,7 +415,7 @@ fn what_breaks_while_reading_has_one_text() {
         }
         for table in &tables {
             let error = collect(&context(table, &NUMBERS, 2), "SELECT sum(age) FROM t").expect_err("an error");
-            texts.push(Error::while_reading(error).to_string());
+            texts.push(error.to_string());
         }
     }
     assert_eq!(texts.len(), 8);
@@ -439,6 +437,46 @@ fn footers_that_are_cut_off_are_told_at_once() {
             fs::write(&path, &whole[..length]).unwrap();
             assert!(reason(open(&path)).starts_with(&format!("{name} is not a whole")), "{length} bytes of {name}");
         }
+    }
+}
+
+#[test]
+fn a_flipped_byte_breaks_nothing_but_the_answer() {
+    // Decoders panic often here; what they say is of no use.
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !panic.location().is_some_and(|place| place.file().contains("/registry/")) {
+            usual(panic);
+        }
+    }));
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for name in ["t.parquet", "t.arrow", "t.ipc"] {
+        let path = folder.path().join(name);
+        match name {
+            "t.parquet" => write_parquet(&path, &people()),
+            "t.arrow" => write_arrow(&path, &[people()]),
+            _ => write_arrow_stream(&path, &people()),
+        }
+        let whole = fs::read(&path).unwrap();
+        let (mut refused, mut broken, mut answered) = (0, 0, 0);
+        for place in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[place] ^= 0xff;
+            fs::write(&path, bytes).unwrap();
+            let Ok(table) = open(&path) else {
+                refused += 1;
+                continue;
+            };
+            let context = context(&table, &[], 1);
+            let answer = runtime.block_on(reading(async { context.table("t").await?.collect().await }));
+            match answer {
+                Ok(_) => answered += 1,
+                Err(Error::Reading) => broken += 1,
+                Err(other) => panic!("another error: {other}"),
+            }
+        }
+        assert!(refused > 0 && broken > 0 && answered > 0, "{name}: {refused}, {broken}, {answered}");
     }
 }
 

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use reticent::ledger::Releases;
+use reticent::noise::Entropy;
 use reticent_sql::bound::ChoiceKey;
 use reticent_sql::{Answer, Query, Unit};
 
@@ -68,7 +69,7 @@ async fn answer(arguments: &Arguments, settings: Settings) -> Result<ExitCode> {
     let text = match account.charge(request, Releases::Once)? {
         Granted::Answered(text) => text,
         Granted::Permitted(mut permit) => {
-            let answer = query.answer(&mut permit, ChoiceKey::fresh()?).await?;
+            let answer = query.answer(&mut permit, ChoiceKey::draw(&mut Entropy::from_os()?.draw()?)).await?;
             account.keep(permit.accounting(), &serde_json::to_string(&answer)?)?
         }
     };

@@ -100,7 +100,10 @@ fn people(value: &Json, half_width: Option<f64>) -> String {
 fn rounded(value: f64, half_width: Option<f64>) -> String {
     let scale = half_width.unwrap_or(value / 1000.0).abs();
     let digits =
-        if scale > 0.0 && scale.is_finite() { (1.0 - scale.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 };
+        if scale > 0.0 && scale.is_finite() { (1.0 - scale.log10().floor()).clamp(0.0, 12.0) as usize
+    } else {
+        0
+    };
     format!("{value:.digits$}")
 }
 

@@ -83,3 +83,56 @@ pub(crate) fn rho(guarantee: &Guarantee) -> Result<Rho> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// P(|X| > t) of a sum of draws with these masses at −reach..=reach, by convolution.
+    fn outside(masses: &[f64], terms: u64, t: u64) -> f64 {
+        let mut sum = vec![1.0];
+        for _ in 0..terms {
+            let mut next = vec![0.0; sum.len() + masses.len() - 1];
+            for (i, left) in sum.iter().enumerate() {
+                masses.iter().enumerate().for_each(|(j, right)| next[i + j] += left * right);
+            }
+            sum = next;
+        }
+        let middle = sum.len() / 2;
+        sum.iter().enumerate().filter(|(k, _)| k.abs_diff(middle) as u64 > t).map(|(_, mass)| mass).sum()
+    }
+
+    /// Sums of two and three draws: never outside more often than said, and two less would be.
+    #[test]
+    fn sums_are_within_their_half_widths() {
+        const REACH: i32 = 400;
+        let normalised = |weight: &dyn Fn(f64) -> f64| -> Vec<f64> {
+            let weights: Vec<f64> = (-REACH..=REACH).map(|k| weight(f64::from(k))).collect();
+            let total: f64 = weights.iter().sum();
+            weights.iter().map(|weight| weight / total).collect()
+        };
+        let laplace = |scale: f64| {
+            let law = DiscreteLaplace::new(&Rational::try_from(scale).unwrap()).unwrap();
+            (Law::Laplace(law), normalised(&|k: f64| (-k.abs() / scale).exp()))
+        };
+        let gaussian = |variance: f64| {
+            let law = DiscreteGaussian::with_sigma_squared(&Rational::try_from(variance).unwrap()).unwrap();
+            (Law::Gaussian(law), normalised(&|k: f64| (-k * k / (2.0 * variance)).exp()))
+        };
+        for (law, masses) in [laplace(1.0), laplace(7.5), laplace(24.0), gaussian(2.5), gaussian(400.0)] {
+            for terms in [2, 3] {
+                for level in ["0.5", "0.95", "0.999"] {
+                    let allowed = 1.0 - level.parse::<f64>().unwrap();
+                    let t = law.half_width_of_sum(terms, &level.parse().unwrap()).unwrap();
+                    assert!(outside(&masses, terms, t) <= allowed * (1.0 + 1e-9), "{law} {terms} {level}: {t}");
+                    assert!(t < 2 || outside(&masses, terms, t - 2) > allowed, "{law} {terms} {level}: {t}");
+                }
+            }
+        }
+        let (narrow, masses) = gaussian(0.4);
+        let t = narrow.half_width_of_sum(2, &"0.95".parse().unwrap()).unwrap();
+        assert!(outside(&masses, 2, t) <= 0.05 && t <= 4, "{t}");
+        assert!(narrow.half_width_of_sum(2, &Rational::ONE).is_err());
+        assert_eq!(narrow.half_width_of_sum(0, &"0.95".parse().unwrap()).unwrap(), 0);
+    }
+}

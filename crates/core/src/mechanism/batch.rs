@@ -23,29 +23,31 @@ pub struct Part {
 /// Releases several additive statistics at once: counts, sums, histograms, each of them for every group.
 ///
 /// # Privacy
-/// The promise is the guarantee's, in the adjacency that the sensitivities were derived for. With weights w₁ … wₘ, part i has
-/// the share sᵢ = wᵢ/Σw, and a unit moves its numbers, over all groups, by at most Δ₁ᵢ in the L1 norm and Δ₂ᵢ in the L2 norm.
+/// The promise is the guarantee's, in the adjacency that the sensitivities were derived for. With weights w₁ … wₘ, part
+/// i has the share sᵢ = wᵢ/Σw, and a unit moves its numbers, over all groups, by at most Δ₁ᵢ in the L1 norm and Δ₂ᵢ in
+/// the L2 norm.
 /// - `Pure(ε)`: discrete Laplace noise of scale Δ₁ᵢ/(sᵢ·ε) on every number of part i, so part i is sᵢ·ε-private.
 /// - `Zcdp(ρ)`: discrete Gaussian noise with σ² = Δ₂ᵢ²/(2·sᵢ·ρ), so part i is sᵢ·ρ-zCDP.
-/// - `Approx(ε, δ)`: either the first with ε, in which case δ is not used and [`Batch::guarantee`] is `Pure(ε)`; or the second
-///   with the largest ρ that implies (ε, δ) ([`Rho::within`]). The one with the smaller product over all parts of the
-///   half-widths at 95 %; of equal ones the first. That depends on the parameters alone, never on data.
+/// - `Approx(ε, δ)`: either the first with ε, in which case δ is not used and [`Batch::guarantee`] is `Pure(ε)`; or the
+///   second with the largest ρ that implies (ε, δ) ([`Rho::within`]). The one with the smaller product over all parts
+///   of the half-widths at 95 %; of equal ones the first. That depends on the parameters alone, never on data.
 ///
-/// The shares add up to one, and parts drawn independently add up ([`Guarantee::and`]). How many groups there are does not
-/// matter: how many of them a unit can touch is in the sensitivities.
+/// The shares add up to one, and parts drawn independently add up ([`Guarantee::and`]). How many groups there are does
+/// not matter: how many of them a unit can touch is in the sensitivities.
 ///
 /// # Accuracy
-/// Every number of part i has the noise [`Batch::noise`], hence [`Batch::half_width`]. The error bar of the release is the
-/// largest of the parts' at 95 %: it holds for each number by itself. What is computed from several parts has the
-/// half-widths of [`Moments`](crate::statistic::Moments) and [`Ends`](crate::statistic::Ends).
+/// Every number of part i has the noise [`Batch::noise`], hence [`Batch::half_width`]. The error bar of the release is
+/// the largest of the parts' at 95 %: it holds for each number by itself. What is computed from several parts has the
+/// half-widths of [`Ends`](crate::statistic::Ends), [`Spread`](crate::statistic::Spread) or
+/// [`Moments`](crate::statistic::Moments): a mean needs one part of the first kind, a variance one of the second.
 ///
 /// # Algorithm
-/// Noise is drawn part by part and number by number: what is drawn depends on how many numbers there are, not on what they
-/// are.
+/// Noise is drawn part by part and number by number: what is drawn depends on how many numbers there are, not on what
+/// they are.
 ///
 /// # Errors
-/// If there is no part, a weight is 0, no unit can move a part, or a part's noise would be out of range; (when releasing) if
-/// there are more or fewer lists than parts or the permit does not cover the guarantee.
+/// If there is no part, a weight is 0, no unit can move a part, or a part's noise would be out of range; (when
+/// releasing) if there are more or fewer lists than parts or the permit does not cover the guarantee.
 ///
 /// # Example
 /// Count and mean of every group; a person is in up to 4 groups, with up to 4 rows in each:
@@ -137,8 +139,8 @@ impl Batch {
         Ok(Self { guarantee, noises, error: ErrorBar::new(widest as f64, LEVEL)? })
     }
 
-    /// The logarithm of the product of all half-widths at 95 %. Half a step is added to each, so that noise that is almost
-    /// always 0 still counts.
+    /// The logarithm of the product of all half-widths at 95 %. Half a step is added to each, so that noise that is
+    /// almost always 0 still counts.
     fn log_width(&self) -> Result<f64> {
         let level = Rational::try_from(LEVEL)?;
         self.noises.iter().map(|noise| Ok(libm::log(noise.half_width(&level)? as f64 + 0.5))).sum()

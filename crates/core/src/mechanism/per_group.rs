@@ -11,33 +11,38 @@ use crate::statistic::Contribution;
 
 /// A mechanism for one table of rows, released for every group of a table whose units have many rows.
 ///
-/// [`Quantiles`], [`StableMedian`] and [`StableMode`] promise something to whoever has one row in one table. Here a unit has up
-/// to r rows in each of up to g groups, all groups are released at once, and the promise is to the unit.
+/// [`Quantiles`], [`StableMedian`] and [`StableMode`] promise something to whoever has one row in one table. Here a
+/// unit has up to r rows in each of up to g groups, all groups are released at once, and the promise is to the unit.
 ///
 /// # Privacy
-/// Every group has a mechanism and a draw of its own, so what one group shows depends on that group's rows alone. Add or remove
-/// a unit, and at most k = g·r rows appear or vanish; replace it, and at most k = 2·g·r do, since what it had may go and what
-/// it has now may come, in the same groups or in others. (It is so with one statistic over all rows, too: a filter or a
-/// missing value may drop one of two replaced rows.) Hence neighbours are linked by a chain of at most k tables, each with
-/// one row more or less *in one group* than the one before.
+/// Every group has a mechanism and a draw of its own, so what one group shows depends on that group's rows alone. Add
+/// or remove a unit, and at most k = g·r rows appear or vanish; replace it, and at most k = 2·g·r do, since what it had
+/// may go and what it has now may come, in the same groups or in others. (It is so with one statistic over all rows,
+/// too: a filter or a missing value may drop one of two replaced rows.) Hence neighbours are linked by a chain of at
+/// most k tables, each with one row more or less *in one group* than the one before.
 ///
-/// *Quantiles*: ε. Each group's mechanism is ε/k-private for one row more or less; each link of the chain changes the input of
-/// one of them and costs ε/k; k of them cost ε. Groups that the unit is not in cost nothing.
+/// *Quantiles*: ε. Each group's mechanism is ε/k-private for one row more or less; each link of the chain changes the
+/// input of one of them and costs ε/k; k of them cost ε. Groups that the unit is not in cost nothing.
 ///
-/// *Stable median and mode*: (ε, δ). The chain would cost δ more than it must; instead look at one group whose table changes by
-/// j rows. The distance of [`StableRelease`] moves by at most 1 with each row, and is at most 1 where an answer changes: so it
-/// moves by at most j in all, and is at most j at both ends if their answers differ (walk from either end to the first
-/// change). With noise of scale s this group is therefore (j/s, δⱼ)-private with δⱼ = P(j + K ≥ τ), by the proof there with C
-/// = j. All groups are independent, so ε and δ add up. Σj ≤ k, and s = k/ε gives ε. The largest Σδⱼ:
+/// *Stable median and mode*: (ε, δ). The chain would cost δ more than it must; instead look at one group whose table
+/// changes by j rows. The distance of [`StableRelease`] moves by at most 1 with each row, and is at most 1 where an
+/// answer changes: so it moves by at most j in all, and is at most j at both ends if their answers differ (walk from
+/// either end to the first change). With noise of scale s this group is therefore (j/s, δⱼ)-private with δⱼ = P(j + K ≥
+/// τ), by the proof there with C = j. All groups are independent, so ε and δ add up. Σj ≤ k, and s = k/ε gives ε. The
+/// largest Σδⱼ:
 /// - add/remove: j ≤ r in at most g groups, so g·δᵣ.
-/// - replace: a group that is both left and entered has j ≤ 2r, another j ≤ r; with m of the first kind there are at most 2g −
-///   2m others, and m·δ₂ᵣ + (2g − 2m)·δᵣ is linear in m: the larger of g·δ₂ᵣ and 2g·δᵣ (the second only if there are groups).
+/// - replace: a group that is both left and entered has j ≤ 2r, another j ≤ r; with m of the first kind there are at
+///   most 2g − 2m others, and m·δ₂ᵣ + (2g − 2m)·δᵣ is linear in m: the larger of g·δ₂ᵣ and 2g·δᵣ (the second only if
+///   there are groups).
 ///
 /// τ is the smallest for which that is at most δ.
 ///
+/// Which groups there are is not protected by any of this: their keys must be public, or selected privately
+/// ([`Selection`](super::Selection)) at a price of its own.
+///
 /// # Accuracy
-/// Per group, that of the mechanism with its share of the budget: [`PerGroup::mechanism`]. The error bar holds for each group
-/// by itself.
+/// Per group, that of the mechanism with its share of the budget: [`PerGroup::mechanism`]. The error bar holds for each
+/// group by itself.
 ///
 /// # Algorithm
 /// The groups in the order given, each with the next draw of one permit, which pays once for all of them.
@@ -82,7 +87,8 @@ impl<M> PerGroup<M> {
 }
 
 impl PerGroup<Quantiles> {
-    /// The p-quantiles of every group, in ascending order of p, of values within lo..=hi; `epsilon` is for all groups together.
+    /// The p-quantiles of every group, in ascending order of p, of values within lo..=hi; `epsilon` is for all groups
+    /// together.
     ///
     /// # Errors
     /// As for [`Quantiles::new`].
@@ -152,8 +158,8 @@ impl PerGroup<StableMode> {
         Ok(Self { guarantee: Guarantee::Approx(epsilon.clone(), delta.clone()), mechanism })
     }
 
-    /// Releases the mode of every group that has a stable one; `None` is a refusal. Every group's values come with their
-    /// counts, each value once or several times.
+    /// Releases the mode of every group that has a stable one; `None` is a refusal. Every group's values come with
+    /// their counts, each value once or several times.
     ///
     /// # Errors
     /// If the permit does not cover (ε, δ).

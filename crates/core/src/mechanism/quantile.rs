@@ -214,6 +214,8 @@ struct Target {
     gamma: Rational,
     /// 2Δ/ε.
     ranks_per_nat: Rational,
+    /// By level k: the largest D of that level.
+    farthest: Vec<u128>,
 }
 
 impl Target {
@@ -235,7 +237,15 @@ impl Target {
     fn with_sensitivity(a: u64, b: u64, epsilon: &Rational, sensitivity: &Rational) -> Self {
         let ranks_per_nat = &(sensitivity * &Rational::from(2)) / epsilon;
         let gamma = Rational::ONE / (&ranks_per_nat * &Rational::from(b));
-        Self { a, b, gamma, ranks_per_nat }
+        // ⌊rate·D⌋ ≤ k if and only if D < (k+1)/rate.
+        let rate = &gamma * &Rational::new(1_442_695, 1_000_000).expect("10^6 is not 0");
+        let farthest = |level: u32| {
+            let end = (&Rational::from(u64::from(level) + 1) / &rate).ceil();
+            // D is below 2^104: whatever is larger is all there is.
+            u128::try_from(&end).map_or(u128::MAX, |end| end - 1).min(1 << 120)
+        };
+        let farthest = (0..LEVELS).map(farthest).collect();
+        Self { a, b, gamma, ranks_per_nat, farthest }
     }
 
     /// D(z) = b·d(z), from L(z), G(z) and n.
@@ -248,16 +258,9 @@ impl Target {
     /// Which points have which level.
     fn proposal<'a>(&'a self, table: &'a Table, levels: u32) -> Proposal<'a> {
         let (a, b, n) = (u128::from(self.a), u128::from(self.b), table.sorted.len() as u128);
-        // ⌊rate·D⌋ ≤ k if and only if D < (k+1)/rate.
-        let rate = &self.gamma * &Rational::new(1_442_695, 1_000_000).expect("10^6 is not 0");
-        let mut intervals: Vec<(i64, i64)> = (0..levels)
-            .map(|level| {
-                let end = (&Rational::from(u64::from(level) + 1) / &rate).ceil();
-                // D is below 2^104: whatever is larger is all there is.
-                let most = u128::try_from(&end).map_or(u128::MAX, |end| end - 1).min(1 << 120);
-                table.between(((b - a) * n + most) / b, (a * n + most) / b)
-            })
-            .collect();
+        let levels = self.farthest.iter().take(levels as usize);
+        let mut intervals: Vec<(i64, i64)> =
+            levels.map(|most| table.between(((b - a) * n + most) / b, (a * n + most) / b)).collect();
         intervals.push((table.lo, table.hi));
         Proposal { target: self, table, intervals }
     }

@@ -16,7 +16,7 @@ use crate::exact::Rational;
 ///
 /// let law = Law::Laplace(DiscreteLaplace::new(&"32".parse()?)?);
 /// assert_eq!(law.to_string(), "discrete Laplace, scale 32");
-/// assert_eq!(law.half_width(&"0.95".parse()?)?, 95);
+/// assert_eq!(law.half_width(&"0.95".parse()?)?, 96);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone)]

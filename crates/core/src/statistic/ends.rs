@@ -7,17 +7,18 @@ use crate::error::Result;
 /// The sums A = Σ(x − L) and B = Σ(U − x) of a column within L..U, exactly: what the values are away from either end.
 ///
 /// # Privacy
-/// A value adds x − L to A and U − x to B: two numbers that are not negative and add up to U − L, whatever x is. So a unit's
-/// rows are to (A, B) what they are to a histogram of two bins, times U − L, and the [`Sensitivity`] of the *pair* follows:
-/// L1 g·r·(U−L) under add/remove and twice that under replace; L2² g·(r·(U−L))², and twice that.
+/// A value adds x − L to A and U − x to B: two numbers that are not negative and add up to U − L, whatever x is. So a
+/// unit's rows are to (A, B) what they are to a histogram of two bins, times U − L, and the [`Sensitivity`] of the
+/// *pair* follows: L1 g·r·(U−L) under add/remove and twice that under replace; L2² g·(r·(U−L))², and twice that.
 ///
 /// # Accuracy
-/// N = (A + B)/(U − L), SUM = (U·A + L·B)/(U − L) and AVG = mid + h·(A − B)/(A + B), with mid and h the middle and half the
-/// width of the range, are functions of the two. Compare, in groups and under pure ε, with noise on N and on the centred sum
-/// S at ε/2 each: there b = 2gr/ε is the scale for N and b·h that for S, so their variances are 2b² and 2b²h². Here both A
-/// and B have scale b·h (as g·r·2h/ε), variance 2b²h²; N = (A + B)/2h has 4b²h²/4h² = b² and S = (A − B)/2 has b²h²: **half
-/// the variance of either**, at the same price. (What a row adds to N and S/h fills the square of numbers within ±1; Laplace
-/// noise on A and B is the noise made to its measure \[HT10\].) Under ρ-zCDP and add/remove the two ways are equal.
+/// N = (A + B)/(U − L), SUM = (U·A + L·B)/(U − L) and AVG = mid + h·(A − B)/(A + B), with mid and h the middle and half
+/// the width of the range, are functions of the two. Compare, in groups and under pure ε, with noise on N and on the
+/// centred sum S at ε/2 each: there b = 2gr/ε is the scale for N and b·h that for S, so their variances are 2b² and
+/// 2b²h². Here both A and B have scale b·h (as g·r·2h/ε), variance 2b²h²; N = (A + B)/2h has 4b²h²/4h² = b² and S = (A
+/// − B)/2 has b²h²: **half the variance of either**, at the same price. (What a row adds to N and S/h fills the square
+/// of numbers within ±1; Laplace noise on A and B is the noise made to its measure \[HT10\].) Under ρ-zCDP and
+/// add/remove the two ways are equal.
 ///
 /// # Example
 /// ```
@@ -49,8 +50,8 @@ impl Ends {
 
     /// Adds one value, in steps that the grid has clamped.
     ///
-    /// No sum of fewer than 2^34 values leaves an `i64`; beyond that it stays at the end, which moves no two sums further
-    /// apart.
+    /// No sum of fewer than 2^34 values leaves an `i64`; beyond that it stays at the end, which moves no two sums
+    /// further apart.
     #[inline]
     pub fn add(&mut self, grid: &Grid, steps: i64) {
         let (above, below) = (steps.saturating_sub(grid.lower()), grid.upper().saturating_sub(steps));
@@ -92,7 +93,8 @@ impl Ends {
         mean.clamp(lower, upper)
     }
 
-    /// N and S = Σ(x − mid) as in [`Moments`](super::Moments), rounded to whole numbers: for what needs squares as well.
+    /// N and S = Σ(x − mid) as in [`Moments`](super::Moments), rounded to whole numbers: for what needs squares as
+    /// well.
     pub fn to_count_and_sum(&self, grid: &Grid) -> (i64, i64) {
         let (above, below, width) =
             (i128::from(self.above_lower), i128::from(self.below_upper), i128::from(width(grid)));
@@ -119,8 +121,9 @@ impl Ends {
 
     /// Of [`Ends::mean`], where the noises on A and on B are each within `half_width`, jointly.
     ///
-    /// The mean never falls as A grows or as B falls: where A + B is less than one value's, that is plain; elsewhere h·(A −
-    /// B)/(A + B) grows with A while B ≥ 0, and where B < 0 it is above h and clamped. So it is farthest at two corners.
+    /// The mean never falls as A grows or as B falls: where A + B is less than one value's, that is plain; elsewhere
+    /// h·(A − B)/(A + B) grows with A while B ≥ 0, and where B < 0 it is above h and clamped. So it is farthest at two
+    /// corners.
     pub fn mean_half_width(&self, grid: &Grid, half_width: u64) -> f64 {
         let half_width = i64::try_from(half_width).unwrap_or(i64::MAX);
         let here = self.mean(grid);
@@ -190,8 +193,8 @@ mod tests {
         assert!(noisy.mean_half_width(&grid, u64::MAX) <= 10.0);
     }
 
-    /// Everything that one unit can add to (A, B) in two groups, on a range of four steps: no two of them are further apart
-    /// than the sensitivity says, and some are exactly as far.
+    /// Everything that one unit can add to (A, B) in two groups, on a range of four steps: no two of them are further
+    /// apart than the sensitivity says, and some are exactly as far.
     #[test]
     fn no_unit_can_move_the_pair_further() {
         const WIDTH: i64 = 4;

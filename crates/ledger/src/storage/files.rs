@@ -4,14 +4,16 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::replace::{self, private};
 
 /// How much is written anew at a time.
 const STRETCH: usize = 1 << 16;
+/// How long a writer sleeps before it asks again whether it is its turn.
+const SHORTEST_PAUSE: Duration = Duration::from_micros(500);
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
 /// The files of a ledger.
 pub trait Files: Send + fmt::Debug {
@@ -51,9 +53,9 @@ pub trait Files: Send + fmt::Debug {
 
     /// Waits until no other process has its turn; the turn lasts as long as what comes back.
     ///
-    /// SQLite alone makes writers try again and again, which keeps processors busy and disks idle. This makes them sleep until
-    /// it is their turn. Nothing depends on it but speed: without a turn (`None`: it took too long, or there is no such
-    /// file and none can be made) a writer tries all the same.
+    /// Who waits asks now and then. A queue would be fairer, but every hand-over to a process that sleeps leaves the disk idle;
+    /// this way whoever is awake writes, and all get their turn by chance. Nothing depends on it but speed: without a turn
+    /// (`None`: it took too long, or there is no such file and none can be made) a writer tries all the same.
     fn turn(&self, path: &Path, patience: Duration) -> Option<File>;
 }
 
@@ -123,41 +125,16 @@ impl Files for SystemFiles {
 
     fn turn(&self, path: &Path, patience: Duration) -> Option<File> {
         let file = private(OpenOptions::new().write(true).create(true).truncate(false)).open(path).ok()?;
-        match file.try_lock() {
-            Ok(()) => return Some(file),
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(_)) => return None,
+        let (since, mut pause) = (Instant::now(), SHORTEST_PAUSE);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Some(file),
+                Err(TryLockError::WouldBlock) if since.elapsed() < patience => thread::sleep(pause),
+                Err(_) => return None,
+            }
+            pause = LONGEST_PAUSE.min(2 * pause);
         }
-        wait_for_lock(file, patience)
     }
-}
-
-/// A thread that waits for locks on behalf of others; it ends when nobody can send to it any more.
-type Waiter = mpsc::Sender<(File, mpsc::Sender<io::Result<File>>)>;
-
-/// Threads that wait for nothing at present.
-static IDLE: Mutex<Vec<Waiter>> = Mutex::new(Vec::new());
-
-/// A lock cannot be waited for with a limit, so another thread waits; whoever gives up leaves it to that thread to give the
-/// lock back.
-fn wait_for_lock(file: File, patience: Duration) -> Option<File> {
-    let idle = || IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    let waiter = match idle().pop() {
-        Some(waiter) => waiter,
-        None => {
-            let (waiter, tasks) = mpsc::channel::<(File, mpsc::Sender<io::Result<File>>)>();
-            let wait = move || {
-                tasks.into_iter().for_each(|(file, reply)| drop(reply.send(file.lock().map(|()| file))));
-            };
-            thread::Builder::new().spawn(wait).ok()?;
-            waiter
-        }
-    };
-    let (reply, locked) = mpsc::channel();
-    waiter.send((file, reply)).ok()?;
-    let file = locked.recv_timeout(patience).ok()?;
-    idle().push(waiter);
-    file.ok()
 }
 
 #[cfg(test)]

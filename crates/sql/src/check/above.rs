@@ -52,7 +52,10 @@ pub fn split(plan: &LogicalPlan) -> Result<(Above, &Aggregate)> {
             LogicalPlan::Limit(step) => keep(&mut steps, next, &step.input),
             LogicalPlan::SubqueryAlias(step) => keep(&mut steps, next, &step.input),
             LogicalPlan::Distinct(_) => {
-                return Err(Error::not_private("SELECT DISTINCT", "group by the columns instead, with an aggregate of each group"));
+                return Err(Error::not_private(
+                    "SELECT DISTINCT",
+                    "group by the columns instead, with an aggregate of each group",
+                ));
             }
             LogicalPlan::Window(_) => {
                 return Err(Error::not_private("a window function", "order and limit the released groups instead"));
@@ -127,8 +130,7 @@ impl Above {
     /// Where each column of the answer comes from.
     pub fn origins(&self) -> Vec<Origin> {
         let asked = self.schema.fields().len() - self.keys;
-        let mut origins: Vec<Origin> =
-            (0..self.keys).map(Origin::Key).chain((0..asked).map(Origin::Asked)).collect();
+        let mut origins: Vec<Origin> = (0..self.keys).map(Origin::Key).chain((0..asked).map(Origin::Asked)).collect();
         let mut schema = &self.schema;
         for step in self.steps.iter().rev() {
             if let LogicalPlan::Projection(projection) = step {

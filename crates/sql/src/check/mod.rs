@@ -59,16 +59,10 @@ pub fn check(plan: &LogicalPlan, owner_of: &dyn Fn(&str) -> Result<Owner>) -> Re
         other => total::total(other.clone(), rows.plan.schema()),
     });
     let keys = keys.collect::<Result<Vec<_>>>()?;
-    let asked = aggregate
-        .aggr_expr
-        .iter()
-        .map(|expression| aggregate::ask(expression, &rows))
-        .collect::<Result<Vec<_>>>()?;
+    let asked =
+        aggregate.aggr_expr.iter().map(|expression| aggregate::ask(expression, &rows)).collect::<Result<Vec<_>>>()?;
     if asked.is_empty() {
-        return Err(Error::not_private(
-            "a list of values",
-            "ask for an aggregate of each group too, such as COUNT(*)",
-        ));
+        return Err(Error::not_private("a list of values", "ask for an aggregate of each group too, such as COUNT(*)"));
     }
     Ok(Checked { rows, keys, asked, above })
 }

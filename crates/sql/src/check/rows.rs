@@ -68,7 +68,10 @@ impl Rows {
                 let owner = owner_of(scan.table_name.table())?;
                 let owner = match owner {
                     Owner::Unit(columns) => Owner::Unit(
-                        columns.into_iter().map(|column| Column::new(Some(scan.table_name.clone()), column.name)).collect(),
+                        columns
+                            .into_iter()
+                            .map(|column| Column::new(Some(scan.table_name.clone()), column.name))
+                            .collect(),
                     ),
                     other => other,
                 };
@@ -95,7 +98,11 @@ impl Rows {
         Ok(Self { plan, owner, unique: self.unique })
     }
 
-    fn filtered(self, predicate: &Expr) -> Result<Self> {
+    /// Those for which a condition holds.
+    ///
+    /// # Errors
+    /// If the condition may not be used over private rows.
+    pub fn filtered(self, predicate: &Expr) -> Result<Self> {
         let predicate = total(predicate.clone(), self.plan.schema())?;
         let filter = Filter::try_new(predicate, Arc::new(self.plan)).map_err(|error| planning(&error))?;
         Ok(Self { plan: LogicalPlan::Filter(filter), owner: self.owner, unique: self.unique })
@@ -205,7 +212,9 @@ impl Rows {
         if owner == Owner::Row {
             let public = if right.owner == Owner::Public { &right } else { &left };
             let schema = public.plan.schema();
-            let of_public = |one: &Expr| !one.column_refs().is_empty() && one.column_refs().iter().all(|column| schema.has_column(column));
+            let of_public = |one: &Expr| {
+                !one.column_refs().is_empty() && one.column_refs().iter().all(|column| schema.has_column(column))
+            };
             let keys: Vec<Expr> = equal
                 .iter()
                 .filter_map(|(one, other)| [one, other].into_iter().find(|side| of_public(side)).cloned())
@@ -222,7 +231,9 @@ impl Rows {
         let on = join
             .on
             .iter()
-            .map(|(one, other)| Ok((total(one.clone(), left.plan.schema())?, total(other.clone(), right.plan.schema())?)))
+            .map(|(one, other)| {
+                Ok((total(one.clone(), left.plan.schema())?, total(other.clone(), right.plan.schema())?))
+            })
             .collect::<Result<Vec<_>>>()?;
         let filter = join.filter.as_ref().map(|filter| total(filter.clone(), &schema)).transpose()?;
         let plan = Join::try_new(
@@ -249,7 +260,8 @@ impl Rows {
             _ => None,
         };
         let numbered = unit.into_iter().chain(expressions).enumerate();
-        let all: Vec<Expr> = numbered.map(|(place, one)| one.unalias_nested().data.alias(format!("c{place}"))).collect();
+        let all: Vec<Expr> =
+            numbered.map(|(place, one)| one.unalias_nested().data.alias(format!("c{place}"))).collect();
         LogicalPlanBuilder::from(self.plan.clone())
             .project(all)
             .and_then(LogicalPlanBuilder::build)
@@ -318,12 +330,23 @@ fn outer(join: JoinType) -> Error {
 
 fn refusal(plan: &LogicalPlan) -> Error {
     let (what, why) = match plan {
-        LogicalPlan::Window(_) => ("a window function over private rows", "one row's value would depend on other people's"),
-        LogicalPlan::Sort(_) => ("ORDER BY over private rows", "order the released groups instead, at the end of the query"),
-        LogicalPlan::Limit(_) => ("LIMIT over private rows", "which rows remain would depend on other people's; limit the released groups instead"),
+        LogicalPlan::Window(_) => {
+            ("a window function over private rows", "one row's value would depend on other people's")
+        }
+        LogicalPlan::Sort(_) => {
+            ("ORDER BY over private rows", "order the released groups instead, at the end of the query")
+        }
+        LogicalPlan::Limit(_) => (
+            "LIMIT over private rows",
+            "which rows remain would depend on other people's; limit the released groups instead",
+        ),
         LogicalPlan::Distinct(_) => ("DISTINCT over private rows", "group by the columns instead"),
-        LogicalPlan::Union(_) => ("UNION of private tables", "give them as one table: a folder, or a glob such as visits-*.csv"),
-        LogicalPlan::Values(_) | LogicalPlan::EmptyRelation(_) => ("a query without a table", "name a table with --table NAME=FILE"),
+        LogicalPlan::Union(_) => {
+            ("UNION of private tables", "give them as one table: a folder, or a glob such as visits-*.csv")
+        }
+        LogicalPlan::Values(_) | LogicalPlan::EmptyRelation(_) => {
+            ("a query without a table", "name a table with --table NAME=FILE")
+        }
         _ => ("this form of query", "use SELECT … FROM … JOIN … WHERE … GROUP BY …"),
     };
     Error::not_private(what, why)

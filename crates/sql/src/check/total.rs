@@ -37,7 +37,9 @@ fn refuse(expression: &Expr) -> Result<()> {
             Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_) => {
                 "a sub-query inside an expression looks at other people's rows; use a JOIN on the unit"
             }
-            Expr::OuterReferenceColumn(..) => "a sub-query may not refer to the query around it; use a JOIN on the unit",
+            Expr::OuterReferenceColumn(..) => {
+                "a sub-query may not refer to the query around it; use a JOIN on the unit"
+            }
             Expr::WindowFunction(_) => "one row's value would depend on other people's",
             Expr::ScalarFunction(function) if function.func.signature().volatility == Volatility::Volatile => {
                 "a function that gives another value each time has no place in a private query"
@@ -48,9 +50,11 @@ fn refuse(expression: &Expr) -> Result<()> {
                 "the pattern must be a constant"
             }
             Expr::Placeholder(_) | Expr::ScalarVariable(..) => "write the value itself",
-            Expr::Unnest(_) | Expr::GroupingSet(_) | Expr::HigherOrderFunction(_) | Expr::Lambda(_) | Expr::LambdaVariable(_) => {
-                "it has no private form"
-            }
+            Expr::Unnest(_)
+            | Expr::GroupingSet(_)
+            | Expr::HigherOrderFunction(_)
+            | Expr::Lambda(_)
+            | Expr::LambdaVariable(_) => "it has no private form",
             _ => return Ok(TreeNodeRecursion::Continue),
         };
         refused = Some(Error::not_private(words(one), why));
@@ -95,13 +99,19 @@ fn safe_cast(inner: Expr, to: DataType, schema: &dyn ExprSchema) -> PlanResult<T
 
 fn needs_guard(data_type: &DataType) -> bool {
     !(data_type.is_numeric() && !matches!(data_type, DataType::Decimal128(..) | DataType::Decimal256(..))
-        || matches!(data_type, DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 | DataType::Boolean | DataType::Null))
+        || matches!(
+            data_type,
+            DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 | DataType::Boolean | DataType::Null
+        ))
 }
 
 /// Whole numbers wrap around when added, subtracted and multiplied, floats never fail, and comparisons have a value for all
 /// values; whatever else there is may fail.
 fn may_fail(op: Operator, left: &Expr, right: &Expr, schema: &DFSchema) -> PlanResult<bool> {
-    use Operator::{And, Divide, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Or, Plus, StringConcat};
+    use Operator::{
+        And, Divide, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Or,
+        Plus, StringConcat,
+    };
     let types = [left.get_type(schema)?, right.get_type(schema)?];
     let all = |fits: fn(&DataType) -> bool| types.iter().all(fits);
     Ok(match op {

@@ -12,6 +12,7 @@ pub struct Touched {
     groups: u64,
     max_rows: u64,
     adjacency: Adjacency,
+    each_row: bool,
 }
 
 impl Touched {
@@ -25,7 +26,20 @@ impl Touched {
             false => Contribution::overall(adjacency, Rows::AtMost(rows)),
         };
         let groups = if grouped { groups } else { 1 };
-        Ok(Self { rows: of(max_rows)?, units: of(1)?, groups, max_rows, adjacency })
+        Ok(Self { rows: of(max_rows)?, units: of(1)?, groups, max_rows, adjacency, each_row: false })
+    }
+
+    /// Where every row is a unit.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn each_row(adjacency: Adjacency, grouped: bool) -> Result<Self> {
+        Ok(Self { each_row: true, ..Self::new(adjacency, grouped, 1, 1)? })
+    }
+
+    /// Is every row a unit?
+    pub fn is_each_row(&self) -> bool {
+        self.each_row
     }
 
     /// Counts of rows, or of rows with a value.

@@ -4,7 +4,7 @@ use datafusion::logical_expr::Expr;
 use reticent::Error as CoreError;
 use reticent::exact::Rational;
 use reticent::mechanism::stable::{StableMedian, StableMode};
-use reticent::mechanism::{Batch, Part, PerGroup, Quantiles, Selection};
+use reticent::mechanism::{Batch, Part, PerGroup, Quantiles, Selection, Threshold};
 use reticent::privacy::{Delta, Epsilon, Guarantee, Rho};
 use reticent::statistic::{Grid, Sensitivity};
 
@@ -41,6 +41,8 @@ pub struct Paid {
     pub cost: Guarantee,
     /// How far one unit can move them, all groups together.
     pub sensitivity: Sensitivity,
+    /// Their place in the batch; nothing if a threshold releases them.
+    pub batched: Option<usize>,
 }
 
 /// Values of which some are released for their rank.
@@ -92,7 +94,7 @@ pub enum Output {
 ///
 /// # Privacy
 /// The budget is split by weight over everything that is released: each additive part, each quantile, each stable answer,
-/// and the choice of keys if the data alone knows them. The costs add up to no more than what the query may cost:
+/// and the choice of keys if the data alone knows them (unless units are counted anyway: then that count decides). The costs add up to no more than what the query may cost:
 /// [`Design::guarantee`].
 #[derive(Debug, Clone)]
 pub struct Design {
@@ -110,8 +112,10 @@ pub struct Design {
     pub medians: Vec<(usize, Grid, PerGroup<StableMedian>)>,
     /// Stable modes.
     pub modes: Vec<(usize, PerGroup<StableMode>)>,
-    /// Which keys are released, if that is not known.
+    /// Which keys are released, if that is not known and units are not counted.
     pub selection: Option<Selection>,
+    /// Which keys are released, with how many units, and the place of that count among the numbers.
+    pub threshold: Option<(Threshold, usize)>,
     /// One for each aggregate.
     pub outputs: Vec<Output>,
     /// What all of it costs.
@@ -142,6 +146,25 @@ impl Design {
 }
 
 impl Design {
+    /// Do keys come from the data?
+    pub fn selects_keys(&self) -> bool {
+        self.selection.is_some() || self.threshold.is_some()
+    }
+
+    /// How far the noise carries one number of a part, where `together` such numbers must hold at once at 95 %.
+    ///
+    /// # Errors
+    /// Never, for a design that was made.
+    pub fn half_width(&self, paid: &Paid, together: u64) -> Result<u64> {
+        let outside = &Rational::new(5, 100)? / &Rational::from(together);
+        let level = Rational::ONE - outside;
+        Ok(match (paid.batched, &self.batch, &self.threshold) {
+            (Some(place), Some(batch), _) => batch.half_width(place, &level)?,
+            (_, _, Some((threshold, _))) => threshold.noise().half_width(&level)?,
+            _ => unreachable!("every part is in the batch or decides about keys"),
+        })
+    }
+
     /// What a measure is of, in the user's words.
     pub fn input_words(&self, measure: usize) -> String {
         let column = match &self.measures[measure] {
@@ -295,17 +318,22 @@ impl Draft {
         // A count of values comes with their sum, if that is released anyway.
         self.merge_counts(&mut outputs);
         let weights = |all: &mut dyn Iterator<Item = u32>| all.map(u64::from).sum::<u64>();
-        let batched = weights(&mut self.additive.iter().map(|(.., weight)| *weight));
+        // Where units are counted anyway, that count decides which keys appear.
+        let counts_units = |part: &Additive| *part == Additive::Units || (touched.is_each_row() && *part == Additive::Rows);
+        let decides = self.additive.iter().position(|(part, ..)| select_keys && counts_units(part));
+        let in_batch = |place: &usize| Some(*place) != decides;
+        let batched = weights(&mut (0..self.additive.len()).filter(in_batch).map(|place| self.additive[place].2));
+        let deciding = decides.map_or(u64::from(select_keys), |place| self.additive[place].2.into());
         let others = weights(&mut self.ranks.iter().map(|(.., weight)| *weight))
             + weights(&mut self.medians.iter().map(|(.., weight)| *weight))
             + weights(&mut self.modes.iter().map(|(.., weight)| *weight))
-            + u64::from(select_keys);
+            + deciding;
         let need_delta = self.medians.len() + self.modes.len() + usize::from(select_keys);
         let purse = Purse::new(budget, batched + others, others > 0, need_delta, batched > 0)?;
 
-        let parts = self
-            .additive
-            .iter()
+        let parts = (0..self.additive.len())
+            .filter(in_batch)
+            .map(|place| &self.additive[place])
             .map(|(part, _, weight)| Ok(Part { sensitivity: Self::sensitivity(part, touched)?, weight: *weight }))
             .collect::<Result<Vec<_>, CoreError>>()?;
         let batch = if parts.is_empty() { None } else { Some(Batch::new(&parts, &purse.share(batched)?)?) };
@@ -345,7 +373,16 @@ impl Draft {
             parts.push(mechanism.guarantee().clone());
             modes.push((measure, mechanism));
         }
-        let selection = match select_keys {
+        let threshold = match decides {
+            None => None,
+            Some(place) => {
+                let (epsilon, delta) = (purse.epsilon(deciding)?, purse.delta()?);
+                let threshold = Threshold::new(touched.groups(), &epsilon, &delta, touched.adjacency())?;
+                parts.push(threshold.guarantee().clone());
+                Some((threshold, place))
+            }
+        };
+        let selection = match select_keys && decides.is_none() {
             false => None,
             true => {
                 let (epsilon, delta) = (purse.epsilon(1)?, purse.delta()?);
@@ -356,16 +393,31 @@ impl Draft {
         };
         let guarantee = Guarantee::sequential(parts)?.expect("something is asked");
         let mut additive = Vec::new();
-        for (part, words, weight) in self.additive {
+        let mut places = 0..;
+        for (place, (part, words, weight)) in self.additive.into_iter().enumerate() {
             let sensitivity = Self::sensitivity(&part, touched)?;
-            let cost = match batch.as_ref().map(Batch::guarantee) {
-                Some(Guarantee::Pure(_)) => Guarantee::Pure(purse.epsilon(weight.into())?),
+            let batched = if Some(place) == decides { None } else { places.next() };
+            let cost = match (&threshold, batch.as_ref().map(Batch::guarantee), batched) {
+                (Some((threshold, _)), _, None) => threshold.guarantee().clone(),
+                (_, Some(Guarantee::Pure(_)), _) => Guarantee::Pure(purse.epsilon(weight.into())?),
                 _ => purse.share(weight.into())?,
             };
-            additive.push(Paid { part, words, cost, sensitivity });
+            additive.push(Paid { part, words, cost, sensitivity, batched });
         }
         let (inputs, measures) = (self.inputs, self.measures);
-        Ok(Design { inputs, measures, additive, batch, ranks, medians, modes, selection, outputs, guarantee })
+        Ok(Design {
+            inputs,
+            measures,
+            additive,
+            batch,
+            ranks,
+            medians,
+            modes,
+            selection,
+            threshold,
+            outputs,
+            guarantee,
+        })
     }
 
     /// Where the sum of a column is released, its count is, too.
@@ -379,7 +431,8 @@ impl Draft {
                 let Additive::Present(measure) = part else { return None };
                 let column = column_of(&draft.measures, *measure);
                 let same = |measure: usize| column_of(&draft.measures, measure) == column;
-                let is_ends = |(part, ..): &(Additive, _, _)| matches!(part, Additive::Ends(measure, _) if same(*measure));
+                let is_ends =
+                    |(part, ..): &(Additive, _, _)| matches!(part, Additive::Ends(measure, _) if same(*measure));
                 Some((place, draft.additive.iter().position(is_ends)?))
             })
         };

@@ -4,10 +4,9 @@ use datafusion::arrow::array::{Array, BooleanArray};
 use datafusion::arrow::compute::filter;
 use datafusion::scalar::ScalarValue;
 use reticent::Permit;
-use reticent::exact::Rational;
 use reticent::statistic::{Ends, Grid, Moments};
 
-use super::design::{Additive, Design, Output};
+use super::design::{Additive, Design, Output, Paid};
 use super::values::{Bar, Cell, Released, Value};
 use crate::bound::{Group, Groups, Measured};
 use crate::error::{Error, Result};
@@ -17,14 +16,21 @@ use crate::error::{Error, Result};
 /// # Errors
 /// If the permit does not cover the design's guarantee.
 pub fn draw(design: &Design, groups: Groups, permit: &mut Permit) -> Result<Released> {
-    let groups = select(design, groups, permit)?;
-    let additive = match &design.batch {
+    let (groups, unit_counts) = select(design, groups, permit)?;
+    let mut batched = match &design.batch {
         None => Vec::new(),
         Some(batch) => {
-            let exact = design.additive.iter().map(|paid| numbers(&paid.part, &groups.groups)).collect();
+            let in_batch = design.additive.iter().filter(|paid| paid.batched.is_some());
+            let exact = in_batch.map(|paid| numbers(&paid.part, &groups.groups)).collect();
             batch.release(exact, permit)?.into_value()
         }
+    }
+    .into_iter();
+    let noisy = |paid: &Paid| match paid.batched {
+        Some(_) => batched.next().unwrap_or_default(),
+        None => unit_counts.clone(),
     };
+    let additive: Vec<Vec<i64>> = design.additive.iter().map(noisy).collect();
     let mut ranks = Vec::new();
     for one in &design.ranks {
         let released = one.mechanism.release(&values(&groups.groups, one.measure), permit)?;
@@ -65,7 +71,8 @@ pub fn draw(design: &Design, groups: Groups, permit: &mut Permit) -> Result<Rele
                     exact(medians[*place][group].map(|steps| Value::Real(grid.value(steps))))
                 }
                 Output::Mode(place) => {
-                    let item = modes[*place][group].and_then(|item| item_of(&groups.groups[group], design.modes[*place].0, item));
+                    let item = modes[*place][group]
+                        .and_then(|item| item_of(&groups.groups[group], design.modes[*place].0, item));
                     exact(item.map(Value::Item))
                 }
                 other => bars.cell(other, &additive, group),
@@ -80,17 +87,27 @@ fn exact(value: Option<Value>) -> Cell {
     Cell { value: value.unwrap_or(Value::Refused), bar: Bar::Exact }
 }
 
-/// The groups whose keys may be released.
-fn select(design: &Design, groups: Groups, permit: &mut Permit) -> Result<Groups> {
-    let Some(selection) = &design.selection else { return Ok(groups) };
-    let units: Vec<u64> = groups.groups.iter().map(|group| group.units).collect();
-    let kept = selection.select(&units, permit)?.into_value();
-    let mask = BooleanArray::from(kept.clone());
+/// The groups whose keys may be released, and their noisy numbers of units if those decide.
+fn select(design: &Design, groups: Groups, permit: &mut Permit) -> Result<(Groups, Vec<i64>)> {
+    let units = groups.groups.iter().map(|group| group.units);
+    let (kept, counts) = match (&design.threshold, &design.selection) {
+        (Some((threshold, _)), _) => {
+            let shown = threshold.release(units.enumerate().collect(), permit)?.into_value();
+            let kept = (0..groups.groups.len()).map(|place| shown.contains_key(&place)).collect();
+            (kept, shown.into_values().collect())
+        }
+        (None, Some(selection)) => {
+            let units: Vec<u64> = units.collect();
+            (selection.select(&units, permit)?.into_value(), Vec::new())
+        }
+        (None, None) => return Ok((groups, Vec::new())),
+    };
+    let mask = BooleanArray::from(kept);
     let keys = groups.keys.iter().map(|column| filter(column, &mask)).collect::<Result<Vec<_>, _>>();
     let keys = keys.map_err(|_| Error::Reading)?;
-    let mut places = kept.into_iter();
-    let groups = groups.groups.into_iter().filter(|_| places.next().unwrap_or(false)).collect();
-    Ok(Groups { keys, groups })
+    let shown = groups.groups.into_iter().zip(mask.values().iter()).filter(|(_, kept)| *kept);
+    let groups = shown.map(|(group, _)| group).collect();
+    Ok((Groups { keys, groups }, counts))
 }
 
 /// The exact numbers of a part, group by group.
@@ -155,12 +172,11 @@ struct Bars<'design> {
 
 impl<'design> Bars<'design> {
     fn new(design: &'design Design) -> Result<Self> {
-        let widths = |part: usize| -> Result<[u64; 3]> {
-            let batch = design.batch.as_ref().expect("there are additive parts");
-            let of = |together: u64| Ok::<_, Error>(batch.half_width(part, &level(together)?)?);
+        let half_widths = design.additive.iter().map(|paid| {
+            let of = |together: u64| design.half_width(paid, together);
             Ok([of(1)?, of(2)?, of(3)?])
-        };
-        let half_widths = (0..design.additive.len()).map(widths).collect::<Result<Vec<_>>>()?;
+        });
+        let half_widths = half_widths.collect::<Result<Vec<_>>>()?;
         Ok(Self { design, half_widths })
     }
 
@@ -239,10 +255,4 @@ impl<'design> Bars<'design> {
     fn ends(&self, additive: &[Vec<i64>], part: usize, group: usize) -> Ends {
         Ends { above_lower: additive[part][2 * group], below_upper: additive[part][2 * group + 1] }
     }
-}
-
-/// The level at which each of `together` numbers must hold for all of them to hold at 95 %.
-pub(super) fn level(together: u64) -> Result<Rational> {
-    let outside = Rational::new(5, 100)?;
-    Ok(Rational::ONE - &outside / &Rational::from(together))
 }

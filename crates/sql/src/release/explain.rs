@@ -3,7 +3,6 @@
 use reticent::statistic::Ends;
 
 use super::design::{Additive, Design, Paid};
-use super::draw::level;
 use crate::answer::Share;
 use crate::error::Result;
 
@@ -13,25 +12,29 @@ use crate::error::Result;
 /// None that a design has not had before.
 pub fn shares(design: &Design) -> Result<Vec<Share>> {
     let mut shares = Vec::new();
-    for (place, Paid { part, words, cost, sensitivity }) in design.additive.iter().enumerate() {
-        let batch = design.batch.as_ref().expect("there are additive parts");
-        let one = batch.half_width(place, &level(1)?)? as f64;
-        let both = batch.half_width(place, &level(2)?)?;
+    for paid in &design.additive {
+        let Paid { part, words, cost, sensitivity, batched } = paid;
         let moves = |step: f64| {
             let most = sensitivity.l1().map_or(f64::NAN, |most| most as f64 * step);
             format!("one unit moves all groups together by at most {}", short(most))
         };
-        let law = batch.noise(place);
-        let in_values = |step: f64, unit: &str| format!("{law}{unit}; {}", moves(step));
+        let law = match (batched, &design.batch, &design.threshold) {
+            (None, _, Some((threshold, _))) => {
+                let scale = short(threshold.noise().scale().to_f64());
+                format!("discrete Laplace, scale {scale}; a key appears from {} on", threshold.threshold())
+            }
+            (Some(place), Some(batch), _) => batch.noise(*place).to_string(),
+            _ => String::new(),
+        };
         let (noise, half_width) = match part {
             Additive::Rows | Additive::Units | Additive::Present(_) | Additive::Bins(..) => {
-                (in_values(1.0, ""), Some(one))
+                (format!("{law}; {}", moves(1.0)), Some(design.half_width(paid, 1)? as f64))
             }
             Additive::Ends(_, grid) => {
-                let unit = format!(" steps of {}", short(grid.step()));
-                (in_values(grid.step(), &unit), Some(Ends::total_half_width(grid, both)))
+                let half_width = Ends::total_half_width(grid, design.half_width(paid, 2)?);
+                (format!("{law} steps of {}; {}", short(grid.step()), moves(grid.step())), Some(half_width))
             }
-            Additive::Squares(_, _) => (format!("{law} steps"), None),
+            Additive::Squares(..) => (format!("{law} steps"), None),
         };
         shares.push(Share { what: words.clone(), cost: cost.to_string(), noise, half_width });
     }
@@ -42,7 +45,8 @@ pub fn shares(design: &Design) -> Result<Vec<Share>> {
         let half_width = Some(ranks.mechanism.mechanism().error().half_width());
         shares.push(Share { what, cost: ranks.mechanism.guarantee().to_string(), noise, half_width });
     }
-    let tests = design.medians.iter().map(|(measure, _, one)| ("median", measure, one.guarantee(), one.mechanism().test()));
+    let tests =
+        design.medians.iter().map(|(measure, _, one)| ("median", measure, one.guarantee(), one.mechanism().test()));
     let modes = design.modes.iter().map(|(measure, one)| ("mode", measure, one.guarantee(), one.mechanism().test()));
     for (name, measure, cost, test) in tests.chain(modes) {
         let what = format!("stable {name} of {}", design.input_words(*measure));
@@ -50,8 +54,14 @@ pub fn shares(design: &Design) -> Result<Vec<Share>> {
         shares.push(Share { what, cost: cost.to_string(), noise, half_width: None });
     }
     if let Some(selection) = &design.selection {
-        let noise = format!("a key appears for certain from {} units on, and by chance from 1 on", selection.certain_from());
-        shares.push(Share { what: "which keys there are".into(), cost: selection.guarantee().to_string(), noise, half_width: None });
+        let noise =
+            format!("a key appears for certain from {} units on, and by chance from 1 on", selection.certain_from());
+        shares.push(Share {
+            what: "which keys there are".into(),
+            cost: selection.guarantee().to_string(),
+            noise,
+            half_width: None,
+        });
     }
     Ok(shares)
 }

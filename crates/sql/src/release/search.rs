@@ -21,11 +21,6 @@ use crate::options::{Options, Range};
 /// The part of ε that all searches together cost: one in so many.
 const ONE_IN: u64 = 10;
 
-/// The operator drops NaN, which alone has no bin.
-fn place(value: f64) -> usize {
-    bin(value).unwrap_or_default()
-}
-
 /// The search for the bounds of some columns, in a first pass over the rows.
 #[derive(Debug, Clone)]
 pub struct Search {
@@ -91,7 +86,7 @@ impl Search {
     /// What is counted in the first pass, where keys are inputs like all others.
     pub fn measures(&self, design: &Design, keys: usize) -> Vec<Measure> {
         let column = |of: &Expr| keys + design.inputs.iter().position(|input| input == of).unwrap_or_default();
-        self.wanted.iter().map(|of| Measure::Magnitudes { column: column(of), bins: BINS, bin: place }).collect()
+        self.wanted.iter().map(|of| Measure::Magnitudes { column: column(of), bins: BINS, bin }).collect()
     }
 
     /// Releases the bounds.

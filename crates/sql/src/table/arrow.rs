@@ -1,7 +1,7 @@
 //! Arrow's own files: with a footer, or as a stream.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::convert::fb_to_schema;
 use datafusion::arrow::ipc::reader::{FileReader, StreamReader, read_footer_length};
-use datafusion::arrow::ipc::root_as_footer;
+use datafusion::arrow::ipc::{root_as_footer, root_as_message};
 
 use super::cells::BATCH_ROWS;
 use super::locate::short;
@@ -21,6 +21,8 @@ use crate::{Error, Result};
 
 /// What a file with a footer begins and ends with.
 const MAGIC: &[u8; 6] = b"ARROW1";
+/// What a message of a stream begins with since 2019; its length comes next.
+const MESSAGE_MARK: [u8; 4] = [0xff; 4];
 /// The length of the footer and the magic word.
 const END: usize = 10;
 
@@ -30,6 +32,8 @@ pub fn schema(path: &Path) -> Result<SchemaRef, String> {
     let mut file = File::open(path).map_err(|error| format!("{} cannot be opened: {error}", short(path)))?;
     if has_footer(&mut file).map_err(|error| unreadable(&error))? {
         footer_schema(&mut file).map_err(|error| unreadable(&error))
+    } else if !starts_stream(&mut file).map_err(|error| unreadable(&error))? {
+        Err(unreadable(&"it begins with no schema"))
     } else {
         // Reads no more than the first message.
         let reader = StreamReader::try_new(BufReader::new(file), None).map_err(|error| unreadable(&error))?;
@@ -43,6 +47,49 @@ fn has_footer(file: &mut File) -> std::io::Result<bool> {
     file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut start)?;
     file.rewind()?;
     Ok(start == MAGIC)
+}
+
+/// Whether a file can begin with a message: it begins with the message's length, and Arrow's reader takes as much memory,
+/// which for a file of another format may be gigabytes. The file is at its start again.
+fn starts_stream(file: &mut File) -> std::io::Result<bool> {
+    let size = file.metadata()?.len();
+    let mut start = Vec::new();
+    file.by_ref().take(8).read_to_end(&mut start)?;
+    file.rewind()?;
+    let length = start.strip_prefix(&MESSAGE_MARK).unwrap_or(&start).first_chunk();
+    Ok(length.is_some_and(|length| u64::from(u32::from_le_bytes(*length)) < size))
+}
+
+/// Checks that the messages of a stream are no longer than the file, for the same reason. The file is at its start again.
+fn check_messages(file: &mut File) -> Result<(), ArrowError> {
+    let broken = || ArrowError::IpcError("a message is too long".to_owned());
+    let size = file.metadata()?.len();
+    let mut reader = BufReader::new(file);
+    loop {
+        let mut length = [0; 4];
+        let at_end = reader.fill_buf()?.is_empty();
+        if !at_end {
+            reader.read_exact(&mut length)?;
+        }
+        if length == MESSAGE_MARK {
+            reader.read_exact(&mut length)?;
+        }
+        let length = u64::from(u32::from_le_bytes(length));
+        if length == 0 {
+            break;
+        }
+        if length > size {
+            return Err(broken());
+        }
+        let mut message = vec![0; length as usize];
+        reader.read_exact(&mut message)?;
+        let body = root_as_message(&message).map_err(|_| broken())?.bodyLength();
+        if u64::try_from(body).ok().is_none_or(|body| body > size) {
+            return Err(broken());
+        }
+        reader.seek_relative(body)?;
+    }
+    Ok(reader.rewind()?)
 }
 
 /// The footer alone: Arrow's reader would read dictionaries, too.
@@ -63,6 +110,15 @@ fn footer_schema(file: &mut File) -> Result<SchemaRef, ArrowError> {
     let mut footer = vec![0; length as usize - END];
     file.read_exact(&mut footer)?;
     let footer = root_as_footer(&footer).map_err(|_| broken("its footer is broken"))?;
+    let blocks = footer.recordBatches().into_iter().chain(footer.dictionaries()).flatten();
+    for block in blocks {
+        let lengths = [block.offset(), block.metaDataLength().into(), block.bodyLength()];
+        let lengths = lengths.map(|length| u64::try_from(length).unwrap_or(u64::MAX));
+        // Arrow's reader takes as much memory as the footer says.
+        if lengths.into_iter().fold(0, u64::saturating_add) > size {
+            return Err(broken("its footer is broken"));
+        }
+    }
     let schema = footer.schema().filter(|schema| schema.endianness().equals_to_target_endianness());
     Ok(Arc::new(fb_to_schema(schema.ok_or_else(|| broken("its footer has no schema for this machine"))?)))
 }
@@ -113,6 +169,7 @@ fn read(
         // A stream is read by one part alone.
         Ok(())
     } else {
+        check_messages(&mut file)?;
         forward(StreamReader::try_new(BufReader::new(file), Some(places))?, schema, emit)
     }
 }

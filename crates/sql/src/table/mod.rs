@@ -26,11 +26,14 @@ mod typed;
 
 use std::collections::HashSet;
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::TableProvider;
+use datafusion::error::DataFusionError;
+use futures::FutureExt;
 
 use self::arrow::ArrowReader;
 use self::csv::Csv;
@@ -189,7 +192,10 @@ impl Table {
 impl Content {
     fn open(format: FileFormat, files: &[PathBuf]) -> Result<Self, String> {
         let columns = |schema: fn(&Path) -> Result<SchemaRef, String>| {
-            let schemas = files.iter().map(|file| schema(file)).collect::<Result<Vec<_>, _>>()?;
+            // A broken footer can make its decoder panic.
+            let broken = |file: &Path| format!("{} is not a whole file: its schema is broken", locate::short(file));
+            let read = |file: &PathBuf| catch_unwind(|| schema(file)).unwrap_or_else(|_| Err(broken(file)));
+            let schemas = files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
             Ok::<_, String>((Columns::of(files, &schemas)?, schemas))
         };
         Ok(match format {
@@ -208,6 +214,16 @@ impl Content {
             }
         })
     }
+}
+
+/// Runs work that reads rows. Whatever breaks it off is one error: the engine's errors may quote a row, and on a broken
+/// file its decoders may panic. (The panic's message goes where the program's panic hook sends it.)
+///
+/// # Errors
+/// [`Error::Reading`], without saying why.
+pub async fn reading<T>(work: impl Future<Output = Result<T, DataFusionError>>) -> Result<T> {
+    let finished = AssertUnwindSafe(work).catch_unwind().await;
+    finished.map_err(|_| Error::Reading)?.map_err(Error::while_reading)
 }
 
 /// How long a file is; that it can be opened is found out, too.

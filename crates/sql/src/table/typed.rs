@@ -122,7 +122,7 @@ pub fn differ(column: &str, one_type: &str, one: &str, other_type: &str, other: 
 
 /// A schema of fields that may all be NULL.
 pub fn nullable(fields: impl IntoIterator<Item = (String, DataType)>) -> SchemaRef {
-    let field = |(name, data_type)| Field::new::<String>(name, data_type, true);
+    let field = |(name, data_type): (String, DataType)| Field::new(name, data_type, true);
     Arc::new(Schema::new(fields.into_iter().map(field).collect::<Vec<_>>()))
 }
 
