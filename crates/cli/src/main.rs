@@ -12,6 +12,8 @@ mod parallel;
 mod place;
 mod plan;
 mod query;
+#[cfg(unix)]
+mod subsample;
 
 use std::process::ExitCode;
 
@@ -21,7 +23,8 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(version, about, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 released, 1 anything else, 2 usage or bad configuration, 3 refused by the mechanism, 4 the budget does not reach."
+    after_help = "Exit codes: 0 released, 1 anything else, 2 usage or bad configuration, 3 refused by the mechanism (and \
+charged), 4 the budget does not reach."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -40,6 +43,13 @@ enum Command {
     Plan(plan::Arguments),
     /// Asks a query of private tables in SQL
     Query(Box<query::Arguments>),
+    /// Asks your own query or program of many parts of a table, and releases what they agree on
+    #[cfg(unix)]
+    Subsample(Box<subsample::Arguments>),
+    /// What `subsample --sql` runs on every block
+    #[cfg(unix)]
+    #[command(hide = true)]
+    BlockSql(subsample::BlockArguments),
     /// Redraws every chart of the documents from fresh runs
     Figures(figures::Arguments),
 }
@@ -52,6 +62,10 @@ fn main() -> ExitCode {
         Command::Ledger(arguments) => ledger::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
+        #[cfg(unix)]
+        Command::Subsample(arguments) => subsample::run(&arguments),
+        #[cfg(unix)]
+        Command::BlockSql(arguments) => subsample::answer_block(&arguments),
         Command::Figures(arguments) => figures::run(&arguments),
     };
     outcome.unwrap_or_else(|error| exit::report(&error))

@@ -17,9 +17,9 @@ impl Hash {
     /// What comes before the first entry.
     pub const NONE: Self = Self([0; 32]);
 
-    /// Of a text.
-    pub fn of(text: &str) -> Self {
-        Self(Sha256::digest(text.as_bytes()).into())
+    /// Of a text, or of any bytes.
+    pub fn of(text: impl AsRef<[u8]>) -> Self {
+        Self(Sha256::digest(text.as_ref()).into())
     }
 }
 

@@ -11,6 +11,7 @@
 //! | [`bound`] | from rows to exact statistics of bounded sensitivity |
 //! | [`release`] | what is released, how it is paid for, and the noise |
 //! | [`answer`] | [`Answer`]: released rows, and what they cost |
+//! | [`scalar`] | a query that gives one value, asked of rows that someone else protects |
 //! | [`session`] | the query engine, set up so that nothing else looks at rows |
 //! | [`functions`] | aggregates that the query engine has not |
 //! | [`error`] | the one error type |
@@ -24,6 +25,7 @@ pub mod functions;
 pub mod options;
 pub mod query;
 pub mod release;
+pub mod scalar;
 pub mod session;
 pub mod table;
 pub mod usage;

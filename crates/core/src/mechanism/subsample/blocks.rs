@@ -92,9 +92,10 @@ impl Blocks {
 
     /// Splits rows, each a unit of its own.
     pub fn split<T, R: CryptoRng + ?Sized>(&self, rows: impl IntoIterator<Item = T>, rng: &mut R) -> Vec<Vec<T>> {
+        let lots = Lots { number: self.number, key: None };
         let mut blocks = self.empty();
         for row in rows {
-            blocks[self.lot(rng)].push(row);
+            blocks[lots.block(None, rng)].push(row);
         }
         blocks
     }
@@ -112,16 +113,22 @@ impl Blocks {
         rng: &mut R,
     ) -> Result<Vec<Vec<T>>> {
         self.check_ids()?;
-        let key = BlockKey::draw(rng);
+        let lots = self.lots(rng);
         let mut blocks = self.empty();
         for row in rows {
-            let block = match id(&row) {
-                Some(id) => key.block(id.as_ref(), self.number) as usize,
-                None => self.lot(rng),
-            };
+            let block = lots.block(id(&row).as_ref().map(AsRef::as_ref), rng);
             blocks[block].push(row);
         }
         Ok(blocks)
+    }
+
+    /// The lots of one split, under a fresh key where units have ids.
+    pub(super) fn lots<R: CryptoRng + ?Sized>(&self, rng: &mut R) -> Lots {
+        let key = match self.unit {
+            Unit::Row => None,
+            Unit::Id => Some(BlockKey::draw(rng)),
+        };
+        Lots { number: self.number, key }
     }
 
     /// Is the split made for ids?
@@ -137,9 +144,23 @@ impl Blocks {
     fn empty<T>(&self) -> Vec<Vec<T>> {
         (0..self.number).map(|_| Vec::new()).collect()
     }
+}
 
-    fn lot<R: CryptoRng + ?Sized>(&self, rng: &mut R) -> usize {
-        always(below(self.number, rng)) as usize
+/// The lots of one split: which block the next row goes to.
+#[derive(Debug)]
+pub(super) struct Lots {
+    number: u64,
+    /// None where every row is a unit of its own: an id would tie rows together there that may change one by one.
+    key: Option<BlockKey>,
+}
+
+impl Lots {
+    /// The block of the next row: that of its id, or a fresh draw.
+    pub(super) fn block<R: CryptoRng + ?Sized>(&self, id: Option<&[u8]>, rng: &mut R) -> usize {
+        match (&self.key, id) {
+            (Some(key), Some(id)) => key.block(id, self.number) as usize,
+            _ => always(below(self.number, rng)) as usize,
+        }
     }
 }
 

@@ -91,6 +91,11 @@ impl SubsampleMean {
         self.laplace.guarantee()
     }
 
+    /// How far the noise may carry the mean: known before anything is asked.
+    pub fn error(&self) -> ErrorBar {
+        self.error
+    }
+
     /// How the rows are split.
     pub fn blocks(&self) -> &Blocks {
         &self.blocks
@@ -108,7 +113,7 @@ impl SubsampleMean {
     ) -> Result<Release<f64>> {
         let mut draw = permit.spend(self.guarantee())?;
         let split = self.blocks.split(rows, &mut draw);
-        Ok(self.aggregate(&split, query, &mut draw))
+        Ok(self.aggregate(split.iter().map(|block| answer(&query, block)), &mut draw))
     }
 
     /// Asks `query` of every block; all rows with the same id are a unit, and so is a row without one.
@@ -125,16 +130,16 @@ impl SubsampleMean {
         self.blocks.check_ids()?;
         let mut draw = permit.spend(self.guarantee())?;
         let split = self.blocks.split_by(rows, id, &mut draw)?;
-        Ok(self.aggregate(&split, query, &mut draw))
+        Ok(self.aggregate(split.iter().map(|block| answer(&query, block)), &mut draw))
     }
 
-    fn aggregate<T>(
+    /// The mean of the answers, one for each block, with noise.
+    pub(super) fn aggregate(
         &self,
-        split: &[Vec<T>],
-        query: impl Fn(&[T]) -> i64,
+        answers: impl Iterator<Item = Option<i64>>,
         draw: &mut PermittedDraw<'_>,
     ) -> Release<f64> {
-        let sum = self.sum_above_lower(split.iter().map(|block| answer(&query, block)));
+        let sum = self.sum_above_lower(answers);
         let noisy = i128::from(sum) + i128::from(self.laplace.noise().sample(draw));
         // The only float is the one that is shown.
         let k = i128::from(self.blocks.number());

@@ -5,6 +5,7 @@
 //! | [`blocks`] | [`Blocks`], [`BlockKey`]: which block a unit's rows go to, by lot |
 //! | [`mode`] | [`SubsampleMode`]: the answer that most disjoint blocks give, or a refusal |
 //! | [`mean`] | [`SubsampleMean`]: the mean of the blocks' clamped answers, with noise |
+//! | [`round`] | [`Round`]: either of them step by step, for blocks that are asked elsewhere |
 //! | [`resample`] | [`ResampledMode`]: the answer that most samples with repetition give, or a refusal |
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,6 +14,7 @@ pub mod blocks;
 pub mod mean;
 pub mod mode;
 pub mod resample;
+pub mod round;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +22,7 @@ pub use blocks::{BlockKey, Blocks, Unit};
 pub use mean::SubsampleMean;
 pub use mode::SubsampleMode;
 pub use resample::ResampledMode;
+pub use round::Round;
 
 /// What a query says of some rows; `None` if it panics.
 ///

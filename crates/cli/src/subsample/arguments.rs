@@ -1,0 +1,119 @@
+//! The arguments of `reticent subsample`.
+
+use std::ffi::OsString;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::numbers;
+use crate::output::Format;
+
+/// The arguments of `reticent subsample`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Arguments {
+    /// The table: a file of CSV, TSV, Parquet or Arrow
+    pub data: PathBuf,
+
+    /// SQL that gives one value; the table is called data
+    #[arg(
+        long,
+        value_name = "QUERY",
+        required_unless_present = "program",
+        conflicts_with = "program",
+        help_heading = "Statistic"
+    )]
+    pub sql: Option<String>,
+    /// A program that reads CSV on standard input and prints one line
+    #[arg(long, value_name = "FILE", help_heading = "Statistic")]
+    pub program: Option<PathBuf>,
+    /// What the program is called with
+    #[arg(last = true, value_name = "ARGUMENT", help_heading = "Statistic")]
+    pub program_arguments: Vec<OsString>,
+    /// The statistic is a number: the mean of what the blocks say is released, with noise; others are clamped
+    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true, help_heading = "Statistic")]
+    pub numeric: Option<String>,
+    /// What counts for a block without an answer [default: having none, which is refused if most have none; the middle with
+    /// --numeric]
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true, help_heading = "Statistic")]
+    pub default: Option<String>,
+
+    /// What the release promises: epsilon
+    #[arg(long, allow_hyphen_values = true, value_name = "E", help_heading = "Privacy")]
+    pub epsilon: String,
+    /// With --epsilon: the promise is (epsilon, delta); needed without --numeric
+    #[arg(long, allow_hyphen_values = true, value_name = "D", help_heading = "Privacy")]
+    pub delta: Option<String>,
+    /// Whose privacy is protected: row, or the column that says whose a row is [default: row]
+    #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
+    pub unit: Option<String>,
+    /// Which tables are neighbours: add-remove or replace
+    #[arg(long, value_name = "WHICH", default_value = "add-remove", help_heading = "Privacy")]
+    pub adjacency: String,
+    /// How many blocks the units are split into; must not be chosen by looking at the rows
+    #[arg(long, value_name = "K", default_value_t = 200, help_heading = "Privacy")]
+    pub blocks: u64,
+
+    /// How long a run may take; after that the block has no answer
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = numbers::duration, help_heading = "Runs")]
+    pub time_limit: Duration,
+    /// How much address space a run may take [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = numbers::bytes, help_heading = "Runs")]
+    pub memory: Option<u64>,
+    /// How many runs there are at a time [default: one for each core]
+    #[arg(long, value_name = "N", help_heading = "Runs")]
+    pub jobs: Option<NonZero<usize>>,
+    /// Begins the next run as soon as one ends, so that the time it takes depends on the rows
+    #[arg(long, help_heading = "Runs")]
+    pub unpadded: bool,
+
+    /// How to print the release
+    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
+    pub format: Format,
+    /// Spends nothing and says what it would cost, how likely a refusal would be and how long it would take; asks the
+    /// statistic of a table without rows
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+
+    /// Whose budget is charged, and where.
+    #[command(flatten)]
+    pub accounting: crate::accounting::Arguments,
+}
+
+const AFTER_HELP: &str = "How it works:
+  The units are split by lot into --blocks disjoint blocks, and the statistic is asked of each. One unit changes one answer \
+(two with --unit COLUMN --adjacency replace), whatever the statistic is; so it need not be private itself. Released is the \
+answer that most blocks give, unchanged, if so many agree that no unit can have decided it; otherwise the outcome is refused. \
+With --numeric the mean of the answers is released, with noise. Blocks are small: a statistic is only as good as it is on \
+rows/K rows.
+
+Runs:
+  Each run is a process of its own. It gets its block as CSV with the header on standard input and answers with the first \
+line of its standard output, without the blanks around it. It has no answer if it prints none, or one longer than 4096 \
+bytes, ends with a code other than 0, or is not done within --time-limit; then it is killed with all it started. Its standard \
+error is discarded, its environment is PATH, LANG, LC_ALL, TZ, HOME and TMPDIR, its directory is empty and removed \
+afterwards. Where the system allows it, it has no network and sees no other processes; what is so is said.
+  An answer must be computed from its block alone. A program that leaves notes for its other runs breaks the promise.
+  Every run takes --time-limit, also if it is done before, so that the time of the whole tells nothing.
+
+SQL:
+  Columns are text, and numbers where the query computes with them, takes AVG, SUM or the like of them, or compares them with \
+numbers; use CAST elsewhere. What cannot be read or cast is NULL. A query that fails, or does not give one row, has no answer.
+
+Input:
+  The first line of CSV names the columns. One line is one row: quotes protect commas, not line ends. Missing cells are \
+empty, further ones are dropped. TSV, Parquet and Arrow are read as `reticent query` reads them; a run gets CSV in any case. A \
+row without an entry in the unit's column is a unit of its own.
+
+Accounting:
+  It is charged before a row is read; a refusal costs what an answer costs. With --request ID, asked again, the same is \
+printed and nothing is charged or run.
+
+Example:
+  seq 5000 | awk 'BEGIN {print \"age\"} {print 20 + $1 % 50}' > ages.csv
+  reticent subsample ages.csv --sql 'SELECT FLOOR(MEDIAN(age) / 10) * 10 FROM data' --epsilon 1 --delta 1e-8 --dry-run
+  reticent subsample ages.csv --program /usr/bin/awk --epsilon 1 --numeric 0..100 --time-limit 200ms -- \\
+      'NR > 1 {sum += $1} END {print sum / (NR - 1)}'
+
+Exit codes: 0 released, 2 usage (nothing was charged), 3 refused (it was charged), 4 the budget does not reach (nothing was \
+charged), 1 anything else (reading failed, the ledger failed).";

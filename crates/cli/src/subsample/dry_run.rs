@@ -1,0 +1,147 @@
+//! What a release would cost and how likely it would be, without spending anything.
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::environment::Isolation;
+use super::plan::{Mechanism, Plan};
+use super::schedule::{Schedule, in_words};
+use crate::output::{self, Format, csv_line, text_table};
+
+/// How many of a hundred blocks agree.
+const AGREEMENTS: [u64; 5] = [100, 90, 80, 70, 60];
+
+/// What there is to be said.
+#[derive(Debug)]
+pub struct DryRun<'a> {
+    /// What is released.
+    pub plan: &'a Plan,
+    /// When the runs begin.
+    pub schedule: Schedule,
+    /// What keeps them from the rest of the system.
+    pub isolation: Isolation,
+    /// What the statistic says of a table without rows.
+    pub empty: Option<String>,
+}
+
+impl DryRun<'_> {
+    /// Prints it.
+    ///
+    /// # Errors
+    /// If standard output cannot be written.
+    pub fn print(&self, format: Format) -> Result<()> {
+        let lines = self.lines();
+        output::print(&match format {
+            Format::Table => {
+                let rows = lines.into_iter().map(|(name, value)| vec![name, value]);
+                format!("{}\n", text_table(&["without spending anything", ""], rows))
+            }
+            Format::Json => format!("{}\n", self.json()),
+            Format::Csv => {
+                let lines = lines.into_iter().map(|(name, value)| csv_line(&[name, value]) + "\n");
+                std::iter::once("what,value\n".into()).chain(lines).collect()
+            }
+        })?;
+        Ok(())
+    }
+
+    fn lines(&self) -> Vec<(String, String)> {
+        let plan = self.plan;
+        let mut lines: Vec<(String, String)> = vec![
+            ("cost".into(), plan.guarantee().to_string()),
+            ("unit".into(), format!("{}, {}", plan.unit(), plan.adjacency())),
+            ("blocks".into(), plan.blocks().to_string()),
+        ];
+        match plan.mechanism() {
+            Mechanism::Mode(mode) => {
+                let (threshold, blocks) = (mode.test().threshold(), plan.blocks());
+                lines.push((
+                    "released".into(),
+                    format!("the most frequent answer, if half its lead, with noise, reaches {threshold}"),
+                ));
+                for (agree, probability) in refusals(plan) {
+                    let name = format!("refused if {agree} of {blocks} agree");
+                    // The others agree on one other answer: nothing is worse.
+                    lines.push((name, format!("with probability at most {}", in_digits(probability))));
+                }
+            }
+            Mechanism::Mean { mean, grid, bounds } => {
+                let bar = mean.error().scaled(grid.step());
+                lines.push(("released".into(), format!("the mean of the answers, clamped to {bounds}, with noise")));
+                let level = bar.level() * 100.0;
+                lines.push((format!("half-width at {level} %"), format!("{:.3e} (noise only)", bar.half_width())));
+            }
+        }
+        let at_most = if self.schedule.padded { "" } else { "at most " };
+        lines.push(("time".into(), format!("{at_most}{}", in_words(self.schedule.length(plan.blocks())))));
+        lines.push(("isolation".into(), self.isolation.describe().into()));
+        lines.push(("without rows".into(), self.empty.clone().unwrap_or_else(|| "no answer".into())));
+        lines
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let plan = self.plan;
+        let mut object = json!({
+            "dry_run": true,
+            "guarantee": plan.guarantee(),
+            "unit": plan.unit(),
+            "adjacency": plan.adjacency(),
+            "blocks": plan.blocks(),
+            "seconds": self.schedule.length(plan.blocks()).as_secs_f64(),
+            "padded": self.schedule.padded,
+            "isolation": self.isolation.name(),
+            "without_rows": self.empty,
+        });
+        match plan.mechanism() {
+            Mechanism::Mode(mode) => {
+                object["threshold"] = mode.test().threshold().into();
+                let refusals =
+                    refusals(plan).map(|(agree, probability)| json!({"agree": agree, "refused": probability}));
+                object["refusals"] = refusals.collect();
+            }
+            Mechanism::Mean { mean, grid, .. } => {
+                let bar = mean.error().scaled(grid.step());
+                object["half_width"] = bar.half_width().into();
+                object["level"] = bar.level().into();
+            }
+        }
+        object
+    }
+}
+
+/// How likely a refusal is if so many blocks agree, and all others on one other answer.
+fn refusals(plan: &Plan) -> impl Iterator<Item = (u64, f64)> {
+    let blocks = plan.blocks();
+    AGREEMENTS.into_iter().filter_map(move |percent| {
+        let Mechanism::Mode(mode) = plan.mechanism() else { return None };
+        let agree = (blocks * percent).div_ceil(100);
+        let lead = agree.saturating_sub(blocks - agree);
+        Some((agree, mode.test().refusal_probability(lead.div_ceil(2))))
+    })
+}
+
+/// One or two digits, rounded up.
+fn in_digits(probability: f64) -> String {
+    if probability >= 0.01 {
+        return format!("{:.2}", (probability * 100.0).ceil() / 100.0);
+    }
+    if probability <= 0.0 {
+        return "0".into();
+    }
+    let exponent = probability.log10().floor() as i32;
+    format!("{:.0e}", (probability / 10f64.powi(exponent)).ceil() * 10f64.powi(exponent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probabilities_are_not_shown_smaller_than_they_are() {
+        for (probability, shown) in
+            [(1.0, "1.00"), (0.2601, "0.27"), (0.0099, "1e-2"), (1.1e-18, "2e-18"), (9.5e-20, "1e-19"), (0.0, "0")]
+        {
+            assert_eq!(in_digits(probability), shown);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `reticent subsample` as a user runs it.
+#![cfg(unix)]
+
+mod accounting;
+mod isolation;
+mod promise;
+mod statistic;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Six blocks; half a lead of 2 is needed, of 3 possible, and the noise is 0: the chance of anything else is about e^−40.
+const ALMOST_EXACT: &str = "--epsilon 20 --delta 1e-3 --blocks 6";
+
+/// A run of these tests is done long before.
+const UNHURRIED: &str = "--unpadded --time-limit 60s";
+
+/// A new empty directory.
+fn directory(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("subsample-{name}"));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("a directory");
+    path
+}
+
+/// `reticent subsample` for a user whose data and scratch lie in this folder.
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let scratch = folder.join("scratch");
+    std::fs::create_dir_all(&scratch).expect("a directory");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
+    command.arg("subsample").args(arguments).env_remove("RETICENT_LEDGER");
+    command.env("HOME", folder).env("XDG_DATA_HOME", folder.join("own")).env("TMPDIR", scratch);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().expect("it runs")
+}
+
+/// Asks a table in this folder with options in one text, and a shell script for a program.
+fn ask_script(folder: &Path, options: &str, script: &str) -> Output {
+    let table = folder.join("people.csv");
+    if !table.exists() {
+        std::fs::write(&table, people(600)).expect("written");
+    }
+    let table = table.display().to_string();
+    let mut arguments = vec![table.as_str(), "--program", "/bin/sh"];
+    arguments.extend(options.split_whitespace());
+    arguments.extend(["--", "-c", script]);
+    run(folder, &arguments)
+}
+
+/// What most blocks say, with hardly any noise; `None` if that is refused.
+fn most_say(folder: &Path, more: &str, script: &str) -> Option<String> {
+    answered(&ask_script(folder, &format!("{ALMOST_EXACT} {UNHURRIED} {more}"), script))
+}
+
+/// What was answered; `None` if it was refused.
+fn answered(output: &Output) -> Option<String> {
+    let (printed, said) = (text(&output.stdout), text(&output.stderr));
+    match output.status.code() {
+        Some(0) => Some(printed.strip_suffix('\n').expect("a line").into()),
+        Some(3) => {
+            assert_eq!(printed, "refused\n");
+            None
+        }
+        other => panic!("{other:?}: {said}"),
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("the output is text")
+}
+
+/// People with three rows each.
+fn people(rows: usize) -> String {
+    let mut table = String::from("user,region,age\n");
+    for row in 0..rows {
+        let region = ["north", "south", "west"][row % 7 % 3];
+        table += &format!("u{},{region},{}\n", row / 3, 20 + row * 13 % 60);
+    }
+    table
+}

@@ -1,0 +1,214 @@
+//! What is asked, and what comes of it.
+
+use super::*;
+
+#[test]
+fn what_most_blocks_say_is_released_unchanged() {
+    let folder = directory("answers");
+    assert_eq!(most_say(&folder, "", "echo ' blue, or green '").as_deref(), Some("blue, or green"));
+    let json = ask_script(&folder, &format!("{ALMOST_EXACT} {UNHURRIED} --format json"), "echo blue");
+    let release: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(release, serde_json::json!({"value": "blue", "guarantee": {"approx": ["20", "0.001"]}}));
+    assert_eq!(most_say(&folder, "--format csv", "echo 'a,b'").as_deref(), Some("refused,value\nfalse,\"a,b\""));
+}
+
+/// Rows with their header, quoted as they must be, and all of them: what awk sees in the blocks adds up.
+#[test]
+fn blocks_are_csv_with_the_header() {
+    let folder = directory("blocks");
+    std::fs::write(folder.join("people.csv"), "name,\"age, years\"\r\n\"x,y\",1\r\n\"say \"\"yes\"\"\",2\r\n")
+        .expect("written");
+    assert_eq!(most_say(&folder, "", "head -1").as_deref(), Some("name,\"age, years\""));
+    let log = folder.join("log");
+    let script = format!("tail -n +2 >> {}; echo done", log.display());
+    assert_eq!(most_say(&folder, "--jobs 1", &script).as_deref(), Some("done"));
+    let mut rows: Vec<String> = std::fs::read_to_string(&log).expect("written").lines().map(String::from).collect();
+    rows.sort();
+    assert_eq!(rows, ["\"say \"\"yes\"\"\",2", "\"x,y\",1"]);
+}
+
+/// Other formats are handed on as CSV, one row a line.
+#[test]
+fn tables_need_not_be_csv() {
+    let folder = directory("formats");
+    let table = folder.join("people.tsv");
+    std::fs::write(&table, "name\tage\n\"x,y\"\t1\n\"two\nlines\"\n").expect("written");
+    let log = folder.join("log");
+    let script = format!("tail -n +2 >> {}; echo done", log.display());
+    let table = table.display().to_string();
+    let mut arguments = vec![table.as_str(), "--program", "/bin/sh", "--jobs", "1"];
+    arguments.extend(ALMOST_EXACT.split_whitespace().chain(UNHURRIED.split_whitespace()));
+    arguments.extend(["--", "-c", &script]);
+    assert_eq!(answered(&run(&folder, &arguments)).as_deref(), Some("done"));
+    let mut rows: Vec<String> = std::fs::read_to_string(&log).expect("written").lines().map(String::from).collect();
+    rows.sort();
+    assert_eq!(rows, ["\"x,y\",1", "two lines,"]);
+}
+
+#[test]
+fn answers_that_differ_are_refused() {
+    let folder = directory("differ");
+    assert_eq!(most_say(&folder, "", "cksum"), None);
+    let json = ask_script(&folder, &format!("{ALMOST_EXACT} {UNHURRIED} --format json"), "cksum");
+    assert_eq!(json.status.code(), Some(3));
+    let release: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(release["refused"], true);
+}
+
+#[test]
+fn without_an_answer_the_default_counts() {
+    let folder = directory("default");
+    for script in [
+        "exit 0",
+        "echo blue; exit 1",
+        "echo blue; kill -SEGV $$",
+        "echo",
+        "no-such-program",
+        "awk 'BEGIN {for (i = 0; i < 5000; i++) printf \"x\"}'",
+    ] {
+        assert_eq!(most_say(&folder, "", script), None, "{script}");
+        assert_eq!(most_say(&folder, "--default none", script).as_deref(), Some("none"), "{script}");
+    }
+    for script in ["sleep 1000", "echo blue; sleep 1000", "yes", "while :; do :; done"] {
+        let options = format!("{ALMOST_EXACT} --time-limit 300ms --default slow");
+        assert_eq!(answered(&ask_script(&folder, &options, script)).as_deref(), Some("slow"), "{script}");
+    }
+    assert_eq!(most_say(&folder, "", "seq 100000").as_deref(), Some("1"));
+}
+
+#[test]
+fn a_run_that_takes_too_much_memory_has_no_answer() {
+    let folder = directory("memory");
+    let script = "awk 'BEGIN {x = \"x\"; for (i = 0; i < 28; i++) x = x x; print length(x)}'";
+    assert_eq!(most_say(&folder, "", script).as_deref(), Some("268435456"));
+    assert_eq!(most_say(&folder, "--memory 64MiB --default large", script).as_deref(), Some("large"));
+}
+
+/// The mean age is 49.5; with ε = 900 the noise is below 1.
+#[test]
+fn means_of_numbers_come_with_their_half_width() {
+    let folder = directory("mean");
+    let script = "awk -F, 'NR > 1 {sum += $3} END {print sum / (NR - 1)}'";
+    let output =
+        ask_script(&folder, &format!("--epsilon 900 --blocks 6 {UNHURRIED} --numeric 0..100 --format json"), script);
+    let release: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let (value, half_width) = (release["value"].as_f64().expect("a number"), release["half_width"].as_f64());
+    assert!((value - 49.5).abs() < 8.0, "{release}");
+    // 100/6 of a step up or down, 3 times a 900th of it: ln(20)·100/(6·900).
+    assert!((half_width.expect("a number") - 0.0555).abs() < 0.001, "{release}");
+    assert_eq!(release["guarantee"], serde_json::json!({"pure": "900"}));
+    let table = ask_script(&folder, &format!("--epsilon 900 --blocks 6 {UNHURRIED} --numeric 0..100"), "echo blue");
+    assert!(text(&table.stdout).contains("± (95 %)"), "{}", text(&table.stdout));
+    let middle = text(&table.stdout).lines().rev().find_map(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    assert!((middle.expect("a number") - 50.0).abs() < 1.0);
+}
+
+#[test]
+fn sql_is_asked_of_every_block() {
+    let folder = directory("sql");
+    let table = folder.join("people.csv");
+    std::fs::write(&table, people(1200)).expect("written");
+    let ask = |sql: &str, more: &str| {
+        let (table, options) = (table.display().to_string(), format!("{ALMOST_EXACT} {UNHURRIED} {more}"));
+        let mut arguments = vec![table.as_str(), "--sql", sql];
+        arguments.extend(options.split_whitespace());
+        run(&folder, &arguments)
+    };
+    for (sql, expected) in [
+        ("SELECT MIN(age) FROM data WHERE age >= 20", Some("20")),
+        ("SELECT CASE WHEN AVG(age) > 30 THEN 'old' ELSE 'young' END FROM data", Some("old")),
+        ("SELECT region FROM data GROUP BY region ORDER BY COUNT(*) DESC LIMIT 1", Some("north")),
+        ("SELECT COUNT(*) FROM (SELECT user FROM data)", None),
+        ("SELECT 1 / (COUNT(*) - COUNT(*)) FROM data", None),
+        ("SELECT user FROM data", None),
+    ] {
+        // `user` is a word of SQL.
+        let sql = sql.replace("user", "\"user\"");
+        assert_eq!(answered(&ask(&sql, "--unit user")).as_deref(), expected, "{sql}");
+    }
+    for (sql, said) in [
+        ("SELEC 1", "--sql: "),
+        ("SELECT agee FROM data", "agee"),
+        ("SELECT age FROM people", "people"),
+        ("SELECT age, region FROM data", "2 columns"),
+        ("DROP TABLE data", "only a SELECT"),
+    ] {
+        let output = ask(sql, "");
+        assert_eq!(output.status.code(), Some(2), "{sql}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(said) && output.stdout.is_empty(), "{sql}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_dry_run_spends_nothing() {
+    let folder = directory("dry");
+    let log = folder.join("log");
+    let script = format!("cat >> {}; echo seen; echo trouble >&2", log.display());
+    let output = ask_script(&folder, "--epsilon 1 --delta 1e-8 --dry-run --format json --jobs 2", &script);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let dry: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&dry["blocks"], &dry["threshold"], &dry["without_rows"]), (&200.into(), &20.into(), &"seen".into()));
+    assert_eq!(dry["seconds"], 105.0);
+    // 180 of 200 agree, 20 on another: half the lead is 80, 61 above the last that is refused without noise.
+    let nine_tenths = dry["refusals"][1]["refused"].as_f64().expect("a number");
+    let p = (-1f64).exp();
+    assert!((nine_tenths / (p.powi(61) / (1.0 + p)) - 1.0).abs() < 1e-9, "{dry}");
+    assert!(!folder.join("own").exists(), "nothing was charged");
+    assert_eq!(std::fs::read_to_string(&log).expect("asked once"), "user,region,age\n");
+    assert!(text(&output.stderr).contains("trouble"));
+    for (options, said) in
+        [("--epsilon 1 --delta 1e-8", "refused if 180 of 200 agree"), ("--epsilon 1 --numeric 0..10", "half-width")]
+    {
+        let table = text(&ask_script(&folder, &format!("{options} --dry-run"), "exit 0").stdout);
+        assert!(table.contains(said) && table.contains("no answer"), "{table}");
+    }
+}
+
+#[test]
+fn bad_arguments_are_told_before_anything_is_charged() {
+    let folder = directory("arguments");
+    std::fs::write(folder.join("people.csv"), people(6)).expect("written");
+    std::fs::write(folder.join("empty.csv"), "").expect("written");
+    std::fs::write(folder.join("people.ndjson"), "{}\n").expect("written");
+    std::fs::write(folder.join("broken.parquet"), "no Parquet").expect("written");
+    std::fs::write(folder.join("plain"), "echo 1\n").expect("written");
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (table, plain) = (path("people.csv"), path("plain"));
+    let good = "--program /bin/true --epsilon 1 --delta 1e-8";
+    for (arguments, said) in [
+        (format!("{} {good}", path("none.csv")), "cannot read"),
+        (format!("{} {good}", folder.display()), "is a directory"),
+        (format!("{} {good}", path("empty.csv")), "has no header"),
+        (format!("{} {good}", path("people.ndjson")), "has no header, so a run would not know"),
+        (format!("{} {good}", path("broken.parquet")), "broken.parquet"),
+        (format!("{table} {good} --unit usr"), "has no column usr; is it user?"),
+        (format!("{table} {good} --unit zip"), "has no column zip"),
+        (format!("{table} {good} --blocks 10"), "number of blocks is 10"),
+        (format!("{table} {good} --blocks 0"), "number of blocks is 0"),
+        (format!("{table} {good} --adjacency add"), "adjacency is add"),
+        (format!("{table} {good} --time-limit 0s"), "write a length of time"),
+        (format!("{table} {good} --memory lots"), "write a size"),
+        (format!("{table} {good} --sql x"), "cannot be used with"),
+        (format!("{table} --epsilon 1 --delta 1e-8"), "required"),
+        (format!("{table} --program /bin/true --delta 1e-8"), "--epsilon"),
+        (format!("{table} --program /bin/true --epsilon 1"), "needs --delta"),
+        (format!("{table} --program /bin/true --epsilon 0 --delta 1e-8"), "epsilon is 0"),
+        (format!("{table} --program {plain} --epsilon 1 --delta 1e-8"), "chmod +x"),
+        (format!("{table} --program {plain}.none --epsilon 1 --delta 1e-8"), "cannot be used"),
+        (format!("{table} --program nosuchthing --epsilon 1 --delta 1e-8"), "not in the runs' PATH"),
+        (format!("{table} --program /bin --epsilon 1 --delta 1e-8"), "is not a file"),
+        (format!("{table} --sql x --epsilon 1 --delta 1e-8 -- -c"), "--program"),
+    ] {
+        let output = run(&folder, &arguments.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(said), "{arguments}: {}", text(&output.stderr));
+        assert!(output.stdout.is_empty() && !folder.join("own").exists(), "{arguments}");
+    }
+}
+
+#[test]
+fn what_runs_on_a_block_is_not_in_the_help() {
+    let help = Command::new(env!("CARGO_BIN_EXE_reticent")).arg("--help").output().expect("it runs");
+    let help = text(&help.stdout);
+    assert!(help.contains("subsample") && help.contains("3 refused") && !help.contains("block-sql"), "{help}");
+}
