@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::execution::TaskContext;
@@ -38,7 +38,7 @@ fn grid() -> Grid {
 
 /// 0 for nothing, then by powers of ten; far beyond the number of bins for infinity.
 fn magnitude(value: f64) -> Option<usize> {
-    (!value.is_nan()).then(|| if value == 0.0 { 0 } else { value.abs().log10().max(0.0) as usize + 1 })
+    (!value.is_nan()).then(|| if value == 0.0 { 0 } else { (value.abs().log10().max(0.0) as usize).saturating_add(1) })
 }
 
 fn layout() -> Layout {
