@@ -140,6 +140,18 @@ impl Account {
         }
     }
 
+    /// Gives the dataset a limit, unless it has that limit already.
+    ///
+    /// # Errors
+    /// If it has another one, or was asked about with another unit or adjacency.
+    pub fn set_budget(&self, limit: &Guarantee, unit: &str, adjacency: Adjacency) -> Result<()> {
+        let Self::Charged(session) = self else { return Ok(()) };
+        let terms = Some(Terms { unit: unit.into(), adjacency });
+        let dataset = Dataset { name: session.dataset.clone(), budget: Budget::Limit(limit.clone()), terms };
+        session.ledger.register(&dataset)?;
+        Ok(())
+    }
+
     /// Leave to go on with a stream that was charged before.
     ///
     /// # Errors

@@ -5,6 +5,9 @@ use std::process::ExitCode;
 /// Usage or bad configuration: nothing was spent.
 pub const USAGE: u8 = 2;
 
+/// Everything was refused by the mechanism, which is a charged answer.
+pub const REFUSED: u8 = 3;
+
 /// The budget does not reach: nothing was spent.
 pub const OVERDRAWN: u8 = 4;
 
@@ -30,6 +33,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     }
     let usage = error.is::<Usage>()
         || error.downcast_ref::<reticent::Error>().is_some_and(reticent::Error::is_parameter)
+        || error.downcast_ref::<reticent_sql::Error>().is_some_and(reticent_sql::Error::is_usage)
         || of_ledger.is_some_and(reticent_ledger::Error::is_usage);
     if usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
 }

@@ -11,6 +11,7 @@ mod output;
 mod parallel;
 mod place;
 mod plan;
+mod query;
 
 use std::process::ExitCode;
 
@@ -20,7 +21,7 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(version, about, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 released, 1 anything else, 2 usage or bad configuration, 4 the budget does not reach."
+    after_help = "Exit codes: 0 released, 1 anything else, 2 usage or bad configuration, 3 refused by the mechanism, 4 the budget does not reach."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -37,6 +38,8 @@ enum Command {
     Ledger(ledger::Arguments),
     /// Says what a release would cost in accuracy, before anything is spent
     Plan(plan::Arguments),
+    /// Asks a query of private tables in SQL
+    Query(Box<query::Arguments>),
     /// Redraws every chart of the documents from fresh runs
     Figures(figures::Arguments),
 }
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Command::Count(arguments) => count::run(&arguments),
         Command::Ledger(arguments) => ledger::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
+        Command::Query(arguments) => query::run(&arguments),
         Command::Figures(arguments) => figures::run(&arguments),
     };
     outcome.unwrap_or_else(|error| exit::report(&error))

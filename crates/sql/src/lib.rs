@@ -1,3 +1,35 @@
-//! Private SQL over tables.
+//! Private SQL over tables: parse, check, bound, then noise.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`table`] | tables from files: CSV, NDJSON, Parquet, Arrow |
+//! | [`query`] | [`Query`]: from its text to its answer |
+//! | [`options`] | [`Options`]: whose privacy, how much, within which bounds |
+//! | [`dialect`] | BigQuery's way to ask |
+//! | [`usage`] | which columns of text files are numbers |
+//! | [`check`] | can it be answered privately? |
+//! | [`bound`] | from rows to exact statistics of bounded sensitivity |
+//! | [`release`] | what is released, how it is paid for, and the noise |
+//! | [`answer`] | [`Answer`]: released rows, and what they cost |
+//! | [`session`] | the query engine, set up so that nothing else looks at rows |
+//! | [`functions`] | aggregates that the query engine has not |
+//! | [`error`] | the one error type |
 
+pub mod answer;
 pub mod bound;
+pub mod check;
+pub mod dialect;
+pub mod error;
+pub mod functions;
+pub mod options;
+pub mod query;
+pub mod release;
+pub mod session;
+pub mod table;
+pub mod usage;
+
+pub use answer::Answer;
+pub use error::{Error, Result};
+pub use options::{Options, Range, Unit};
+pub use query::{Input, Query};
+pub use table::Table;

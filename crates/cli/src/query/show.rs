@@ -1,0 +1,125 @@
+//! Answers and dry runs, for people and programs.
+
+use anyhow::Result;
+use reticent_sql::Query;
+use reticent_sql::answer::{Answer, Entry, Share};
+use serde_json::Value as Json;
+
+use crate::output::{Format, csv_line, number_table, print, say, text_table};
+
+/// Prints an answer.
+pub fn answer(answer: &Answer, format: Format) -> Result<()> {
+    match format {
+        Format::Json => {
+            let lines: Vec<String> = answer.to_json_lines().iter().map(Json::to_string).collect();
+            print(&(lines.join("\n") + "\n"))?;
+        }
+        Format::Csv => print(&csv(answer))?,
+        Format::Table => {
+            let header: Vec<&str> = answer.columns.iter().map(String::as_str).collect();
+            let rows = answer.rows.iter().map(|row| row.iter().map(cell).collect());
+            print(&format!("{}\n", number_table(&header, rows)))?;
+            let summary = &answer.summary;
+            say!(
+                "{}, unit {}, adjacency {}; ± is {}",
+                summary.guarantee,
+                summary.unit,
+                summary.adjacency,
+                summary.half_widths
+            );
+        }
+    }
+    Ok(())
+}
+
+fn csv(answer: &Answer) -> String {
+    // An aggregate has a column for its half-width, whatever its values are.
+    let has_width = |column: usize| {
+        answer.rows.iter().any(|row| matches!(row[column], Entry::Released { .. } | Entry::Ranked { .. }))
+    };
+    let wide: Vec<bool> = (0..answer.columns.len()).map(has_width).collect();
+    let header = answer
+        .columns
+        .iter()
+        .zip(&wide)
+        .flat_map(|(name, wide)| std::iter::once(name.clone()).chain(wide.then(|| format!("{name} ±"))));
+    let mut text = csv_line(&header.collect::<Vec<_>>()) + "\n";
+    for row in &answer.rows {
+        let fields = row.iter().zip(&wide).flat_map(|(entry, wide)| {
+            let (value, width) = match entry {
+                Entry::Plain(value) | Entry::Stable(value) => (plain(value), String::new()),
+                Entry::Released { value, half_width } => {
+                    (plain(value), plain(&reticent_sql::answer::number(*half_width)))
+                }
+                Entry::Ranked { value, half_width_in_ranks } => {
+                    (plain(value), plain(&reticent_sql::answer::number(*half_width_in_ranks)))
+                }
+                Entry::Refused => ("refused".into(), String::new()),
+            };
+            std::iter::once(value).chain(wide.then_some(width))
+        });
+        text += &(csv_line(&fields.collect::<Vec<_>>()) + "\n");
+    }
+    text
+}
+
+fn cell(entry: &Entry) -> String {
+    match entry {
+        Entry::Plain(value) => people(value, None),
+        Entry::Stable(value) => format!("{} (exact)", people(value, None)),
+        Entry::Released { value, half_width } => {
+            format!("{} ± {}", people(value, Some(*half_width)), rounded(*half_width, Some(*half_width)))
+        }
+        Entry::Ranked { value, half_width_in_ranks } => {
+            format!("{} ± {:.0} ranks", people(value, None), half_width_in_ranks.ceil())
+        }
+        Entry::Refused => "refused".into(),
+    }
+}
+
+/// A value without quotes.
+fn plain(value: &Json) -> String {
+    match value {
+        Json::Null => String::new(),
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A value as people read it: no more digits than the noise leaves.
+fn people(value: &Json, half_width: Option<f64>) -> String {
+    match value {
+        Json::Null => "NULL".into(),
+        Json::Number(number) if number.is_f64() => rounded(number.as_f64().unwrap_or(f64::NAN), half_width),
+        Json::Array(list) => list.iter().map(|one| people(one, half_width)).collect::<Vec<_>>().join(" "),
+        other => plain(other),
+    }
+}
+
+/// With two digits of the half-width.
+fn rounded(value: f64, half_width: Option<f64>) -> String {
+    let scale = half_width.unwrap_or(value / 1000.0).abs();
+    let digits =
+        if scale > 0.0 && scale.is_finite() { (1.0 - scale.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 };
+    format!("{value:.digits$}")
+}
+
+/// Prints what a query would do.
+pub fn dry_run(query: &Query, format: Format) -> Result<()> {
+    let summary = query.summary()?;
+    if format == Format::Json {
+        print(&(serde_json::json!({ "dry_run": summary }).to_string() + "\n"))?;
+        return Ok(());
+    }
+    let rows = summary.split.iter().map(|share| {
+        let Share { what, cost, noise, half_width } = share;
+        let half_width = half_width
+            .map_or_else(|| "depends on the answer".into(), |width| format!("± {}", rounded(width, Some(width))));
+        vec![what.clone(), cost.clone(), noise.clone(), half_width]
+    });
+    let table = text_table(&["released", "for", "by", "95 %, noise only"], rows);
+    print(&format!("{table}\n"))?;
+    print(&format!("{}\n", query.words()))?;
+    say!("nothing was charged; it would cost {}", summary.guarantee);
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! What is asked beside the SQL: whose privacy, how much, within which bounds.
+
+use std::collections::BTreeMap;
+
+use reticent::privacy::{Adjacency, Guarantee};
+use reticent::statistic::Bounds;
+
+/// Whose privacy is protected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unit {
+    /// Every row is somebody else.
+    Row,
+    /// All rows with the same value of this column are one person's.
+    Column(String),
+}
+
+impl std::fmt::Display for Unit {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Row => formatter.write_str("row"),
+            Self::Column(name) => formatter.write_str(name),
+        }
+    }
+}
+
+/// How the range of a column is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Range {
+    /// Chosen without looking at the data.
+    Public(Bounds),
+    /// To be found privately, for a share of the budget.
+    Auto,
+}
+
+/// Public values of a key column, as text.
+pub type Keys = Vec<String>;
+
+/// How a query is to be answered.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What the whole query may cost.
+    pub guarantee: Guarantee,
+    /// Which tables are neighbours.
+    pub adjacency: Adjacency,
+    /// Whose privacy, unless a table says otherwise.
+    pub unit: Unit,
+    /// Units of single tables, by table name.
+    pub table_units: BTreeMap<String, Unit>,
+    /// In how many groups one unit counts.
+    pub max_groups: u64,
+    /// With how many rows in each of them.
+    pub max_rows: u64,
+    /// Ranges of columns, by name (`age` or `people.age`).
+    pub bounds: BTreeMap<String, Range>,
+    /// Public keys, by column name.
+    pub keys: BTreeMap<String, Keys>,
+    /// Shares of the budget, by the aggregate's name; 1 if not given.
+    pub weights: BTreeMap<String, u32>,
+}
+
+impl Options {
+    /// Every row is somebody else, add/remove, nothing known of any column.
+    pub fn new(guarantee: Guarantee) -> Self {
+        Self {
+            guarantee,
+            adjacency: Adjacency::AddRemove,
+            unit: Unit::Row,
+            table_units: BTreeMap::new(),
+            max_groups: 1,
+            max_rows: 1,
+            bounds: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            weights: BTreeMap::new(),
+        }
+    }
+
+    /// The unit of a table.
+    pub fn unit_of(&self, table: &str) -> &Unit {
+        self.table_units.get(table).unwrap_or(&self.unit)
+    }
+}

@@ -1,0 +1,491 @@
+//! A query, from its text to its answer.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::catalog::MemTable;
+use datafusion::common::Column;
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionContext;
+use datafusion::scalar::ScalarValue;
+use datafusion::sql::parser::{DFParser, Statement};
+use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use reticent::Permit;
+use reticent::privacy::{Adjacency, Guarantee};
+use reticent::statistic::{Bounds, Grid};
+
+use crate::answer::{Answer, HALF_WIDTHS, Summary};
+use crate::bound::{Caps, ChoiceKey, Groups, Layout, PublicKeys, aggregate};
+use crate::check::{self, Checked, Origin, Owner, above, ranges};
+use crate::error::{Error, Result, no_such, planning};
+use crate::options::{Options, Range, Unit};
+use crate::release::contribution::Touched;
+use crate::release::design::Wanted;
+use crate::release::search::Search;
+use crate::release::{self, Design, draw};
+use crate::session::{self, Opaque};
+use crate::table::{Kind, Table};
+use crate::usage::Usage;
+
+/// More public keys than any table can show.
+const MOST_KEYS: usize = 10_000_000;
+
+/// A table of the query.
+#[derive(Debug)]
+pub struct Input {
+    /// Where its rows are.
+    pub table: Table,
+    /// Is it nobody's secret?
+    pub public: bool,
+}
+
+/// A query that can be answered privately. No row was read yet.
+#[derive(Debug)]
+pub struct Query {
+    session: SessionContext,
+    checked: Checked,
+    options: Options,
+    design: Design,
+    touched: Touched,
+    plan: Arc<dyn ExecutionPlan>,
+    keys: Option<PublicKeys>,
+    names: Vec<String>,
+    origins: Vec<Origin>,
+    weights: Vec<u32>,
+    unit: Unit,
+    search: Option<Search>,
+    guarantee: Guarantee,
+}
+
+impl Query {
+    /// Reads and checks the SQL, and plans what is measured. Only headers, footers and public tables are looked at.
+    ///
+    /// # Errors
+    /// If it is not SQL, names what is not there, or cannot be answered privately.
+    pub async fn prepare(sql: &str, inputs: Vec<Input>, options: Options) -> Result<Self> {
+        let statement = parse(sql)?;
+        let session = session::new();
+        register(&session, &inputs, &options, &Usage::of(&statement))?;
+        let plan = plan(&session, statement).await?;
+        let owner_of = |table: &str| owner(table, &inputs, &options);
+        let mut checked = check::check(&plan, &owner_of)?;
+        check_unique(&session, &checked).await?;
+        let unit = match (&checked.rows.owner, unit_name(&inputs, &options)) {
+            (Owner::Unit(_), Some(name)) => Unit::Column(name),
+            _ => Unit::Row,
+        };
+
+        let grouped = !checked.keys.is_empty();
+        let (max_groups, max_rows) = match unit {
+            Unit::Row => (1, 1),
+            Unit::Column(_) => (options.max_groups, options.max_rows),
+        };
+        let touched = Touched::new(options.adjacency, grouped, max_groups, max_rows)?;
+        let keys = public_keys(&mut checked, &options)?;
+        let origins = checked.above.origins();
+        let names: Vec<String> = plan.schema().fields().iter().map(|field| field.name().clone()).collect();
+        let weights = weights(&checked, &origins, &names, &options)?;
+        let search = Search::new(&checked, &options, &touched)?;
+        let (rest, found) = match &search {
+            Some(search) => (search.rest.clone(), search.placeholders()?),
+            None => (options.guarantee.clone(), BTreeMap::new()),
+        };
+        let select_keys = grouped && keys.is_none();
+        let design = design(&checked, &options, &weights, &touched, select_keys, &rest, &found)?;
+        let costs = search.iter().flat_map(Search::costs).chain([design.guarantee.clone()]);
+        let guarantee = Guarantee::sequential(costs)?.expect("something is asked");
+        let wanted: Vec<Expr> = checked.keys.iter().chain(&design.inputs).cloned().collect();
+        let rows = checked.rows.select(wanted)?;
+        let state = session.state();
+        let plan = state.create_physical_plan(&rows).await.map_err(|error| planning(&error))?;
+        Ok(Self {
+            session,
+            checked,
+            options,
+            design,
+            touched,
+            plan,
+            keys,
+            names,
+            origins,
+            weights,
+            unit,
+            search,
+            guarantee,
+        })
+    }
+
+    /// What the answer promises, which is what it costs.
+    pub fn guarantee(&self) -> &Guarantee {
+        &self.guarantee
+    }
+
+    /// Whose privacy is protected.
+    pub fn unit(&self) -> &Unit {
+        &self.unit
+    }
+
+    /// Which tables are neighbours.
+    pub fn adjacency(&self) -> Adjacency {
+        self.options.adjacency
+    }
+
+    /// What will be released, how, and at what price.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn summary(&self) -> Result<Summary> {
+        self.summary_of(&self.design, &BTreeMap::new())
+    }
+
+    fn summary_of(&self, design: &Design, found: &BTreeMap<String, Bounds>) -> Result<Summary> {
+        let mut split = release::explain::shares(design)?;
+        if let Some(search) = &self.search {
+            split.extend(search.shares(found));
+        }
+        Ok(Summary {
+            guarantee: self.guarantee.to_string(),
+            unit: self.unit.to_string(),
+            adjacency: self.options.adjacency.to_string(),
+            max_groups: self.touched.groups(),
+            max_rows: self.touched.max_rows(),
+            split,
+            half_widths: HALF_WIDTHS.into(),
+        })
+    }
+
+    /// What one unit may contribute.
+    pub fn touched(&self) -> &Touched {
+        &self.touched
+    }
+
+    /// What will be done, in words; nothing of it depends on rows.
+    pub fn words(&self) -> String {
+        let (groups, rows) = (self.touched.groups(), self.touched.max_rows());
+        let mut text = match &self.unit {
+            Unit::Row => "Every row is somebody else.".to_owned(),
+            Unit::Column(unit) => format!(
+                "All rows with the same {unit} are one person's, of which at most {rows} count in each of at most {groups} \
+                 groups, chosen at random; rows without a {unit} are dropped."
+            ),
+        };
+        text += match self.options.adjacency {
+            Adjacency::AddRemove => " Whether any one of them is in the table at all is protected.",
+            Adjacency::Replace => " What the table says of any one of them is protected; how many there are is not.",
+        };
+        let keys = self.checked.keys.iter().map(check::words).collect::<Vec<_>>().join(", ");
+        match (&self.keys, &self.design.selection) {
+            (Some(known), _) => {
+                let number = known.columns.first().map_or(0, |column| column.len());
+                text += &format!(" The {number} keys of {keys} are public: all of them appear, empty ones too, and no others.");
+            }
+            (None, Some(_)) => {
+                text += &format!(" The keys of {keys} come from the data: those of few people do not appear.");
+            }
+            (None, None) => text += " There is one answer for all rows.",
+        }
+        text
+    }
+
+    /// Reads the rows and releases the answer. The permit must be worth [`Query::guarantee`].
+    ///
+    /// # Errors
+    /// [`Error::Reading`] if the rows cannot be read to their end.
+    pub async fn answer(&self, permit: &mut Permit, key: ChoiceKey) -> Result<Answer> {
+        let (mut design, mut found) = (Cow::Borrowed(&self.design), BTreeMap::new());
+        if let Some(search) = &self.search {
+            let layout = Layout { unit: self.has_unit(), keys: 0, measures: search.measures(&self.design, self.checked.keys.len()) };
+            let caps = Caps { groups: 1, rows: search.rows };
+            let groups = self.measure(&layout, caps, None, key.clone()).await?;
+            found = search.find(&groups, permit)?;
+            let grids = found.iter().map(|(name, bounds)| (name.clone(), Grid::new(bounds))).collect();
+            let Self { checked, options, weights, touched, .. } = self;
+            let select_keys = self.design.selection.is_some();
+            design = Cow::Owned(self::design(checked, options, weights, touched, select_keys, &search.rest, &grids)?);
+        }
+        let layout = Layout { unit: self.has_unit(), keys: self.checked.keys.len(), measures: design.measures.clone() };
+        let caps = Caps { groups: self.touched.groups(), rows: self.touched.max_rows() };
+        let groups = self.measure(&layout, caps, self.keys.as_ref(), key).await?;
+        let released = draw::draw(&design, groups, permit)?;
+        let table = self.post_process(&released).await?;
+        let summary = self.summary_of(&design, &found)?;
+        Answer::new(&table, self.names.clone(), &self.origins, &released, summary)
+    }
+
+    /// What is measured before noise, with frozen choices. **Not private**: for tests only.
+    ///
+    /// # Errors
+    /// As [`Query::answer`].
+    #[cfg(feature = "test-util")]
+    pub async fn exact(&self, key: ChoiceKey) -> Result<release::exact::Exact> {
+        let layout = Layout { unit: self.has_unit(), keys: self.checked.keys.len(), measures: self.design.measures.clone() };
+        let caps = Caps { groups: self.touched.groups(), rows: self.touched.max_rows() };
+        let groups = self.measure(&layout, caps, self.keys.as_ref(), key).await?;
+        release::exact::exact(&self.design, &self.touched, &groups)
+    }
+
+    /// The plan of the engine, as text: for tests that compare neighbouring tables.
+    #[cfg(feature = "test-util")]
+    pub fn plan_text(&self) -> String {
+        datafusion::physical_plan::displayable(self.plan.as_ref()).indent(true).to_string()
+    }
+
+    fn has_unit(&self) -> bool {
+        matches!(self.unit, Unit::Column(_))
+    }
+
+    /// Reads the rows.
+    async fn measure(&self, layout: &Layout, caps: Caps, keys: Option<&PublicKeys>, key: ChoiceKey) -> Result<Groups> {
+        let caps = self.has_unit().then_some(caps);
+        let (plan, context) = (Arc::clone(&self.plan), self.session.task_ctx());
+        aggregate(plan, layout, caps, keys, key, context).await.map_err(|_| Error::Reading)
+    }
+
+    /// What the query does with released values.
+    async fn post_process(&self, released: &release::Released) -> Result<Vec<RecordBatch>> {
+        let failed = |_| Error::Reading;
+        let schema = &self.checked.above.schema;
+        let asked = self.checked.asked.iter().zip(&released.columns);
+        let values = asked.map(|(asked, cells)| release::values::column(cells, &asked.data_type));
+        let values = values.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        let rows: ArrayRef = Arc::new(Int64Array::from_iter_values(0..released.groups as i64));
+        let keys = released.keys.iter().zip(schema.fields()).map(|(key, field)| cast(key, field.data_type()));
+        let keys = keys.collect::<Result<Vec<_>, _>>().map_err(|_| Error::Reading)?;
+        let columns: Vec<ArrayRef> = keys.into_iter().chain(values).chain([rows]).collect();
+        let numbered = |(place, column): (usize, &ArrayRef)| Field::new(format!("c{place}"), column.data_type().clone(), true);
+        let fields: Vec<Field> = columns.iter().enumerate().map(numbered).collect();
+        let fields = Arc::new(Schema::new(fields));
+        let batch = RecordBatch::try_new(Arc::clone(&fields), columns).map_err(|_| Error::Reading)?;
+        let source = MemTable::try_new(fields, vec![vec![batch]]).map_err(failed)?;
+        let count = schema.fields().len();
+        let named = |place: usize| {
+            let column = Expr::Column(Column::from_name(format!("c{place}")));
+            if place == count {
+                return column.alias(above::ROW);
+            }
+            let (qualifier, field) = schema.qualified_field(place);
+            column.alias_qualified(qualifier.cloned(), field.name())
+        };
+        let plan = LogicalPlanBuilder::scan("released", provider_as_source(Arc::new(source)), None)
+            .and_then(|plan| plan.project((0..=count).map(named)))
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(failed)?;
+        let plan = self.checked.above.on(plan)?;
+        let frame = self.session.execute_logical_plan(plan).await.map_err(failed)?;
+        frame.collect().await.map_err(failed)
+    }
+}
+
+fn parse(sql: &str) -> Result<SqlStatement> {
+    let mut statements = DFParser::parse_sql(sql).map_err(|error| planning(&error))?;
+    let (first, more) = (statements.pop_front(), !statements.is_empty());
+    match first {
+        Some(Statement::Statement(statement)) if !more && matches!(*statement, SqlStatement::Query(_)) => Ok(*statement),
+        None => Err(Error::Syntax("there is none; write SELECT COUNT(*) FROM …".into())),
+        _ if more => Err(Error::Syntax("there are several statements; ask one query at a time".into())),
+        _ => Err(Error::Syntax("only SELECT can be asked".into())),
+    }
+}
+
+fn register(session: &SessionContext, inputs: &[Input], options: &Options, usage: &Usage) -> Result<()> {
+    let bounded: BTreeSet<&str> =
+        options.bounds.keys().map(|name| name.rsplit_once('.').map_or(name.as_str(), |(_, column)| column)).collect();
+    for Input { table, .. } in inputs {
+        let columns = table.columns().unwrap_or_else(|| {
+            let unit = match options.unit_of(table.name()) {
+                Unit::Column(name) => Some(name.clone()),
+                Unit::Row => None,
+            };
+            usage.mentioned.iter().cloned().chain(unit).collect::<BTreeSet<_>>().into_iter().collect()
+        });
+        let kinds: Vec<(String, Kind)> = columns
+            .into_iter()
+            .map(|name| {
+                let number = usage.numbers.contains(&name) || bounded.contains(name.as_str());
+                (name, if number { Kind::Number } else { Kind::Text })
+            })
+            .collect();
+        let provider = Arc::new(Opaque(table.provider(&kinds)?));
+        session
+            .register_table(datafusion::common::TableReference::bare(table.name().to_owned()), provider)
+            .map_err(|error| planning(&error))?;
+    }
+    Ok(())
+}
+
+async fn plan(session: &SessionContext, statement: SqlStatement) -> Result<LogicalPlan> {
+    let state = session.state();
+    let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await;
+    let plan = plan.and_then(|plan| state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {}));
+    plan.map_err(|error| planning(&error))
+}
+
+fn owner(table: &str, inputs: &[Input], options: &Options) -> Result<Owner> {
+    let input = inputs.iter().find(|input| input.table.name() == table);
+    let names: Vec<&str> = inputs.iter().map(|input| input.table.name()).collect();
+    let input = input.ok_or_else(|| Error::Name(no_such("table", table, &names)))?;
+    if input.public {
+        return Ok(Owner::Public);
+    }
+    let Unit::Column(unit) = options.unit_of(table) else { return Ok(Owner::Row) };
+    if let Some(columns) = input.table.columns()
+        && !columns.contains(unit)
+    {
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let fault = no_such("column", unit, &columns);
+        return Err(Error::table(table, format!("its unit is missing: {fault} (--unit {table}.COLUMN names it)")));
+    }
+    Ok(Owner::Unit(vec![Column::from_name(unit)]))
+}
+
+/// The unit as the ledger knows it: the column of the first private table.
+fn unit_name(inputs: &[Input], options: &Options) -> Option<String> {
+    inputs.iter().filter(|input| !input.public).find_map(|input| match options.unit_of(input.table.name()) {
+        Unit::Column(name) => Some(name.clone()),
+        Unit::Row => None,
+    })
+}
+
+/// Each private row may match one row of a public table at most, where the row is the unit.
+async fn check_unique(session: &SessionContext, checked: &Checked) -> Result<()> {
+    for unique in &checked.rows.unique {
+        let failed = |error: datafusion::error::DataFusionError| planning(&error);
+        let keys = unique.keys.clone();
+        let grouped = LogicalPlanBuilder::from(unique.plan.clone())
+            .aggregate(keys.clone(), [datafusion::functions_aggregate::expr_fn::count(datafusion::prelude::lit(1)).alias("n")])
+            .and_then(|plan| plan.filter(Expr::Column(Column::from_name("n")).gt(datafusion::prelude::lit(1))))
+            .and_then(|plan| plan.limit(0, Some(1)))
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(failed)?;
+        let twice = session.execute_logical_plan(grouped).await.map_err(failed)?.collect().await.map_err(failed)?;
+        if twice.iter().any(|batch| batch.num_rows() > 0) {
+            let words = keys.iter().map(check::words).collect::<Vec<_>>().join(", ");
+            return Err(Error::not_private(
+                format!("a join with a public table in which {words} is not unique"),
+                "one private row would count several times; make it unique, or name the unit's column with --unit",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The keys that are public, if all are; rows with other values of those that are known are dropped.
+fn public_keys(checked: &mut Checked, options: &Options) -> Result<Option<PublicKeys>> {
+    let failed = |error: datafusion::error::DataFusionError| planning(&error);
+    let mut known: Vec<Option<ArrayRef>> = vec![None; checked.keys.len()];
+    for (name, values) in &options.keys {
+        let is = |key: &Expr| match key.clone().unalias() {
+            Expr::Column(column) => column.name == *name || column.flat_name() == *name,
+            other => check::words(&other) == *name,
+        };
+        let Some(place) = checked.keys.iter().position(is) else { continue };
+        let to = checked.keys[place].get_type(checked.rows.plan.schema()).map_err(failed)?;
+        known[place] = Some(typed(name, values, &to)?);
+    }
+    let named: Vec<String> = checked.keys.iter().map(check::words).collect();
+    for name in options.keys.keys() {
+        let used = checked.keys.iter().zip(&named).any(|(key, words)| {
+            *words == *name || matches!(key.clone().unalias(), Expr::Column(column) if column.flat_name() == *name)
+        });
+        if !used && !checked.keys.is_empty() {
+            let named: Vec<&str> = named.iter().map(String::as_str).collect();
+            return Err(Error::Option(format!("--keys {name}=…: {}", no_such("key in GROUP BY", name, &named))));
+        }
+    }
+    if known.is_empty() {
+        return Ok(None);
+    }
+    if known.iter().all(Option::is_some) {
+        return product(&known.into_iter().flatten().collect::<Vec<_>>()).map(Some);
+    }
+    for (key, values) in checked.keys.clone().iter().zip(known) {
+        let Some(values) = values else { continue };
+        let list = (0..values.len()).map(|row| ScalarValue::try_from_array(&values, row));
+        let list = list.map(|value| value.map(|value| Expr::Literal(value, None))).collect::<Result<Vec<_>, _>>();
+        let list = InList::new(Box::new(key.clone().unalias()), list.map_err(failed)?, false);
+        checked.rows = checked.rows.clone().filtered(&Expr::InList(list))?;
+    }
+    Ok(None)
+}
+
+/// Key values of the type that the key has, each once.
+fn typed(name: &str, values: &[String], to: &DataType) -> Result<ArrayRef> {
+    let distinct: BTreeSet<&str> = values.iter().map(String::as_str).collect();
+    let distinct: Vec<&str> = distinct.into_iter().collect();
+    let text: ArrayRef = Arc::new(StringArray::from(distinct.clone()));
+    let safe = CastOptions { safe: true, ..CastOptions::default() };
+    let typed = cast_with_options(&text, to, &safe);
+    let typed = typed.map_err(|_| Error::Option(format!("--keys {name}=…: its values are not of the column's type, {to}")))?;
+    match (0..typed.len()).find(|&row| typed.is_null(row)) {
+        Some(row) => Err(Error::Option(format!("--keys {name}=…: {:?} is not of the column's type, {to}", distinct[row]))),
+        None if distinct.is_empty() => Err(Error::Option(format!("--keys {name}=…: there are none"))),
+        None => Ok(typed),
+    }
+}
+
+/// Every combination.
+fn product(columns: &[ArrayRef]) -> Result<PublicKeys> {
+    let total = columns.iter().try_fold(1usize, |total, column| total.checked_mul(column.len()));
+    let total = total.filter(|&total| total <= MOST_KEYS);
+    let total = total.ok_or_else(|| Error::Option(format!("there are more than {MOST_KEYS} combinations of --keys")))?;
+    let mut repeat = total;
+    let mut all = Vec::new();
+    for column in columns {
+        repeat /= column.len();
+        let places = (0..total).map(|row| (row / repeat % column.len()) as u64);
+        let places = datafusion::arrow::array::UInt64Array::from_iter_values(places);
+        all.push(datafusion::arrow::compute::take(column, &places, None).map_err(|_| Error::Reading)?);
+    }
+    Ok(PublicKeys { columns: all })
+}
+
+/// The weight of each aggregate, by its own words or by the name of its column.
+fn weights(checked: &Checked, origins: &[Origin], names: &[String], options: &Options) -> Result<Vec<u32>> {
+    let mut weights = vec![1; checked.asked.len()];
+    for (name, weight) in &options.weights {
+        let by_words = checked.asked.iter().position(|asked| asked.words.eq_ignore_ascii_case(name));
+        let by_name = names.iter().zip(origins).find_map(|(column, origin)| match origin {
+            Origin::Asked(place) if column == name => Some(*place),
+            _ => None,
+        });
+        let place = by_name.or(by_words).ok_or_else(|| {
+            let known: Vec<&str> = checked.asked.iter().map(|asked| asked.words.as_str()).collect();
+            Error::Option(format!("--weight {name}=…: {}", no_such("aggregate", name, &known)))
+        })?;
+        weights[place] = *weight;
+    }
+    Ok(weights)
+}
+
+fn design(
+    checked: &Checked,
+    options: &Options,
+    weights: &[u32],
+    touched: &Touched,
+    select_keys: bool,
+    budget: &Guarantee,
+    found: &BTreeMap<String, Grid>,
+) -> Result<Design> {
+    let mut wanted = Vec::new();
+    for (asked, weight) in checked.asked.iter().zip(weights) {
+        let grid = match asked.statistic.ranged() {
+            None => None,
+            Some(of) => Some(match ranges::range(of, &options.bounds)? {
+                Range::Public(bounds) => Grid::new(&bounds),
+                Range::Auto => match found.get(&check::words(of)) {
+                    Some(grid) => grid.clone(),
+                    None => return Err(Error::Bounds { column: check::words(of) }),
+                },
+            }),
+        };
+        wanted.push(Wanted { asked, grid, weight: *weight });
+    }
+    Design::new(&wanted, touched, select_keys, budget)
+}

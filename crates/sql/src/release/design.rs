@@ -1,0 +1,485 @@
+//! What is measured for a query, and how each measurement is paid for.
+
+use datafusion::logical_expr::Expr;
+use reticent::Error as CoreError;
+use reticent::exact::Rational;
+use reticent::mechanism::stable::{StableMedian, StableMode};
+use reticent::mechanism::{Batch, Part, PerGroup, Quantiles, Selection};
+use reticent::privacy::{Delta, Epsilon, Guarantee, Rho};
+use reticent::statistic::{Grid, Sensitivity};
+
+use super::contribution::Touched;
+use crate::bound::Measure;
+use crate::check::{Asked, Statistic};
+use crate::error::{Error, Result};
+
+/// Numbers that noise is added to: some for each group.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Additive {
+    /// Rows.
+    Rows,
+    /// Units.
+    Units,
+    /// Rows that have a value, by the measure's place.
+    Present(usize),
+    /// Count and sum of values.
+    Ends(usize, Grid),
+    /// Sums of squares.
+    Squares(usize, Grid),
+    /// Counts in bins.
+    Bins(usize, u32),
+}
+
+/// Numbers with what is paid for them.
+#[derive(Debug, Clone)]
+pub struct Paid {
+    /// What they are.
+    pub part: Additive,
+    /// In words.
+    pub words: String,
+    /// The part of the budget.
+    pub cost: Guarantee,
+    /// How far one unit can move them, all groups together.
+    pub sensitivity: Sensitivity,
+}
+
+/// Values of which some are released for their rank.
+#[derive(Debug, Clone)]
+pub struct Ranks {
+    /// Where they are measured.
+    pub measure: usize,
+    /// On which grid.
+    pub grid: Grid,
+    /// Which shares, ascending.
+    pub shares: Vec<Rational>,
+    /// How.
+    pub mechanism: PerGroup<Quantiles>,
+}
+
+/// How an aggregate's value follows from what is released.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Output {
+    /// A number of an additive part.
+    Count(usize),
+    /// How many values, from their ends.
+    CountOfEnds(usize),
+    /// A sum.
+    Sum(usize),
+    /// A mean.
+    Mean(usize),
+    /// A variance, from ends and squares.
+    Variance {
+        /// The part of the ends.
+        ends: usize,
+        /// The part of the squares.
+        squares: usize,
+        /// n − 1?
+        sample: bool,
+        /// Its root?
+        root: bool,
+    },
+    /// Counts in bins.
+    Histogram(usize),
+    /// A quantile: which [`Ranks`], and which of its shares.
+    Quantile(usize, usize),
+    /// A stable median.
+    Median(usize),
+    /// A stable mode.
+    Mode(usize),
+}
+
+/// What is measured for a query, and how each measurement is paid for.
+///
+/// # Privacy
+/// The budget is split by weight over everything that is released: each additive part, each quantile, each stable answer,
+/// and the choice of keys if the data alone knows them. The costs add up to no more than what the query may cost:
+/// [`Design::guarantee`].
+#[derive(Debug, Clone)]
+pub struct Design {
+    /// What the plan computes of each row.
+    pub inputs: Vec<Expr>,
+    /// What the operator measures of them.
+    pub measures: Vec<Measure>,
+    /// Numbers that get noise.
+    pub additive: Vec<Paid>,
+    /// The noise on all of them together.
+    pub batch: Option<Batch>,
+    /// Quantiles.
+    pub ranks: Vec<Ranks>,
+    /// Stable medians: where they are measured, on which grid.
+    pub medians: Vec<(usize, Grid, PerGroup<StableMedian>)>,
+    /// Stable modes.
+    pub modes: Vec<(usize, PerGroup<StableMode>)>,
+    /// Which keys are released, if that is not known.
+    pub selection: Option<Selection>,
+    /// One for each aggregate.
+    pub outputs: Vec<Output>,
+    /// What all of it costs.
+    pub guarantee: Guarantee,
+}
+
+/// An aggregate with what was found out about it.
+#[derive(Debug, Clone)]
+pub struct Wanted<'asked> {
+    /// What is asked.
+    pub asked: &'asked Asked,
+    /// The grid of its values, if they have a range.
+    pub grid: Option<Grid>,
+    /// Its weight.
+    pub weight: u32,
+}
+
+impl Design {
+    /// For these aggregates.
+    ///
+    /// # Errors
+    /// If the budget is of a kind that does not pay for one of them, or too small for any noise.
+    pub fn new(wanted: &[Wanted<'_>], touched: &Touched, select_keys: bool, budget: &Guarantee) -> Result<Self> {
+        let mut draft = Draft::default();
+        let outputs = wanted.iter().map(|one| draft.place(one)).collect::<Result<Vec<_>>>()?;
+        draft.pay(outputs, touched, select_keys, budget)
+    }
+}
+
+impl Design {
+    /// What a measure is of, in the user's words.
+    pub fn input_words(&self, measure: usize) -> String {
+        let column = match &self.measures[measure] {
+            Measure::Present { column }
+            | Measure::Moments { column, .. }
+            | Measure::Bins { column, .. }
+            | Measure::Magnitudes { column, .. }
+            | Measure::Values { column, .. }
+            | Measure::Items { column } => *column,
+        };
+        crate::check::words(&self.inputs[column])
+    }
+}
+
+/// What is needed, before it is paid for.
+#[derive(Debug, Default)]
+struct Draft {
+    inputs: Vec<Expr>,
+    measures: Vec<Measure>,
+    additive: Vec<(Additive, String, u32)>,
+    ranks: Vec<(usize, Grid, Vec<Rational>, u32)>,
+    medians: Vec<(usize, Grid, u32)>,
+    modes: Vec<(usize, u32)>,
+}
+
+impl Draft {
+    fn input(&mut self, of: &Expr) -> usize {
+        self.inputs.iter().position(|one| one == of).unwrap_or_else(|| {
+            self.inputs.push(of.clone());
+            self.inputs.len() - 1
+        })
+    }
+
+    fn measure(&mut self, measure: Measure) -> usize {
+        self.measures.iter().position(|one| is_same(one, &measure)).unwrap_or_else(|| {
+            self.measures.push(measure);
+            self.measures.len() - 1
+        })
+    }
+
+    /// One measure for count, sum and squares of a column, whoever asks.
+    fn moments(&mut self, of: &Expr, grid: &Grid, with_squares: bool) -> usize {
+        let column = self.input(of);
+        let same = |one: &Measure| matches!(one, Measure::Moments { column: other, .. } if *other == column);
+        if let Some(place) = self.measures.iter().position(same) {
+            if let Measure::Moments { squares, .. } = &mut self.measures[place] {
+                *squares |= with_squares;
+            }
+            return place;
+        }
+        self.measure(Measure::Moments { column, grid: grid.clone(), squares: with_squares })
+    }
+
+    /// A part, with the largest weight that anyone gives it.
+    fn part(&mut self, part: Additive, words: String, weight: u32) -> usize {
+        match self.additive.iter().position(|(one, ..)| *one == part) {
+            Some(place) => {
+                self.additive[place].2 = self.additive[place].2.max(weight);
+                place
+            }
+            None => {
+                self.additive.push((part, words, weight));
+                self.additive.len() - 1
+            }
+        }
+    }
+
+    fn ends(&mut self, of: &Expr, grid: &Grid, weight: u32) -> usize {
+        let measure = self.moments(of, grid, false);
+        let words = format!("count and sum of {}", crate::check::words(of));
+        self.part(Additive::Ends(measure, grid.clone()), words, weight)
+    }
+
+    fn place(&mut self, wanted: &Wanted<'_>) -> Result<Output> {
+        let (asked, weight) = (wanted.asked, wanted.weight);
+        let grid = || wanted.grid.clone().ok_or_else(|| Error::Bounds { column: asked.words.clone() });
+        let words = crate::check::words;
+        Ok(match &asked.statistic {
+            Statistic::Rows => Output::Count(self.part(Additive::Rows, "rows".into(), weight)),
+            Statistic::Units => Output::Count(self.part(Additive::Units, "units".into(), weight)),
+            Statistic::Present(of) => {
+                let column = self.input(of);
+                let measure = self.measure(Measure::Present { column });
+                let words = format!("values of {}", words(of));
+                Output::Count(self.part(Additive::Present(measure), words, weight))
+            }
+            Statistic::Sum(of) => Output::Sum(self.ends(of, &grid()?, weight)),
+            Statistic::Mean(of) => Output::Mean(self.ends(of, &grid()?, weight)),
+            Statistic::Variance { of, sample } | Statistic::StandardDeviation { of, sample } => {
+                let grid = grid()?;
+                let ends = self.ends(of, &grid, weight);
+                let measure = self.moments(of, &grid, true);
+                let name = format!("squares of {}", words(of));
+                let squares = self.part(Additive::Squares(measure, grid), name, weight);
+                let root = matches!(asked.statistic, Statistic::StandardDeviation { .. });
+                Output::Variance { ends, squares, sample: *sample, root }
+            }
+            Statistic::Histogram { of, bins } => {
+                let column = self.input(of);
+                let measure = self.measure(Measure::Bins { column, grid: grid()?, bins: *bins });
+                let words = format!("histogram of {}", words(of));
+                Output::Histogram(self.part(Additive::Bins(measure, *bins), words, weight))
+            }
+            Statistic::Quantile { of, p } => {
+                let (column, grid) = (self.input(of), grid()?);
+                let measure = self.measure(Measure::Values { column, grid: grid.clone() });
+                let place = self.ranks.iter().position(|(other, ..)| *other == measure).unwrap_or_else(|| {
+                    self.ranks.push((measure, grid, Vec::new(), 0));
+                    self.ranks.len() - 1
+                });
+                let (_, _, shares, total) = &mut self.ranks[place];
+                if !shares.contains(p) {
+                    shares.push(p.clone());
+                    *total += weight;
+                }
+                let share = shares.iter().position(|one| one == p).expect("just put there");
+                Output::Quantile(place, share)
+            }
+            Statistic::StableMedian(of) => {
+                let (column, grid) = (self.input(of), grid()?);
+                let measure = self.measure(Measure::Values { column, grid: grid.clone() });
+                self.medians.push((measure, grid, weight));
+                Output::Median(self.medians.len() - 1)
+            }
+            Statistic::StableMode(of) => {
+                let column = self.input(of);
+                let measure = self.measure(Measure::Items { column });
+                self.modes.push((measure, weight));
+                Output::Mode(self.modes.len() - 1)
+            }
+        })
+    }
+
+    fn sensitivity(part: &Additive, touched: &Touched) -> Result<Sensitivity, CoreError> {
+        match part {
+            Additive::Rows | Additive::Present(_) => touched.count(),
+            Additive::Units => touched.units(),
+            Additive::Ends(_, grid) => touched.ends(grid),
+            Additive::Squares(_, grid) => touched.squares(grid),
+            Additive::Bins(..) => touched.bins(),
+        }
+    }
+
+    fn pay(
+        mut self,
+        mut outputs: Vec<Output>,
+        touched: &Touched,
+        select_keys: bool,
+        budget: &Guarantee,
+    ) -> Result<Design> {
+        // A count of values comes with their sum, if that is released anyway.
+        self.merge_counts(&mut outputs);
+        let weights = |all: &mut dyn Iterator<Item = u32>| all.map(u64::from).sum::<u64>();
+        let batched = weights(&mut self.additive.iter().map(|(.., weight)| *weight));
+        let others = weights(&mut self.ranks.iter().map(|(.., weight)| *weight))
+            + weights(&mut self.medians.iter().map(|(.., weight)| *weight))
+            + weights(&mut self.modes.iter().map(|(.., weight)| *weight))
+            + u64::from(select_keys);
+        let need_delta = self.medians.len() + self.modes.len() + usize::from(select_keys);
+        let purse = Purse::new(budget, batched + others, others > 0, need_delta, batched > 0)?;
+
+        let parts = self
+            .additive
+            .iter()
+            .map(|(part, _, weight)| Ok(Part { sensitivity: Self::sensitivity(part, touched)?, weight: *weight }))
+            .collect::<Result<Vec<_>, CoreError>>()?;
+        let batch = if parts.is_empty() { None } else { Some(Batch::new(&parts, &purse.share(batched)?)?) };
+        // If the noise on sums needs no δ, the others have all of it.
+        let purse = match &batch {
+            Some(batch) if batch.guarantee().delta().is_none() => purse.without_batch(),
+            _ => purse,
+        };
+        let rows = touched.in_groups()?;
+        let mut parts: Vec<Guarantee> = batch.iter().map(|batch| batch.guarantee().clone()).collect();
+        let mut ranks = Vec::new();
+        for (measure, grid, shares, weight) in self.ranks {
+            let mut ascending = shares.clone();
+            ascending.sort();
+            let epsilon = purse.epsilon(weight.into())?;
+            let mechanism = PerGroup::quantiles(&ascending, grid.lower(), grid.upper(), &rows, &epsilon)?;
+            parts.push(mechanism.guarantee().clone());
+            // Outputs count shares as they were asked for.
+            for output in &mut outputs {
+                if let Output::Quantile(place, share) = output
+                    && *place == ranks.len()
+                {
+                    *share = ascending.iter().position(|one| *one == shares[*share]).expect("the same shares");
+                }
+            }
+            ranks.push(Ranks { measure, grid, shares: ascending, mechanism });
+        }
+        let mut medians = Vec::new();
+        for (measure, grid, weight) in self.medians {
+            let mechanism = PerGroup::stable_median(&rows, &purse.epsilon(weight.into())?, &purse.delta()?)?;
+            parts.push(mechanism.guarantee().clone());
+            medians.push((measure, grid, mechanism));
+        }
+        let mut modes = Vec::new();
+        for (measure, weight) in self.modes {
+            let mechanism = PerGroup::stable_mode(&rows, &purse.epsilon(weight.into())?, &purse.delta()?)?;
+            parts.push(mechanism.guarantee().clone());
+            modes.push((measure, mechanism));
+        }
+        let selection = match select_keys {
+            false => None,
+            true => {
+                let (epsilon, delta) = (purse.epsilon(1)?, purse.delta()?);
+                let selection = Selection::new(touched.groups(), &epsilon, &delta, touched.adjacency())?;
+                parts.push(selection.guarantee().clone());
+                Some(selection)
+            }
+        };
+        let guarantee = Guarantee::sequential(parts)?.expect("something is asked");
+        let mut additive = Vec::new();
+        for (part, words, weight) in self.additive {
+            let sensitivity = Self::sensitivity(&part, touched)?;
+            let cost = match batch.as_ref().map(Batch::guarantee) {
+                Some(Guarantee::Pure(_)) => Guarantee::Pure(purse.epsilon(weight.into())?),
+                _ => purse.share(weight.into())?,
+            };
+            additive.push(Paid { part, words, cost, sensitivity });
+        }
+        let (inputs, measures) = (self.inputs, self.measures);
+        Ok(Design { inputs, measures, additive, batch, ranks, medians, modes, selection, outputs, guarantee })
+    }
+
+    /// Where the sum of a column is released, its count is, too.
+    fn merge_counts(&mut self, outputs: &mut [Output]) {
+        let column_of = |measures: &[Measure], measure: usize| match &measures[measure] {
+            Measure::Present { column } | Measure::Moments { column, .. } => Some(*column),
+            _ => None,
+        };
+        let next = |draft: &Self| {
+            draft.additive.iter().enumerate().find_map(|(place, (part, ..))| {
+                let Additive::Present(measure) = part else { return None };
+                let column = column_of(&draft.measures, *measure);
+                let same = |measure: usize| column_of(&draft.measures, measure) == column;
+                let is_ends = |(part, ..): &(Additive, _, _)| matches!(part, Additive::Ends(measure, _) if same(*measure));
+                Some((place, draft.additive.iter().position(is_ends)?))
+            })
+        };
+        while let Some((place, ends)) = next(self) {
+            self.additive.remove(place);
+            let moved = |part: usize| if part > place { part - 1 } else { part };
+            for output in outputs.iter_mut() {
+                *output = match output.clone() {
+                    Output::Count(part) if part == place => Output::CountOfEnds(moved(ends)),
+                    Output::Count(part) => Output::Count(moved(part)),
+                    Output::CountOfEnds(part) => Output::CountOfEnds(moved(part)),
+                    Output::Sum(part) => Output::Sum(moved(part)),
+                    Output::Mean(part) => Output::Mean(moved(part)),
+                    Output::Histogram(part) => Output::Histogram(moved(part)),
+                    Output::Variance { ends, squares, sample, root } => {
+                        Output::Variance { ends: moved(ends), squares: moved(squares), sample, root }
+                    }
+                    other => other,
+                };
+            }
+        }
+    }
+}
+
+/// Is it the same measure of the same column?
+fn is_same(one: &Measure, other: &Measure) -> bool {
+    match (one, other) {
+        (Measure::Present { column }, Measure::Present { column: other })
+        | (Measure::Items { column }, Measure::Items { column: other }) => column == other,
+        (Measure::Values { column, grid }, Measure::Values { column: other, grid: others }) => {
+            (column, grid) == (other, others)
+        }
+        (Measure::Bins { column, grid, bins }, Measure::Bins { column: other, grid: others, bins: many }) => {
+            (column, grid, bins) == (other, others, many)
+        }
+        _ => false,
+    }
+}
+
+/// The budget and how it is split.
+#[derive(Debug, Clone)]
+struct Purse {
+    budget: Guarantee,
+    /// The sum of all weights.
+    weights: u64,
+    /// Over how many δ is split.
+    delta_parts: u64,
+    batch_has_delta: bool,
+}
+
+impl Purse {
+    fn new(budget: &Guarantee, weights: u64, others: bool, need_delta: usize, batched: bool) -> Result<Self> {
+        match budget {
+            Guarantee::Zcdp(_) if others => {
+                return Err(Error::Option(
+                    "with --rho only counts, sums, means, variances and histograms of known keys can be released; use \
+                     --epsilon (and --delta), or name the keys with --keys"
+                        .into(),
+                ));
+            }
+            Guarantee::Pure(_) if need_delta > 0 => {
+                return Err(Error::Option(
+                    "a δ is needed where keys come from the data or an exact answer may be given: add --delta 1e-8, or name \
+                     the keys with --keys COLUMN=FILE"
+                        .into(),
+                ));
+            }
+            _ => {}
+        }
+        let batch_has_delta = batched && matches!(budget, Guarantee::Approx(..));
+        let delta_parts = need_delta as u64 + u64::from(batch_has_delta);
+        Ok(Self { budget: budget.clone(), weights, delta_parts, batch_has_delta })
+    }
+
+    fn without_batch(mut self) -> Self {
+        self.delta_parts -= u64::from(self.batch_has_delta);
+        self.batch_has_delta = false;
+        self
+    }
+
+    fn fraction(&self, weight: u64) -> Rational {
+        &Rational::from(weight) / &Rational::from(self.weights)
+    }
+
+    /// For all additive parts together.
+    fn share(&self, weight: u64) -> Result<Guarantee> {
+        Ok(match &self.budget {
+            Guarantee::Pure(_) => Guarantee::Pure(self.epsilon(weight)?),
+            Guarantee::Approx(..) => Guarantee::Approx(self.epsilon(weight)?, self.delta()?),
+            Guarantee::Zcdp(rho) => Guarantee::Zcdp(Rho::new(rho.value() * &self.fraction(weight))?),
+        })
+    }
+
+    fn epsilon(&self, weight: u64) -> Result<Epsilon> {
+        let epsilon = self.budget.epsilon().expect("checked above: ρ pays for additive parts only");
+        Ok(Epsilon::new(epsilon.value() * &self.fraction(weight))?)
+    }
+
+    fn delta(&self) -> Result<Delta> {
+        let delta = self.budget.delta().expect("checked above: there is a δ");
+        Ok(Delta::new(delta.value() / &Rational::from(self.delta_parts.max(1)))?)
+    }
+}

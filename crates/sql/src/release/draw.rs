@@ -1,0 +1,248 @@
+//! The noise.
+
+use datafusion::arrow::array::{Array, BooleanArray};
+use datafusion::arrow::compute::filter;
+use datafusion::scalar::ScalarValue;
+use reticent::Permit;
+use reticent::exact::Rational;
+use reticent::statistic::{Ends, Grid, Moments};
+
+use super::design::{Additive, Design, Output};
+use super::values::{Bar, Cell, Released, Value};
+use crate::bound::{Group, Groups, Measured};
+use crate::error::{Error, Result};
+
+/// Releases what the design says of these groups.
+///
+/// # Errors
+/// If the permit does not cover the design's guarantee.
+pub fn draw(design: &Design, groups: Groups, permit: &mut Permit) -> Result<Released> {
+    let groups = select(design, groups, permit)?;
+    let additive = match &design.batch {
+        None => Vec::new(),
+        Some(batch) => {
+            let exact = design.additive.iter().map(|paid| numbers(&paid.part, &groups.groups)).collect();
+            batch.release(exact, permit)?.into_value()
+        }
+    };
+    let mut ranks = Vec::new();
+    for one in &design.ranks {
+        let released = one.mechanism.release(&values(&groups.groups, one.measure), permit)?;
+        let half_width = released.error().half_width();
+        ranks.push((released.into_value(), half_width));
+    }
+    let mut medians = Vec::new();
+    for (measure, _, mechanism) in &design.medians {
+        medians.push(mechanism.release(&values(&groups.groups, *measure), permit)?.into_value());
+    }
+    let mut modes = Vec::new();
+    for (measure, mechanism) in &design.modes {
+        let counts: Vec<Vec<(usize, u64)>> = groups
+            .groups
+            .iter()
+            .map(|group| match &group.measured[*measure] {
+                Measured::Items { counts, .. } => counts.iter().copied().enumerate().collect(),
+                _ => Vec::new(),
+            })
+            .collect();
+        modes.push(mechanism.release(counts, permit)?.into_value());
+    }
+
+    let number = groups.groups.len();
+    let bars = Bars::new(design)?;
+    let mut columns = Vec::new();
+    for output in &design.outputs {
+        let mut cells = Vec::with_capacity(number);
+        for group in 0..number {
+            cells.push(match output {
+                Output::Quantile(place, share) => {
+                    let (released, half_width) = &ranks[*place];
+                    let value = design.ranks[*place].grid.value(released[group].value()[*share]);
+                    Cell { value: Value::Real(value), bar: Bar::Ranks(*half_width) }
+                }
+                Output::Median(place) => {
+                    let grid = &design.medians[*place].1;
+                    exact(medians[*place][group].map(|steps| Value::Real(grid.value(steps))))
+                }
+                Output::Mode(place) => {
+                    let item = modes[*place][group].and_then(|item| item_of(&groups.groups[group], design.modes[*place].0, item));
+                    exact(item.map(Value::Item))
+                }
+                other => bars.cell(other, &additive, group),
+            });
+        }
+        columns.push(cells);
+    }
+    Ok(Released { keys: groups.keys, groups: number, columns })
+}
+
+fn exact(value: Option<Value>) -> Cell {
+    Cell { value: value.unwrap_or(Value::Refused), bar: Bar::Exact }
+}
+
+/// The groups whose keys may be released.
+fn select(design: &Design, groups: Groups, permit: &mut Permit) -> Result<Groups> {
+    let Some(selection) = &design.selection else { return Ok(groups) };
+    let units: Vec<u64> = groups.groups.iter().map(|group| group.units).collect();
+    let kept = selection.select(&units, permit)?.into_value();
+    let mask = BooleanArray::from(kept.clone());
+    let keys = groups.keys.iter().map(|column| filter(column, &mask)).collect::<Result<Vec<_>, _>>();
+    let keys = keys.map_err(|_| Error::Reading)?;
+    let mut places = kept.into_iter();
+    let groups = groups.groups.into_iter().filter(|_| places.next().unwrap_or(false)).collect();
+    Ok(Groups { keys, groups })
+}
+
+/// The exact numbers of a part, group by group.
+pub(super) fn numbers(part: &Additive, groups: &[Group]) -> Vec<i64> {
+    let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let moments = |group: &Group, measure: usize| match &group.measured[measure] {
+        Measured::Moments(moments) => *moments,
+        _ => Moments::default(),
+    };
+    let of = |group: &Group| -> Vec<i64> {
+        match part {
+            Additive::Rows => vec![whole(group.rows)],
+            Additive::Units => vec![whole(group.units)],
+            Additive::Present(measure) => match &group.measured[*measure] {
+                Measured::Count(count) => vec![*count],
+                _ => vec![0],
+            },
+            Additive::Ends(measure, grid) => {
+                let ends = ends(&moments(group, *measure), grid);
+                vec![ends.above_lower, ends.below_upper]
+            }
+            Additive::Squares(measure, _) => vec![moments(group, *measure).squares],
+            Additive::Bins(measure, bins) => match &group.measured[*measure] {
+                Measured::Bins(counts) => counts.clone(),
+                _ => vec![0; *bins as usize],
+            },
+        }
+    };
+    groups.iter().flat_map(of).collect()
+}
+
+/// A = S + N·(mid − L) and B = N·(U − mid) − S: the same statistic in other words.
+fn ends(moments: &Moments, grid: &Grid) -> Ends {
+    let (count, sum) = (i128::from(moments.count), i128::from(moments.sum));
+    let clamp = |sum: i128| sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+    let above = sum + count * i128::from(grid.middle() - grid.lower());
+    let below = count * i128::from(grid.upper() - grid.middle()) - sum;
+    Ends { above_lower: clamp(above), below_upper: clamp(below) }
+}
+
+fn values(groups: &[Group], measure: usize) -> Vec<Vec<i64>> {
+    let of = |group: &Group| match &group.measured[measure] {
+        Measured::Values(values) => values.clone(),
+        _ => Vec::new(),
+    };
+    groups.iter().map(of).collect()
+}
+
+fn item_of(group: &Group, measure: usize, item: usize) -> Option<ScalarValue> {
+    match &group.measured[measure] {
+        Measured::Items { values, .. } if item < values.len() => ScalarValue::try_from_array(values, item).ok(),
+        _ => None,
+    }
+}
+
+/// Values of additive parts, with their error bars.
+struct Bars<'design> {
+    design: &'design Design,
+    /// By part, and by how many numbers must hold at once: 1, 2 or 3.
+    half_widths: Vec<[u64; 3]>,
+}
+
+impl<'design> Bars<'design> {
+    fn new(design: &'design Design) -> Result<Self> {
+        let widths = |part: usize| -> Result<[u64; 3]> {
+            let batch = design.batch.as_ref().expect("there are additive parts");
+            let of = |together: u64| Ok::<_, Error>(batch.half_width(part, &level(together)?)?);
+            Ok([of(1)?, of(2)?, of(3)?])
+        };
+        let half_widths = (0..design.additive.len()).map(widths).collect::<Result<Vec<_>>>()?;
+        Ok(Self { design, half_widths })
+    }
+
+    fn cell(&self, output: &Output, additive: &[Vec<i64>], group: usize) -> Cell {
+        let real = |value: f64, half_width: f64| Cell { value: Value::Real(value), bar: Bar::HalfWidth(half_width) };
+        match output {
+            Output::Count(part) => {
+                let bar = Bar::HalfWidth(self.half_width(*part, 1) as f64);
+                Cell { value: Value::Integer(additive[*part][group]), bar }
+            }
+            Output::Histogram(part) => {
+                let bins = self.bins(*part);
+                let counts = additive[*part][group * bins..(group + 1) * bins].to_vec();
+                Cell { value: Value::Counts(counts), bar: Bar::HalfWidth(self.half_width(*part, 1) as f64) }
+            }
+            Output::CountOfEnds(part) => {
+                let (ends, grid) = (self.ends(additive, *part, group), self.grid(*part));
+                let half_width = Ends::count_half_width(grid, self.sum_half_width(*part, 2));
+                // The count is a whole number; rounding may carry it half a step further.
+                let value = Value::Integer(ends.count(grid).round() as i64);
+                Cell { value, bar: Bar::HalfWidth((half_width + 0.5).floor()) }
+            }
+            Output::Sum(part) => {
+                let (ends, grid) = (self.ends(additive, *part, group), self.grid(*part));
+                real(ends.total(grid), Ends::total_half_width(grid, self.half_width(*part, 2)))
+            }
+            Output::Mean(part) => {
+                let (ends, grid) = (self.ends(additive, *part, group), self.grid(*part));
+                real(ends.mean(grid), ends.mean_half_width(grid, self.half_width(*part, 2)))
+            }
+            Output::Variance { ends, squares, sample, root } => {
+                let grid = self.grid(*ends);
+                let (count, sum) = self.ends(additive, *ends, group).to_count_and_sum(grid);
+                let released = [count, sum, additive[*squares][group]];
+                let (counts, sums) = Ends::count_and_sum_half_widths(grid, self.sum_half_width(*ends, 3));
+                let half_widths = [counts, sums, self.half_width(*squares, 3)];
+                let variance = Moments::variance(grid, released[0], released[1], released[2]);
+                let factor = if *sample { count.max(2) as f64 / (count.max(2) - 1) as f64 } else { 1.0 };
+                if *root {
+                    let half_width = Moments::standard_deviation_half_width(grid, released, half_widths);
+                    real((variance * factor).sqrt(), half_width * factor.sqrt())
+                } else {
+                    real(variance * factor, Moments::variance_half_width(grid, released, half_widths) * factor)
+                }
+            }
+            Output::Quantile(..) | Output::Median(_) | Output::Mode(_) => {
+                Cell { value: Value::Refused, bar: Bar::Exact }
+            }
+        }
+    }
+
+    /// Of one number, where `together` of them must hold at once.
+    fn half_width(&self, part: usize, together: usize) -> u64 {
+        self.half_widths[part][together - 1]
+    }
+
+    /// Of the sum and the difference of two numbers of a part, where both of them and others must hold, `together` in all.
+    fn sum_half_width(&self, part: usize, together: usize) -> u64 {
+        self.half_width(part, together).saturating_mul(2)
+    }
+
+    fn grid(&self, part: usize) -> &Grid {
+        match &self.design.additive[part].part {
+            Additive::Ends(_, grid) | Additive::Squares(_, grid) => grid,
+            _ => unreachable!("only sums have a grid"),
+        }
+    }
+
+    fn bins(&self, part: usize) -> usize {
+        match &self.design.additive[part].part {
+            Additive::Bins(_, bins) => *bins as usize,
+            _ => 1,
+        }
+    }
+
+    fn ends(&self, additive: &[Vec<i64>], part: usize, group: usize) -> Ends {
+        Ends { above_lower: additive[part][2 * group], below_upper: additive[part][2 * group + 1] }
+    }
+}
+
+/// The level at which each of `together` numbers must hold for all of them to hold at 95 %.
+pub(super) fn level(together: u64) -> Result<Rational> {
+    let outside = Rational::new(5, 100)?;
+    Ok(Rational::ONE - &outside / &Rational::from(together))
+}

@@ -1,0 +1,67 @@
+//! What is measured before noise: for tests that compare neighbouring tables. **Not private.**
+
+use datafusion::arrow::util::display::array_value_to_string;
+
+use super::Design;
+use super::contribution::Touched;
+use super::draw::numbers;
+use crate::bound::{Groups, Measured};
+use crate::error::{Error, Result};
+
+/// Everything that noise is added to or drawn from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exact {
+    /// The groups' keys, as text.
+    pub keys: Vec<String>,
+    /// The number of units of each group, from which keys are selected; one unit moves them by this much in all.
+    pub units: (Vec<u64>, u64),
+    /// Numbers, by part.
+    pub parts: Vec<ExactPart>,
+    /// Values that are ranked or compared, by measure and group; one unit adds and removes at most so many.
+    pub values: (Vec<Vec<Vec<String>>>, u64),
+}
+
+/// The exact numbers of one part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExactPart {
+    /// What they are.
+    pub words: String,
+    /// How far one unit can move them: L1.
+    pub l1: u64,
+    /// And L2, squared.
+    pub l2_squared: u128,
+    /// For each group, one or several.
+    pub numbers: Vec<i64>,
+}
+
+/// All of it.
+pub(crate) fn exact(design: &Design, touched: &Touched, groups: &Groups) -> Result<Exact> {
+    let key = |row: usize| -> Result<String> {
+        let columns = groups.keys.iter().map(|column| array_value_to_string(column, row));
+        let columns = columns.collect::<Result<Vec<_>, _>>().map_err(|_| Error::Reading)?;
+        Ok(columns.join("|"))
+    };
+    let mut parts = Vec::new();
+    for paid in &design.additive {
+        let (l1, l2_squared) = (paid.sensitivity.l1()?, paid.sensitivity.l2_squared()?);
+        let numbers = numbers(&paid.part, &groups.groups);
+        parts.push(ExactPart { words: paid.words.clone(), l1, l2_squared, numbers });
+    }
+    let listed = |measured: &Measured| match measured {
+        Measured::Values(values) => values.iter().map(ToString::to_string).collect(),
+        Measured::Items { values, counts } => {
+            let text = |row: usize| array_value_to_string(values, row).unwrap_or_default();
+            counts.iter().enumerate().flat_map(|(row, &count)| (0..count).map(move |_| row)).map(text).collect()
+        }
+        _ => Vec::new(),
+    };
+    let measures = (0..design.measures.len())
+        .map(|place| groups.groups.iter().map(|group| listed(&group.measured[place])).collect())
+        .collect();
+    Ok(Exact {
+        keys: (0..groups.groups.len()).map(key).collect::<Result<Vec<_>>>()?,
+        units: (groups.groups.iter().map(|group| group.units).collect(), touched.bins_of_units()?.l1()?),
+        parts,
+        values: (measures, touched.in_groups()?.changed_rows()?),
+    })
+}

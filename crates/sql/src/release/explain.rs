@@ -1,0 +1,61 @@
+//! What is released for which part of the budget, in words.
+
+use reticent::statistic::Ends;
+
+use super::design::{Additive, Design, Paid};
+use super::draw::level;
+use crate::answer::Share;
+use crate::error::Result;
+
+/// What is paid for each part of an answer; nothing of it depends on rows.
+///
+/// # Errors
+/// None that a design has not had before.
+pub fn shares(design: &Design) -> Result<Vec<Share>> {
+    let mut shares = Vec::new();
+    for (place, Paid { part, words, cost, sensitivity }) in design.additive.iter().enumerate() {
+        let batch = design.batch.as_ref().expect("there are additive parts");
+        let one = batch.half_width(place, &level(1)?)? as f64;
+        let both = batch.half_width(place, &level(2)?)?;
+        let moves = |step: f64| {
+            let most = sensitivity.l1().map_or(f64::NAN, |most| most as f64 * step);
+            format!("one unit moves all groups together by at most {}", short(most))
+        };
+        let law = batch.noise(place);
+        let in_values = |step: f64, unit: &str| format!("{law}{unit}; {}", moves(step));
+        let (noise, half_width) = match part {
+            Additive::Rows | Additive::Units | Additive::Present(_) | Additive::Bins(..) => {
+                (in_values(1.0, ""), Some(one))
+            }
+            Additive::Ends(_, grid) => {
+                let unit = format!(" steps of {}", short(grid.step()));
+                (in_values(grid.step(), &unit), Some(Ends::total_half_width(grid, both)))
+            }
+            Additive::Squares(_, _) => (format!("{law} steps"), None),
+        };
+        shares.push(Share { what: words.clone(), cost: cost.to_string(), noise, half_width });
+    }
+    for ranks in &design.ranks {
+        let list = ranks.shares.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let what = format!("quantiles {list} of {}", design.input_words(ranks.measure));
+        let noise = "exponential mechanism; the half-width is in ranks".to_owned();
+        let half_width = Some(ranks.mechanism.mechanism().error().half_width());
+        shares.push(Share { what, cost: ranks.mechanism.guarantee().to_string(), noise, half_width });
+    }
+    let tests = design.medians.iter().map(|(measure, _, one)| ("median", measure, one.guarantee(), one.mechanism().test()));
+    let modes = design.modes.iter().map(|(measure, one)| ("mode", measure, one.guarantee(), one.mechanism().test()));
+    for (name, measure, cost, test) in tests.chain(modes) {
+        let what = format!("stable {name} of {}", design.input_words(*measure));
+        let noise = format!("exact, or refused if fewer than about {} rows decide", test.threshold());
+        shares.push(Share { what, cost: cost.to_string(), noise, half_width: None });
+    }
+    if let Some(selection) = &design.selection {
+        let noise = format!("a key appears for certain from {} units on, and by chance from 1 on", selection.certain_from());
+        shares.push(Share { what: "which keys there are".into(), cost: selection.guarantee().to_string(), noise, half_width: None });
+    }
+    Ok(shares)
+}
+
+fn short(value: f64) -> String {
+    if value != 0.0 && !(1e-3..1e9).contains(&value.abs()) { format!("{value:.3e}") } else { format!("{value}") }
+}

@@ -1,0 +1,160 @@
+//! What a query uses its columns for.
+//!
+//! Text files have no types, and none is guessed from rows. A column is a number if the query uses it as one: in a sum, in
+//! arithmetic, compared with a number; or if it has bounds. All others are text.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Statement, UnaryOperator, Value,
+    visit_expressions,
+};
+
+/// Functions whose arguments are numbers.
+const NUMERIC: [&str; 37] = [
+    "sum", "avg", "mean", "var", "var_pop", "var_samp", "var_population", "var_sample", "variance", "stddev",
+    "stddev_pop", "stddev_samp", "median", "quantile", "stable_median", "histogram", "abs", "ceil", "floor", "round",
+    "trunc", "sqrt", "cbrt", "exp", "ln", "log", "log2", "log10", "power", "pow", "sin", "cos", "tan", "signum",
+    "radians", "degrees", "isnan",
+];
+/// Functions that give one of their arguments.
+const CHOOSING: [&str; 8] = ["coalesce", "nullif", "nvl", "nvl2", "ifnull", "greatest", "least", "nanvl"];
+
+/// The names of columns in a query, without their tables.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// All that is mentioned.
+    pub mentioned: BTreeSet<String>,
+    /// What is used as a number.
+    pub numbers: BTreeSet<String>,
+}
+
+impl Usage {
+    /// Of a statement.
+    pub fn of(statement: &Statement) -> Self {
+        let mut usage = Self::default();
+        let _ = visit_expressions(statement, |expression| {
+            usage.look(expression);
+            ControlFlow::<()>::Continue(())
+        });
+        usage
+    }
+
+    fn look(&mut self, expression: &Expr) {
+        if let Some(name) = column(expression) {
+            self.mentioned.insert(name);
+        }
+        match expression {
+            Expr::BinaryOp { left, op, right } if is_arithmetic(op) => self.numbers_in([&**left, &**right]),
+            Expr::BinaryOp { left, op, right } if is_comparison(op) && (is_number(left) || is_number(right)) => {
+                self.numbers_in([&**left, &**right]);
+            }
+            Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } => self.numbers_in([&**expr]),
+            Expr::Between { expr, low, high, .. } if is_number(low) || is_number(high) => self.numbers_in([&**expr]),
+            Expr::InList { expr, list, .. } if list.iter().any(is_number) => self.numbers_in([&**expr]),
+            Expr::Case { operand: Some(operand), conditions, .. }
+                if conditions.iter().any(|when| is_number(&when.condition)) =>
+            {
+                self.numbers_in([&**operand]);
+            }
+            Expr::Function(function) if NUMERIC.contains(&name(function).as_str()) => {
+                self.numbers_in(arguments(function));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whatever gives the value of these is a number.
+    fn numbers_in<'ast>(&mut self, expressions: impl IntoIterator<Item = &'ast Expr>) {
+        for expression in expressions {
+            match expression {
+                Expr::Nested(inner) => self.numbers_in([&**inner]),
+                Expr::Case { conditions, else_result, .. } => {
+                    self.numbers_in(conditions.iter().map(|when| &when.result).chain(else_result.as_deref()));
+                }
+                Expr::Function(function) if CHOOSING.contains(&name(function).as_str()) => {
+                    self.numbers_in(arguments(function));
+                }
+                other => self.numbers.extend(column(other)),
+            }
+        }
+    }
+}
+
+fn column(expression: &Expr) -> Option<String> {
+    match expression {
+        Expr::Identifier(name) => Some(name.value.clone()),
+        Expr::CompoundIdentifier(parts) => parts.last().map(|name| name.value.clone()),
+        _ => None,
+    }
+}
+
+fn name(function: &Function) -> String {
+    function.name.to_string().to_lowercase()
+}
+
+fn arguments(function: &Function) -> Vec<&Expr> {
+    let FunctionArguments::List(list) = &function.args else { return Vec::new() };
+    list.args
+        .iter()
+        .filter_map(|argument| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expression))
+            | FunctionArg::Named { arg: FunctionArgExpr::Expr(expression), .. } => Some(expression),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A number, or arithmetic, whose value is one.
+fn is_number(expression: &Expr) -> bool {
+    match expression {
+        Expr::Value(value) => matches!(value.value, Value::Number(..)),
+        Expr::Nested(inner) => is_number(inner),
+        Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } => is_number(expr),
+        Expr::BinaryOp { op, .. } => is_arithmetic(op),
+        Expr::Function(function) => NUMERIC.contains(&name(function).as_str()),
+        _ => false,
+    }
+}
+
+fn is_arithmetic(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Divide, Minus, Modulo, Multiply, Plus};
+    matches!(op, Plus | Minus | Multiply | Divide | Modulo)
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::sqlparser::dialect::GenericDialect;
+    use datafusion::sql::sqlparser::parser::Parser;
+
+    use super::*;
+
+    fn numbers(sql: &str) -> Vec<String> {
+        let statements = Parser::parse_sql(&GenericDialect {}, sql).unwrap();
+        Usage::of(&statements[0]).numbers.into_iter().collect()
+    }
+
+    #[test]
+    fn columns_are_numbers_where_they_are_used_as_numbers() {
+        assert_eq!(numbers("SELECT city, COUNT(*) FROM t WHERE name = 'x' GROUP BY city"), [""; 0]);
+        assert_eq!(numbers("SELECT SUM(t.a), AVG(CASE WHEN b = 'x' THEN c ELSE (d) END) FROM t"), ["a", "c", "d"]);
+        assert_eq!(numbers("SELECT COUNT(*) FROM t WHERE 30 <= a AND b BETWEEN 1 AND 2 AND c IN (-1) AND d = e"), ["a", "b", "c"]);
+        assert_eq!(numbers("SELECT COUNT(*) FROM (SELECT coalesce(x, y) * 2 AS z FROM t) WHERE -w < z"), ["w", "x", "y"]);
+        assert_eq!(numbers("SELECT CASE a WHEN 1 THEN 'one' ELSE b END, COUNT(*) FROM t GROUP BY 1"), ["a"]);
+        assert_eq!(numbers("SELECT COUNT(*) FROM t GROUP BY floor(age / 10)"), ["age"]);
+    }
+
+    #[test]
+    fn every_column_is_mentioned() {
+        let sql = "SELECT a, SUM(t.b) AS s FROM t JOIN u ON t.id = u.key WHERE c LIKE 'x%' GROUP BY a HAVING COUNT(d) > 3";
+        let statements = Parser::parse_sql(&GenericDialect {}, sql).unwrap();
+        let all: Vec<String> = Usage::of(&statements[0]).mentioned.into_iter().collect();
+        assert_eq!(all, ["a", "b", "c", "d", "id", "key"]);
+    }
+}

@@ -1,0 +1,96 @@
+//! Neighbour replay: random queries on neighbouring tables, choices frozen.
+//!
+//! Nothing but the release may depend on the rows: neighbours must give the same plan, summary, columns and errors, the same
+//! keys where keys are public, and exact statistics that differ by no more than the declared sensitivity. Rows hold whatever
+//! could trip an engine: NaN, infinities, the smallest whole number, texts that are no numbers, units with many rows.
+
+mod compare;
+mod dice;
+mod grammar;
+mod tables;
+
+use std::collections::BTreeMap;
+
+use reticent::Permit;
+use reticent::noise::Entropy;
+use reticent_sql::bound::ChoiceKey;
+use reticent_sql::{Answer, Input, Query, Table};
+
+use compare::Moved;
+use dice::Dice;
+use grammar::Question;
+use tables::Tables;
+
+/// Random queries, each on two neighbouring tables.
+const QUERIES: u64 = 2_000;
+const SEED: u64 = 20_260_302;
+
+/// What one table gives.
+struct Outcome {
+    words: String,
+    exact: Option<reticent_sql::release::exact::Exact>,
+    answer: Option<Answer>,
+}
+
+async fn ask(question: &Question, tables: &Tables, seed: u64) -> Outcome {
+    let inputs = tables.files().into_iter().map(|(name, location, public)| {
+        let table = Table::open(name, &location).expect("the files are there");
+        Input { table, public }
+    });
+    let query = match Query::prepare(&question.sql, inputs.collect(), question.options.clone()).await {
+        Ok(query) => query,
+        Err(error) => return Outcome { words: error.to_string(), exact: None, answer: None },
+    };
+    let mut words = format!("{:?}\n{}\n{}", query.summary().expect("a summary"), query.words(), compare::plan(&query));
+    let key = || ChoiceKey::draw(&mut Entropy::seeded(seed).draw().expect("seeded"));
+    let exact = query.exact(key()).await.map_err(|error| words += &error.to_string()).ok();
+    let mut permit = Permit::unaccounted_from(Entropy::seeded(seed));
+    let answer = query.answer(&mut permit, key()).await.map_err(|error| words += &error.to_string()).ok();
+    Outcome { words, exact, answer }
+}
+
+#[test]
+fn nothing_but_the_release_depends_on_the_rows() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().build().expect("threads");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut moved: BTreeMap<String, Moved> = BTreeMap::new();
+    let (mut answered, mut refused) = (0, BTreeMap::<String, u32>::new());
+    for number in 0..QUERIES {
+        let mut dice = Dice::new(SEED + number);
+        let question = Question::roll(&mut dice);
+        let tables = Tables::roll(&mut dice, &question, folder.path());
+        let case = format!("query {number}: {}", question.sql);
+        tables.write(&tables.rows);
+        let one = runtime.block_on(ask(&question, &tables, number));
+        tables.write(&tables.neighbour);
+        let other = runtime.block_on(ask(&question, &tables, number));
+        assert_eq!(one.words, other.words, "{case}");
+        match (&one.exact, &other.exact) {
+            (Some(one), Some(other)) => compare::exact(one, other, &case, &mut moved),
+            _ => *refused.entry(one.words.clone()).or_default() += 1,
+        }
+        match (&one.answer, &other.answer) {
+            (Some(one), Some(other)) => {
+                answered += 1;
+                assert_eq!(one.columns, other.columns, "{case}");
+                assert_eq!(one.summary, other.summary, "{case}");
+                if question.public_keys {
+                    assert_eq!(compare::keys(one), compare::keys(other), "{case}");
+                }
+            }
+            (one, other) => assert_eq!(one.is_some(), other.is_some(), "{case}"),
+        }
+    }
+    for (reason, times) in &refused {
+        println!("{times} × {reason}");
+    }
+    println!(
+        "{answered} of {QUERIES} answered; largest share of the sensitivity that a unit used, by statistic: {moved:?}"
+    );
+    assert!(answered * 10 >= QUERIES * 8, "most queries are answered: {answered}, {refused:?}");
+    // The bounds are reached, so that any smaller claim would have failed above.
+    for statistic in ["rows", "units", "values of x", "count and sum of x", "histogram of x", "keys", "ranks"] {
+        let reached = moved.get(statistic).map_or(0.0, |moved| moved.largest);
+        assert!(reached >= 0.999, "{statistic}: {reached}");
+    }
+}
