@@ -17,7 +17,7 @@ use reticent::statistic::{Grid, Moments};
 use super::bucket::{BUCKETS, Buckets};
 use super::choice::Chooser;
 use super::feature::Features;
-use super::keep::{Keeper, Kept};
+use super::keep::{Bucket, Keeper, Kept};
 use super::keys::in_order;
 use super::unit::{UnitForm, hash};
 use super::{Caps, ChoiceKey, Groups, Layout, Measure, Measured, PublicKeys, aggregate};
@@ -300,7 +300,7 @@ fn units_are_compared_and_not_only_hashed() {
     let (features, _) = Features::of(&layout, &schema(DataType::Utf8)).unwrap();
     let mut keeper = Keeper::new(UnitForm::Bytes, Caps { groups: 1, rows: 1 }, chooser);
     let mut kept = Kept::default();
-    keeper.keep(&records, &[0], &features, &mut kept).unwrap();
+    keeper.keep(&Bucket { records: &records, digests: &[0], features: &features }, &mut kept).unwrap();
     assert_eq!((kept.units, kept.groups), (vec![one_group; 2], vec![one_group; 2]));
 }
 
