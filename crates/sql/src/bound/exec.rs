@@ -73,6 +73,8 @@ impl BoundExec {
         if layout.unit != caps.is_some() {
             return plan_err!("caps are for a unit that is a column, and every such unit needs them");
         }
+        // Without keys there is one group, which every unit may be in.
+        let caps = caps.map(|caps| if layout.keys == 0 { Caps { groups: 1, ..caps } } else { caps });
         let job = Job { layout: layout.clone(), caps, known: known.cloned(), key };
         Ok(Self::over(input, Arc::new(job)))
     }

@@ -103,7 +103,7 @@ impl Gatherer {
             let unit = unit_at(start);
             let entry = self.units.entry(
                 hash(seed, unit),
-                |number| unit_of(number) == unit,
+                |number| same(unit_of(number), unit),
                 // Units that were found before are hashed again when the table grows.
                 |number| hash(seed, unit_of(number)),
             );
@@ -150,5 +150,14 @@ impl Gatherer {
     pub fn features<'a>(&self, member: Member, unit: usize, records: &'a [u32], features: usize) -> &'a [u32] {
         let from = self.starts[member.record()] + unit + 1;
         &records[from..from + features]
+    }
+}
+
+/// Are these the same words? Most units are two, for which no call is needed.
+#[inline]
+fn same(one: &[u32], other: &[u32]) -> bool {
+    match (one, other) {
+        ([a, b], [c, d]) => a == c && b == d,
+        _ => one == other,
     }
 }

@@ -40,6 +40,7 @@ pub(super) struct Keeper {
     gatherer: Gatherer,
     places: Vec<(u64, u32)>,
     runs: Vec<Range<usize>>,
+    chosen: Vec<Range<usize>>,
 }
 
 /// The unit whose groups and rows are chosen.
@@ -59,6 +60,7 @@ impl Keeper {
             chooser,
             places: Vec::new(),
             runs: Vec::new(),
+            chosen: Vec::new(),
         }
     }
 
@@ -128,7 +130,9 @@ impl Keeper {
         self.places.select_nth_unstable_by(self.most_groups, |&(place, run), &(other_place, other)| {
             place.cmp(&other_place).then_with(|| digest(run).cmp(&digest(other)))
         });
-        *runs = self.places[..self.most_groups].iter().map(|&(_, run)| runs[run as usize].clone()).collect();
+        self.chosen.clear();
+        self.chosen.extend(self.places[..self.most_groups].iter().map(|&(_, run)| runs[run as usize].clone()));
+        std::mem::swap(runs, &mut self.chosen);
     }
 
     /// Moves the rows that count to the front of the run, which is all of the unit's in one group; how many they are.
