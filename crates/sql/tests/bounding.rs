@@ -94,7 +94,7 @@ fn all_measures() -> Layout {
 fn numbers(groups: &Groups) -> BTreeMap<(Option<i64>, String), i128> {
     let mut all = BTreeMap::new();
     for (key, group) in groups.keys[0].as_primitive::<Int64Type>().iter().zip(&groups.groups) {
-        let mut put = |name: String, number: i128| drop(all.insert((key, name), number));
+        let mut put = |name: String, number: i128| _ = all.insert((key, name), number);
         put("units".into(), group.units.into());
         put("rows".into(), group.rows.into());
         for measured in &group.measured {

@@ -1,8 +1,10 @@
 //! Values that mean the same made the same, and numbers out of columns.
 
+use std::sync::Arc;
+
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, UInt64Array};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
-use datafusion::arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, Int64Type, UInt64Type};
+use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, UInt64Type};
 use datafusion::error::Result;
 
 /// The type in which values are compared; `None` for types that have parts, whose parts would need the same care.
@@ -28,16 +30,15 @@ pub(super) fn canonical(column: &ArrayRef) -> Result<ArrayRef> {
         DataType::RunEndEncoded(_, values) => canonical(&cast(column, values.data_type())?),
         DataType::Float64 => {
             let one_form = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
-            Ok(std::sync::Arc::new(column.as_primitive::<Float64Type>().unary::<_, Float64Type>(one_form)))
+            Ok(Arc::new(column.as_primitive::<Float64Type>().unary::<_, Float64Type>(one_form)))
         }
         DataType::Float32 => {
             let one_form = |value: f32| if value.is_nan() { f32::NAN } else { value + 0.0 };
-            Ok(std::sync::Arc::new(column.as_primitive::<Float32Type>().unary::<_, Float32Type>(one_form)))
+            Ok(Arc::new(column.as_primitive::<Float32Type>().unary::<_, Float32Type>(one_form)))
         }
         DataType::Float16 => {
-            let wide = canonical(&cast(column, &DataType::Float32)?)?;
-            debug_assert!(column.as_primitive_opt::<Float16Type>().is_some());
-            cast(&wide, &DataType::Float16)
+            // Exactly, there and back.
+            cast(&canonical(&cast(column, &DataType::Float32)?)?, &DataType::Float16)
         }
         _ => Ok(column.clone()),
     }

@@ -31,8 +31,8 @@ impl fmt::Debug for ChoiceKey {
 ///
 /// # Privacy
 /// None rests on it: see the module's page. What it is for is that nobody can foresee which rows count, and that all are
-/// equally likely to. SipHash-1-3 is a keyed function made for this purpose (Rust's own maps use it against those who choose
-/// what is hashed); no way is known to tell its output from random without the 128-bit key, and outputs are not published.
+/// equally likely to. SipHash-1-3 (AB12) is a keyed function made for this purpose (Rust's own maps use it against those who
+/// choose what is hashed); no way is known to tell its output from random without the 128-bit key, and outputs are not published.
 ///
 /// # Algorithm
 /// A group's key and a unit of variable length are first shortened to 128 bits under a half of the key; the place of group g

@@ -25,7 +25,7 @@ use super::bucket::{BUCKETS, Buckets};
 use super::canonical::canonical_type;
 use super::choice::{ChoiceKey, Chooser};
 use super::feature::Features;
-use super::keep::{Keeper, Kept};
+use super::keep::{Bucket, Keeper, Kept};
 use super::keys::{DROPPED, Keys, PublicKeys};
 use super::layout::{Caps, Layout};
 use super::totals::{Totals, state_schema};
@@ -73,6 +73,8 @@ impl BoundExec {
         if layout.unit != caps.is_some() {
             return plan_err!("caps are for a unit that is a column, and every such unit needs them");
         }
+        // Without keys there is one group, which every unit may be in.
+        let caps = caps.map(|caps| if layout.keys == 0 { Caps { groups: 1, ..caps } } else { caps });
         let job = Job { layout: layout.clone(), caps, known: known.cloned(), key };
         Ok(Self::over(input, Arc::new(job)))
     }
@@ -256,7 +258,8 @@ impl Worker {
             let (mut records, mut kept) = (Vec::new(), Kept::default());
             for bucket in 0..BUCKETS {
                 units.buckets.take(bucket, &mut records)?;
-                units.keeper.keep(&records, self.keys.digests(), &self.features, &mut kept)?;
+                let (digests, features) = (self.keys.digests(), &self.features);
+                units.keeper.keep(&Bucket { records: &records, digests, features }, &mut kept)?;
                 self.totals.add(&kept.groups, &kept.features);
                 self.totals.add_units(&kept.units);
             }

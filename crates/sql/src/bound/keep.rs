@@ -1,13 +1,14 @@
-//! A bucket grouped by unit, and chosen from.
+//! What is kept of each unit of a bucket.
 
-use datafusion::common::resources_err;
+use std::ops::Range;
+
 use datafusion::error::Result;
-use hashbrown::HashTable;
 
 use super::choice::Chooser;
 use super::feature::Features;
+use super::gather::{Gatherer, Member};
 use super::layout::Caps;
-use super::unit::{UnitForm, hash};
+use super::unit::UnitForm;
 
 /// What is kept of the rows of a bucket.
 #[derive(Default)]
@@ -20,149 +21,85 @@ pub(super) struct Kept {
     pub units: Vec<u32>,
 }
 
+/// The records of a bucket, and what they refer to.
+pub(super) struct Bucket<'a> {
+    pub records: &'a [u32],
+    /// What stands for each group.
+    pub digests: &'a [u128],
+    pub features: &'a Features,
+}
+
 /// Chooses which groups and rows of a unit count.
 ///
-/// A record is a unit, a group and the features of a row. Nothing outside a unit's own records has an influence on what is
-/// kept of them, nor has their order: groups are chosen by [`Chooser::place_of_group`], rows by their place in ascending
-/// order of features and [`Chooser::place_of_row`].
+/// Nothing outside a unit's own records has an influence on what is kept of them, nor has their order: groups are chosen by
+/// [`Chooser::place_of_group`], rows by their place in ascending order of features and [`Chooser::place_of_row`].
 pub(super) struct Keeper {
-    form: UnitForm,
-    caps: Caps,
+    most_groups: usize,
+    most_rows: usize,
     chooser: Chooser,
-    table_seed: u64,
-    starts: Vec<usize>,
-    /// The number of every record's unit.
-    owners: Vec<u32>,
-    /// The first record of every unit.
-    firsts: Vec<u32>,
-    /// Where each unit's records end in `members`.
-    ends: Vec<u32>,
-    /// The records of each unit: the group in the upper half, the record's number in the lower.
-    members: Vec<u64>,
+    gatherer: Gatherer,
     places: Vec<(u64, u32)>,
-    runs: Vec<std::ops::Range<usize>>,
+    runs: Vec<Range<usize>>,
+    chosen: Vec<Range<usize>>,
+}
+
+/// The unit whose groups and rows are chosen.
+struct Owner<'a> {
+    words: &'a [u32],
+    /// Worked out when there is something to choose.
+    identity: Option<u128>,
 }
 
 impl Keeper {
     pub fn new(form: UnitForm, caps: Caps, chooser: Chooser) -> Self {
+        let most = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         Self {
-            form,
-            caps,
-            table_seed: chooser.table_seed(),
+            most_groups: most(caps.groups),
+            most_rows: most(caps.rows),
+            gatherer: Gatherer::new(form, chooser.table_seed()),
             chooser,
-            starts: Vec::new(),
-            owners: Vec::new(),
-            firsts: Vec::new(),
-            ends: Vec::new(),
-            members: Vec::new(),
             places: Vec::new(),
             runs: Vec::new(),
+            chosen: Vec::new(),
         }
     }
 
-    /// A hash of a unit, by which it has its bucket.
+    /// The hash of a unit, by which it has its bucket.
     #[inline]
     pub fn hash(&self, unit: &[u32]) -> u64 {
-        hash(self.table_seed, unit)
+        self.gatherer.hash(unit)
     }
 
-    /// Replaces `kept` by what is kept of these records. `digests` stand for the groups.
-    pub fn keep(&mut self, records: &[u32], digests: &[u128], features: &Features, kept: &mut Kept) -> Result<()> {
+    /// Replaces `kept` by what is kept of a bucket.
+    pub fn keep(&mut self, bucket: &Bucket<'_>, kept: &mut Kept) -> Result<()> {
         kept.groups.clear();
         kept.units.clear();
-        kept.features.resize_with(features.len(), Vec::new);
+        kept.features.resize_with(bucket.features.len(), Vec::new);
         kept.features.iter_mut().for_each(Vec::clear);
-        self.number_units(records, features.len())?;
-        self.gather(records);
-        let mut members = std::mem::take(&mut self.members);
+        self.gatherer.gather(bucket.records, bucket.features.len())?;
+        let (mut members, ends) = self.gatherer.take();
         let mut from = 0;
-        for unit in 0..self.firsts.len() {
-            let to = self.ends[unit] as usize;
-            self.keep_of_unit(&mut members[from..to], records, digests, features, kept);
-            from = to;
+        for &end in &ends {
+            self.keep_of_unit(&mut members[from..end as usize], bucket, kept);
+            from = end as usize;
         }
-        self.members = members;
+        self.gatherer.put_back((members, ends));
         Ok(())
     }
 
-    /// Finds the records and numbers their units.
-    fn number_units(&mut self, records: &[u32], features: usize) -> Result<()> {
-        self.starts.clear();
-        self.owners.clear();
-        self.firsts.clear();
-        self.ends.clear();
-        // Units are compared, so a table that is asked by hash never takes two for one.
-        let mut table: HashTable<u32> = HashTable::new();
-        let mut start = 0;
-        while start < records.len() {
-            let record = &records[start..];
-            let unit = &record[..self.form.words(record)];
-            let (starts, firsts, form, seed) = (&self.starts, &self.firsts, self.form, self.table_seed);
-            let unit_of = |number: u32| {
-                let record: &[u32] = &records[starts[firsts[number as usize] as usize]..];
-                &record[..form.words(record)]
-            };
-            let is_same = |&number: &u32| unit_of(number) == unit;
-            // A record that was found before is hashed again when the table grows.
-            let entry = table.entry(hash(seed, unit), is_same, |&number| hash(seed, unit_of(number)));
-            let owner = *entry.or_insert(firsts.len() as u32).get();
-            if owner as usize == self.firsts.len() {
-                self.firsts.push(self.starts.len() as u32);
-                self.ends.push(0);
-            }
-            self.ends[owner as usize] += 1;
-            self.owners.push(owner);
-            self.starts.push(start);
-            start += unit.len() + 1 + features;
-            if self.starts.len() > u32::MAX as usize {
-                return resources_err!("there are more rows in a bucket than can be numbered");
-            }
-        }
-        Ok(())
-    }
-
-    /// Brings the records of each unit together.
-    fn gather(&mut self, records: &[u32]) {
-        let mut sum = 0;
-        for end in &mut self.ends {
-            // Where the unit's records begin; every one that is placed moves it on, until it is where they end.
-            sum += std::mem::replace(end, sum);
-        }
-        self.members.clear();
-        self.members.resize(self.starts.len(), 0);
-        for (number, (&owner, &start)) in self.owners.iter().zip(&self.starts).enumerate() {
-            let place = &mut self.ends[owner as usize];
-            let record = &records[start..];
-            let group = record[self.form.words(record)];
-            self.members[*place as usize] = u64::from(group) << 32 | number as u64;
-            *place += 1;
-        }
-    }
-
-    fn keep_of_unit(
-        &mut self,
-        members: &mut [u64],
-        records: &[u32],
-        digests: &[u128],
-        features: &Features,
-        kept: &mut Kept,
-    ) {
+    fn keep_of_unit(&mut self, members: &mut [Member], bucket: &Bucket<'_>, kept: &mut Kept) {
         members.sort_unstable();
-        let most_rows = usize::try_from(self.caps.rows).unwrap_or(usize::MAX);
-        let unit = &records[self.starts[members[0] as u32 as usize]..];
-        let unit = &unit[..self.form.words(unit)];
-        let mut identity = None;
+        let mut owner = Owner { words: self.gatherer.unit(members[0], bucket.records), identity: None };
         let mut runs = std::mem::take(&mut self.runs);
-        self.choose_groups(members, unit, digests, &mut identity, &mut runs);
+        self.choose_groups(members, &mut owner, bucket.digests, &mut runs);
         for run in runs.drain(..) {
-            let group = (members[run.start] >> 32) as u32;
             let run = &mut members[run];
+            let group = run[0].group();
+            let chosen = self.choose_rows(run, &mut owner, bucket);
             kept.units.push(group);
-            let chosen =
-                self.choose_rows(run, most_rows, unit, digests[group as usize], &mut identity, records, features);
+            kept.groups.extend(std::iter::repeat_n(group, chosen));
             for &member in &run[..chosen] {
-                kept.groups.push(group);
-                let values = self.values(member, unit.len(), records, features.len());
+                let values = self.values(member, &owner, bucket);
                 kept.features.iter_mut().zip(values).for_each(|(column, &value)| column.push(value as i32));
             }
         }
@@ -172,67 +109,58 @@ impl Keeper {
     /// Leaves in `runs` the unit's groups that count, as ranges of its members, which are in order of groups.
     fn choose_groups(
         &mut self,
-        members: &[u64],
-        unit: &[u32],
+        members: &[Member],
+        owner: &mut Owner<'_>,
         digests: &[u128],
-        identity: &mut Option<u128>,
-        runs: &mut Vec<std::ops::Range<usize>>,
+        runs: &mut Vec<Range<usize>>,
     ) {
         let mut from = 0;
-        for run in members.chunk_by(|one, other| one >> 32 == other >> 32) {
+        for run in members.chunk_by(|one, other| one.group() == other.group()) {
             runs.push(from..from + run.len());
             from += run.len();
         }
-        let most_groups = usize::try_from(self.caps.groups).unwrap_or(usize::MAX);
-        if runs.len() <= most_groups {
+        if runs.len() <= self.most_groups {
             return;
         }
-        let identity = *identity.get_or_insert_with(|| self.form.identity(unit, &self.chooser));
-        let digest = |run: u32| digests[(members[runs[run as usize].start] >> 32) as usize];
+        let identity = self.identity(owner);
+        let digest = |run: u32| digests[members[runs[run as usize].start].group() as usize];
+        let places = (0..runs.len() as u32).map(|run| (self.chooser.place_of_group(identity, digest(run)), run));
         self.places.clear();
-        self.places.extend((0..runs.len() as u32).map(|run| (self.chooser.place_of_group(identity, digest(run)), run)));
-        let by_place = |one: &(u64, u32), other: &(u64, u32)| {
-            one.0.cmp(&other.0).then_with(|| digest(one.1).cmp(&digest(other.1)))
-        };
-        self.places.select_nth_unstable_by(most_groups, by_place);
-        let chosen = self.places[..most_groups].iter().map(|&(_, run)| runs[run as usize].clone()).collect();
-        *runs = chosen;
+        self.places.extend(places);
+        self.places.select_nth_unstable_by(self.most_groups, |&(place, run), &(other_place, other)| {
+            place.cmp(&other_place).then_with(|| digest(run).cmp(&digest(other)))
+        });
+        self.chosen.clear();
+        self.chosen.extend(self.places[..self.most_groups].iter().map(|&(_, run)| runs[run as usize].clone()));
+        std::mem::swap(runs, &mut self.chosen);
     }
 
-    /// Moves the rows that count to the front of the run; how many they are.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "all of it is one unit's, and a struct for it would be made a million times"
-    )]
-    fn choose_rows(
-        &mut self,
-        run: &mut [u64],
-        most: usize,
-        unit: &[u32],
-        digest: u128,
-        identity: &mut Option<u128>,
-        records: &[u32],
-        features: &Features,
-    ) -> usize {
+    /// Moves the rows that count to the front of the run, which is all of the unit's in one group; how many they are.
+    fn choose_rows(&mut self, run: &mut [Member], owner: &mut Owner<'_>, bucket: &Bucket<'_>) -> usize {
+        let most = self.most_rows;
         if run.len() <= most {
             return run.len();
         }
-        let identity = *identity.get_or_insert_with(|| self.form.identity(unit, &self.chooser));
-        let values = |member: u64| self.values(member, unit.len(), records, features.len());
-        run.sort_unstable_by(|&one, &other| features.compare(values(one), values(other)));
-        self.places.clear();
+        let identity = self.identity(owner);
+        let digest = bucket.digests[run[0].group() as usize];
+        let values = |member: Member| self.values(member, owner, bucket);
+        run.sort_unstable_by(|&one, &other| bucket.features.compare(values(one), values(other)));
         let places = (0..run.len() as u32).map(|row| (self.chooser.place_of_row(identity, digest, row.into()), row));
+        self.places.clear();
         self.places.extend(places);
         self.places.select_nth_unstable(most);
-        let chosen: Vec<u64> = self.places[..most].iter().map(|&(_, row)| run[row as usize]).collect();
+        let chosen: Vec<Member> = self.places[..most].iter().map(|&(_, row)| run[row as usize]).collect();
         run[..most].copy_from_slice(&chosen);
         most
     }
 
+    fn identity(&self, owner: &mut Owner<'_>) -> u128 {
+        *owner.identity.get_or_insert_with(|| self.gatherer.form().identity(owner.words, &self.chooser))
+    }
+
     /// The features of a record.
     #[inline]
-    fn values<'a>(&self, member: u64, unit: usize, records: &'a [u32], features: usize) -> &'a [u32] {
-        let from = self.starts[member as u32 as usize] + unit + 1;
-        &records[from..from + features]
+    fn values<'a>(&self, member: Member, owner: &Owner<'_>, bucket: &Bucket<'a>) -> &'a [u32] {
+        self.gatherer.features(member, owner.words.len(), bucket.records, bucket.features.len())
     }
 }

@@ -39,7 +39,8 @@
 //! | `items` | values of any type numbered |
 //! | `unit` | a unit as words that can be compared |
 //! | `bucket` | rows scattered by unit, in memory and on disk |
-//! | `keep` | a bucket grouped by unit, and chosen from |
+//! | `gather` | the rows of a bucket brought together by unit |
+//! | `keep` | what is kept of each unit |
 //! | `measure` | per-group accumulators of every measure |
 //! | `totals` | all accumulators together, and their partial state as a batch |
 //! | `exec` | [`BoundExec`] |
@@ -51,6 +52,7 @@ mod canonical;
 mod choice;
 mod exec;
 mod feature;
+mod gather;
 mod items;
 mod keep;
 mod keys;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::execution::TaskContext;
@@ -17,7 +17,7 @@ use reticent::statistic::{Grid, Moments};
 use super::bucket::{BUCKETS, Buckets};
 use super::choice::Chooser;
 use super::feature::Features;
-use super::keep::{Keeper, Kept};
+use super::keep::{Bucket, Keeper, Kept};
 use super::keys::in_order;
 use super::unit::{UnitForm, hash};
 use super::{Caps, ChoiceKey, Groups, Layout, Measure, Measured, PublicKeys, aggregate};
@@ -38,7 +38,7 @@ fn grid() -> Grid {
 
 /// 0 for nothing, then by powers of ten; far beyond the number of bins for infinity.
 fn magnitude(value: f64) -> Option<usize> {
-    (!value.is_nan()).then(|| if value == 0.0 { 0 } else { value.abs().log10().max(0.0) as usize + 1 })
+    (!value.is_nan()).then(|| if value == 0.0 { 0 } else { (value.abs().log10().max(0.0) as usize).saturating_add(1) })
 }
 
 fn layout() -> Layout {
@@ -300,7 +300,7 @@ fn units_are_compared_and_not_only_hashed() {
     let (features, _) = Features::of(&layout, &schema(DataType::Utf8)).unwrap();
     let mut keeper = Keeper::new(UnitForm::Bytes, Caps { groups: 1, rows: 1 }, chooser);
     let mut kept = Kept::default();
-    keeper.keep(&records, &[0], &features, &mut kept).unwrap();
+    keeper.keep(&Bucket { records: &records, digests: &[0], features: &features }, &mut kept).unwrap();
     assert_eq!((kept.units, kept.groups), (vec![one_group; 2], vec![one_group; 2]));
 }
 
