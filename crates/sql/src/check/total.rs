@@ -15,6 +15,11 @@ use super::guarded::{Guarded, Operation};
 use super::words;
 use crate::error::{Error, Result, planning};
 
+/// Functions whose second argument says how long their result is.
+const GROWING: [&str; 3] = ["repeat", "lpad", "rpad"];
+/// The longest result that they may be asked for, in repetitions or letters.
+const LONGEST: i64 = 10_000;
+
 /// The same expression, NULL where it would fail; its name stays.
 ///
 /// # Errors
@@ -44,6 +49,11 @@ fn refuse(expression: &Expr) -> Result<()> {
             Expr::ScalarFunction(function) if function.func.signature().volatility == Volatility::Volatile => {
                 "a function that gives another value each time has no place in a private query"
             }
+            Expr::ScalarFunction(function)
+                if GROWING.contains(&function.func.name()) && !function.args.get(1).is_some_and(is_short) =>
+            {
+                "a row could ask for more memory than there is: write a constant length of at most 10000"
+            }
             Expr::Like(Like { pattern, .. }) | Expr::SimilarTo(Like { pattern, .. }) if !is_constant(pattern) => {
                 "the pattern must be a constant"
             }
@@ -59,6 +69,14 @@ fn refuse(expression: &Expr) -> Result<()> {
         Ok(TreeNodeRecursion::Stop)
     });
     refused.map_or(Ok(()), Err)
+}
+
+fn is_short(expression: &Expr) -> bool {
+    match expression {
+        Expr::Literal(value, _) => value.to_string().parse::<i64>().is_ok_and(|length| length <= LONGEST),
+        Expr::Cast(cast) => is_short(&cast.expr),
+        _ => false,
+    }
 }
 
 fn is_constant(expression: &Expr) -> bool {
