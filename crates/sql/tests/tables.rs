@@ -203,7 +203,7 @@ fn types_become_fewer_and_no_value_is_an_error() {
     ]);
     let folder = tempfile::tempdir().unwrap();
     write_parquet(&folder.path().join("t.parquet"), &batch);
-    write_arrow(&folder.path().join("t.arrow"), &[batch.clone()]);
+    write_arrow(&folder.path().join("t.arrow"), std::slice::from_ref(&batch));
     write_arrow_stream(&folder.path().join("t.feather"), &batch);
     for ending in ["parquet", "arrow", "feather"] {
         let table = open(&folder.path().join("t").with_extension(ending)).expect(ending);
