@@ -121,18 +121,33 @@ impl Answer {
         asked.peek().is_some() && asked.all(|entry| *entry == Entry::Refused)
     }
 
-    /// One object per row, then the summary: a line each.
-    pub fn to_json_lines(&self) -> Vec<Json> {
-        let row = |entries: &Vec<Entry>| -> Json {
-            let fields = self.columns.iter().cloned().zip(entries.iter().map(Entry::to_json));
-            Json::Object(fields.collect())
+    /// One object per row, then the summary: a line each. Columns keep their order.
+    pub fn to_json_lines(&self) -> Vec<String> {
+        let row = |entries: &Vec<Entry>| {
+            let fields = self.columns.iter().zip(entries).map(|(name, entry)| (name.as_str(), entry.to_json_text()));
+            object(fields)
         };
-        let summary = serde_json::json!({ "summary": self.summary });
+        let summary = serde_json::json!({ "summary": self.summary }).to_string();
         self.rows.iter().map(row).chain([summary]).collect()
     }
 }
 
+/// A JSON object with its fields in this order.
+fn object<'name>(fields: impl Iterator<Item = (&'name str, String)>) -> String {
+    let fields: Vec<String> = fields.map(|(name, value)| format!("{}:{value}", Json::from(name))).collect();
+    format!("{{{}}}", fields.join(","))
+}
+
 impl Entry {
+    fn to_json_text(&self) -> String {
+        let (value, width) = match self {
+            Self::Released { value, half_width } => (value, ("half_width", half_width)),
+            Self::Ranked { value, half_width_in_ranks } => (value, ("half_width_in_ranks", half_width_in_ranks)),
+            other => return other.to_json().to_string(),
+        };
+        object([("value", value.to_string()), (width.0, number(*width.1).to_string())].into_iter())
+    }
+
     /// For programs.
     pub fn to_json(&self) -> Json {
         match self {

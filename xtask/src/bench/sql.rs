@@ -6,14 +6,15 @@ use super::layout::{aligned, show};
 use super::{Format, peers};
 use crate::process::{Invocation, target};
 
-const HEADER: [&str; 4] = ["contender", "seconds", "of no privacy", "MiB"];
+const HEADER: [&str; 5] = ["contender", "seconds", "of no privacy", "MiB", "error of AVG"];
 /// As the measuring program names it.
 const FILE: &str = "visits-10000000.parquet";
 
 /// Builds and runs the measuring program on all cores, then the peers on the table that it wrote.
 pub fn run(format: Format) -> Result<(), String> {
     eprintln!("building sql_bench …");
-    let build = Invocation::new("cargo build --release -p reticent-sql --example sql_bench");
+    // Together with the command, so that the query engine is built once for both.
+    let build = Invocation::new("cargo build --release -p reticent-cli -p reticent-sql --example sql_bench");
     if !build.succeeds() {
         return Err(format!("could not build the benchmark; run it again with: {build}"));
     }
@@ -61,7 +62,7 @@ fn table(measured: &[Value]) -> String {
             let number =
                 |name: &str, unit: &str| value[name].as_f64().map_or("–".into(), |number| show(number) + unit);
             let name = value["contender"].as_str().unwrap_or_default().to_owned();
-            [name, number("seconds", ""), number("of_plain", " ×"), number("mebibytes", "")]
+            [name, number("seconds", ""), number("of_plain", " ×"), number("mebibytes", ""), number("mean_error", "")]
         })
         .collect();
     String::from("COUNT, SUM, AVG by 1,000 categories of 10 million rows of 1 million users; median of several runs\n")
@@ -75,15 +76,15 @@ mod tests {
     #[test]
     fn everybody_stands_beside_the_query_without_privacy() {
         let printed = r#"{"contender":"plain","seconds":0.25,"of_plain":1,"mebibytes":120.4}
-{"contender":"ours","seconds":0.5,"of_plain":null,"mebibytes":300}
+{"contender":"ours","seconds":0.5,"of_plain":null,"mebibytes":300,"mean_error":0.7}
 {"contender":"stopped","seconds":null,"of_plain":null,"mebibytes":null}
 "#;
         let expected = "\
 COUNT, SUM, AVG by 1,000 categories of 10 million rows of 1 million users; median of several runs
-contender  seconds  of no privacy  MiB
-plain        0.250         1.00 ×  120
-ours         0.500         2.00 ×  300
-stopped          –              –    –
+contender  seconds  of no privacy  MiB  error of AVG
+plain        0.250         1.00 ×  120             –
+ours         0.500         2.00 ×  300         0.700
+stopped          –              –    –             –
 ";
         assert_eq!(table(&read(printed).unwrap()), expected);
         assert!(read("no measurement").is_err());

@@ -45,12 +45,9 @@ async fn answer(arguments: &Arguments, settings: Settings) -> Result<ExitCode> {
         say!("every row is taken for somebody else (--unit COLUMN if several rows can be one person's)");
     }
     if let (Unit::Column(unit), true) = (query.unit(), says_unit) {
-        let touched = query.touched();
-        say!(
-            "each {unit} counts with at most {} rows in each of at most {} groups (--max-rows, --max-groups)",
-            touched.max_rows(),
-            touched.groups()
-        );
+        let number = |many: u64, what: &str| if many == 1 { format!("one {what}") } else { format!("{many} {what}s") };
+        let (rows, groups) = (number(query.touched().max_rows(), "row"), number(query.touched().groups(), "group"));
+        say!("each {unit} counts with at most {rows} in each of at most {groups} (--max-rows, --max-groups)");
     }
     if arguments.dry_run {
         show::dry_run(&query, arguments.format)?;

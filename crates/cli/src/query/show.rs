@@ -11,8 +11,7 @@ use crate::output::{Format, csv_line, number_table, print, say, text_table};
 pub fn answer(answer: &Answer, format: Format) -> Result<()> {
     match format {
         Format::Json => {
-            let lines: Vec<String> = answer.to_json_lines().iter().map(Json::to_string).collect();
-            print(&(lines.join("\n") + "\n"))?;
+            print(&(answer.to_json_lines().join("\n") + "\n"))?;
         }
         Format::Csv => print(&csv(answer))?,
         Format::Table => {
@@ -99,8 +98,11 @@ fn people(value: &Json, half_width: Option<f64>) -> String {
 /// With two digits of the half-width.
 fn rounded(value: f64, half_width: Option<f64>) -> String {
     let scale = half_width.unwrap_or(value / 1000.0).abs();
-    let digits =
-        if scale > 0.0 && scale.is_finite() { (1.0 - scale.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 };
+    let whole = value.fract() == 0.0 && half_width.is_none_or(|half_width| half_width.fract() == 0.0);
+    let digits = match whole || scale == 0.0 || !scale.is_finite() {
+        true => 0,
+        false => (1.0 - scale.log10().floor()).clamp(0.0, 12.0) as usize,
+    };
     format!("{value:.digits$}")
 }
 

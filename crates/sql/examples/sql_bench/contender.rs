@@ -1,18 +1,24 @@
 //! Who is measured.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::datatypes::{Float64Type, Int64Type};
 use datafusion::physical_plan::collect;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use reticent::Permit;
 use reticent::noise::Entropy;
+use reticent::privacy::Guarantee;
 use reticent::statistic::{Bounds, Grid, Moments};
 use reticent_sql::bound::{Caps, ChoiceKey, Layout, Measure, Measured, aggregate};
+use reticent_sql::{Answer, Input, Options, Query, Range, Table, Unit};
 use serde_json::json;
 
 use crate::Outcome;
-use crate::table::LARGEST;
+use crate::table::{CATEGORIES, LARGEST};
 
 /// Somebody who answers the question.
 pub struct Contender {
@@ -29,17 +35,25 @@ enum How {
     Sql(&'static str),
     /// Our operator, with these groups and rows per user; without, the unit is the row.
     Bounded(Option<Caps>),
+    /// The whole way of a private query, from the SQL to released rows.
+    Query(Option<Caps>),
 }
 
 const CAPS: Caps = Caps { groups: 4, rows: 4 };
 
-/// The first is what all others are compared with. `reticent query` itself comes after the operator alone, when it is there.
-pub const CONTENDERS: [Contender; 5] = [
+/// What everybody answers.
+const QUESTION: &str =
+    "SELECT category, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits GROUP BY category";
+
+/// The first is what all others are compared with.
+pub const CONTENDERS: [Contender; 7] = [
+    Contender { name: "DataFusion, no privacy", rounds: 3, repetitions: 5, how: How::Sql(QUESTION) },
+    Contender { name: "reticent query, unit = row", rounds: 3, repetitions: 5, how: How::Query(None) },
     Contender {
-        name: "DataFusion, no privacy",
+        name: "reticent query, unit = user_id, 4 groups × 4 rows",
         rounds: 3,
-        repetitions: 5,
-        how: How::Sql("SELECT category, COUNT(*), SUM(value), AVG(value) FROM visits GROUP BY category"),
+        repetitions: 3,
+        how: How::Query(Some(CAPS)),
     },
     Contender { name: "our operator, unit = row", rounds: 3, repetitions: 5, how: How::Bounded(None) },
     Contender {
@@ -96,7 +110,12 @@ pub fn measure(contender: &Contender, file: &Path) -> Outcome<()> {
                 seconds.push(start.elapsed().as_secs_f64());
             }
         }
-        println!("{}", json!({"seconds": seconds, "mebibytes": peak_memory()}));
+        let mebibytes = peak_memory();
+        let mean_error = match &contender.how {
+            How::Query(caps) => Some(mean_error(*caps, file).await?),
+            _ => None,
+        };
+        println!("{}", json!({"seconds": seconds, "mebibytes": mebibytes, "mean_error": mean_error}));
         Ok(())
     })
 }
@@ -125,8 +144,48 @@ async fn answer(how: &How, file: &Path) -> Outcome<()> {
             let total: f64 = sums.sum();
             black_box(total);
         }
+        How::Query(caps) => {
+            black_box(private(*caps, file).await?);
+        }
     }
     Ok(())
+}
+
+/// ε = 1, δ = 10^−8, all categories public.
+async fn private(caps: Option<Caps>, file: &Path) -> Outcome<Answer> {
+    let guarantee = Guarantee::Approx("1".parse()?, "1e-8".parse()?);
+    let mut options = Options::new(guarantee);
+    options.bounds.insert("value".into(), Range::Public(format!("0..{LARGEST}").parse()?));
+    options.keys.insert("category".into(), (0..CATEGORIES).map(|category| category.to_string()).collect());
+    if let Some(Caps { groups, rows }) = caps {
+        options.unit = Unit::Column("user_id".into());
+        (options.max_groups, options.max_rows) = (groups, rows);
+    }
+    let table = Table::open("visits", file.to_str().ok_or("the path is not UTF-8")?)?;
+    let query = Query::prepare(QUESTION, vec![Input { table, public: false }], options).await?;
+    let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
+    Ok(query.answer(&mut Permit::unaccounted()?, key).await?)
+}
+
+/// How far the released means are from the exact ones: the median over all categories.
+async fn mean_error(caps: Option<Caps>, file: &Path) -> Outcome<f64> {
+    let context = SessionContext::new_with_config(SessionConfig::new());
+    let path = file.to_str().ok_or("the path is not UTF-8")?;
+    context.register_parquet("visits", path, ParquetReadOptions::default()).await?;
+    let mut exact = BTreeMap::new();
+    for batch in context.sql(QUESTION).await?.collect().await? {
+        let (categories, means) =
+            (batch.column(0).as_primitive::<Int64Type>(), batch.column(3).as_primitive::<Float64Type>());
+        exact.extend((0..batch.num_rows()).map(|row| (categories.value(row), means.value(row))));
+    }
+    let mut errors = Vec::new();
+    for row in private(caps, file).await?.rows {
+        let (category, mean) = (row[0].to_json().as_i64(), row[3].to_json()["value"].as_f64());
+        let (category, mean) = category.zip(mean).ok_or("a category and its mean")?;
+        errors.extend(exact.get(&category).map(|exact| (exact - mean).abs()));
+    }
+    errors.sort_unstable_by(f64::total_cmp);
+    errors.get(errors.len() / 2).copied().ok_or_else(|| "no category is there".into())
 }
 
 /// The high-water mark of this process's memory, in MiB, where the system tells.

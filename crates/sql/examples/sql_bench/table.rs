@@ -16,7 +16,7 @@ use crate::Outcome;
 /// Rows.
 pub const ROWS: usize = 10_000_000;
 const USERS: usize = ROWS / 10;
-const CATEGORIES: usize = 1000;
+pub const CATEGORIES: usize = 1000;
 /// The n-th most active user has a share of visits of n to the minus this.
 const USER_SKEW: f64 = 0.6;
 const CATEGORY_SKEW: f64 = 1.05;
