@@ -116,7 +116,13 @@ impl Settings {
     /// All of it, in words, for the ledger.
     pub fn description(&self) -> String {
         // As it was written: white space in a text or after a comment makes another query.
-        let mut text = format!("query {}", self.sql.trim());
+        let mut text = String::from("query ");
+        for letter in self.sql.trim().chars() {
+            match letter {
+                letter if letter.is_control() || letter == '\\' => text.extend(letter.escape_default()),
+                letter => text.push(letter),
+            }
+        }
         for input in &self.inputs {
             let kind = if input.public { "public table" } else { "table" };
             let _ = write!(text, "; {kind} {} = {}", input.table.name(), input.table.location());
