@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, JoinType};
 use datafusion::logical_expr::utils::split_conjunction;
@@ -11,6 +12,7 @@ use datafusion::logical_expr::{
 };
 
 use super::total::total;
+use super::unordered::unordered;
 use super::words;
 use crate::error::{Error, Result, planning};
 
@@ -170,6 +172,19 @@ impl Rows {
                 params.args.iter().map(|one| total(one.clone(), schema)).collect::<Result<Vec<_>>>()?;
             if let Some(filter) = &params.filter {
                 total_function.params.filter = Some(Box::new(total((**filter).clone(), schema)?));
+            }
+            let floats = |one: &Expr| one.get_type(schema).is_ok_and(|found| found.is_floating());
+            if total_function.params.args.iter().any(floats)
+                && let Some(unordered) = unordered(name)
+            {
+                let is_double = |one: &Expr| one.get_type(schema).is_ok_and(|found| found == DataType::Float64);
+                if !total_function.params.args.iter().all(is_double) {
+                    return Err(Error::not_private(
+                        words(expression),
+                        "write CAST(… AS DOUBLE) inside, in a sub-query",
+                    ));
+                }
+                total_function.func = Arc::new(unordered);
             }
             let (qualifier, name) = expression.qualified_name();
             values.push(Expr::AggregateFunction(total_function).alias_qualified(qualifier, name));
