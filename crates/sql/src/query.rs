@@ -315,17 +315,19 @@ fn register(session: &SessionContext, inputs: &[Input], options: &Options, usage
     let bounded: BTreeSet<&str> =
         options.bounds.keys().map(|name| name.rsplit_once('.').map_or(name.as_str(), |(_, column)| column)).collect();
     for Input { table, .. } in inputs {
+        let unit = match options.unit_of(table.name()) {
+            Unit::Column(name) => Some(name.clone()),
+            Unit::Row => None,
+        };
         let columns = table.columns().unwrap_or_else(|| {
-            let unit = match options.unit_of(table.name()) {
-                Unit::Column(name) => Some(name.clone()),
-                Unit::Row => None,
-            };
-            usage.mentioned.iter().cloned().chain(unit).collect::<BTreeSet<_>>().into_iter().collect()
+            usage.mentioned.iter().cloned().chain(unit.clone()).collect::<BTreeSet<_>>().into_iter().collect()
         });
         let kinds: Vec<(String, Kind)> = columns
             .into_iter()
             .map(|name| {
                 let number = usage.numbers.contains(&name) || bounded.contains(name.as_str());
+                // Two people must not become one because their ids are the same float.
+                let number = number && unit.as_ref() != Some(&name);
                 (name, if number { Kind::Number } else { Kind::Text })
             })
             .collect();

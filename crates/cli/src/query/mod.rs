@@ -38,6 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 async fn answer(arguments: &Arguments, settings: Settings) -> Result<ExitCode> {
     let place = settings.place()?;
+    let places = settings.places().to_vec();
     let description = settings.description();
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
     let query = Query::prepare(&sql, inputs, options).await?;
@@ -52,6 +53,10 @@ async fn answer(arguments: &Arguments, settings: Settings) -> Result<ExitCode> {
     if arguments.dry_run {
         show::dry_run(&query, arguments.format)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    // A table that has a budget of its own is not charged to another one by asking about two tables at once.
+    for place in places.iter().filter(|_| places.len() > 1) {
+        Account::new(&arguments.accounting, Some(place))?;
     }
     let account = Account::new(&arguments.accounting, place.as_deref())?;
     if let Some(budget) = &budget {

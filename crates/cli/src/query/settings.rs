@@ -108,9 +108,21 @@ impl Settings {
         one_place(self.places.clone(), self.named)
     }
 
+    /// All files and folders with private rows.
+    pub fn places(&self) -> &[PathBuf] {
+        &self.places
+    }
+
     /// All of it, in words, for the ledger.
     pub fn description(&self) -> String {
-        let mut text = format!("query {}", self.sql.split_whitespace().collect::<Vec<_>>().join(" "));
+        // As it was written: white space in a text or after a comment makes another query.
+        let mut text = String::from("query ");
+        for letter in self.sql.trim().chars() {
+            match letter {
+                letter if letter.is_control() || letter == '\\' => text.extend(letter.escape_default()),
+                letter => text.push(letter),
+            }
+        }
         for input in &self.inputs {
             let kind = if input.public { "public table" } else { "table" };
             let _ = write!(text, "; {kind} {} = {}", input.table.name(), input.table.location());

@@ -7,6 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`rows`] | below: whose each row is, through filters, projections, joins and sub-queries |
+//! | [`unordered`] | aggregates of one unit's floats that do not depend on the order of rows |
 //! | [`total`] | expressions in forms that cannot fail |
 //! | [`guarded`] | functions that give NULL where they would fail |
 //! | [`aggregate`] | which statistics an aggregate needs |
@@ -19,6 +20,7 @@ pub mod guarded;
 pub mod ranges;
 pub mod rows;
 pub mod total;
+pub mod unordered;
 
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, LogicalPlan};

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, JoinType};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    Aggregate, BinaryExpr, Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator, Projection, SubqueryAlias,
+    Aggregate, BinaryExpr, Distinct, Expr, ExprSchemable, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator,
+    Projection, SubqueryAlias, Volatility,
 };
 
 use super::total::total;
+use super::unordered::unordered;
 use super::words;
 use crate::error::{Error, Result, planning};
 
@@ -158,11 +162,29 @@ impl Rows {
                 let why = format!("in a sub-query use one of {}", PER_UNIT[..7].join(", "));
                 return Err(Error::not_private(words(expression), why));
             }
+            let is_decimal = |one: &Expr| one.get_type(schema).is_ok_and(|found| found.is_decimal());
+            if matches!(name, "avg" | "mean") && params.args.iter().any(is_decimal) {
+                // The engine's mean of decimals is an error where it has too many digits.
+                return Err(Error::not_private(words(expression), "write AVG(CAST(… AS DOUBLE)) in a sub-query"));
+            }
             let mut total_function = function.clone();
             total_function.params.args =
                 params.args.iter().map(|one| total(one.clone(), schema)).collect::<Result<Vec<_>>>()?;
             if let Some(filter) = &params.filter {
                 total_function.params.filter = Some(Box::new(total((**filter).clone(), schema)?));
+            }
+            let floats = |one: &Expr| one.get_type(schema).is_ok_and(|found| found.is_floating());
+            if total_function.params.args.iter().any(floats)
+                && let Some(unordered) = unordered(name)
+            {
+                let is_double = |one: &Expr| one.get_type(schema).is_ok_and(|found| found == DataType::Float64);
+                if !total_function.params.args.iter().all(is_double) {
+                    return Err(Error::not_private(
+                        words(expression),
+                        "write CAST(… AS DOUBLE) inside, in a sub-query",
+                    ));
+                }
+                total_function.func = Arc::new(unordered);
             }
             let (qualifier, name) = expression.qualified_name();
             values.push(Expr::AggregateFunction(total_function).alias_qualified(qualifier, name));
@@ -215,14 +237,24 @@ impl Rows {
             let of_public = |one: &Expr| {
                 !one.column_refs().is_empty() && one.column_refs().iter().all(|column| schema.has_column(column))
             };
+            // The other side must be the private row's own: `p.id = p.other` says nothing about how many rows it matches.
+            let of_private = |one: &Expr| !one.column_refs().iter().any(|column| schema.has_column(column));
             let keys: Vec<Expr> = equal
                 .iter()
-                .filter_map(|(one, other)| [one, other].into_iter().find(|side| of_public(side)).cloned())
+                .flat_map(|(one, other)| [(one, other), (other, one)])
+                .filter(|(one, other)| of_public(one) && of_private(other))
+                .map(|(one, _)| one.clone())
                 .collect();
             if keys.is_empty() {
                 return Err(Error::not_private(
                     "a join that compares nothing",
                     "each row could match many public ones; join ON a column that is unique in the public table",
+                ));
+            }
+            if !is_fixed(&public.plan)? {
+                return Err(Error::not_private(
+                    "a public table that may be another one each time",
+                    "leave LIMIT, window functions and functions such as random() and now() out of what is joined",
                 ));
             }
             unique.push(UniqueKey { plan: public.plan.clone(), keys });
@@ -271,7 +303,6 @@ impl Rows {
 
 /// Does it read public tables only? Then it may do what it likes.
 fn is_public(plan: &LogicalPlan, owner_of: &dyn Fn(&str) -> Result<Owner>) -> Result<bool> {
-    use datafusion::common::tree_node::TreeNodeRecursion;
     let mut public = true;
     let mut wrong = None;
     plan.apply_with_subqueries(|node| {
@@ -281,10 +312,33 @@ fn is_public(plan: &LogicalPlan, owner_of: &dyn Fn(&str) -> Result<Owner>) -> Re
                 Err(error) => wrong = Some(error),
             }
         }
+        // A lateral sub-query computes with the rows of what it is joined to.
+        if let LogicalPlan::Subquery(subquery) = node {
+            public &= subquery.outer_ref_columns.is_empty();
+        }
         Ok(TreeNodeRecursion::Continue)
     })
     .map_err(|error| planning(&error))?;
     wrong.map_or(Ok(public), Err)
+}
+
+/// Does it give the same rows whenever it is run? What was found out about them must hold when they are joined.
+fn is_fixed(plan: &LogicalPlan) -> Result<bool> {
+    let mut fixed = true;
+    plan.apply_with_subqueries(|node| {
+        fixed &=
+            !matches!(node, LogicalPlan::Limit(_) | LogicalPlan::Window(_) | LogicalPlan::Distinct(Distinct::On(_)));
+        node.apply_expressions(|expression| {
+            expression.apply(|one| {
+                if let Expr::ScalarFunction(function) = one {
+                    fixed &= function.func.signature().volatility == Volatility::Immutable;
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })
+    .map_err(|error| planning(&error))?;
+    Ok(fixed)
 }
 
 /// The equalities that a join demands.
