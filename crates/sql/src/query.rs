@@ -9,6 +9,7 @@ use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::catalog::MemTable;
 use datafusion::common::Column;
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
@@ -83,7 +84,7 @@ impl Query {
         let owner_of = |table: &str| owner(table, &inputs, &options);
         let mut checked = check::check(&plan, &owner_of)?;
         check_unique(&session, &checked).await?;
-        let unit = match (&checked.rows.owner, unit_name(&inputs, &options)) {
+        let unit = match (&checked.rows.owner, unit_name(&plan, &inputs, &options)?) {
             (Owner::Unit(_), Some(name)) => Unit::Column(name),
             _ => Unit::Row,
         };
@@ -364,12 +365,22 @@ fn owner(table: &str, inputs: &[Input], options: &Options) -> Result<Owner> {
     Ok(Owner::Unit(vec![Column::from_name(unit)]))
 }
 
-/// The unit as the ledger knows it: the column of the first private table.
-fn unit_name(inputs: &[Input], options: &Options) -> Option<String> {
-    inputs.iter().filter(|input| !input.public).find_map(|input| match options.unit_of(input.table.name()) {
-        Unit::Column(name) => Some(name.clone()),
-        Unit::Row => None,
-    })
+/// The unit as the ledger knows it: the column of the private tables that the query reads.
+fn unit_name(plan: &LogicalPlan, inputs: &[Input], options: &Options) -> Result<Option<String>> {
+    let mut names = BTreeSet::new();
+    let visited = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            let read = inputs.iter().find(|input| !input.public && input.table.name() == scan.table_name.table());
+            if let Some(Unit::Column(name)) = read.map(|input| options.unit_of(input.table.name())) {
+                names.insert(name.clone());
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    visited.map_err(|error| planning(&error))?;
+    // Tables that are joined on the unit may call it differently; the ledger knows it by all its names.
+    let names: Vec<String> = names.into_iter().collect();
+    Ok((!names.is_empty()).then(|| names.join(", ")))
 }
 
 /// Each private row may match one row of a public table at most, where the row is the unit.

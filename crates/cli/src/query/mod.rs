@@ -71,7 +71,9 @@ async fn answer(arguments: &Arguments, settings: Settings) -> Result<ExitCode> {
     let text = match account.charge(request, Releases::Once)? {
         Granted::Answered(text) => text,
         Granted::Permitted(mut permit) => {
-            let answer = query.answer(&mut permit, ChoiceKey::draw(&mut Entropy::from_os()?.draw()?)).await?;
+            let answer = query.answer(&mut permit, ChoiceKey::draw(&mut Entropy::from_os()?.draw()?)).await;
+            // Whatever it is, it was charged: no longer a matter of usage.
+            let answer = answer.map_err(|error| anyhow!("{error}"))?;
             account.keep(permit.accounting(), &serde_json::to_string(&answer)?)?
         }
     };

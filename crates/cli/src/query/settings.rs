@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use reticent::privacy::{Adjacency, Guarantee};
+use reticent_ledger::hash::Hash;
 use reticent_sql::{Input, Options, Range, Table, Unit, dialect};
 
 use super::arguments::Arguments;
 use super::one_place;
 use super::policy::{Policy, Total};
 use crate::exit::usage;
+
+/// A longer list of keys is told by its hash.
+const LONGEST_LIST: usize = 1000;
 
 /// All that is asked.
 #[derive(Debug)]
@@ -136,9 +140,15 @@ impl Settings {
             };
         }
         for (column, keys) in keys {
-            let list = keys.join(",");
-            let list = if list.len() > 1000 { format!("{} keys", keys.len()) } else { list };
+            let list = serde_json::json!(keys).to_string();
+            let list = match list.len() > LONGEST_LIST {
+                true => format!("{} with hash {}", keys.len(), Hash::of(&list)),
+                false => list,
+            };
             let _ = write!(text, "; keys of {column}: {list}");
+        }
+        for (table, unit) in &self.options.table_units {
+            let _ = write!(text, "; unit of {table}: {unit}");
         }
         for (name, weight) in weights {
             let _ = write!(text, "; weight of {name}: {weight}");

@@ -17,6 +17,8 @@ use crate::error::{Error, Result, planning};
 
 /// Functions whose second argument says how long their result is.
 const GROWING: [&str; 3] = ["repeat", "lpad", "rpad"];
+/// The longest pattern of LIKE.
+const LONGEST_PATTERN: usize = 1000;
 /// The longest result that they may be asked for, in repetitions or letters.
 const LONGEST: i64 = 10_000;
 
@@ -54,9 +56,10 @@ fn refuse(expression: &Expr) -> Result<()> {
             {
                 "a row could ask for more memory than there is: write a constant length of at most 10000"
             }
-            Expr::Like(Like { pattern, .. }) | Expr::SimilarTo(Like { pattern, .. }) if !is_constant(pattern) => {
-                "the pattern must be a constant"
+            Expr::Like(Like { pattern, .. }) if !is_pattern(pattern) => {
+                "the pattern must be a constant of at most 1000 letters"
             }
+            Expr::SimilarTo(_) => "use LIKE, or regexp_like(text, pattern)",
             Expr::Placeholder(_) | Expr::ScalarVariable(..) => "write the value itself",
             Expr::Unnest(_)
             | Expr::GroupingSet(_)
@@ -79,11 +82,12 @@ fn is_short(expression: &Expr) -> bool {
     }
 }
 
-fn is_constant(expression: &Expr) -> bool {
+/// A constant, not so long that it could not be compiled.
+fn is_pattern(expression: &Expr) -> bool {
     match expression {
-        Expr::Literal(..) => true,
-        Expr::Cast(cast) => is_constant(&cast.expr),
-        Expr::TryCast(cast) => is_constant(&cast.expr),
+        Expr::Literal(value, _) => value.to_string().len() <= LONGEST_PATTERN,
+        Expr::Cast(cast) => is_pattern(&cast.expr),
+        Expr::TryCast(cast) => is_pattern(&cast.expr),
         _ => false,
     }
 }
