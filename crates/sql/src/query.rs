@@ -32,7 +32,7 @@ use crate::release::contribution::Touched;
 use crate::release::design::Wanted;
 use crate::release::search::Search;
 use crate::release::{self, Design, draw};
-use crate::session::{self, Opaque};
+use crate::session;
 use crate::table::{Kind, Table, reading};
 use crate::usage::Usage;
 
@@ -332,7 +332,7 @@ fn register(session: &SessionContext, inputs: &[Input], options: &Options, usage
                 (name, if number { Kind::Number } else { Kind::Text })
             })
             .collect();
-        let provider = Arc::new(Opaque(table.provider(&kinds)?));
+        let provider = table.provider(&kinds)?;
         session
             .register_table(datafusion::common::TableReference::bare(table.name().to_owned()), provider)
             .map_err(|error| planning(&error))?;

@@ -1,14 +1,6 @@
 //! The query engine, set up so that nothing but the rows' own road looks at them.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::Result;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::logical_expr::{Expr, TableType};
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::functions;
@@ -31,29 +23,4 @@ pub fn new() -> SessionContext {
     let context = SessionContext::new_with_state(builder.build());
     functions::aggregates().into_iter().for_each(|function| context.register_udaf(function));
     context
-}
-
-/// A table as one scan, whatever it is made of: so that whose its rows are can be told by its name.
-#[derive(Debug)]
-pub struct Opaque(pub Arc<dyn TableProvider>);
-
-#[async_trait]
-impl TableProvider for Opaque {
-    fn schema(&self) -> SchemaRef {
-        self.0.schema()
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Base
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
-        _limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.0.scan(state, projection, &[], None).await
-    }
 }
