@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, JoinType};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    Aggregate, BinaryExpr, Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator, Projection, SubqueryAlias,
+    Aggregate, BinaryExpr, Expr, ExprSchemable, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator, Projection,
+    SubqueryAlias,
 };
 
 use super::total::total;
@@ -156,6 +158,11 @@ impl Rows {
             let (name, params) = (function.func.name(), &function.params);
             if !PER_UNIT.contains(&name) || !params.order_by.is_empty() {
                 let why = format!("in a sub-query use one of {}", PER_UNIT[..7].join(", "));
+                return Err(Error::not_private(words(expression), why));
+            }
+            let is_decimal = |one: &Expr| one.get_type(schema).is_ok_and(|data_type| DataType::is_decimal(&data_type));
+            if matches!(name, "avg" | "mean") && params.args.iter().any(is_decimal) {
+                let why = "a mean of decimals can overflow, which would be seen; write AVG(CAST(… AS DOUBLE))";
                 return Err(Error::not_private(words(expression), why));
             }
             let mut total_function = function.clone();
