@@ -39,6 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 async fn answer(arguments: &Arguments, settings: Settings) -> Result<ExitCode> {
     let place = settings.place()?;
     let description = settings.description();
+    let files = settings.private_files();
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
     let query = Query::prepare(&sql, inputs, options).await?;
     if !says_unit {
@@ -57,6 +58,7 @@ async fn answer(arguments: &Arguments, settings: Settings) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let account = Account::new(&arguments.accounting, place.as_deref())?;
+    account.refuse_other_budgets(&files)?;
     if let Some(budget) = &budget {
         account.set_budget(budget, &query.unit().to_string(), query.adjacency())?;
     }
