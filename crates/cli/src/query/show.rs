@@ -11,8 +11,7 @@ use crate::output::{Format, csv_line, number_table, print, say, text_table};
 pub fn answer(answer: &Answer, format: Format) -> Result<()> {
     match format {
         Format::Json => {
-            let lines: Vec<String> = answer.to_json_lines().iter().map(Json::to_string).collect();
-            print(&(lines.join("\n") + "\n"))?;
+            print(&(answer.to_json_lines()?.join("\n") + "\n"))?;
         }
         Format::Csv => print(&csv(answer))?,
         Format::Table => {
