@@ -3,7 +3,7 @@
 use super::*;
 
 /// What is asked, and what is said.
-const REFUSED: [(&str, &str); 51] = [
+const REFUSED: [(&str, &str); 52] = [
     ("", "write SELECT COUNT(*) FROM"),
     ("SELEC COUNT(*) FROM visits", "the SQL cannot be read: "),
     ("SELECT COUNT(* FROM visits", "the SQL cannot be read: "),
@@ -57,6 +57,7 @@ const REFUSED: [(&str, &str); 51] = [
     ("SELECT COUNT(*) FROM visits WHERE note LIKE region", "the pattern must be a constant"),
     ("SELECT COUNT(*) FROM visits JOIN plans ON visits.user = plans.user", "it needs the unit on both sides"),
     ("SELECT COUNT(*) FROM visits JOIN bosses ON true", "a join that compares nothing"),
+    ("SELECT COUNT(*) FROM visits JOIN bosses ON bosses.region = bosses.region", "a join that compares nothing"),
     ("SELECT COUNT(*) FROM visits JOIN twice ON visits.region = twice.region", "in which region is not unique"),
     ("SELECT COUNT(*) FROM visits RIGHT JOIN bosses ON visits.region = bosses.region", "a RIGHT JOIN here"),
     ("SELECT AVG(n) FROM (SELECT region, COUNT(*) AS n FROM visits GROUP BY region)", "an aggregate of an aggregate"),

@@ -219,12 +219,15 @@ impl Rows {
         if owner == Owner::Row {
             let public = if right.owner == Owner::Public { &right } else { &left };
             let schema = public.plan.schema();
-            let of_public = |one: &Expr| {
-                !one.column_refs().is_empty() && one.column_refs().iter().all(|column| schema.has_column(column))
-            };
+            let is_public = |column: &&Column| schema.has_column(column);
+            let of_public = |one: &Expr| !one.column_refs().is_empty() && one.column_refs().iter().all(is_public);
+            // Only what is the same for all public rows picks one of them: public columns may equal each other in many.
+            let picks = |one: &Expr, other: &Expr| of_public(one) && !other.column_refs().iter().any(is_public);
             let keys: Vec<Expr> = equal
                 .iter()
-                .filter_map(|(one, other)| [one, other].into_iter().find(|side| of_public(side)).cloned())
+                .flat_map(|(one, other)| [(one, other), (other, one)])
+                .filter(|(one, other)| picks(one, other))
+                .map(|(one, _)| one.clone())
                 .collect();
             if keys.is_empty() {
                 return Err(Error::not_private(
