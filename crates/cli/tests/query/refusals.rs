@@ -3,7 +3,7 @@
 use super::*;
 
 /// What is asked, and what is said.
-const REFUSED: [(&str, &str); 52] = [
+const REFUSED: [(&str, &str); 54] = [
     ("", "write SELECT COUNT(*) FROM"),
     ("SELEC COUNT(*) FROM visits", "the SQL cannot be read: "),
     ("SELECT COUNT(* FROM visits", "the SQL cannot be read: "),
@@ -56,6 +56,14 @@ const REFUSED: [(&str, &str); 52] = [
     ("SELECT COUNT(*) FROM visits WHERE uuid() < note", "uuid() cannot be answered privately"),
     ("SELECT COUNT(*) FROM visits WHERE note LIKE region", "the pattern must be a constant"),
     ("SELECT COUNT(*) FROM visits JOIN plans ON visits.user = plans.user", "it needs the unit on both sides"),
+    (
+        "SELECT COUNT(*) FROM visits JOIN (SELECT round(random()) AS r FROM bosses) AS b ON visits.age = b.r",
+        "a public sub-query whose rows may change",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits JOIN (SELECT * FROM bosses LIMIT 1) AS b ON visits.region = b.region",
+        "a public sub-query whose rows may change",
+    ),
     ("SELECT COUNT(*) FROM visits JOIN bosses ON true", "a join that compares nothing"),
     ("SELECT COUNT(*) FROM visits JOIN bosses ON bosses.region = bosses.region", "a join that compares nothing"),
     ("SELECT COUNT(*) FROM visits JOIN twice ON visits.region = twice.region", "in which region is not unique"),
@@ -65,9 +73,14 @@ const REFUSED: [(&str, &str); 52] = [
 ];
 
 /// The same where the rows of a user are one person's.
-const REFUSED_FOR_USERS: [(&str, &str); 6] = [
+const REFUSED_FOR_USERS: [(&str, &str); 7] = [
     ("SELECT COUNT(DISTINCT region) FROM visits", "COUNT(DISTINCT user)"),
     ("SELECT COUNT(*) FROM visits JOIN plans ON visits.region = plans.plan", "add visits.user = plans.user to its ON"),
+    (
+        "SELECT COUNT(*) FROM (SELECT 'x' AS user FROM visits) AS a JOIN (SELECT 'x' AS user FROM visits) AS b \
+         ON a.user = b.user",
+        "select the unit's column in both sub-queries",
+    ),
     ("SELECT COUNT(*) FROM visits, plans", "add visits.user = plans.user to its ON"),
     ("SELECT COUNT(*) FROM visits FULL JOIN plans ON visits.user = plans.user", "a FULL JOIN here"),
     ("SELECT AVG(n) FROM (SELECT region, COUNT(*) AS n FROM visits GROUP BY region)", "group it by user as well"),

@@ -6,8 +6,8 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, JoinType};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    Aggregate, BinaryExpr, Expr, ExprSchemable, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator, Projection,
-    SubqueryAlias,
+    Aggregate, BinaryExpr, Distinct, Expr, ExprSchemable, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator,
+    Projection, SubqueryAlias,
 };
 
 use super::total::total;
@@ -190,7 +190,12 @@ impl Rows {
                     pair(one, other) || pair(other, one)
                 });
                 if !paired {
-                    let why = format!("add {} = {} to its ON", ours[0].flat_name(), theirs[0].flat_name());
+                    let why = match (visible(ours), visible(theirs)) {
+                        (Some(ours), Some(theirs)) => {
+                            format!("add {} = {} to its ON", ours.flat_name(), theirs.flat_name())
+                        }
+                        _ => "select the unit's column in both sub-queries, and join on it".into(),
+                    };
                     return Err(Error::not_private("joining two private tables other than on the unit", why));
                 }
                 match join.join_type {
@@ -235,6 +240,7 @@ impl Rows {
                     "each row could match many public ones; join ON a column that is unique in the public table",
                 ));
             }
+            refuse_changing(&public.plan)?;
             unique.push(UniqueKey { plan: public.plan.clone(), keys });
         }
         let schema = Arc::clone(&join.schema);
@@ -297,6 +303,35 @@ fn is_public(plan: &LogicalPlan, owner_of: &dyn Fn(&str) -> Result<Owner>) -> Re
     wrong.map_or(Ok(public), Err)
 }
 
+/// Its keys are looked at before the charge, and its rows again after it: refuses what could be different then.
+fn refuse_changing(plan: &LogicalPlan) -> Result<()> {
+    use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+    let mut changing = false;
+    let _ = plan.apply_with_subqueries(|node| {
+        changing |= match node {
+            LogicalPlan::Limit(_) | LogicalPlan::Window(_) | LogicalPlan::Extension(_) => true,
+            // Sums of floats and first values depend on the order in which threads bring the rows.
+            LogicalPlan::Aggregate(aggregate) => !aggregate.aggr_expr.iter().all(|one| {
+                let name = |function: &str| ["count", "min", "max", "bool_and", "bool_or"].contains(&function);
+                matches!(one.clone().unalias(), Expr::AggregateFunction(function) if name(function.func.name()))
+            }),
+            LogicalPlan::Distinct(Distinct::On(_)) => true,
+            _ => false,
+        };
+        node.apply_expressions(|expression| {
+            changing |= expression.exists(|one| Ok(one.is_volatile_node()))?;
+            Ok(TreeNodeRecursion::Continue)
+        })
+    });
+    if changing {
+        return Err(Error::not_private(
+            "a join with a public sub-query whose rows may change",
+            "leave LIMIT, window functions, sums and random values out of it, or write its rows to a file",
+        ));
+    }
+    Ok(())
+}
+
 /// The equalities that a join demands.
 fn compared(join: &Join) -> Vec<(Expr, Expr)> {
     let in_filter = join.filter.iter().flat_map(split_conjunction).filter_map(|one| match one {
@@ -315,6 +350,11 @@ pub fn is_one_of(expression: &Expr, columns: &[Column]) -> bool {
         Expr::Alias(alias) => is_one_of(&alias.expr, columns),
         _ => false,
     }
+}
+
+/// One of the unit's columns that the user can name.
+pub fn visible(columns: &[Column]) -> Option<&Column> {
+    columns.iter().find(|column| !column.name.starts_with(CARRIED))
 }
 
 /// The column that an expression becomes.
