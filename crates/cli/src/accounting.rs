@@ -1,5 +1,6 @@
 //! How a command that releases something is accounted for.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -138,6 +139,31 @@ impl Account {
                 Ok(Granted::Permitted(Box::new(Permit::unaccounted()?)))
             }
         }
+    }
+
+    /// Refuses files that have a budget of their own, or lie in a folder that has one, which would not be charged. Files
+    /// that are asked about together have one dataset, and theirs must not be forgotten over it.
+    ///
+    /// # Errors
+    /// If there is such a file.
+    pub fn refuse_other_budgets(&self, files: &[PathBuf]) -> Result<()> {
+        let places: BTreeSet<&Path> =
+            files.iter().flat_map(|file| [Some(file.as_path()), file.parent()]).flatten().collect();
+        let names: Vec<String> = places.into_iter().filter_map(|place| place::dataset_of_file(place).ok()).collect();
+        let session = match self {
+            Self::Unaccounted => return refuse_if_limited(&names.iter().map(String::as_str).collect::<Vec<_>>()),
+            Self::Charged(session) => session,
+        };
+        for name in names.iter().filter(|name| **name != session.dataset) {
+            if let Some(budget) = limit(&session.ledger, name)? {
+                let dataset = &session.dataset;
+                return Err(usage(format!(
+                    "{name} has a budget of {budget} in this ledger, and this would be charged to {dataset} alone; ask about \
+                     {name} by itself, under its own name"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Gives the dataset a limit, unless it has that limit already.

@@ -121,45 +121,34 @@ impl Answer {
         asked.peek().is_some() && asked.all(|entry| *entry == Entry::Refused)
     }
 
-    /// One object per row, then the summary: a line each. Columns keep their order.
-    pub fn to_json_lines(&self) -> Vec<String> {
+    /// One object per row with its columns in order, then the summary: a line each.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn to_json_lines(&self) -> serde_json::Result<Vec<String>> {
         let row = |entries: &Vec<Entry>| {
-            let fields = self.columns.iter().zip(entries).map(|(name, entry)| (name.as_str(), entry.to_json_text()));
-            object(fields)
+            let field = |(name, entry): (&String, &Entry)| format!("{}:{}", Json::from(name.as_str()), entry.to_json());
+            let fields: Vec<String> = self.columns.iter().zip(entries).map(field).collect();
+            format!("{{{}}}", fields.join(","))
         };
-        let summary = serde_json::json!({ "summary": self.summary }).to_string();
-        self.rows.iter().map(row).chain([summary]).collect()
+        let summary = format!("{{\"summary\":{}}}", serde_json::to_string(&self.summary)?);
+        Ok(self.rows.iter().map(row).chain([summary]).collect())
     }
-}
-
-/// A JSON object with its fields in this order.
-fn object<'name>(fields: impl Iterator<Item = (&'name str, String)>) -> String {
-    let fields: Vec<String> = fields.map(|(name, value)| format!("{}:{value}", Json::from(name))).collect();
-    format!("{{{}}}", fields.join(","))
 }
 
 impl Entry {
-    fn to_json_text(&self) -> String {
-        let (value, width) = match self {
-            Self::Released { value, half_width } => (value, ("half_width", half_width)),
-            Self::Ranked { value, half_width_in_ranks } => (value, ("half_width_in_ranks", half_width_in_ranks)),
-            other => return other.to_json().to_string(),
-        };
-        object([("value", value.to_string()), (width.0, number(*width.1).to_string())].into_iter())
-    }
-
-    /// For programs.
-    pub fn to_json(&self) -> Json {
+    /// For programs: as JSON text, the value before its error bar.
+    pub fn to_json(&self) -> String {
         match self {
-            Self::Plain(value) => value.clone(),
+            Self::Plain(value) => value.to_string(),
             Self::Released { value, half_width } => {
-                serde_json::json!({ "value": value, "half_width": number(*half_width) })
+                format!("{{\"value\":{value},\"half_width\":{}}}", number(*half_width))
             }
             Self::Ranked { value, half_width_in_ranks } => {
-                serde_json::json!({ "value": value, "half_width_in_ranks": number(*half_width_in_ranks) })
+                format!("{{\"value\":{value},\"half_width_in_ranks\":{}}}", number(*half_width_in_ranks))
             }
-            Self::Stable(value) => serde_json::json!({ "value": value }),
-            Self::Refused => serde_json::json!({ "refused": true }),
+            Self::Stable(value) => format!("{{\"value\":{value}}}"),
+            Self::Refused => "{\"refused\":true}".into(),
         }
     }
 }
@@ -186,10 +175,13 @@ fn json(array: &dyn Array, row: usize) -> Json {
             let list = array.as_list::<i32>().value(row);
             (0..list.len()).map(|place| json(&list, place)).collect()
         }
-        _ => {
+        other => {
             let options = FormatOptions::new();
             let text = ArrayFormatter::try_new(array, &options).map(|format| format.value(row).to_string());
-            text.map_or(Json::Null, Json::from)
+            let Ok(text) = text else { return Json::Null };
+            // Narrow whole numbers and decimals are numbers, too.
+            let number = serde_json::from_str::<serde_json::Number>(&text).ok().filter(|_| other.is_numeric());
+            number.map_or(Json::from(text), Json::from)
         }
     }
 }

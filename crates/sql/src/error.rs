@@ -107,6 +107,10 @@ pub(crate) fn planning(error: &DataFusionError) -> Error {
 
 /// Types that do not fit a function, without the engine's list of signatures.
 fn unfitting(text: &str) -> Option<String> {
+    // What our own functions say, without what the engine says around it.
+    if let Some((_, own)) = text.split_once("user-defined coercion failed with: Error during planning: ") {
+        return own.split(". No function matches").next().map(str::to_owned);
+    }
     if !text.contains("failed to match any signature") && !text.contains("Failed to coerce arguments") {
         return None;
     }

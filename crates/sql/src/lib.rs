@@ -6,6 +6,7 @@
 //! | [`query`] | [`Query`]: from its text to its answer |
 //! | [`options`] | [`Options`]: whose privacy, how much, within which bounds |
 //! | [`dialect`] | BigQuery's way to ask |
+//! | [`statement`] | from text to one statement |
 //! | [`usage`] | which columns of text files are numbers |
 //! | [`check`] | can it be answered privately? |
 //! | [`bound`] | from rows to exact statistics of bounded sensitivity |
@@ -27,6 +28,7 @@ pub mod query;
 pub mod release;
 pub mod scalar;
 pub mod session;
+pub mod statement;
 pub mod table;
 pub mod usage;
 

@@ -17,7 +17,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::prelude::SessionContext;
 use datafusion::scalar::ScalarValue;
-use datafusion::sql::parser::{DFParser, Statement};
+use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use reticent::Permit;
 use reticent::privacy::{Adjacency, Guarantee};
@@ -33,6 +33,7 @@ use crate::release::design::Wanted;
 use crate::release::search::Search;
 use crate::release::{self, Design, draw};
 use crate::session;
+use crate::statement;
 use crate::table::{Kind, Table, reading};
 use crate::usage::Usage;
 
@@ -77,10 +78,10 @@ impl Query {
     /// # Errors
     /// If it is not SQL, names what is not there, or cannot be answered privately.
     pub async fn prepare(sql: &str, inputs: Vec<Input>, options: Options) -> Result<Self> {
-        let statement = parse(sql)?;
+        let statement = statement::parse(sql)?;
         let session = session::new();
         register(&session, &inputs, &options, &Usage::of(&statement))?;
-        let plan = plan(&session, statement).await?;
+        let plan = plan(&session, statement, &inputs).await?;
         let owner_of = |table: &str| owner(table, &inputs, &options);
         let mut checked = check::check(&plan, &owner_of)?;
         check_unique(&session, &checked).await?;
@@ -94,9 +95,9 @@ impl Query {
             Unit::Row => Touched::each_row(options.adjacency, grouped)?,
             Unit::Column(_) => Touched::new(options.adjacency, grouped, options.max_groups, options.max_rows)?,
         };
-        let keys = public_keys(&mut checked, &options)?;
         let origins = checked.above.origins();
         let names: Vec<String> = plan.schema().fields().iter().map(|field| field.name().clone()).collect();
+        let keys = public_keys(&mut checked, &origins, &names, &options)?;
         let weights = weights(&checked, &origins, &names, &options)?;
         let search = Search::new(&checked, &options, &touched)?;
         let (rest, found) = match &search {
@@ -299,19 +300,6 @@ impl Query {
     }
 }
 
-fn parse(sql: &str) -> Result<SqlStatement> {
-    let mut statements = DFParser::parse_sql(sql).map_err(|error| planning(&error))?;
-    let (first, more) = (statements.pop_front(), !statements.is_empty());
-    match first {
-        Some(Statement::Statement(statement)) if !more && matches!(*statement, SqlStatement::Query(_)) => {
-            Ok(*statement)
-        }
-        None => Err(Error::Syntax("there is none; write SELECT COUNT(*) FROM …".into())),
-        _ if more => Err(Error::Syntax("there are several statements; ask one query at a time".into())),
-        _ => Err(Error::Syntax("only SELECT can be asked".into())),
-    }
-}
-
 fn register(session: &SessionContext, inputs: &[Input], options: &Options, usage: &Usage) -> Result<()> {
     let bounded: BTreeSet<&str> =
         options.bounds.keys().map(|name| name.rsplit_once('.').map_or(name.as_str(), |(_, column)| column)).collect();
@@ -340,9 +328,15 @@ fn register(session: &SessionContext, inputs: &[Input], options: &Options, usage
     Ok(())
 }
 
-async fn plan(session: &SessionContext, statement: SqlStatement) -> Result<LogicalPlan> {
+async fn plan(session: &SessionContext, statement: SqlStatement, inputs: &[Input]) -> Result<LogicalPlan> {
     let state = session.state();
-    let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await;
+    let statement = Statement::Statement(Box::new(statement));
+    let tables = state.resolve_table_references(&statement).map_err(|error| planning(&error))?;
+    let names: Vec<&str> = inputs.iter().map(|input| input.table.name()).collect();
+    if let Some(unknown) = tables.iter().find(|table| table.schema().is_some() || !names.contains(&table.table())) {
+        return Err(Error::Name(no_such("table", &unknown.to_string(), &names)));
+    }
+    let plan = state.statement_to_plan(statement).await;
     let plan = plan.and_then(|plan| state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {}));
     plan.map_err(|error| planning(&error))
 }
@@ -410,7 +404,15 @@ async fn check_unique(session: &SessionContext, checked: &Checked) -> Result<()>
 }
 
 /// The keys that are public, if all are; rows with other values of those that are known are dropped.
-fn public_keys(checked: &mut Checked, options: &Options) -> Result<Option<PublicKeys>> {
+///
+/// A key is named by its column, by its own words, or by its name in the answer. A column that the query does not group by
+/// may have keys as well: a policy lists those of the whole table.
+fn public_keys(
+    checked: &mut Checked,
+    origins: &[Origin],
+    names: &[String],
+    options: &Options,
+) -> Result<Option<PublicKeys>> {
     let failed = |error: datafusion::error::DataFusionError| planning(&error);
     let mut known: Vec<Option<ArrayRef>> = vec![None; checked.keys.len()];
     for (name, values) in &options.keys {
@@ -418,19 +420,21 @@ fn public_keys(checked: &mut Checked, options: &Options) -> Result<Option<Public
             Expr::Column(column) => column.name == *name || column.flat_name() == *name,
             other => check::words(&other) == *name,
         };
-        let Some(place) = checked.keys.iter().position(is) else { continue };
-        let to = checked.keys[place].get_type(checked.rows.plan.schema()).map_err(failed)?;
-        known[place] = Some(typed(name, values, &to)?);
-    }
-    let named: Vec<String> = checked.keys.iter().map(check::words).collect();
-    for name in options.keys.keys() {
-        let used = checked.keys.iter().zip(&named).any(|(key, words)| {
-            *words == *name || matches!(key.clone().unalias(), Expr::Column(column) if column.flat_name() == *name)
+        let in_answer = names.iter().zip(origins).find_map(|(column, origin)| match origin {
+            Origin::Key(place) if column == name => Some(*place),
+            _ => None,
         });
-        if !used && !checked.keys.is_empty() {
-            let named: Vec<&str> = named.iter().map(String::as_str).collect();
-            return Err(Error::Option(format!("--keys {name}=…: {}", no_such("key in GROUP BY", name, &named))));
-        }
+        let schema = checked.rows.plan.schema();
+        let Some(place) = checked.keys.iter().position(is).or(in_answer) else {
+            if checked.keys.is_empty() || schema.fields().iter().any(|field| field.name() == name) {
+                continue;
+            }
+            let keys: Vec<String> = checked.keys.iter().map(check::words).collect();
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+            return Err(Error::Option(format!("--keys {name}=…: {}", no_such("key in GROUP BY", name, &keys))));
+        };
+        let to = checked.keys[place].get_type(schema).map_err(failed)?;
+        known[place] = Some(typed(name, values, &to)?);
     }
     if known.is_empty() {
         return Ok(None);
@@ -493,7 +497,8 @@ fn weights(checked: &Checked, origins: &[Origin], names: &[String], options: &Op
             _ => None,
         });
         let place = by_name.or(by_words).ok_or_else(|| {
-            let known: Vec<&str> = checked.asked.iter().map(|asked| asked.words.as_str()).collect();
+            let columns = names.iter().zip(origins).filter(|(_, origin)| matches!(origin, Origin::Asked(_)));
+            let known: Vec<&str> = columns.map(|(name, _)| name.as_str()).collect();
             Error::Option(format!("--weight {name}=…: {}", no_such("aggregate", name, &known)))
         })?;
         weights[place] = *weight;

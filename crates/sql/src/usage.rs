@@ -107,6 +107,8 @@ impl Usage {
             Expr::Function(function) if NUMERIC.contains(&name(function).as_str()) => {
                 self.numbers_in(arguments(function));
             }
+            // The parser knows these two by themselves.
+            Expr::Floor { expr, .. } | Expr::Ceil { expr, .. } => self.numbers_in([&**expr]),
             _ => {}
         }
     }
@@ -177,6 +179,7 @@ fn is_number(expression: &Expr) -> bool {
         Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } => is_number(expr),
         Expr::BinaryOp { op, .. } => is_arithmetic(op),
         Expr::Function(function) => NUMERIC.contains(&name(function).as_str()),
+        Expr::Floor { .. } | Expr::Ceil { .. } => true,
         _ => false,
     }
 }
@@ -216,7 +219,7 @@ mod tests {
             ["w", "x", "y"]
         );
         assert_eq!(numbers("SELECT CASE a WHEN 1 THEN 'one' ELSE b END, COUNT(*) FROM t GROUP BY 1"), ["a"]);
-        assert_eq!(numbers("SELECT COUNT(*) FROM t GROUP BY floor(age / 10)"), ["age"]);
+        assert_eq!(numbers("SELECT COUNT(*) FROM t GROUP BY floor(age), ceil(size)"), ["age", "size"]);
         assert_eq!(numbers("SELECT SUM(z) FROM (SELECT y AS z FROM (SELECT x AS y FROM t))"), ["x", "y", "z"]);
     }
 

@@ -38,8 +38,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 async fn answer(arguments: &Arguments, settings: Settings) -> Result<ExitCode> {
     let place = settings.place()?;
-    let places = settings.places().to_vec();
     let description = settings.description();
+    let files = settings.private_files();
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
     let query = Query::prepare(&sql, inputs, options).await?;
     if !says_unit {
@@ -54,11 +54,8 @@ async fn answer(arguments: &Arguments, settings: Settings) -> Result<ExitCode> {
         show::dry_run(&query, arguments.format)?;
         return Ok(ExitCode::SUCCESS);
     }
-    // A table that has a budget of its own is not charged to another one by asking about two tables at once.
-    for place in places.iter().filter(|_| places.len() > 1) {
-        Account::new(&arguments.accounting, Some(place))?;
-    }
     let account = Account::new(&arguments.accounting, place.as_deref())?;
+    account.refuse_other_budgets(&files)?;
     if let Some(budget) = &budget {
         account.set_budget(budget, &query.unit().to_string(), query.adjacency())?;
     }

@@ -1,5 +1,6 @@
 //! What arguments, policies and the SQL itself say, together.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -67,9 +68,15 @@ impl Settings {
         if let Some(adjacency) = &arguments.adjacency {
             options.adjacency = parsed::<Adjacency>("--adjacency", adjacency)?;
         }
+        if let Some(sql) = &written.unit
+            && let Some(flag) = arguments.units.iter().find(|flag| *flag != sql && !flag.ends_with(&format!(".{sql}")))
+        {
+            return Err(usage(format!("the unit is {flag} among the arguments and {sql} in the SQL; say it once")));
+        }
+        let by_policy = options.table_units.clone();
         for unit in arguments.units.iter().chain(&written.unit) {
             says_unit = true;
-            set_unit(unit, &inputs, &mut options)?;
+            set_unit(unit, &by_policy, &inputs, &mut options)?;
         }
         let caps = [
             ("--max-groups", [&arguments.max_groups, &written.max_groups], &mut options.max_groups),
@@ -112,9 +119,10 @@ impl Settings {
         one_place(self.places.clone(), self.named)
     }
 
-    /// All files and folders with private rows.
-    pub fn places(&self) -> &[PathBuf] {
-        &self.places
+    /// The files of all private tables.
+    pub fn private_files(&self) -> Vec<PathBuf> {
+        let private = self.inputs.iter().filter(|input| !input.public);
+        private.flat_map(|input| input.table.files().iter().cloned()).collect()
     }
 
     /// All of it, in words, for the ledger.
@@ -181,18 +189,24 @@ fn guarantee(epsilon: Option<&String>, delta: Option<&String>, rho: Option<&str>
     })
 }
 
-fn set_unit(text: &str, inputs: &[Input], options: &mut Options) -> Result<()> {
-    let unit = |name: &str| if name.eq_ignore_ascii_case("row") { Unit::Row } else { Unit::Column(name.into()) };
-    if let Some((table, column)) = text.split_once('.')
-        && inputs.iter().any(|input| input.table.name() == table)
-    {
-        options.table_units.insert(table.into(), unit(column));
-        return Ok(());
-    }
+/// A policy's unit is the word of whoever owns the table: an argument may repeat it, not change it.
+fn set_unit(text: &str, by_policy: &BTreeMap<String, Unit>, inputs: &[Input], options: &mut Options) -> Result<()> {
     if text.is_empty() {
         return Err(usage("--unit is empty; write --unit row, or the column that tells whose a row is"));
     }
-    options.unit = unit(text);
+    let unit = |name: &str| if name.eq_ignore_ascii_case("row") { Unit::Row } else { Unit::Column(name.into()) };
+    let of_table = text.split_once('.').filter(|(table, _)| inputs.iter().any(|input| input.table.name() == *table));
+    let said = of_table.map_or_else(|| unit(text), |(_, column)| unit(column));
+    let contradicts = |(table, policy): &(&String, &Unit)| {
+        **policy != said && of_table.is_none_or(|(only, _)| only == table.as_str())
+    };
+    if let Some((table, policy)) = by_policy.iter().find(contradicts) {
+        return Err(usage(format!("the unit of {table} is {said} as asked, and {policy} in its policy; say it once")));
+    }
+    match of_table {
+        Some((table, _)) => drop(options.table_units.insert(table.into(), said)),
+        None => options.unit = said,
+    }
     Ok(())
 }
 

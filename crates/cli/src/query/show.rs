@@ -11,7 +11,7 @@ use crate::output::{Format, csv_line, number_table, print, say, text_table};
 pub fn answer(answer: &Answer, format: Format) -> Result<()> {
     match format {
         Format::Json => {
-            print(&(answer.to_json_lines().join("\n") + "\n"))?;
+            print(&(answer.to_json_lines()?.join("\n") + "\n"))?;
         }
         Format::Csv => print(&csv(answer))?,
         Format::Table => {

@@ -13,9 +13,10 @@ use reticent::Permit;
 use reticent::noise::Entropy;
 use reticent::privacy::Guarantee;
 use reticent::statistic::{Bounds, Grid, Moments};
+use reticent_sql::answer::Entry;
 use reticent_sql::bound::{Caps, ChoiceKey, Layout, Measure, Measured, aggregate};
 use reticent_sql::{Answer, Input, Options, Query, Range, Table, Unit};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::table::{CATEGORIES, LARGEST};
@@ -180,7 +181,8 @@ async fn mean_error(caps: Option<Caps>, file: &Path) -> Outcome<f64> {
     }
     let mut errors = Vec::new();
     for row in private(caps, file).await?.rows {
-        let (category, mean) = (row[0].to_json().as_i64(), row[3].to_json()["value"].as_f64());
+        let json = |entry: &Entry| serde_json::from_str::<Value>(&entry.to_json());
+        let (category, mean) = (json(&row[0])?.as_i64(), json(&row[3])?["value"].as_f64());
         let (category, mean) = category.zip(mean).ok_or("a category and its mean")?;
         errors.extend(exact.get(&category).map(|exact| (exact - mean).abs()));
     }

@@ -6,7 +6,7 @@ use datafusion::logical_expr::{Case, Expr, ExprSchemable};
 use datafusion::scalar::ScalarValue;
 use reticent::exact::Rational;
 
-use super::rows::{Owner, Rows, is_one_of};
+use super::rows::{Owner, Rows, is_one_of, visible};
 use super::total::total;
 use super::words;
 use crate::error::{Error, Result, planning};
@@ -125,7 +125,8 @@ fn statistic(function: &AggregateFunction, rows: &Rows, words: &str) -> Result<S
                 Ok(Statistic::Units)
             }
             (Owner::Unit(columns), ..) => {
-                let why = format!("only units can be counted like that: COUNT(DISTINCT {})", columns[0].name);
+                let unit = visible(columns).map_or("unit", |column| column.name.as_str());
+                let why = format!("only units can be counted like that: COUNT(DISTINCT {unit})");
                 Err(Error::not_private(words, why))
             }
             _ => Err(Error::not_private(

@@ -8,7 +8,7 @@ use datafusion::common::{Column, JoinType};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
     Aggregate, BinaryExpr, Distinct, Expr, ExprSchemable, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator,
-    Projection, SubqueryAlias, Volatility,
+    Projection, SubqueryAlias,
 };
 
 use super::total::total;
@@ -162,10 +162,10 @@ impl Rows {
                 let why = format!("in a sub-query use one of {}", PER_UNIT[..7].join(", "));
                 return Err(Error::not_private(words(expression), why));
             }
-            let is_decimal = |one: &Expr| one.get_type(schema).is_ok_and(|found| found.is_decimal());
+            let is_decimal = |one: &Expr| one.get_type(schema).is_ok_and(|data_type| DataType::is_decimal(&data_type));
             if matches!(name, "avg" | "mean") && params.args.iter().any(is_decimal) {
-                // The engine's mean of decimals is an error where it has too many digits.
-                return Err(Error::not_private(words(expression), "write AVG(CAST(… AS DOUBLE)) in a sub-query"));
+                let why = "a mean of decimals can overflow, which would be seen; write AVG(CAST(… AS DOUBLE))";
+                return Err(Error::not_private(words(expression), why));
             }
             let mut total_function = function.clone();
             total_function.params.args =
@@ -205,7 +205,12 @@ impl Rows {
                     pair(one, other) || pair(other, one)
                 });
                 if !paired {
-                    let why = format!("add {} = {} to its ON", ours[0].flat_name(), theirs[0].flat_name());
+                    let why = match (visible(ours), visible(theirs)) {
+                        (Some(ours), Some(theirs)) => {
+                            format!("add {} = {} to its ON", ours.flat_name(), theirs.flat_name())
+                        }
+                        _ => "select the unit's column in both sub-queries, and join on it".into(),
+                    };
                     return Err(Error::not_private("joining two private tables other than on the unit", why));
                 }
                 match join.join_type {
@@ -234,15 +239,14 @@ impl Rows {
         if owner == Owner::Row {
             let public = if right.owner == Owner::Public { &right } else { &left };
             let schema = public.plan.schema();
-            let of_public = |one: &Expr| {
-                !one.column_refs().is_empty() && one.column_refs().iter().all(|column| schema.has_column(column))
-            };
-            // The other side must be the private row's own: `p.id = p.other` says nothing about how many rows it matches.
-            let of_private = |one: &Expr| !one.column_refs().iter().any(|column| schema.has_column(column));
+            let is_public = |column: &&Column| schema.has_column(column);
+            let of_public = |one: &Expr| !one.column_refs().is_empty() && one.column_refs().iter().all(is_public);
+            // Only what is the same for all public rows picks one of them: public columns may equal each other in many.
+            let picks = |one: &Expr, other: &Expr| of_public(one) && !other.column_refs().iter().any(is_public);
             let keys: Vec<Expr> = equal
                 .iter()
                 .flat_map(|(one, other)| [(one, other), (other, one)])
-                .filter(|(one, other)| of_public(one) && of_private(other))
+                .filter(|(one, other)| picks(one, other))
                 .map(|(one, _)| one.clone())
                 .collect();
             if keys.is_empty() {
@@ -251,12 +255,7 @@ impl Rows {
                     "each row could match many public ones; join ON a column that is unique in the public table",
                 ));
             }
-            if !is_fixed(&public.plan)? {
-                return Err(Error::not_private(
-                    "a public table that may be another one each time",
-                    "leave LIMIT, window functions and functions such as random() and now() out of what is joined",
-                ));
-            }
+            refuse_changing(&public.plan)?;
             unique.push(UniqueKey { plan: public.plan.clone(), keys });
         }
         let schema = Arc::clone(&join.schema);
@@ -322,23 +321,32 @@ fn is_public(plan: &LogicalPlan, owner_of: &dyn Fn(&str) -> Result<Owner>) -> Re
     wrong.map_or(Ok(public), Err)
 }
 
-/// Does it give the same rows whenever it is run? What was found out about them must hold when they are joined.
-fn is_fixed(plan: &LogicalPlan) -> Result<bool> {
-    let mut fixed = true;
-    plan.apply_with_subqueries(|node| {
-        fixed &=
-            !matches!(node, LogicalPlan::Limit(_) | LogicalPlan::Window(_) | LogicalPlan::Distinct(Distinct::On(_)));
+/// Its keys are looked at before the charge, and its rows again after it: refuses what could be different then.
+fn refuse_changing(plan: &LogicalPlan) -> Result<()> {
+    let mut changing = false;
+    let _ = plan.apply_with_subqueries(|node| {
+        changing |= match node {
+            LogicalPlan::Limit(_) | LogicalPlan::Window(_) | LogicalPlan::Extension(_) => true,
+            // Sums of floats and first values depend on the order in which threads bring the rows.
+            LogicalPlan::Aggregate(aggregate) => !aggregate.aggr_expr.iter().all(|one| {
+                let name = |function: &str| ["count", "min", "max", "bool_and", "bool_or"].contains(&function);
+                matches!(one.clone().unalias(), Expr::AggregateFunction(function) if name(function.func.name()))
+            }),
+            LogicalPlan::Distinct(Distinct::On(_)) => true,
+            _ => false,
+        };
         node.apply_expressions(|expression| {
-            expression.apply(|one| {
-                if let Expr::ScalarFunction(function) = one {
-                    fixed &= function.func.signature().volatility == Volatility::Immutable;
-                }
-                Ok(TreeNodeRecursion::Continue)
-            })
+            changing |= expression.exists(|one| Ok(one.is_volatile_node()))?;
+            Ok(TreeNodeRecursion::Continue)
         })
-    })
-    .map_err(|error| planning(&error))?;
-    Ok(fixed)
+    });
+    if changing {
+        return Err(Error::not_private(
+            "a join with a public sub-query whose rows may change",
+            "leave LIMIT, window functions, sums and random values out of it, or write its rows to a file",
+        ));
+    }
+    Ok(())
 }
 
 /// The equalities that a join demands.
@@ -359,6 +367,11 @@ pub fn is_one_of(expression: &Expr, columns: &[Column]) -> bool {
         Expr::Alias(alias) => is_one_of(&alias.expr, columns),
         _ => false,
     }
+}
+
+/// One of the unit's columns that the user can name.
+pub fn visible(columns: &[Column]) -> Option<&Column> {
+    columns.iter().find(|column| !column.name.starts_with(CARRIED))
 }
 
 /// The column that an expression becomes.

@@ -15,12 +15,11 @@ use super::guarded::{Guarded, Operation};
 use super::words;
 use crate::error::{Error, Result, planning};
 
-/// Functions whose second argument says how long their result is.
+/// Functions that make texts as long as a row says. Where memory ends the program is aborted, which no guard can catch.
 const GROWING: [&str; 3] = ["repeat", "lpad", "rpad"];
+
 /// The longest pattern of LIKE.
 const LONGEST_PATTERN: usize = 1000;
-/// The longest result that they may be asked for, in repetitions or letters.
-const LONGEST: i64 = 10_000;
 
 /// The same expression, NULL where it would fail; its name stays.
 ///
@@ -51,15 +50,14 @@ fn refuse(expression: &Expr) -> Result<()> {
             Expr::ScalarFunction(function) if function.func.signature().volatility == Volatility::Volatile => {
                 "a function that gives another value each time has no place in a private query"
             }
-            Expr::ScalarFunction(function)
-                if GROWING.contains(&function.func.name()) && !function.args.get(1).is_some_and(is_short) =>
-            {
-                "a row could ask for more memory than there is: write a constant length of at most 10000"
+            Expr::ScalarFunction(function) if GROWING.contains(&function.func.name()) => {
+                "it could need more memory than there is, for one person's row alone"
             }
             Expr::Like(Like { pattern, .. }) if !is_pattern(pattern) => {
                 "the pattern must be a constant of at most 1000 letters"
             }
-            Expr::SimilarTo(_) => "use LIKE, or regexp_like(text, pattern)",
+            // A pattern that is none is noticed at the first row that is compared with it.
+            Expr::SimilarTo(_) => "use LIKE, or ~ with a regular expression",
             Expr::Placeholder(_) | Expr::ScalarVariable(..) => "write the value itself",
             Expr::Unnest(_)
             | Expr::GroupingSet(_)
@@ -72,14 +70,6 @@ fn refuse(expression: &Expr) -> Result<()> {
         Ok(TreeNodeRecursion::Stop)
     });
     refused.map_or(Ok(()), Err)
-}
-
-fn is_short(expression: &Expr) -> bool {
-    match expression {
-        Expr::Literal(value, _) => value.to_string().parse::<i64>().is_ok_and(|length| length <= LONGEST),
-        Expr::Cast(cast) => is_short(&cast.expr),
-        _ => false,
-    }
 }
 
 /// A constant, not so long that it could not be compiled.

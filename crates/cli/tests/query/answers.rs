@@ -1,0 +1,145 @@
+//! What is printed, in each form.
+
+use super::*;
+
+const BY_REGION: &str = "SELECT region, COUNT(*) AS count FROM visits GROUP BY region";
+
+#[test]
+fn programs_get_an_object_a_row_and_a_summary() {
+    let desk = Desk::with_visits("json");
+    let arguments = format!(
+        "--table visits=visits.csv --no-ledger --format json --epsilon {WITHOUT_NOISE} --keys region=south,west,north"
+    );
+    let printed = desk.answer(BY_REGION, &arguments);
+    let (rows, summary) = printed.trim_end().rsplit_once('\n').expect("lines");
+    assert_eq!(
+        rows,
+        "{\"region\":\"north\",\"count\":{\"value\":100,\"half_width\":0}}\n\
+         {\"region\":\"south\",\"count\":{\"value\":100,\"half_width\":0}}\n\
+         {\"region\":\"west\",\"count\":{\"value\":0,\"half_width\":0}}"
+    );
+    let summary: Value = serde_json::from_str(summary).expect("JSON");
+    let summary = &summary["summary"];
+    for (field, expected) in [("guarantee", "ε = 200"), ("unit", "row"), ("adjacency", "add-remove")] {
+        assert_eq!(summary[field], expected, "{summary}");
+    }
+    assert_eq!((&summary["split"][0]["what"], &summary["split"][0]["cost"]), (&"rows".into(), &"ε = 200".into()));
+    assert!(summary["half_widths"].as_str().expect("text").contains("noise only"));
+}
+
+#[test]
+fn spreadsheets_get_a_column_for_half_widths() {
+    let desk = Desk::with_visits("csv");
+    let arguments = "--table visits=visits.csv --no-ledger --format csv --epsilon 200 --keys region=south,north";
+    assert_eq!(desk.answer(BY_REGION, arguments), "region,count,count ±\nnorth,100,0\nsouth,100,0\n");
+    let named = "SELECT region AS \"a,\"\"b\", COUNT(*) AS n FROM visits GROUP BY region";
+    assert_eq!(desk.answer(named, arguments), "\"a,\"\"b\",n,n ±\nnorth,100,0\nsouth,100,0\n");
+}
+
+#[test]
+fn people_get_a_table_and_the_promise() {
+    let desk = Desk::with_visits("table");
+    let output = desk.ask_visits(BY_REGION, "--no-ledger --epsilon 200 --keys region=south,north");
+    let (printed, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(printed.contains("region") && printed.contains("100 ± 0"), "{printed}");
+    assert!(said.contains("every row is taken for somebody else (--unit COLUMN"), "{said}");
+    assert!(said.contains("ε = 200, unit row, adjacency add-remove; ± is 95 %, noise only"), "{said}");
+}
+
+#[test]
+fn released_values_are_ordered_filtered_and_computed_with() {
+    let desk = Desk::with_visits("above");
+    let arguments = "--table visits=visits.csv --no-ledger --epsilon 600 --keys half=20,30,40,50,60";
+    let sql = "SELECT floor(age / 10) * 10 AS half, COUNT(*) AS n, COUNT(*) / 0 AS none, 2 * COUNT(*) AS twice \
+               FROM visits WHERE age < 65 GROUP BY half HAVING COUNT(*) > 10 ORDER BY n, half DESC LIMIT 3";
+    let (rows, _) = desk.json(sql, arguments);
+    let shown: Vec<(i64, i64, bool, i64)> = rows
+        .iter()
+        .map(|row| {
+            let number = |value: &Value| value.as_i64().expect("a whole number");
+            (number(&row["half"]), number(&row["n"]["value"]), row["none"].is_null(), number(&row["twice"]))
+        })
+        .collect();
+    assert_eq!(shown, [(60, 30, true, 60), (50, 60, true, 120), (40, 60, true, 120)]);
+}
+
+#[test]
+fn every_aggregate_is_what_it_says() {
+    let desk = Desk::with_visits("aggregates");
+    let arguments = "--table visits=visits.csv --no-ledger --epsilon 900 --delta 1e-6 --bounds age=0..100";
+    let sql = "SELECT COUNT(age) AS present, SUM(age) AS sum, AVG(age) AS mean, VAR_POP(age) AS variance, \
+               MEDIAN(age) AS median, HISTOGRAM(age, 2) AS bins, STABLE_MODE(note) AS mode FROM visits";
+    let (rows, _) = desk.json(sql, arguments);
+    let number = |name: &str| rows[0][name]["value"].as_f64().expect("a number");
+    assert_eq!(number("present"), 300.0);
+    assert_eq!(rows[0]["bins"]["value"], serde_json::json!([180, 120]));
+    assert_eq!(rows[0]["mode"], serde_json::json!({"value": "x"}));
+    // Ages are 20 to 69, six times each.
+    for (name, exact, off) in
+        [("sum", 13350.0, 9.0), ("mean", 44.5, 0.1), ("variance", 208.25, 4.0), ("median", 44.5, 1.6)]
+    {
+        assert!((number(name) - exact).abs() < off, "{name}: {}", rows[0]);
+    }
+    assert!(rows[0]["median"]["half_width_in_ranks"].is_number() && rows[0]["sum"]["half_width"].is_number());
+}
+
+#[test]
+fn a_person_counts_as_often_as_is_said() {
+    let desk = Desk::with_visits("unit");
+    let number = |sql: &str, arguments: &str| {
+        desk.number(sql, &format!("--table visits=visits.csv --no-ledger --epsilon 600 --unit user {arguments}"))
+    };
+    assert_eq!(number("SELECT COUNT(*) FROM visits", ""), 100.0);
+    assert_eq!(number("SELECT COUNT(*) FROM visits", "--max-rows 2"), 200.0);
+    assert_eq!(number("SELECT COUNT(*) FROM visits", "--max-rows 9"), 300.0);
+    assert_eq!(number("SELECT COUNT(DISTINCT user) FROM visits", "--max-rows 9"), 100.0);
+    let mean = "SELECT AVG(n) FROM (SELECT user, COUNT(*) AS n FROM visits GROUP BY user)";
+    assert!((number(mean, "--bounds n=0..9") - 3.0).abs() < 0.1);
+    let joined = "SELECT COUNT(*) FROM visits JOIN bosses ON visits.region = bosses.region";
+    assert_eq!(number(joined, "--public-table bosses=bosses.csv --max-rows 9"), 200.0);
+    let output = desk.ask_visits("SELECT COUNT(*) FROM visits", "--no-ledger --epsilon 1 --unit user --max-rows 2");
+    assert!(text(&output.stderr).contains("each user counts with at most 2 rows in each of at most 1 groups"));
+}
+
+#[test]
+fn a_key_of_one_person_does_not_appear() {
+    /// Each run shows a key of one row with probability at most δ.
+    const RUNS: usize = 20;
+    let desk = Desk::new("lonely");
+    desk.write("visits.csv", format!("{}u7,hermitage,40,x\n", visits(300)));
+    for run in 0..RUNS {
+        let (rows, _) = desk.json(
+            BY_REGION,
+            &format!("--table visits=visits.csv --no-ledger --epsilon {} --delta 1e-9", ["0.1", "2"][run % 2]),
+        );
+        assert!(rows.iter().all(|row| row["region"] != "hermitage"), "{rows:?}");
+    }
+    let (rows, _) = desk.json(BY_REGION, "--table visits=visits.csv --no-ledger --epsilon 2 --delta 1e-9");
+    assert_eq!(rows.iter().map(|row| row["region"].clone()).collect::<Vec<_>>(), ["east", "north", "south"]);
+}
+
+#[test]
+fn an_empty_table_is_answered() {
+    let desk = Desk::new("empty");
+    desk.write("visits.csv", visits(0));
+    let arguments = "--table visits=visits.csv --no-ledger --epsilon 200 --keys region=north";
+    let (rows, _) = desk.json(BY_REGION, arguments);
+    assert_eq!(rows, [serde_json::json!({"region": "north", "count": {"value": 0, "half_width": 0}})]);
+    let (rows, _) = desk.json(BY_REGION, "--table visits=visits.csv --no-ledger --epsilon 1 --delta 1e-9");
+    assert!(rows.is_empty(), "{rows:?}");
+    let all = "SELECT AVG(age), MEDIAN(age), STDDEV(age), HISTOGRAM(age) FROM visits";
+    let (rows, _) = desk.json(all, "--table visits=visits.csv --no-ledger --epsilon 1 --bounds age=0..100");
+    assert_eq!(rows.len(), 1);
+}
+
+#[test]
+fn bounds_can_be_found_privately() {
+    let desk = Desk::with_visits("auto");
+    let sql = "SELECT AVG(age) AS mean FROM visits";
+    let arguments = "--table visits=visits.csv --no-ledger --epsilon 900 --bounds age=auto";
+    let (rows, summary) = desk.json(sql, arguments);
+    assert!((rows[0]["mean"]["value"].as_f64().expect("a number") - 44.5).abs() < 1.0, "{}", rows[0]);
+    let costs: Vec<&Value> = summary["split"].as_array().expect("a list").iter().map(|one| &one["cost"]).collect();
+    assert_eq!((costs, &summary["guarantee"]), (vec![&"ε = 810".into(), &"ε = 90".into()], &"ε = 900".into()));
+    assert!(summary["split"][1]["what"].as_str().expect("text").starts_with("bounds of age: "));
+}

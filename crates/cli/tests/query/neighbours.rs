@@ -1,0 +1,96 @@
+//! Nothing but the answer depends on the rows: not what is said, not how the program ends, not which columns there are.
+
+use super::*;
+
+/// The cells of the row that one table has and the other has not.
+const BAD: [&[u8]; 14] = [
+    b"40",
+    b"",
+    b"NaN",
+    b"inf",
+    b"-1e400",
+    b"-9223372036854775808",
+    b"99999999999999999999999999999999999999",
+    b"old",
+    b"\"",
+    b"\"1\n2\"",
+    b"\xff\xfe\x00",
+    b"0",
+    b"1,2,3,4,5,6",
+    b"(",
+];
+
+/// Queries that could fail for some row, with what they need.
+const DELICATE: [(&str, &str); 22] = [
+    ("SELECT COUNT(*) FROM visits WHERE 1 / (age - 40) > 0", ""),
+    ("SELECT COUNT(*) FROM visits WHERE 1 % CAST(age AS BIGINT) = 0", ""),
+    ("SELECT COUNT(*) FROM visits WHERE CAST(CAST(age AS BIGINT) AS SMALLINT) * 30000 > 0", ""),
+    ("SELECT COUNT(*) FROM visits WHERE -CAST(age AS BIGINT) > 0", ""),
+    ("SELECT COUNT(*) FROM visits WHERE CAST(age AS DECIMAL(38, 2)) * 1000 > 3", ""),
+    ("SELECT COUNT(*) FROM visits WHERE CAST(note AS DATE) > DATE '2020-01-01'", ""),
+    ("SELECT COUNT(*) FROM visits WHERE to_timestamp(note) > now()", ""),
+    ("SELECT COUNT(*) FROM visits WHERE date_trunc(note, now()) < now()", ""),
+    ("SELECT COUNT(*) FROM visits WHERE regexp_like('x', note)", ""),
+    ("SELECT COUNT(*) FROM visits WHERE 'x' ~ note", ""),
+    ("SELECT COUNT(*) FROM visits WHERE user = 'new' AND note ~ '('", ""),
+    ("SELECT COUNT(*) FROM visits WHERE arrow_cast(note, 'Int8') > 0", ""),
+    ("SELECT COUNT(*) FROM visits WHERE substr(note, CAST(age AS BIGINT), CAST(age AS BIGINT)) = 'x'", ""),
+    ("SELECT COUNT(*) FROM visits WHERE chr(CAST(age AS BIGINT)) = 'x'", ""),
+    ("SELECT COUNT(*) FROM visits WHERE factorial(CAST(age AS BIGINT)) > 0", ""),
+    ("SELECT COUNT(*) FROM visits WHERE sqrt(age) + ln(age) + power(age, age) > 0", ""),
+    ("SELECT SUM(age), AVG(age), STDDEV(age), MEDIAN(age), HISTOGRAM(age, 4) FROM visits", "--bounds age=0..100"),
+    ("SELECT SUM(age * age - 3) FROM visits", "--bounds age=-1e9..1e9"),
+    ("SELECT MEDIAN(age) FROM visits", "--bounds age=auto"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY region", "--keys region=north,south"),
+    ("SELECT CAST(age AS BIGINT) AS a, COUNT(*) FROM visits GROUP BY a", "--keys a=20,30"),
+    (
+        "SELECT AVG(s) FROM (SELECT user, SUM(CAST(age AS BIGINT)) AS s, AVG(age), MIN(note) FROM visits GROUP BY user)",
+        "--unit user --bounds s=0..100",
+    ),
+];
+
+/// What is said, how it ends, and the shape of what is printed.
+fn seen(desk: &Desk, sql: &str, arguments: &str) -> (String, Option<i32>, Vec<String>) {
+    let output = desk.ask_visits(sql, &format!("--no-ledger --epsilon 1 --format csv {arguments}"));
+    let printed = text(&output.stdout);
+    let shape = printed.lines().enumerate().map(|(line, shown)| match line {
+        0 => shown.to_owned(),
+        _ => shown.split(',').next().filter(|_| arguments.contains("--keys")).unwrap_or_default().to_owned(),
+    });
+    (text(&output.stderr), output.status.code(), shape.collect())
+}
+
+#[test]
+fn neighbours_cannot_be_told_apart() {
+    let desk = Desk::new("neighbours");
+    for (sql, arguments) in DELICATE {
+        desk.write("visits.csv", visits(30));
+        let before = seen(&desk, sql, arguments);
+        assert_eq!(before.1, Some(0), "{sql}: {}", before.0);
+        for cell in BAD {
+            let row = [b"new,north,", cell, b",", cell, b"\n"].concat();
+            desk.write("visits.csv", [visits(30).as_bytes(), &row].concat());
+            assert_eq!(seen(&desk, sql, arguments), before, "{sql} with {}", String::from_utf8_lossy(cell));
+        }
+    }
+}
+
+#[test]
+fn what_one_row_could_break_is_refused() {
+    let desk = Desk::with_visits("breaking");
+    let decimals = "SELECT AVG(s) FROM (SELECT user, AVG(CAST(age AS DECIMAL(38, 0))) AS s FROM visits GROUP BY user)";
+    for (sql, expected) in [
+        (
+            "SELECT COUNT(*) FROM visits WHERE lpad(note, CASE WHEN user = 'u1' THEN 1000000000000 ELSE 1 END) = 'x'",
+            "lpad(",
+        ),
+        ("SELECT COUNT(*) FROM visits WHERE rpad(note, 1000000000) = 'x'", "more memory than there is"),
+        ("SELECT COUNT(*) FROM visits WHERE repeat(note, 1000000000) = 'x'", "more memory than there is"),
+        ("SELECT COUNT(*) FROM visits WHERE user = 'u1' AND note SIMILAR TO '('", "use LIKE, or ~"),
+        (decimals, "AVG(CAST(… AS DOUBLE))"),
+    ] {
+        let said = desk.fails(2, sql, "--table visits=visits.csv --epsilon 1 --unit user --bounds s=0..100");
+        assert!(said.contains(expected), "{sql}: {said}");
+    }
+    assert_eq!(desk.charges(), []);
+}

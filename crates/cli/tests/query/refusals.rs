@@ -1,0 +1,103 @@
+//! SQL that cannot be answered privately: named, and not charged.
+
+use super::*;
+
+/// What is asked, and what is said.
+const REFUSED: [(&str, &str); 54] = [
+    ("", "write SELECT COUNT(*) FROM"),
+    ("SELEC COUNT(*) FROM visits", "the SQL cannot be read: "),
+    ("SELECT COUNT(* FROM visits", "the SQL cannot be read: "),
+    ("SELECT 'x FROM visits", "the SQL cannot be read: "),
+    ("SELECT COUNT(*) FROM visits; SELECT COUNT(*) FROM visits", "there are several statements"),
+    ("DROP TABLE visits", "only SELECT can be asked"),
+    ("EXPLAIN ANALYZE SELECT COUNT(*) FROM visits", "only SELECT can be asked"),
+    ("COPY visits TO 'x.csv'", "only SELECT can be asked"),
+    ("CREATE EXTERNAL TABLE x STORED AS CSV LOCATION 'visits.csv'", "only SELECT can be asked"),
+    ("SELECT COUNT(*) FROM 'visits.csv'", "there is no table"),
+    ("SELECT COUNT(*) FROM information_schema.tables", "there is no table"),
+    ("SELECT 1", "a query without a table"),
+    ("SELECT * FROM visits", "rows are people"),
+    ("SELECT age FROM visits ORDER BY age LIMIT 1", "rows are people"),
+    ("SELECT region FROM visits GROUP BY region", "such as COUNT(*)"),
+    ("SELECT DISTINCT region FROM visits", "SELECT DISTINCT cannot be answered privately"),
+    ("SELECT COUNT(*) FROM bosses", "no table of this query is private"),
+    ("SELECT MIN(age) FROM visits", "min(age) cannot be answered privately: use COUNT"),
+    ("SELECT ARRAY_AGG(age) FROM visits", "array_agg(age) cannot be answered privately"),
+    ("SELECT FIRST_VALUE(age ORDER BY age) FROM visits", "cannot be answered privately"),
+    (
+        "SELECT region, COUNT(*) FROM visits GROUP BY region HAVING MAX(age) > 50",
+        "max(age) cannot be answered privately",
+    ),
+    ("SELECT SUM(note || 'x') FROM visits", "SUM cannot be computed of text"),
+    ("SELECT AVG(CAST(note AS VARCHAR)) FROM visits", "AVG cannot be computed of text"),
+    ("SELECT QUANTILE(age) FROM visits", "QUANTILE takes a column and a share"),
+    ("SELECT QUANTILE(age, 2) FROM visits", "a constant from 0 to 1"),
+    ("SELECT HISTOGRAM(age, 0) FROM visits", "the number of bins"),
+    ("SELECT COUNT(DISTINCT region) FROM visits", "count(DISTINCT region) cannot be answered privately"),
+    ("SELECT COUNT(*) FROM (SELECT * FROM visits LIMIT 3)", "LIMIT over private rows"),
+    ("SELECT COUNT(*) FROM (SELECT * FROM visits ORDER BY age LIMIT 3)", "over private rows"),
+    ("SELECT COUNT(*) FROM (SELECT DISTINCT region FROM visits)", "DISTINCT over private rows"),
+    (
+        "SELECT COUNT(*) FROM (SELECT row_number() OVER (ORDER BY age) AS place FROM visits) WHERE place < 3",
+        "a window function over private rows",
+    ),
+    ("SELECT COUNT(*) FROM (SELECT age FROM visits UNION ALL SELECT age FROM visits)", "UNION of private tables"),
+    ("SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM visits", "UNION cannot be answered privately"),
+    ("SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10)", "TABLESAMPLE cannot be answered privately"),
+    ("SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)", "a sub-query inside an expression"),
+    ("SELECT COUNT(*) FROM visits WHERE user IN (SELECT user FROM visits)", "a sub-query inside an expression"),
+    ("SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM visits AS v WHERE v.age > 99)", "a sub-query"),
+    ("SELECT COUNT((SELECT MIN(note) FROM visits)) FROM visits", "each query has its own budget"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY region HAVING COUNT(*) > (SELECT 1 FROM visits)", "own budget"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY region ORDER BY (SELECT MIN(age) FROM visits)", "own budget"),
+    ("SELECT COUNT(*), (SELECT MIN(age) FROM visits) FROM visits", "own budget"),
+    ("SELECT COUNT(*) FROM visits LIMIT (SELECT CAST(MIN(age) AS BIGINT) FROM visits)", "own budget"),
+    ("SELECT COUNT(*) FROM visits WHERE random() < 0.5", "random() cannot be answered privately"),
+    ("SELECT COUNT(*) FROM visits WHERE uuid() < note", "uuid() cannot be answered privately"),
+    ("SELECT COUNT(*) FROM visits WHERE note LIKE region", "the pattern must be a constant"),
+    ("SELECT COUNT(*) FROM visits JOIN plans ON visits.user = plans.user", "it needs the unit on both sides"),
+    (
+        "SELECT COUNT(*) FROM visits JOIN (SELECT round(random()) AS r FROM bosses) AS b ON visits.age = b.r",
+        "a public sub-query whose rows may change",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits JOIN (SELECT * FROM bosses LIMIT 1) AS b ON visits.region = b.region",
+        "a public sub-query whose rows may change",
+    ),
+    ("SELECT COUNT(*) FROM visits JOIN bosses ON true", "a join that compares nothing"),
+    ("SELECT COUNT(*) FROM visits JOIN bosses ON bosses.region = bosses.region", "a join that compares nothing"),
+    ("SELECT COUNT(*) FROM visits JOIN twice ON visits.region = twice.region", "in which region is not unique"),
+    ("SELECT COUNT(*) FROM visits RIGHT JOIN bosses ON visits.region = bosses.region", "a RIGHT JOIN here"),
+    ("SELECT AVG(n) FROM (SELECT region, COUNT(*) AS n FROM visits GROUP BY region)", "an aggregate of an aggregate"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY ROLLUP(region)", "group by plain columns"),
+];
+
+/// The same where the rows of a user are one person's.
+const REFUSED_FOR_USERS: [(&str, &str); 7] = [
+    ("SELECT COUNT(DISTINCT region) FROM visits", "COUNT(DISTINCT user)"),
+    ("SELECT COUNT(*) FROM visits JOIN plans ON visits.region = plans.plan", "add visits.user = plans.user to its ON"),
+    (
+        "SELECT COUNT(*) FROM (SELECT 'x' AS user FROM visits) AS a JOIN (SELECT 'x' AS user FROM visits) AS b \
+         ON a.user = b.user",
+        "select the unit's column in both sub-queries",
+    ),
+    ("SELECT COUNT(*) FROM visits, plans", "add visits.user = plans.user to its ON"),
+    ("SELECT COUNT(*) FROM visits FULL JOIN plans ON visits.user = plans.user", "a FULL JOIN here"),
+    ("SELECT AVG(n) FROM (SELECT region, COUNT(*) AS n FROM visits GROUP BY region)", "group it by user as well"),
+    ("SELECT AVG(n) FROM (SELECT user, MEDIAN(age) AS n FROM visits GROUP BY user)", "in a sub-query use one of"),
+];
+
+#[test]
+fn what_has_no_private_form_is_refused_before_anything_is_charged() {
+    let desk = Desk::with_visits("refusals");
+    desk.write("twice.csv", "region,boss\nnorth,Ada\nsouth,Alan\nsouth,Kurt\n");
+    let tables = "--table visits=visits.csv --table plans=plans.csv --public-table bosses=bosses.csv \
+                  --public-table twice=twice.csv --dataset both --epsilon 1 --delta 1e-8 --bounds age=0..120";
+    let users = format!("{tables} --unit user --bounds n=0..9");
+    let all = REFUSED.iter().map(|one| (one, tables)).chain(REFUSED_FOR_USERS.iter().map(|one| (one, users.as_str())));
+    for ((sql, expected), arguments) in all {
+        let said = desk.fails(2, sql, arguments);
+        assert!(said.contains(expected), "{sql}: {said}");
+    }
+    assert_eq!(desk.charges(), []);
+}

@@ -1,0 +1,86 @@
+//! Folders, patterns and formats.
+
+use super::*;
+
+const COUNT: &str = "SELECT COUNT(*) AS n FROM visits";
+
+#[test]
+fn folders_and_patterns_are_one_table() {
+    let desk = Desk::new("folders");
+    desk.write("data/a.csv", visits(10));
+    desk.write("data/b.csv", visits(20));
+    desk.write("data/notes.txt", "not a table");
+    for (location, rows) in [("data", 30.0), ("data/*.csv", 30.0), ("data/[b-z].csv", 20.0), ("./data/a.csv", 10.0)] {
+        assert_eq!(desk.number(COUNT, &format!("--table visits={location} --epsilon 200")), rows, "{location}");
+    }
+    let folder = desk.0.join("data").display().to_string();
+    assert_eq!(desk.charges()[0], (folder, 2), "a folder and all files in it are the same");
+    let said = desk.fails(2, COUNT, "--table visits=data/c*.csv --epsilon 1");
+    assert!(said.contains("no file matches"), "{said}");
+    desk.write("data/c.csv", "user,other\n");
+    let said = desk.fails(2, COUNT, "--table visits=data --epsilon 1");
+    assert!(said.contains("c.csv"), "{said}");
+}
+
+#[test]
+fn objects_and_tabs_are_read() {
+    let desk = Desk::new("formats");
+    desk.write(
+        "visits.ndjson",
+        "{\"user\":\"u1\",\"age\":30}\n{\"user\":\"u2\",\"age\":\"old\"}\nno object\n{\"age\":40.5}\n",
+    );
+    desk.write("visits.tsv", "user\tage\nu1\t30\nu2\told\n\t40.5\n");
+    for file in ["visits.ndjson", "visits.tsv"] {
+        let number = |sql: &str, more: &str| {
+            desk.number(sql, &format!("--table visits={file} --no-ledger --epsilon 900 --bounds age=0..100 {more}"))
+        };
+        assert_eq!(number(COUNT, ""), 3.0, "{file}");
+        assert_eq!(number("SELECT COUNT(age) FROM visits", ""), 2.0, "{file}");
+        assert!((number("SELECT SUM(age) FROM visits", "") - 70.5).abs() < 1.0, "{file}");
+        assert_eq!(number(COUNT, "--unit user"), 2.0, "{file}: a row that is nobody's is dropped");
+    }
+}
+
+/// Two columns, user and age, and four rows: u1 30, u2 40, u2 41, u3 −5; each column is one plain page.
+const TINY: &[u8] = include_bytes!("tiny.parquet");
+
+#[test]
+fn parquet_is_read() {
+    let desk = Desk::new("parquet");
+    desk.write("visits.parquet", TINY);
+    let arguments = "--table visits=visits.parquet --no-ledger --epsilon 900 --bounds age=0..100";
+    assert_eq!(desk.number(COUNT, arguments), 4.0);
+    assert_eq!(desk.number(COUNT, &format!("{arguments} --unit user")), 3.0);
+    assert_eq!(desk.number("SELECT COUNT(*) FROM visits WHERE age > 30", arguments), 2.0);
+    assert!((desk.number("SELECT SUM(age) FROM visits", arguments) - 111.0).abs() < 1.0);
+    let (rows, _) = desk.json(
+        "SELECT age, COUNT(*) AS n FROM visits GROUP BY age",
+        "--table visits=visits.parquet --no-ledger --epsilon 900 --keys age=41,7",
+    );
+    assert_eq!(rows.iter().map(|row| row["age"].clone()).collect::<Vec<_>>(), [7, 41]);
+    let said = desk.fails(2, "SELECT SUM(user) FROM visits", arguments);
+    assert!(said.contains("SUM cannot be computed of text"), "{said}");
+}
+
+#[test]
+fn a_dry_run_reads_no_row_and_a_broken_table_has_one_text() {
+    /// Where the rows of the first column begin, after the letters PAR1.
+    const ROWS: std::ops::Range<usize> = 4..30;
+    let desk = Desk::new("broken");
+    let mut broken = TINY.to_vec();
+    broken[ROWS].fill(0xff);
+    desk.write("visits.parquet", broken);
+    let sql = "SELECT COUNT(user) FROM visits";
+    desk.answer(sql, "--table visits=visits.parquet --epsilon 1 --dry-run");
+    assert_eq!(desk.charges(), []);
+    let said = desk.fails(1, sql, "--table visits=visits.parquet --epsilon 1");
+    assert!(
+        said.ends_with("error: the table could not be read to its end; what was charged stays charged\n"),
+        "{said}"
+    );
+    assert_eq!(desk.all_charges(), 1, "it was charged before a row was read");
+    desk.write("visits.parquet", &TINY[..TINY.len() - 1]);
+    let said = desk.fails(2, sql, "--table visits=visits.parquet --epsilon 1");
+    assert!(said.contains("visits.parquet"), "{said}");
+    assert_eq!(desk.all_charges(), 1);
+}
