@@ -138,7 +138,7 @@ impl Answer {
 
 impl Entry {
     /// For programs: as JSON text, the value before its error bar.
-    fn to_json(&self) -> String {
+    pub fn to_json(&self) -> String {
         match self {
             Self::Plain(value) => value.to_string(),
             Self::Released { value, half_width } => {
