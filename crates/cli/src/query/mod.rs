@@ -28,11 +28,17 @@ use crate::accounting::{Account, Granted, Request};
 use crate::exit::{REFUSED, usage};
 use crate::output::say;
 
+/// Bytes of stack of each thread: several times what the deepest expression that is allowed needs.
+const STACK: usize = 16 << 20;
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     quiet_panics();
     let settings = Settings::new(arguments)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().build().context("threads cannot be started")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(STACK)
+        .build()
+        .context("threads cannot be started")?;
     runtime.block_on(answer(arguments, settings))
 }
 

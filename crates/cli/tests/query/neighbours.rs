@@ -94,3 +94,27 @@ fn what_one_row_could_break_is_refused() {
     }
     assert_eq!(desk.charges(), []);
 }
+
+/// Where the stack ends the program is aborted, and only a row that is computed with gets there.
+#[test]
+fn deep_expressions_are_refused_or_computed() {
+    let desk = Desk::with_visits("deep");
+    let arguments = "--table visits=visits.csv --no-ledger --epsilon 1";
+    let nested = |levels: usize| {
+        let divided = " / age".repeat(levels);
+        format!(
+            "SELECT COUNT(*) FROM visits WHERE CASE WHEN user = 'u1' THEN CAST(age AS BIGINT){divided} ELSE 0 END > 3"
+        )
+    };
+    desk.answer(&nested(100), arguments);
+    let said = desk.fails(2, &nested(800), arguments);
+    assert!(said.contains("nested so deep"), "{said}");
+    let step = " + x".repeat(100);
+    let steps: Vec<String> = (1..9)
+        .map(|step_number| format!("t{step_number} AS (SELECT x{step} AS x FROM t{})", step_number - 1))
+        .collect();
+    let sql =
+        format!("WITH t0 AS (SELECT age AS x FROM visits), {} SELECT COUNT(*) FROM t8 WHERE x > 3", steps.join(", "));
+    let said = desk.fails(2, &sql, arguments);
+    assert!(said.contains("nested so deep"), "{said}");
+}

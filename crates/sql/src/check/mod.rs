@@ -10,12 +10,14 @@
 //! | [`unordered`] | aggregates of one unit's floats that do not depend on the order of rows |
 //! | [`total`] | expressions in forms that cannot fail |
 //! | [`guarded`] | functions that give NULL where they would fail |
+//! | [`depth`] | how deep expressions are nested |
 //! | [`aggregate`] | which statistics an aggregate needs |
 //! | [`ranges`] | the range of an expression, from the ranges of its columns |
 //! | [`above`] | above: what is done with released values |
 
 pub mod above;
 pub mod aggregate;
+pub mod depth;
 pub mod guarded;
 pub mod ranges;
 pub mod rows;
@@ -49,6 +51,10 @@ pub struct Checked {
 /// # Errors
 /// If it cannot be answered privately: what the user wrote, and what to write instead.
 pub fn check(plan: &LogicalPlan, owner_of: &dyn Fn(&str) -> Result<Owner>) -> Result<Checked> {
+    if depth::of_plan(plan) > depth::MOST {
+        let why = format!("write its expressions with at most {} levels, for example with IN (…)", depth::MOST);
+        return Err(Error::not_private("a query that is nested so deep", why));
+    }
     let (above, aggregate) = above::split(plan)?;
     let rows = rows::Rows::of(&aggregate.input, owner_of)?;
     if rows.owner == Owner::Public {

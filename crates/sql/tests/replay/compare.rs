@@ -22,7 +22,7 @@ pub fn plan(query: &Query) -> String {
 pub fn keys(answer: &Answer) -> Vec<String> {
     let plain = |row: &Vec<Entry>| {
         let keys = row.iter().filter(|entry| matches!(entry, Entry::Plain(_)));
-        keys.map(|entry| entry.to_json().to_string()).collect::<Vec<_>>().join("|")
+        keys.map(|entry| entry.to_json()).collect::<Vec<_>>().join("|")
     };
     answer.rows.iter().map(plain).collect()
 }
