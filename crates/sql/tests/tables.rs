@@ -357,7 +357,7 @@ fn what_lies_outside_the_rows_is_told() {
     let location = path("peple.csv").display().to_string();
     let error = Table::open("people", &location).unwrap_err();
     let near = path("people.csv").display().to_string();
-    assert_eq!(error.to_string(), format!("people={location}: there is no such file; nearest: {near}"));
+    assert_eq!(error.to_string(), format!("table people={location}: there is no such file; nearest: {near}"));
     fs::create_dir(path("empty")).unwrap();
     assert!(reason(open(&path("empty"))).starts_with("there are no tables in this folder"));
     fs::write(path("people.xlsx"), "").unwrap();
