@@ -53,8 +53,8 @@ pub trait Files: Send + fmt::Debug {
 
     /// Waits until no other process has its turn; the turn lasts as long as what comes back.
     ///
-    /// Who waits asks now and then. A queue would be fairer, but every hand-over to a process that sleeps leaves the disk idle;
-    /// this way whoever is awake writes, and all get their turn by chance. Nothing depends on it but speed: without a turn
+    /// Who waits asks now and then. A queue would be fairer, but measured slower: handing over to a process that sleeps takes
+    /// time. Nothing depends on it but speed: without a turn
     /// (`None`: it took too long, or there is no such file and none can be made) a writer tries all the same.
     fn turn(&self, path: &Path, patience: Duration) -> Option<File>;
 }
