@@ -7,6 +7,7 @@
 //! | [`options`] | [`Options`]: whose privacy, how much, within which bounds |
 //! | [`dialect`] | BigQuery's way to ask |
 //! | [`statement`] | from text to one statement |
+//! | `walk` | one walk through a statement |
 //! | [`usage`] | which columns of text files are numbers |
 //! | [`check`] | can it be answered privately? |
 //! | [`bound`] | from rows to exact statistics of bounded sensitivity |
@@ -31,6 +32,7 @@ pub mod session;
 pub mod statement;
 pub mod table;
 pub mod usage;
+mod walk;
 
 pub use answer::Answer;
 pub use error::{Error, Result};
