@@ -19,7 +19,6 @@
 //! | [`error`] | the one error type |
 
 pub mod answer;
-pub mod bound;
 pub mod check;
 pub mod dialect;
 pub mod error;
@@ -38,4 +37,5 @@ pub use answer::Answer;
 pub use error::{Error, Result};
 pub use options::{Options, Range, Unit};
 pub use query::{Input, Query};
+pub use reticent_bound as bound;
 pub use table::Table;
