@@ -9,8 +9,6 @@
 
 pub mod draft;
 pub mod step;
-#[cfg(test)]
-mod tests;
 mod words;
 
 use std::sync::Arc;
