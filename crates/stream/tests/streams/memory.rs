@@ -40,7 +40,7 @@ fn found(keys: &str, mode: &str) -> Option<(Vec<String>, Vec<String>)> {
     let line = |(index, value)| format!("{{\"id\":\"{ID}{index}\",\"key\":\"{}\",\"value\":{value}}}\n", key(index));
     let text: String = VALUES.iter().enumerate().map(line).collect();
     process.input.write_all(text.as_bytes()).unwrap();
-    while process.next().unwrap() != ("released".to_owned(), vec![2]) {}
+    while process.hear().unwrap() != ("released".to_owned(), vec![2]) {}
     // The last event is counted when the reader waits for more: its thread sleeps in a read of the pipe.
     wait_until_all_threads_sleep(process.child.id());
     let memory = memory(process.child.id())?;
