@@ -86,5 +86,5 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn resident() -> u64 {
     let pages =
         std::fs::read_to_string("/proc/self/statm").ok().and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
-    pages.map_or(0, |pages| pages * 4096 >> 20)
+    pages.map_or(0, |pages| (pages * 4096) >> 20)
 }
