@@ -1,9 +1,12 @@
 //! From text to one statement.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{DFParser, Statement};
-use datafusion::sql::sqlparser::ast::{Statement as SqlStatement, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    ObjectName, ObjectNamePart, Statement as SqlStatement, TableFactor, Visit, Visitor,
+};
 
 use crate::error::{Error, Result, planning};
 
@@ -39,5 +42,36 @@ impl Visitor for Samples {
             TableFactor::Table { sample: Some(_), .. } => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
+    }
+}
+
+/// The names of all tables that a query mentions, names of its own sub-queries among them.
+///
+/// # Errors
+/// As [`parse`].
+///
+/// # Example
+/// ```
+/// let named = reticent_sql::statement::tables("SELECT COUNT(*) FROM visits JOIN plans ON visits.user = plans.user")?;
+/// assert_eq!(named.into_iter().collect::<Vec<_>>(), ["plans", "visits"]);
+/// # Ok::<(), reticent_sql::Error>(())
+/// ```
+pub fn tables(sql: &str) -> Result<BTreeSet<String>> {
+    let (sql, _) = crate::dialect::split(sql)?;
+    let mut names = Names(BTreeSet::new());
+    let _ = parse(&sql)?.visit(&mut names);
+    Ok(names.0)
+}
+
+struct Names(BTreeSet<String>);
+
+impl Visitor for Names {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        if let Some(name) = relation.0.last().and_then(ObjectNamePart::as_ident) {
+            self.0.insert(name.value.clone());
+        }
+        ControlFlow::Continue(())
     }
 }
