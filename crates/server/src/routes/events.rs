@@ -1,14 +1,16 @@
 //! Sending events.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use reticent_stream::Mode;
+use futures::stream;
+use reticent_stream::{Mode, Stream};
 use serde::Serialize;
 use utoipa::ToSchema;
-use zeroize::Zeroize;
 
 use super::json;
 use super::streams::named;
@@ -43,22 +45,36 @@ pub async fn send(
     Unpacked(mut body): Unpacked,
 ) -> Result<Response> {
     let stream = named(&app, &name)?;
-    let mode = stream.definition().mode();
-    let sent = app
-        .blocking(move || {
-            let events = stream.events_from_ndjson(&body);
-            // Not a copy more than there must be of what nobody may find.
-            if mode == Mode::PanPrivate {
-                body.zeroize();
-            }
-            Ok(stream.ingest(events)?)
-        })
-        .await;
-    sent?;
-    Ok(match mode {
-        Mode::Curator => json(&Acknowledged { acknowledged: "durable" }),
-        Mode::PanPrivate => {
-            (StatusCode::ACCEPTED, json(&Acknowledged { acknowledged: "at most once" })).into_response()
+    match stream.definition().mode() {
+        Mode::Curator => {
+            app.blocking(move || Ok(stream.ingest_ndjson(&mut body)?)).await?;
+            Ok(json(&Acknowledged { acknowledged: "durable" }))
         }
-    })
+        Mode::PanPrivate => {
+            if stream.status().ended {
+                return Err(reticent_stream::Error::Ended(name).into());
+            }
+            Ok(acknowledged_first(app, stream, body))
+        }
+    }
+}
+
+/// An answer that goes out before the events are counted. The other way round, whoever saw no answer because of a crash would
+/// send them again, and they would be in two trees of noise, while the promise is for one.
+fn acknowledged_first(app: Arc<App>, stream: Arc<Stream>, body: Vec<u8>) -> Response {
+    let text = serde_json::to_string(&Acknowledged { acknowledged: "at most once" }).expect("plain data");
+    let pieces = stream::unfold((Some(text), Some((app, stream, body))), |(text, left)| async move {
+        if let Some(text) = text {
+            return Some((Ok::<_, Infallible>(text), (None, left)));
+        }
+        // While this waits, the connection sends what it has.
+        tokio::task::yield_now().await;
+        if let Some((app, stream, mut body)) = left {
+            // Nobody can be told any more, and nothing may be counted twice.
+            let _ = app.blocking(move || Ok(stream.ingest_ndjson(&mut body)?)).await;
+        }
+        None
+    });
+    let headers = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::ACCEPTED, headers, Body::from_stream(pieces)).into_response()
 }

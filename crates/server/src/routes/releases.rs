@@ -9,7 +9,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use reticent_plot::{Chart, Scale, Series};
-use reticent_stream::{Released, StepRelease, Stream};
+use reticent_stream::{Keys, Released, StepRelease, Stream};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -140,7 +140,7 @@ pub async fn now(State(app): State<Arc<App>>, Path(name): Path<String>) -> Resul
     (status = "4XX", description = "Who may not", body = Problem)))]
 pub async fn csv(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response> {
     let stream = named(&app, &name)?;
-    let keyed = stream.definition().keys().is_keyed();
+    let keyed = *stream.definition().keys() != Keys::None;
     let header = if keyed { "step,closed,key,value,half_width\n" } else { "step,closed,value,half_width\n" };
     // What is released while it is sent is not in it.
     let newest = stream.status().steps;
