@@ -63,9 +63,11 @@ fn steps(long: bool) -> Vec<Step> {
     let mut postgres = step("PostgreSQL", "cargo test -p reticent-ledger --test postgres -- --ignored");
     postgres.prepare = postgres_server;
     // The same packages as before, so that nothing is built anew.
-    let mut dashboard = step("dashboard", "cargo test --workspace --exclude dist-test --test serve -- --ignored browser");
+    let mut dashboard =
+        step("dashboard", "cargo test --workspace --exclude dist-test --test serve -- --ignored browser");
     dashboard.prepare = browser;
-    let mut interface = step("HTTP interface", "cargo test --workspace --exclude dist-test --test serve -- --ignored schema");
+    let mut interface =
+        step("HTTP interface", "cargo test --workspace --exclude dist-test --test serve -- --ignored schema");
     interface.prepare = schemathesis;
     let mut statistics = step("statistical tests", "cargo test --release -p dist-test");
     if long {

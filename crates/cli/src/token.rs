@@ -39,14 +39,16 @@ struct Place {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Roles: owner does everything; analyst sees releases and asks queries within its caps; source sends events and \
+#[command(
+    after_help = "Roles: owner does everything; analyst sees releases and asks queries within its caps; source sends events and \
 sees nothing; viewer sees releases and budgets. From the first token on, every request needs one, also on this machine.
 
 Examples:
   reticent token create ada --role owner
   reticent token create alan --role analyst --cap staff=1,1e-7 --cap visits=0.5
   reticent token create till-7 --role source
-  curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:8080/v1/streams")]
+  curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:8080/v1/streams"
+)]
 struct Create {
     /// Whose it is: the ledger will say so
     name: String,
@@ -130,7 +132,8 @@ fn listed(tokens: &[Token], format: Format) -> String {
     match format {
         Format::Table => format!("{}\n", text_table(&header, tokens.iter().map(row))),
         Format::Csv => {
-            let lines = std::iter::once(csv_line(&header.map(String::from))).chain(tokens.iter().map(|token| csv_line(&row(token))));
+            let lines = std::iter::once(csv_line(&header.map(String::from)))
+                .chain(tokens.iter().map(|token| csv_line(&row(token))));
             lines.map(|line| line + "\n").collect()
         }
         Format::Json => tokens
@@ -139,7 +142,9 @@ fn listed(tokens: &[Token], format: Format) -> String {
                 let Token { id, name, role, caps, created, revoked } = token;
                 let caps: serde_json::Map<_, _> =
                     caps.iter().map(|(dataset, cap)| (dataset.clone(), cap.to_string().into())).collect();
-                json!({ "id": id, "name": name, "role": role, "caps": caps, "created": created, "revoked": revoked }).to_string() + "\n"
+                json!({ "id": id, "name": name, "role": role, "caps": caps, "created": created, "revoked": revoked })
+                    .to_string()
+                    + "\n"
             })
             .collect(),
     }

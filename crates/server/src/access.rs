@@ -37,7 +37,12 @@ pub struct Caller {
 }
 
 /// Lets a request through if its caller may, and not too often.
-pub async fn guard(State(app): State<Arc<App>>, path: MatchedPath, mut request: Request, next: Next) -> Result<Response> {
+pub async fn guard(
+    State(app): State<Arc<App>>,
+    path: MatchedPath,
+    mut request: Request,
+    next: Next,
+) -> Result<Response> {
     let method = if request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
     let permission = routes::permission(&method, path.as_str())
         .ok_or_else(|| Error::Method(routes::methods(path.as_str()).join(", ")))?;
@@ -75,9 +80,7 @@ async fn caller(app: &Arc<App>, headers: &HeaderMap) -> Result<Caller> {
         })
         .await?;
     match found {
-        (Some(token), _) => {
-            Ok(Caller { name: token.name.clone(), role: token.role, token: Some(Arc::new(token)) })
-        }
+        (Some(token), _) => Ok(Caller { name: token.name.clone(), role: token.role, token: Some(Arc::new(token)) }),
         (None, false) if app.is_loopback() => {
             refuse_other_sites(headers)?;
             Ok(Caller { name: LOCAL.into(), role: Role::Owner, token: None })
@@ -91,10 +94,12 @@ fn refuse_other_sites(headers: &HeaderMap) -> Result<()> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let host = text(header::HOST).unwrap_or_default();
     if !is_loopback_host(host) {
-        let message = "without tokens this answers to 127.0.0.1, [::1] and localhost only; make one with `reticent token create`";
+        let message =
+            "without tokens this answers to 127.0.0.1, [::1] and localhost only; make one with `reticent token create`";
         return Err(Error::Forbidden(message.into()));
     }
-    let same = |origin: &str| origin.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host));
+    let same =
+        |origin: &str| origin.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host));
     if text(header::ORIGIN).is_some_and(|origin| !same(origin)) {
         return Err(Error::Forbidden("a page of another site asks for this; that needs a token".into()));
     }

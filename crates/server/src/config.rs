@@ -135,11 +135,14 @@ impl Config {
     /// # Errors
     /// If there is none, or it says what a configuration does not.
     pub fn read(path: &Path) -> Result<Self> {
-        let failed = |error: &dyn std::fmt::Display| Error::asked(format!("the configuration {}: {error}", path.display()));
+        let failed =
+            |error: &dyn std::fmt::Display| Error::asked(format!("the configuration {}: {error}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
         let mut config: Self = text.parse().map_err(|error| failed(&error))?;
         config.folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).map(Into::into);
-        config.data_dir = config.data_dir.map(|directory| config.folder.as_deref().map_or(directory.clone(), |folder| folder.join(directory)));
+        config.data_dir = config
+            .data_dir
+            .map(|directory| config.folder.as_deref().map_or(directory.clone(), |folder| folder.join(directory)));
         Ok(config)
     }
 

@@ -53,8 +53,7 @@ impl Metrics {
         figure("reticent_uptime_seconds", "counter", "Since when it runs.", &[(String::new(), uptime)]);
         let number = streams.len() as u64;
         figure("reticent_streams", "gauge", "How many streams there are.", &[(String::new(), number)]);
-        let steps: Vec<_> =
-            streams.iter().map(|(name, steps)| (format!("{{stream=\"{name}\"}}"), *steps)).collect();
+        let steps: Vec<_> = streams.iter().map(|(name, steps)| (format!("{{stream=\"{name}\"}}"), *steps)).collect();
         figure("reticent_steps_closed_total", "counter", "Steps that were closed and released.", &steps);
         let requests = self.requests.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let requests: Vec<_> = requests

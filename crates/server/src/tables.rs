@@ -89,7 +89,10 @@ impl Tables {
                 if charged != dataset {
                     return Err(Error::field(
                         "dataset",
-                        format!("the tables {other} and {} have a file in common; give both the same dataset", table.name),
+                        format!(
+                            "the tables {other} and {} have a file in common; give both the same dataset",
+                            table.name
+                        ),
                     ));
                 }
                 for place in [Some(file.as_path()), file.parent()].into_iter().flatten() {
@@ -98,7 +101,10 @@ impl Tables {
                     if limited {
                         return Err(Error::field(
                             "dataset",
-                            format!("{name} has a budget in the ledger; write dataset = {name:?} for the table {}", table.name),
+                            format!(
+                                "{name} has a budget in the ledger; write dataset = {name:?} for the table {}",
+                                table.name
+                            ),
                         ));
                     }
                 }
@@ -122,7 +128,10 @@ impl Tables {
         let datasets: BTreeSet<&str> = chosen.iter().filter_map(|table| table.dataset.as_deref()).collect();
         if datasets.len() > 1 {
             let names = datasets.into_iter().collect::<Vec<_>>().join(" and ");
-            return Err(Error::field("sql", format!("the query is about tables of {names}, and can be charged to one only")));
+            return Err(Error::field(
+                "sql",
+                format!("the query is about tables of {names}, and can be charged to one only"),
+            ));
         }
         if chosen.is_empty() {
             // The query cannot be planned, and what is said about it names the tables that there are.
@@ -182,7 +191,10 @@ impl Registered {
     }
 
     fn view(&self) -> TableView {
-        let unit = self.dataset.as_ref().map(|_| self.policy.as_ref().map_or_else(|| "row".into(), |policy| policy.unit().to_string()));
+        let unit = self
+            .dataset
+            .as_ref()
+            .map(|_| self.policy.as_ref().map_or_else(|| "row".into(), |policy| policy.unit().to_string()));
         TableView {
             name: self.name.clone(),
             public: self.dataset.is_none(),

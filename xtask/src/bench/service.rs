@@ -13,7 +13,9 @@ const SHORT_SECONDS: u32 = 60;
 /// Builds the service and its loader, and runs both for ten minutes, or for one.
 pub fn run(format: Format, short: bool) -> Result<(), String> {
     eprintln!("building reticent and service_bench …");
-    let build = Invocation::new("cargo build --release -p reticent-cli -p reticent-server --bin reticent --example service_bench");
+    let build = Invocation::new(
+        "cargo build --release -p reticent-cli -p reticent-server --bin reticent --example service_bench",
+    );
     if !build.succeeds() {
         return Err(format!("could not build the benchmark; run it again with: {build}"));
     }
@@ -35,7 +37,8 @@ fn table(printed: &str) -> Result<String, String> {
     let row = |line: &str| {
         let value: Value = serde_json::from_str(line).ok()?;
         let unit = value.get("unit")?.as_str()?;
-        let with_unit = |number: f64| format!("{} {unit}", if number >= 1000.0 { format!("{number:.0}") } else { show(number) });
+        let with_unit =
+            |number: f64| format!("{} {unit}", if number >= 1000.0 { format!("{number:.0}") } else { show(number) });
         let aim = value.get("target").and_then(Value::as_f64).map(with_unit).unwrap_or_default();
         Some([value.get("figure")?.as_str()?.to_owned(), with_unit(value.get("value")?.as_f64()?), aim])
     };

@@ -114,10 +114,7 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
         max_groups: arguments.max_groups.clone(),
         max_rows: arguments.max_rows.clone(),
         bounds: pairs("--bounds", &arguments.bounds, "age=0..120")?,
-        keys: pairs("--keys", &arguments.keys, "region=regions.csv")?
-            .into_iter()
-            .map(listed)
-            .collect::<Result<_>>()?,
+        keys: pairs("--keys", &arguments.keys, "region=regions.csv")?.into_iter().map(listed).collect::<Result<_>>()?,
         weights: pairs("--weight", &arguments.weights, "mean=2")?,
     };
     let policies = arguments.policies.iter().map(|path| Policy::read(path)).collect::<Result<Vec<_>, _>>()?;

@@ -109,7 +109,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// As an absolute path: the configuration's own folder has nothing to do with it.
 fn named_ledger(arguments: &Arguments) -> Option<String> {
-    let named = arguments.ledger.clone().or_else(|| std::env::var("RETICENT_LEDGER").ok().filter(|place| !place.is_empty()));
+    let named =
+        arguments.ledger.clone().or_else(|| std::env::var("RETICENT_LEDGER").ok().filter(|place| !place.is_empty()));
     named.map(|place| match std::path::absolute(&place) {
         Ok(absolute) if !place.contains("://") => absolute.to_string_lossy().into_owned(),
         _ => place,
@@ -118,6 +119,8 @@ fn named_ledger(arguments: &Arguments) -> Option<String> {
 
 /// Where the service keeps its data unless told otherwise.
 pub fn own_directory() -> Result<PathBuf> {
-    let folder = dirs::data_dir().ok_or_else(|| usage("where your data is kept is not known (HOME is not set); name a folder with --data-dir"))?;
+    let folder = dirs::data_dir().ok_or_else(|| {
+        usage("where your data is kept is not known (HOME is not set); name a folder with --data-dir")
+    })?;
     Ok(folder.join("reticent").join("service"))
 }

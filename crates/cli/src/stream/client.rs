@@ -35,7 +35,8 @@ impl Client {
     /// The service at an address; otherwise as the environment says; otherwise on this machine.
     pub fn new(address: Option<&str>) -> Result<Self> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let address = address.map(str::to_owned).or_else(|| variable("RETICENT_SERVER")).unwrap_or_else(|| DEFAULT.into());
+        let address =
+            address.map(str::to_owned).or_else(|| variable("RETICENT_SERVER")).unwrap_or_else(|| DEFAULT.into());
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -88,7 +89,9 @@ impl Client {
     fn answer(&self, response: Result<Response<Body>, ureq::Error>) -> Result<Value> {
         let mut response = response.map_err(|error| {
             let address = &self.address;
-            anyhow!("the service at {address} does not answer: {error}; is `reticent serve` running, and --server right?")
+            anyhow!(
+                "the service at {address} does not answer: {error}; is `reticent serve` running, and --server right?"
+            )
         })?;
         let text = response.body_mut().with_config().limit(LARGEST_ANSWER).read_to_string();
         let text = text.map_err(|error| anyhow!("the answer of {} broke off: {error}", self.address))?;

@@ -11,14 +11,16 @@ use crate::output::say;
 
 /// The arguments of `reticent stream create`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "A stream does not change once it is created, and what it costs is charged at once, for all steps to come. \
+#[command(
+    after_help = "A stream does not change once it is created, and what it costs is charged at once, for all steps to come. \
 `reticent plan count` shows beforehand how exact it will be.
 
 Examples:
   reticent stream create visits --step 1s --epsilon 1
   reticent stream create doors --step 1m --epsilon 1 --keys north,south --horizon 525600
   reticent stream create words --step 1h --epsilon 1 --delta 1e-8 --keys selected --horizon 8760
-  reticent stream create clinic --step 1h --epsilon 1 --horizon 8760 --mode pan-private")]
+  reticent stream create clinic --step 1h --epsilon 1 --horizon 8760 --mode pan-private"
+)]
 pub struct Arguments {
     /// Its name: a-z, digits, - and _
     name: String,
@@ -105,8 +107,8 @@ fn keys(text: &str) -> Result<Value> {
     let path = PathBuf::from(text);
     let list: Vec<String> = match path.is_file() {
         true => {
-            let text = std::fs::read_to_string(&path)
-                .map_err(|error| usage(format!("--keys {}: {error}", path.display())))?;
+            let text =
+                std::fs::read_to_string(&path).map_err(|error| usage(format!("--keys {}: {error}", path.display())))?;
             text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
         }
         false => text.split(',').map(|key| key.trim().to_owned()).collect(),

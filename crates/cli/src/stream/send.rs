@@ -22,13 +22,15 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// The arguments of `reticent stream send`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "One event a line: {\"id\": \"a1\", \"key\": \"north\", \"value\": 3}, or a bare number. A value that is left out is \
+#[command(
+    after_help = "One event a line: {\"id\": \"a1\", \"key\": \"north\", \"value\": 3}, or a bare number. A value that is left out is \
 1. An id that was seen within the stream's window is not counted again: with ids, lines can be sent again after a failure. What \
 comes slowly is sent once a second.
 
 Examples:
   reticent stream send visits visits.ndjson
-  tail -f access.log | sed -u 's/.*/1/' | reticent stream send visits")]
+  tail -f access.log | sed -u 's/.*/1/' | reticent stream send visits"
+)]
 pub struct Arguments {
     /// Which stream
     name: String,

@@ -47,9 +47,16 @@ pub fn list(arguments: &ListArguments) -> Result<()> {
     let streams = answer["streams"].as_array().map(Vec::as_slice).unwrap_or_default();
     let row = |stream: &Value| {
         let definition = &stream["definition"];
-        [&definition["name"], &definition["step"], &stream["steps"], &stream["guarantee"], &stream["dataset"], &definition["mode"]]
-            .map(text)
-            .to_vec()
+        [
+            &definition["name"],
+            &definition["step"],
+            &stream["steps"],
+            &stream["guarantee"],
+            &stream["dataset"],
+            &definition["mode"],
+        ]
+        .map(text)
+        .to_vec()
     };
     let header = ["name", "step", "steps released", "promise", "charged to", "mode"];
     print(&match arguments.format {
@@ -57,7 +64,10 @@ pub fn list(arguments: &ListArguments) -> Result<()> {
         Format::Json => streams.iter().map(|stream| format!("{stream}\n")).collect(),
         Format::Csv => {
             let header = csv_line(&header.map(String::from));
-            std::iter::once(header).chain(streams.iter().map(|stream| csv_line(&row(stream)))).map(|line| line + "\n").collect()
+            std::iter::once(header)
+                .chain(streams.iter().map(|stream| csv_line(&row(stream))))
+                .map(|line| line + "\n")
+                .collect()
         }
     })?;
     Ok(())
@@ -78,12 +88,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         match release["values"].as_array() {
             Some(values) => values
                 .iter()
-                .map(|one| vec![step.clone(), closed.clone(), text(&one["key"]), text(&one["value"]), half_width.clone()])
+                .map(|one| {
+                    vec![step.clone(), closed.clone(), text(&one["key"]), text(&one["value"]), half_width.clone()]
+                })
                 .collect(),
             None => vec![vec![step, closed, text(&release["value"]), half_width]],
         }
     });
-    let header: &[&str] = if keyed { &["step", "closed", "key", "value", "±"] } else { &["step", "closed", "value", "±"] };
+    let header: &[&str] =
+        if keyed { &["step", "closed", "key", "value", "±"] } else { &["step", "closed", "value", "±"] };
     match arguments.format {
         Format::Table => {
             let about = ["guarantee", "dataset", "promise"].map(|name| text(&stream[name]));
@@ -92,7 +105,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 let last = row.len() - 1;
                 row[last] = row[last].parse::<f64>().map_or_else(|_| row[last].clone(), |width| format!("{width:.1}"));
                 // A key may hold what a terminal obeys.
-                row.iter().map(|cell| cell.chars().map(|letter| if letter.is_control() { '�' } else { letter }).collect()).collect()
+                row.iter()
+                    .map(|cell| cell.chars().map(|letter| if letter.is_control() { '�' } else { letter }).collect())
+                    .collect()
             };
             print(&format!("{}\n", number_table(header, rows.map(people))))?;
         }

@@ -16,7 +16,9 @@ fn pictures() -> PathBuf {
 }
 
 fn wait_until(browser: &Browser, what: &str, expression: &str) -> Value {
-    wait_for(what, || Some(browser.value(expression)).filter(|value| !matches!(value, Value::Null | Value::Bool(false))))
+    wait_for(what, || {
+        Some(browser.value(expression)).filter(|value| !matches!(value, Value::Null | Value::Bool(false)))
+    })
 }
 
 #[test]
@@ -44,7 +46,11 @@ fn a_stream_is_created_fed_and_watched_and_a_query_spends_budget() {
     assert_eq!(browser.value("document.activeElement.id"), json!("step"), "the focus is where the mistake is");
     browser.fill("#step", "1s");
     browser.click("#create button");
-    wait_until(&browser, "the stream", "document.querySelector('#stream-list button[aria-pressed=true]')?.textContent === 'visits'");
+    wait_until(
+        &browser,
+        "the stream",
+        "document.querySelector('#stream-list button[aria-pressed=true]')?.textContent === 'visits'",
+    );
 
     // The chart moves, with events and without.
     let step = "Number(document.querySelector('#chart').dataset.step || 0)";
@@ -65,7 +71,11 @@ fn a_stream_is_created_fed_and_watched_and_a_query_spends_budget() {
     browser.fill("#epsilon", "20000");
     browser.fill("#delta", "1e-8");
     browser.click("#preview");
-    wait_until(&browser, "the preview", "document.querySelector('#answer-words').textContent.startsWith('Nothing was charged')");
+    wait_until(
+        &browser,
+        "the preview",
+        "document.querySelector('#answer-words').textContent.startsWith('Nothing was charged')",
+    );
     keep("dashboard-preview");
     let share = "document.querySelector('.budget[data-name=visits] progress').value";
     assert_eq!(browser.value(share), json!(0));
@@ -73,11 +83,16 @@ fn a_stream_is_created_fed_and_watched_and_a_query_spends_budget() {
     wait_until(&browser, "the answer", "document.querySelector('#rows tbody tr')?.textContent.includes('±')");
     wait_until(&browser, "the budget to shrink", &format!("{share} > 0.19 && {share} < 0.21"));
     browser.click(".budget[data-name=visits] summary");
-    wait_until(&browser, "the history", "document.querySelector('.budget[data-name=visits] td.words')?.textContent.includes('GROUP BY region')");
+    wait_until(
+        &browser,
+        "the history",
+        "document.querySelector('.budget[data-name=visits] td.words')?.textContent.includes('GROUP BY region')",
+    );
     keep("dashboard");
 
     // Everything has a name, and the first stop of the keyboard leads past the head of the page.
-    let nameless = "[...document.querySelectorAll('input, select, textarea')].filter((field) => !field.labels.length).length";
+    let nameless =
+        "[...document.querySelectorAll('input, select, textarea')].filter((field) => !field.labels.length).length";
     assert_eq!(browser.value(nameless), json!(0));
     browser.open(&format!("http://{}/", service.address));
     browser.press("\u{e004}");
@@ -86,7 +101,10 @@ fn a_stream_is_created_fed_and_watched_and_a_query_spends_budget() {
     // On a phone nothing is wider than the screen.
     browser.resize(500, 900);
     wait_until(&browser, "the page again", "document.querySelector('#chart').naturalWidth > 100");
-    assert_eq!(browser.value("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), json!(true));
+    assert_eq!(
+        browser.value("document.documentElement.scrollWidth <= document.documentElement.clientWidth"),
+        json!(true)
+    );
     keep("dashboard-phone");
     let complaints: Vec<String> = browser.complaints();
     // The mistake above was answered with 400, which a browser notes.
@@ -110,5 +128,8 @@ fn with_tokens_the_page_asks_for_one() {
     browser.click("#sign-in button");
     wait_until(&browser, "the page", "document.querySelector('#who').textContent === 'eve (viewer)'");
     // A viewer cannot create or ask, and is not shown how.
-    assert_eq!(browser.value("document.querySelector('#new-stream').hidden && document.querySelector('#query').hidden"), json!(true));
+    assert_eq!(
+        browser.value("document.querySelector('#new-stream').hidden && document.querySelector('#query').hidden"),
+        json!(true)
+    );
 }

@@ -8,7 +8,8 @@ use crate::service::{Place, Service, WITHOUT_NOISE};
 fn run(place: &Place, service: &Service, arguments: &str, token: &str, input: &str) -> Output {
     let mut command = place.program(arguments);
     command.env("RETICENT_SERVER", format!("http://{}", service.address)).env("RETICENT_TOKEN", token);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("written");
     child.wait_with_output().expect("it ends")
 }
@@ -19,7 +20,8 @@ fn streams_are_created_fed_and_shown_from_the_command_line() {
     let service = place.start();
     let run = |arguments: &str, input: &str| run(&place, &service, arguments, "", input);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
-    let created = run(&format!("stream create visits --step event --horizon 100 --range 0..9 --epsilon {WITHOUT_NOISE}"), "");
+    let created =
+        run(&format!("stream create visits --step event --horizon 100 --range 0..9 --epsilon {WITHOUT_NOISE}"), "");
     assert_eq!(created.status.code(), Some(0), "{}", text(&created.stderr));
     assert!(text(&created.stderr).contains("charged to stream/visits"), "{}", text(&created.stderr));
     let sent = run("stream send visits --batch 2", "1\n2\n3\n4\n5");

@@ -98,7 +98,8 @@ fn a_configuration_says_what_is_wrong_with_it() {
 #[test]
 fn streams_of_a_configuration_are_created_once_and_do_not_change() {
     let place = Place::new("configured");
-    let config = |epsilon: &str| format!("[[stream]]\nname = \"visits\"\nstep = \"event\"\nhorizon = 9\nepsilon = {epsilon}\n");
+    let config =
+        |epsilon: &str| format!("[[stream]]\nname = \"visits\"\nstep = \"event\"\nhorizon = 9\nepsilon = {epsilon}\n");
     place.write("reticent.toml", &config("1"));
     for _ in 0..2 {
         let service = place.start();

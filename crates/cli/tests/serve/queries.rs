@@ -82,7 +82,9 @@ fn what_is_wrong_is_named_and_not_charged() {
     assert_eq!(field.as_deref(), Some("epsilon"));
     let (_, field) = wrong(json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": 1, "unit": "row" }));
     assert_eq!(field.as_deref(), Some("unit"), "whose privacy is protected is not for callers to say");
-    let (message, _) = wrong(json!({ "sql": "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, privacy_unit_column=region) COUNT(*) FROM visits" }));
+    let (message, _) = wrong(
+        json!({ "sql": "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, privacy_unit_column=region) COUNT(*) FROM visits" }),
+    );
     assert!(message.contains("policy"), "{message}");
     assert_eq!(spent(&service), ("0".into(), 0));
 }
@@ -93,9 +95,7 @@ fn an_analyst_spends_no_more_than_the_cap_and_the_dataset_no_more_than_its_budge
     let ada = place.token("ada", "analyst", "--cap visits=1");
     let owner = place.token("owner", "owner", "");
     let mut service = place.start();
-    let asked = |epsilon: &str, request: &str| {
-        json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": epsilon, "request_id": request })
-    };
+    let asked = |epsilon: &str, request: &str| json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": epsilon, "request_id": request });
     let first = service.post_as(&ada, "/v1/query", &asked("0.75", "one"));
     assert_eq!(first.status, 200, "{}", first.text());
     let over = service.post_as(&ada, "/v1/query", &asked("0.5", "two"));

@@ -42,7 +42,8 @@ impl Place {
     /// With a table `visits` of 300 rows of 100 users, whose budget is ε = 100000.
     pub fn with_visits(name: &str) -> Self {
         let place = Self::new(name);
-        let rows = (0..300).map(|row| format!("u{},{},{}\n", row % 100, ["north", "south", "east"][row % 3], 20 + row % 50));
+        let rows =
+            (0..300).map(|row| format!("u{},{},{}\n", row % 100, ["north", "south", "east"][row % 3], 20 + row % 50));
         place.write("visits.csv", &("user,region,age\n".to_owned() + &rows.collect::<String>()));
         place.write(
             "reticent.toml",
@@ -155,7 +156,8 @@ impl Service {
     #[track_caller]
     pub fn create_exact(&self, name: &str, events: u64) {
         let step = format!("{events} events");
-        let stream = json!({ "name": name, "step": step, "range": "0..1000", "horizon": 1000, "epsilon": WITHOUT_NOISE });
+        let stream =
+            json!({ "name": name, "step": step, "range": "0..1000", "horizon": 1000, "epsilon": WITHOUT_NOISE });
         let created = self.post("/v1/streams", &stream);
         assert_eq!(created.status, 201, "{}", created.text());
     }

@@ -9,7 +9,10 @@ use crate::service::{Place, Service};
 fn seen(name: &str, batches: &[&str], rows: &str) -> (Vec<Answer>, String, String) {
     let place = Place::new(name);
     place.write("people.csv", rows);
-    place.write("reticent.toml", "[[table]]\nname = \"people\"\nfile = \"people.csv\"\npolicy = { bounds = { age = \"0..9\" } }\n");
+    place.write(
+        "reticent.toml",
+        "[[table]]\nname = \"people\"\nfile = \"people.csv\"\npolicy = { bounds = { age = \"0..9\" } }\n",
+    );
     let mut service = place.start();
     let streams = [
         json!({ "name": "visits", "step": "1d", "epsilon": 1 }),
@@ -23,7 +26,13 @@ fn seen(name: &str, batches: &[&str], rows: &str) -> (Vec<Answer>, String, Strin
     for sql in ["SELECT AVG(age) FROM people", "SELECT age FROM people", "SELECT AVG(nothing) FROM people"] {
         answers.push(service.post("/v1/query", &json!({ "sql": sql, "epsilon": 1, "dry_run": true })));
     }
-    for path in ["/v1/streams", "/v1/streams/visits", "/v1/streams/visits/releases", "/v1/streams/keyed/releases/now", "/v1/tables"] {
+    for path in [
+        "/v1/streams",
+        "/v1/streams/visits",
+        "/v1/streams/visits/releases",
+        "/v1/streams/keyed/releases/now",
+        "/v1/tables",
+    ] {
         answers.push(service.get(path));
     }
     let metrics = metrics(&service);
@@ -37,7 +46,10 @@ fn seen(name: &str, batches: &[&str], rows: &str) -> (Vec<Answer>, String, Strin
 fn metrics(service: &Service) -> String {
     let text = service.get("/metrics").text().to_owned();
     assert!(text.contains("reticent_steps_closed_total{stream=\"visits\"} 0\n"), "{text}");
-    assert!(text.contains("reticent_requests_total{route=\"/v1/streams\",method=\"POST\",role=\"owner\"} 3\n"), "{text}");
+    assert!(
+        text.contains("reticent_requests_total{route=\"/v1/streams\",method=\"POST\",role=\"owner\"} 3\n"),
+        "{text}"
+    );
     assert!(!text.contains("events"), "how often events are sent depends on them: {text}");
     text.lines().filter(|line| !line.starts_with("reticent_uptime_seconds ")).collect::<Vec<_>>().join("\n")
 }
@@ -63,6 +75,10 @@ fn logs_are_plain_lines_where_nobody_sits() {
     let place = Place::new("log");
     drop(place.start());
     let log = place.logged();
-    assert!(log.lines().count() >= 2 && log.lines().all(|line| line.trim_start().starts_with("INFO") || line.trim_start().starts_with("WARN")), "{log}");
+    assert!(
+        log.lines().count() >= 2
+            && log.lines().all(|line| line.trim_start().starts_with("INFO") || line.trim_start().starts_with("WARN")),
+        "{log}"
+    );
     assert!(!log.contains('\u{1b}'), "{log}");
 }

@@ -18,7 +18,10 @@ fn events_become_releases() {
     let now = service.released("visits", 1);
     assert_eq!((now["step"].as_u64(), now["value"].as_i64()), (Some(1), Some(7)));
     // Ids count once; what is out of range is clamped; what is no number is 0.
-    service.send("visits", "{\"id\":\"a\",\"value\":5}\n{\"id\":\"a\",\"value\":5}\n{\"value\":5000}\nnonsense\n{\"value\":\"x\"}\n");
+    service.send(
+        "visits",
+        "{\"id\":\"a\",\"value\":5}\n{\"id\":\"a\",\"value\":5}\n{\"value\":5000}\nnonsense\n{\"value\":\"x\"}\n",
+    );
     assert_eq!(service.released("visits", 2)["value"].as_i64(), Some(1012));
     let page = service.get("/v1/streams/visits/releases?from=1&limit=1").json();
     assert_eq!((page["releases"][0]["value"].as_i64(), page["next"].as_u64()), (Some(7), Some(2)));
@@ -69,7 +72,10 @@ fn creation_is_charged_and_what_is_wrong_is_named() {
     assert_eq!((&small["share_spent"], &small["left"]["epsilon"]), (&json!(0.25), &json!("0.75")));
     let history = service.get("/v1/datasets/small/history").json();
     let charge = history["entries"].as_array().unwrap().last().unwrap().clone();
-    assert_eq!((&charge["kind"], &charge["caller"], &charge["stream"]), (&json!("charged"), &json!("local"), &json!(true)));
+    assert_eq!(
+        (&charge["kind"], &charge["caller"], &charge["stream"]),
+        (&json!("charged"), &json!("local"), &json!(true))
+    );
 }
 
 #[test]

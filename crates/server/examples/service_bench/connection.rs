@@ -25,7 +25,8 @@ impl Connection {
 
     fn say(&mut self, asked: &str, kind: &str, body: &[u8]) -> std::io::Result<()> {
         let (host, length) = (&self.host, body.len());
-        let head = format!("{asked} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n");
+        let head =
+            format!("{asked} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n");
         let stream = self.stream.get_mut();
         stream.write_all(head.as_bytes())?;
         stream.write_all(body)

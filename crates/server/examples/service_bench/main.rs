@@ -58,10 +58,12 @@ fn measure(service: &Service, lasts: Duration) -> Outcome<()> {
     let (stop, acknowledged, start) = (AtomicBool::new(false), AtomicU64::new(0), Instant::now());
     std::thread::scope(|scope| {
         let loaders: Vec<_> = (0..CONNECTIONS)
-            .map(|number| scope.spawn({
-                let (stop, acknowledged, bodies, address) = (&stop, &acknowledged, &bodies, &service.address);
-                move || load(address, number, bodies, stop, acknowledged)
-            }))
+            .map(|number| {
+                scope.spawn({
+                    let (stop, acknowledged, bodies, address) = (&stop, &acknowledged, &bodies, &service.address);
+                    move || load(address, number, bodies, stop, acknowledged)
+                })
+            })
             .collect();
         let follower = scope.spawn(|| follow(&service.address, &stop));
         let mut memory = Vec::new();
@@ -78,7 +80,8 @@ fn measure(service: &Service, lasts: Duration) -> Outcome<()> {
         }
         let mut delays = follower.join().map_err(|_| "the follower panicked")??;
         delays.sort_by(f64::total_cmp);
-        let quantile = |part: f64| delays.get(((delays.len() as f64 * part) as usize).min(delays.len().saturating_sub(1)));
+        let quantile =
+            |part: f64| delays.get(((delays.len() as f64 * part) as usize).min(delays.len().saturating_sub(1)));
         let print = |figure: &str, value: f64, unit: &str, target: Option<f64>| {
             println!("{}", json!({ "figure": figure, "value": value, "unit": unit, "target": target }));
         };
@@ -97,7 +100,8 @@ fn measure(service: &Service, lasts: Duration) -> Outcome<()> {
 
 /// A batch of events with keys that are spread evenly.
 fn body(number: u64) -> Vec<u8> {
-    let line = |event: u64| format!("{{\"key\":\"k{}\",\"value\":1}}\n", (number * BATCH + event).wrapping_mul(7919) % KEYS);
+    let line =
+        |event: u64| format!("{{\"key\":\"k{}\",\"value\":1}}\n", (number * BATCH + event).wrapping_mul(7919) % KEYS);
     (0..BATCH).map(line).collect::<String>().into_bytes()
 }
 

@@ -112,8 +112,7 @@ fn share(spent: &Spend, limit: &Spend) -> f64 {
     let part = |spent: &Rational, limit: &Rational| {
         if limit.is_zero() { 0.0 } else { (spent / limit).round_up(SHARE_DIGITS).to_f64() }
     };
-    let parts =
-        [part(&spent.epsilon, &limit.epsilon), part(&spent.delta, &limit.delta), part(&spent.rho, &limit.rho)];
+    let parts = [part(&spent.epsilon, &limit.epsilon), part(&spent.delta, &limit.delta), part(&spent.rho, &limit.rho)];
     parts.into_iter().fold(0.0, f64::max)
 }
 
@@ -181,11 +180,12 @@ pub async fn register(State(app): State<Arc<App>>, Json(new): Json<NewDataset>) 
     let text = |number: &Option<Number>| number.as_ref().map(|number| number.0.clone());
     let (epsilon, delta, rho) = (text(&epsilon), text(&delta), text(&rho));
     let limit = guarantee(epsilon.as_deref(), delta.as_deref(), rho.as_deref())?;
-    let adjacency = adjacency.as_deref().unwrap_or("add-remove").parse().map_err(|error: reticent::Error| {
-        Error::field("adjacency", error.to_string())
-    })?;
-    let dataset =
-        Dataset { name: name.clone(), budget: Budget::Limit(limit), terms: Some(Terms { unit, adjacency }) };
+    let adjacency = adjacency
+        .as_deref()
+        .unwrap_or("add-remove")
+        .parse()
+        .map_err(|error: reticent::Error| Error::field("adjacency", error.to_string()))?;
+    let dataset = Dataset { name: name.clone(), budget: Budget::Limit(limit), terms: Some(Terms { unit, adjacency }) };
     let ledger = Arc::clone(&app.ledger);
     let account = app
         .blocking(move || {

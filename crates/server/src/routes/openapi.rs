@@ -4,7 +4,7 @@ use axum::response::Response;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use super::{datasets, health, json, live, query, releases, streams, events};
+use super::{datasets, events, health, json, live, query, releases, streams};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -66,7 +66,12 @@ mod tests {
         let described = described["paths"].as_object().unwrap().iter();
         let described: BTreeSet<(String, String)> = described
             .flat_map(|(path, methods)| {
-                methods.as_object().unwrap().keys().map(|method| (path.clone(), method.to_uppercase())).collect::<Vec<_>>()
+                methods
+                    .as_object()
+                    .unwrap()
+                    .keys()
+                    .map(|method| (path.clone(), method.to_uppercase()))
+                    .collect::<Vec<_>>()
             })
             .collect();
         let pages = ["/", "/openapi.json", "/assets/app.js", "/assets/style.css", "/assets/icon.svg"];

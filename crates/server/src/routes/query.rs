@@ -110,7 +110,9 @@ pub async fn ask(
 ) -> Result<Response> {
     // Whoever goes away does not stop it: it was charged, and its answer is kept for when they come back.
     let asking = tokio::spawn(answer(app, caller, question));
-    asking.await.map_err(|_| Error::Machine("the table could not be read to its end; what was charged stays charged".into()))?
+    asking
+        .await
+        .map_err(|_| Error::Machine("the table could not be read to its end; what was charged stays charged".into()))?
 }
 
 async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Response> {
@@ -131,7 +133,8 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     let settings = Settings::new(&question.sql, &asked, chosen.inputs, &chosen.policies)?;
     let description = settings.description(|list| Hash::of(list).to_string());
     let query = Query::prepare(&settings.sql, settings.inputs, settings.options).await?;
-    let dataset = dataset.ok_or_else(|| Error::field("sql", "no private table is asked about; nothing needs protection"))?;
+    let dataset =
+        dataset.ok_or_else(|| Error::field("sql", "no private table is asked about; nothing needs protection"))?;
     if question.dry_run {
         let preview = Preview { dataset, dry_run: query.summary()?, words: query.words() };
         return Ok(json(&QueryResult::Preview(Box::new(preview))));

@@ -157,7 +157,8 @@ pub async fn csv(State(app): State<Arc<App>>, Path(name): Path<String>) -> Resul
     });
     let whole = futures::StreamExt::chain(stream::iter([Ok(header.to_owned())]), pieces);
     let disposition = format!("attachment; filename=\"{name}.csv\"");
-    let headers = [(header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (header::CONTENT_DISPOSITION, disposition)];
+    let headers =
+        [(header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (header::CONTENT_DISPOSITION, disposition)];
     Ok((headers, Body::from_stream(whole)).into_response())
 }
 
@@ -233,12 +234,15 @@ pub async fn chart(
 fn drawn(stream: &Stream, releases: &[StepRelease], key: Option<&str>) -> Chart {
     let title = stream.definition().name();
     let mut chart = Chart::new(title)
-        .described(format!("Released running totals after each step; each lies within its band with probability {LEVEL}."))
+        .described(format!(
+            "Released running totals after each step; each lies within its band with probability {LEVEL}."
+        ))
         .x("step", Scale::Linear)
         .y("total", Scale::Linear);
     let keys = match releases.last().map(|release| &release.released) {
         Some(Released::Keyed(newest)) => {
-            let mut keys: Vec<_> = newest.values.iter().filter(|(name, _)| key.is_none_or(|key| **name == *key)).collect();
+            let mut keys: Vec<_> =
+                newest.values.iter().filter(|(name, _)| key.is_none_or(|key| **name == *key)).collect();
             keys.sort_by_key(|(_, value)| std::cmp::Reverse(*value));
             keys.into_iter().take(CHART_KEYS).map(|(name, _)| Some(Arc::clone(name))).collect()
         }

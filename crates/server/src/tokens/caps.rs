@@ -26,7 +26,8 @@ impl Tokens {
     /// If the token has no cap for the dataset, or its cap does not reach.
     pub fn reserve(&self, token: &Token, dataset: &str, request: &str, cost: &Guarantee) -> Result<Reservation> {
         let Some(cap) = token.caps.get(dataset) else {
-            let message = format!("the token {} may spend nothing of {dataset}; its owner can make one with a cap", token.name);
+            let message =
+                format!("the token {} may spend nothing of {dataset}; its owner can make one with a cap", token.name);
             return Err(Error::Forbidden(message));
         };
         let broken = || Error::Machine("what a token has spent was changed by hand".into());

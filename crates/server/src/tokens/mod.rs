@@ -80,7 +80,8 @@ impl Tokens {
     /// If the file cannot be used.
     pub fn open(directory: &Path) -> Result<Self> {
         let path = directory.join(FILE);
-        let failed = |error: &dyn std::fmt::Display| Error::asked(format!("{} cannot be used: {error}", path.display()));
+        let failed =
+            |error: &dyn std::fmt::Display| Error::asked(format!("{} cannot be used: {error}", path.display()));
         // Hashes and caps are nobody else's business.
         let mut options = std::fs::OpenOptions::new();
         options.create(true).truncate(false).write(true);
@@ -119,7 +120,8 @@ impl Tokens {
         check_name(name)?;
         match (role, caps.is_empty()) {
             (Role::Analyst, true) => {
-                let message = "an analyst may spend nothing without a cap; add --cap DATASET=EPSILON, as in --cap staff=1";
+                let message =
+                    "an analyst may spend nothing without a cap; add --cap DATASET=EPSILON, as in --cap staff=1";
                 return Err(Error::field("cap", message));
             }
             (Role::Analyst, false) | (_, true) => {}
@@ -181,9 +183,8 @@ impl Tokens {
     pub fn holder(&self, text: &str) -> Result<Option<Token>> {
         let Some(secret) = Secret::read(text) else { return Ok(None) };
         let connection = self.connection();
-        let mut statement = connection.prepare_cached(
-            "SELECT hash, name, role, caps, created FROM tokens WHERE id = ?1 AND revoked IS NULL",
-        )?;
+        let mut statement = connection
+            .prepare_cached("SELECT hash, name, role, caps, created FROM tokens WHERE id = ?1 AND revoked IS NULL")?;
         let found = statement
             .query_row([secret.id()], |row| {
                 let hash: Vec<u8> = row.get(0)?;
@@ -244,7 +245,8 @@ mod tests {
         let text = tokens.create("ada", Role::Owner, &Caps::new()).unwrap();
         let (_, secret) = text.rsplit_once('_').unwrap();
         let holds = |needle: &[u8]| {
-            let files = std::fs::read_dir(folder.path()).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());
+            let files =
+                std::fs::read_dir(folder.path()).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());
             files.into_iter().any(|file| file.windows(needle.len()).any(|window| window == needle))
         };
         let raw: Vec<u8> = (0..32).map(|at| u8::from_str_radix(&secret[2 * at..2 * at + 2], 16).unwrap()).collect();
