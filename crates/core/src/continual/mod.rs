@@ -72,7 +72,7 @@ pub use keyed::{KeyedCounter, KeyedPlan, KeyedSaved};
 pub use kind::Kind;
 pub use law::Law;
 pub use p_sums::PSums;
-pub use pan_private::{PanPrivate, PanPrivateSurviving, SeizableCounter};
+pub use pan_private::{PanPrivate, PanPrivateSurviving, SeizableCounter, SeizableKeyedCounter};
 pub use post_processing::{PostProcessed, Rule};
 pub use schedule::Schedule;
 pub use shape::Shape;
