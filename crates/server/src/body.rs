@@ -1,13 +1,16 @@
 //! What a request brings: bytes, also packed ones, and JSON. Read with a limit of size and of time.
 
+use std::collections::BTreeMap;
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
@@ -48,37 +51,71 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
             return Err(Error::MediaType("send JSON, with the header `Content-Type: application/json`"));
         }
         let Unpacked(bytes) = Unpacked::from_request(request, app).await?;
-        serde_json::from_slice(&bytes).map(Self).map_err(|error| from_serde(&error.to_string(), "the JSON"))
+        serde_json::from_slice(&bytes).map(Self).map_err(|error| from_serde(&error.to_string()))
     }
 }
 
-/// The parameters of an address.
+/// The parameters of an address, each once.
 #[derive(Debug)]
-pub struct Params<T>(pub T);
+pub struct Params(BTreeMap<String, String>);
 
-impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+impl<S: Sync> FromRequestParts<S> for Params {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        let read = Query::<T>::try_from_uri(&parts.uri);
-        read.map(|Query(params)| Self(params)).map_err(|error| {
-            let text = error.body_text();
-            let text = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
-            // `limit: invalid digit found in string`
-            match text.split_once(": ") {
-                Some((field, reason)) if !field.contains(' ') => {
-                    Error::field(field, format!("the parameter {field} cannot be read: {reason}"))
-                }
-                _ => from_serde(text, "the address"),
+        let mut params = BTreeMap::new();
+        for pair in parts.uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let decoded = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+            let name = decoded(name);
+            if params.insert(name.clone(), decoded(value)).is_some() {
+                return Err(Error::field(name.clone(), format!("the parameter {name} is given twice; give it once")));
             }
-        })
+        }
+        Ok(Self(params))
+    }
+}
+
+impl Params {
+    /// All but these are refused: a slip must not go unnoticed.
+    ///
+    /// # Errors
+    /// If there is another one.
+    pub fn only(self, known: &[&str]) -> Result<Self> {
+        match self.0.keys().find(|name| !known.contains(&name.as_str())) {
+            Some(name) => {
+                let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+                Err(Error::field(name.clone(), format!("there is no parameter {name}; there are: {known}")))
+            }
+            None => Ok(self),
+        }
+    }
+
+    /// A whole number within a range, if it is given.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn number(&self, name: &'static str, range: RangeInclusive<u64>) -> Result<Option<u64>> {
+        let Some(text) = self.0.get(name) else { return Ok(None) };
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let (low, high) = (range.start(), range.end());
+        let message = || match *high {
+            u64::MAX => format!("{name} is {text}, but it must be a whole number from {low} on"),
+            high => format!("{name} is {text}, but it must be a whole number from {low} to {high}"),
+        };
+        number.map(Some).ok_or_else(|| Error::field(name, message()))
+    }
+
+    /// A text, if it is given.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
     }
 }
 
 /// What serde says, with the field that it speaks of.
-fn from_serde(text: &str, what: &str) -> Error {
+fn from_serde(text: &str) -> Error {
     let field = text.split('`').nth(1).filter(|_| text.contains("field `"));
-    let message = format!("{what} cannot be read: {text}");
+    let message = format!("the JSON cannot be read: {text}");
     match field {
         Some(field) => Error::field(field, message),
         None => Error::asked(message),

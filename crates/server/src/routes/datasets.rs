@@ -20,8 +20,8 @@ use crate::body::{Json, Params};
 use crate::error::{Error, Problem, Result};
 
 /// So many entries at a time, unless asked otherwise, and at most.
-const ENTRIES: usize = 100;
-const MOST_ENTRIES: usize = 1000;
+const ENTRIES: u64 = 100;
+const MOST_ENTRIES: u64 = 1000;
 /// A share is a float for a bar; the exact sums stand beside it.
 const SHARE_DIGITS: u32 = 6;
 
@@ -197,16 +197,14 @@ pub async fn register(State(app): State<Arc<App>>, Json(new): Json<NewDataset>) 
 }
 
 /// Which entries.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct Page {
     /// Entries after the one of this number.
-    #[serde(default)]
-    pub after: u64,
+    pub after: Option<u64>,
     /// At most so many, up to 1000.
     #[param(minimum = 1, maximum = 1000)]
-    pub limit: Option<usize>,
+    pub limit: Option<u64>,
 }
 
 /// An entry of the ledger.
@@ -251,18 +249,18 @@ pub struct EntryList {
 pub async fn history(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    Params(page): Params<Page>,
+    params: Params,
 ) -> Result<Response> {
-    let limit = page.limit.unwrap_or(ENTRIES);
-    if !(1..=MOST_ENTRIES).contains(&limit) {
-        return Err(Error::field("limit", format!("limit is {limit}, but it must be from 1 to {MOST_ENTRIES}")));
-    }
+    let params = params.only(&["after", "limit"])?;
+    let page =
+        Page { after: params.number("after", 0..=u64::MAX)?, limit: params.number("limit", 1..=MOST_ENTRIES)? };
+    let (after, limit) = (page.after.unwrap_or(0), page.limit.unwrap_or(ENTRIES) as usize);
     let ledger = Arc::clone(&app.ledger);
     let list = app
         .blocking(move || {
             ledger.dataset(&name)?.ok_or_else(|| missing(&name))?;
             let mut list = EntryList { entries: Vec::new(), next: None };
-            ledger.records(page.after, |record| {
+            ledger.records(after, |record| {
                 if record.dataset.as_ref() != Some(&name) {
                     return ControlFlow::Continue(());
                 }

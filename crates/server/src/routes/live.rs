@@ -11,7 +11,6 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use reticent_stream::{StepRelease, Stream, Subscription};
-use serde::Deserialize;
 use tokio::sync::watch;
 use utoipa::IntoParams;
 
@@ -19,7 +18,7 @@ use super::releases::ReleaseView;
 use super::streams::named;
 use crate::app::App;
 use crate::body::Params;
-use crate::error::{Error, Problem, Result};
+use crate::error::{Problem, Result};
 
 /// Something is sent at least so often, by the clock, so that nobody in between gives the connection up.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -27,8 +26,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const CATCH_UP: usize = 100;
 
 /// Where to begin.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct Start {
     /// The first step that is sent; the next one to be released unless given.
@@ -47,14 +45,14 @@ pub struct Start {
 pub async fn follow(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    Params(start): Params<Start>,
+    params: Params,
     headers: HeaderMap,
 ) -> Result<Response> {
     let stream = named(&app, &name)?;
+    let start = Start { from: params.only(&["from"])?.number("from", 1..=u64::MAX)? };
     let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse::<u64>().ok());
     let next = match (seen, start.from) {
         (Some(seen), _) => seen.saturating_add(1),
-        (None, Some(0)) => return Err(Error::field("from", "from is 0, but steps are counted from 1")),
         (None, Some(from)) => from,
         (None, None) => stream.status().steps + 1,
     };

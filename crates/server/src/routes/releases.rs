@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use futures::stream;
 use reticent_plot::{Chart, Scale, Series};
 use reticent_stream::{Keys, Released, StepRelease, Stream};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::json;
@@ -20,8 +20,8 @@ use crate::body::Params;
 use crate::error::{Error, Problem, Result};
 
 /// So many releases at a time, unless asked otherwise, and at most.
-const RELEASES: usize = 100;
-const MOST_RELEASES: usize = 10_000;
+const RELEASES: u64 = 100;
+const MOST_RELEASES: u64 = 10_000;
 /// So many values at a time when a whole history is sent: a release of many keys is large.
 const CSV_RELEASES: usize = 500;
 /// A chart shows the last so many steps, unless asked otherwise.
@@ -73,8 +73,7 @@ impl From<&StepRelease> for ReleaseView {
 }
 
 /// Which releases.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct Page {
     /// The first step, counted from 1.
@@ -82,7 +81,7 @@ pub struct Page {
     pub from: Option<u64>,
     /// At most so many, up to 10000.
     #[param(minimum = 1, maximum = 10000)]
-    pub limit: Option<usize>,
+    pub limit: Option<u64>,
 }
 
 /// Releases.
@@ -104,16 +103,12 @@ pub struct ReleaseList {
 pub async fn history(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    Params(page): Params<Page>,
+    params: Params,
 ) -> Result<Response> {
     let stream = named(&app, &name)?;
-    let (from, limit) = (page.from.unwrap_or(1), page.limit.unwrap_or(RELEASES));
-    if !(1..=MOST_RELEASES).contains(&limit) {
-        return Err(Error::field("limit", format!("limit is {limit}, but it must be from 1 to {MOST_RELEASES}")));
-    }
-    if from == 0 {
-        return Err(Error::field("from", "from is 0, but steps are counted from 1"));
-    }
+    let params = params.only(&["from", "limit"])?;
+    let page = Page { from: params.number("from", 1..=u64::MAX)?, limit: params.number("limit", 1..=MOST_RELEASES)? };
+    let (from, limit) = (page.from.unwrap_or(1), page.limit.unwrap_or(RELEASES) as usize);
     let newest = stream.status().steps;
     let releases = app.blocking(move || Ok(stream.history(from, limit)?)).await?;
     let next = releases.last().map(|last| last.step + 1).filter(|next| *next <= newest);
@@ -185,16 +180,15 @@ fn csv_lines(release: &StepRelease) -> String {
 }
 
 /// How a chart looks.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct Look {
     /// In pixels, 200 to 2000.
     #[param(minimum = 200, maximum = 2000)]
-    pub width: Option<u32>,
+    pub width: Option<u64>,
     /// In pixels, 150 to 2000.
     #[param(minimum = 150, maximum = 2000)]
-    pub height: Option<u32>,
+    pub height: Option<u64>,
     /// The last so many steps, up to 10000.
     #[param(minimum = 1, maximum = 10000)]
     pub steps: Option<u64>,
@@ -212,16 +206,18 @@ pub struct Look {
 pub async fn chart(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    Params(look): Params<Look>,
+    params: Params,
 ) -> Result<Response> {
     let stream = named(&app, &name)?;
-    let within = |field: &'static str, value: u64, low: u64, high: u64| match (low..=high).contains(&value) {
-        true => Ok(value),
-        false => Err(Error::field(field, format!("{field} is {value}, but it must be from {low} to {high}"))),
+    let params = params.only(&["width", "height", "steps", "key"])?;
+    let look = Look {
+        width: params.number("width", 200..=2000)?,
+        height: params.number("height", 150..=2000)?,
+        steps: params.number("steps", 1..=MOST_RELEASES)?,
+        key: params.text("key").map(str::to_owned),
     };
-    let width = within("width", look.width.unwrap_or(720).into(), 200, 2000)? as u32;
-    let height = within("height", look.height.unwrap_or(360).into(), 150, 2000)? as u32;
-    let steps = within("steps", look.steps.unwrap_or(CHART_STEPS), 1, MOST_RELEASES as u64)?;
+    let (width, height) = (look.width.unwrap_or(720) as u32, look.height.unwrap_or(360) as u32);
+    let steps = look.steps.unwrap_or(CHART_STEPS);
     let drawing = move || {
         let first = stream.status().steps.saturating_sub(steps) + 1;
         let releases = stream.history(first, steps as usize)?;
