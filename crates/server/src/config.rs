@@ -140,9 +140,9 @@ impl Config {
         let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
         let mut config: Self = text.parse().map_err(|error| failed(&error))?;
         config.folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).map(Into::into);
-        config.data_dir = config
-            .data_dir
-            .map(|directory| config.folder.as_deref().map_or(directory.clone(), |folder| folder.join(directory)));
+        if let (Some(folder), Some(directory)) = (&config.folder, &mut config.data_dir) {
+            *directory = folder.join(&directory);
+        }
         Ok(config)
     }
 

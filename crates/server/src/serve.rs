@@ -1,6 +1,6 @@
 //! From a configuration to a service that runs until it is told to stop.
 
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -65,6 +65,7 @@ impl Server {
             // Those who follow a stream would stay for ever.
             stopping.send_replace(true);
         });
+        let serving = serving.into_future();
         let given_up = async {
             let _ = stopped.wait_for(|stopped| *stopped).await;
             tokio::time::sleep(PATIENCE).await;

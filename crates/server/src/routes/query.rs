@@ -153,7 +153,8 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     let text = match app.blocking(move || charging.charge(&caller, &paid)).await? {
         Charged::Answered(text) => text,
         Charged::Permitted(mut permit) => {
-            let released = query.answer(&mut permit, ChoiceKey::draw(&mut Entropy::from_os()?.draw()?)).await;
+            let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
+            let released = query.answer(&mut permit, key).await;
             // Whatever it is, it was charged: no longer a matter of what was asked.
             let released = released.map_err(|error| Error::Machine(error.to_string()))?;
             let Accounting::Charged(receipt) = permit.accounting().clone() else {

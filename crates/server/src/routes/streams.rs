@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use reticent_stream::{Definition, Draft, Stream};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::json;
@@ -58,8 +58,7 @@ pub struct StreamDefinition {
 }
 
 /// Keys of a stream.
-#[derive(Debug, ToSchema)]
-#[schema(as = StreamKeys)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
 #[allow(dead_code, reason = "the shape of a draft, for the description of the interface")]
 pub enum StreamKeys {
