@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use reticent::ledger::{Charge, Charged, Ledger};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
-use reticent_stream::{Definition, Streams, SystemClock};
+use reticent_stream::{Definition, Stream, Streams, SystemClock};
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::Caller;
@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 use crate::rate::Rate;
 use crate::role::Role;
+use crate::sources;
 use crate::tables::Tables;
 use crate::tokens::Tokens;
 
@@ -42,6 +43,8 @@ pub struct App {
     pub rate: Rate,
     /// What was asked.
     pub metrics: Metrics,
+    /// A NATS server, to take events from.
+    pub nats: Option<String>,
     /// So many queries at a time.
     pub queries: Semaphore,
     /// Becomes true when the service stops.
@@ -83,6 +86,7 @@ impl App {
             limits,
             rate: Rate::new(limits.requests_per_second, limits.burst),
             metrics: Metrics::default(),
+            nats: config.nats.clone(),
             queries: Semaphore::new(limits.queries),
             stopping: watch::Sender::new(false),
             charging: Mutex::default(),
@@ -117,6 +121,13 @@ impl App {
                     definition.name()
                 ),
             )),
+        }
+    }
+
+    /// Takes a stream's events from NATS, too, if there is a server.
+    pub fn follow_nats(&self, stream: &Arc<Stream>) {
+        if let Some(url) = &self.nats {
+            sources::follow(url, Arc::clone(stream), self.stopping.subscribe());
         }
     }
 

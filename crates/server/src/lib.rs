@@ -7,6 +7,7 @@
 //! | [`app`] | all that it holds: streams, ledger, tables, tokens |
 //! | [`routes`] | what can be asked |
 //! | [`access`], [`role`], [`tokens`], [`rate`] | who asks, whether they may, and how often |
+//! | [`sources`] | events from NATS JetStream |
 //! | [`tables`] | the tables that can be asked about |
 //! | [`body`] | what a request brings |
 //! | [`metrics`] | figures for operators |
@@ -26,6 +27,7 @@ pub mod rate;
 pub mod role;
 pub mod routes;
 pub mod serve;
+pub mod sources;
 pub mod tables;
 pub mod tokens;
 

@@ -58,6 +58,7 @@ impl Server {
     /// If the listener fails.
     pub async fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let Self { app, listener, .. } = self;
+        app.streams.list().iter().for_each(|stream| app.follow_nats(stream));
         let (router, stopping) = (routes::router(Arc::clone(&app)), app.stopping.clone());
         let mut stopped = app.stopping.subscribe();
         let serving = axum::serve(listener, router).with_graceful_shutdown(async move {

@@ -137,6 +137,7 @@ pub async fn create(
     let definition = Definition::try_from(draft)?;
     let creating = Arc::clone(&app);
     let stream = app.blocking(move || Ok(creating.streams.create(definition, &caller.name)?)).await?;
+    app.follow_nats(&stream);
     tracing::info!(stream = stream.definition().name(), "stream created");
     Ok((StatusCode::CREATED, json(&StreamView::of(&stream))).into_response())
 }
