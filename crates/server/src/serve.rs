@@ -75,11 +75,8 @@ impl Server {
             served = serving => served.map_err(|error| Error::Machine(format!("listening failed: {error}")))?,
             () = given_up => tracing::warn!("some requests did not end in time; they are cut off"),
         }
-        let streams = Arc::clone(&app);
-        app.blocking(move || {
-            streams.streams.stop();
-            Ok(())
-        })
-        .await
+        // A ledger on a server closes its connection when it is dropped, and waits for that.
+        let stopped = tokio::task::spawn_blocking(move || app.streams.stop()).await;
+        stopped.map_err(|_| Error::Machine("the streams did not stop as they should; all that was acknowledged is durable".into()))
     }
 }

@@ -11,6 +11,7 @@
 //! | `silence` | nothing but releases depends on events |
 //! | `endings` | being told to stop, and being killed |
 //! | `commands` | `reticent stream` and `reticent token` |
+//! | `nats` | events from NATS JetStream |
 //! | `schema` | the description of the interface, tried out by schemathesis |
 //! | `webdriver`, `browser` | the dashboard in a real browser |
 
@@ -20,6 +21,7 @@ mod commands;
 mod endings;
 mod http;
 mod limits;
+mod nats;
 mod queries;
 mod schema;
 mod service;

@@ -1,9 +1,9 @@
 //! A service of its own for each test.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -33,10 +33,6 @@ impl Place {
 
     pub fn write(&self, name: &str, text: &str) {
         fs::write(self.0.join(name), text).expect("written");
-    }
-
-    pub fn data(&self) -> PathBuf {
-        self.0.join("data")
     }
 
     /// With a table `visits` of 300 rows of 100 users, whose budget is ε = 100000.
@@ -107,22 +103,6 @@ impl Place {
     pub fn logged(&self) -> String {
         fs::read_to_string(self.log()).unwrap_or_default()
     }
-
-    /// Does any file of the data directory hold this?
-    pub fn holds(&self, needle: &[u8]) -> bool {
-        fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-                if entry.path().is_dir() { files(&entry.path(), found) } else { found.push(entry.path()) }
-            }
-        }
-        let mut found = Vec::new();
-        files(&self.data(), &mut found);
-        found.iter().any(|file| {
-            let mut bytes = Vec::new();
-            let _ = fs::File::open(file).and_then(|mut file| file.read_to_end(&mut bytes));
-            bytes.windows(needle.len()).any(|window| window == needle)
-        })
-    }
 }
 
 impl Service {
@@ -178,10 +158,6 @@ impl Service {
 
     pub fn ended(&mut self) -> ExitStatus {
         wait_for("the end", || self.child.try_wait().expect("a child"))
-    }
-
-    pub fn id(&self) -> u32 {
-        self.child.id()
     }
 }
 
