@@ -77,6 +77,8 @@ impl Server {
         }
         // A ledger on a server closes its connection when it is dropped, and waits for that.
         let stopped = tokio::task::spawn_blocking(move || app.streams.stop()).await;
-        stopped.map_err(|_| Error::Machine("the streams did not stop as they should; all that was acknowledged is durable".into()))
+        stopped.map_err(|_| {
+            Error::Machine("the streams did not stop as they should; all that was acknowledged is durable".into())
+        })
     }
 }

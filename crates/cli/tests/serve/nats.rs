@@ -22,7 +22,8 @@ impl Nats {
             .spawn()
             .expect("nats-server is installed");
         let nats = Self { child, address: SocketAddr::from(([127, 0, 0, 1], port)) };
-        let stream = r#"{"name":"reticent","subjects":["reticent.*"],"storage":"file","retention":"limits","num_replicas":1}"#;
+        let stream =
+            r#"{"name":"reticent","subjects":["reticent.*"],"storage":"file","retention":"limits","num_replicas":1}"#;
         let answer = nats.ask("$JS.API.STREAM.CREATE.reticent", stream);
         assert!(!answer.contains("\"error\""), "{answer}");
         nats
@@ -32,7 +33,8 @@ impl Nats {
     fn ask(&self, subject: &str, payload: &str) -> String {
         let mut stream = wait_for("the NATS server", || TcpStream::connect(self.address).ok());
         let length = payload.len();
-        let said = format!("CONNECT {{\"verbose\":false}}\r\nSUB inbox 1\r\nPUB {subject} inbox {length}\r\n{payload}\r\n");
+        let said =
+            format!("CONNECT {{\"verbose\":false}}\r\nSUB inbox 1\r\nPUB {subject} inbox {length}\r\n{payload}\r\n");
         stream.write_all(said.as_bytes()).expect("said");
         let mut lines = BufReader::new(stream).lines().map(|line| line.expect("a line"));
         lines.find(|line| line.starts_with("MSG inbox")).expect("an answer");

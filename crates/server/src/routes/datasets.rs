@@ -246,14 +246,9 @@ pub struct EntryList {
     (status = 400, description = "What is wrong, and what to write instead", body = Problem),
     (status = 404, description = "There is none", body = Problem),
     (status = "4XX", description = "Who may not", body = Problem)))]
-pub async fn history(
-    State(app): State<Arc<App>>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response> {
+pub async fn history(State(app): State<Arc<App>>, Path(name): Path<String>, params: Params) -> Result<Response> {
     let params = params.only(&["after", "limit"])?;
-    let page =
-        Page { after: params.number("after", 0..=u64::MAX)?, limit: params.number("limit", 1..=MOST_ENTRIES)? };
+    let page = Page { after: params.number("after", 0..=u64::MAX)?, limit: params.number("limit", 1..=MOST_ENTRIES)? };
     let (after, limit) = (page.after.unwrap_or(0), page.limit.unwrap_or(ENTRIES) as usize);
     let ledger = Arc::clone(&app.ledger);
     let list = app

@@ -100,11 +100,7 @@ pub struct ReleaseList {
     (status = 400, description = "What is wrong, and what to write instead", body = Problem),
     (status = 404, description = "There is no such stream", body = Problem),
     (status = "4XX", description = "Who may not", body = Problem)))]
-pub async fn history(
-    State(app): State<Arc<App>>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response> {
+pub async fn history(State(app): State<Arc<App>>, Path(name): Path<String>, params: Params) -> Result<Response> {
     let stream = named(&app, &name)?;
     let params = params.only(&["from", "limit"])?;
     let page = Page { from: params.number("from", 1..=u64::MAX)?, limit: params.number("limit", 1..=MOST_RELEASES)? };
@@ -203,11 +199,7 @@ pub struct Look {
     (status = 400, description = "What is wrong, and what to write instead", body = Problem),
     (status = 404, description = "There is no such stream", body = Problem),
     (status = "4XX", description = "Who may not", body = Problem)))]
-pub async fn chart(
-    State(app): State<Arc<App>>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response> {
+pub async fn chart(State(app): State<Arc<App>>, Path(name): Path<String>, params: Params) -> Result<Response> {
     let stream = named(&app, &name)?;
     let params = params.only(&["width", "height", "steps", "key"])?;
     let look = Look {
