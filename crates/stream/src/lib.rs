@@ -22,6 +22,7 @@
 //! | `timeline` | steps of time |
 //! | `curator` | durable streams: journal, checkpoint, ids, one transaction for all who wait |
 //! | `pan_private` | streams whose memory and disk may be taken |
+//! | `seizure` | overwriting what calls left on the stack |
 //! | [`source`] | events from files, pipes and NATS JetStream |
 //! | `charge`, `catalogue`, `archive`, `database`, `shared` | the charge, and the files of a data directory |
 //! | [`error`] | the one error type |
@@ -48,6 +49,7 @@ mod integer;
 mod ndjson;
 mod pan_private;
 pub mod release;
+mod seizure;
 mod shared;
 pub mod source;
 pub mod stream;

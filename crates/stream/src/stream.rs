@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::event::{Events, Rules};
 use crate::pan_private::PanPrivateStream;
 use crate::release::StepRelease;
+use crate::seizure::burn_stack;
 use crate::shared::Shared;
 use crate::timeline::Timeline;
 
@@ -119,10 +120,15 @@ impl Stream {
     /// As [`Stream::ingest`].
     pub fn ingest_ndjson(&self, body: &mut [u8]) -> Result<()> {
         let events = self.events_from_ndjson(body);
-        if self.definition.mode() == Mode::PanPrivate {
+        let private = self.definition.mode() == Mode::PanPrivate;
+        if private {
             body.zeroize();
         }
-        self.ingest(events)
+        let taken = self.ingest(events);
+        if private {
+            burn_stack();
+        }
+        taken
     }
 
     /// [`Stream::ingest`], and with the events, in the same transaction, how far their source has been read: after a crash
@@ -143,7 +149,11 @@ impl Stream {
             Engine::Curator(queue) => {
                 queue.ask(|answer| Job::Ingest(Batch { stream: self.id, events, source, answer }))
             }
-            Engine::PanPrivate(stream) => stream.ingest(events, milliseconds(&*self.shared.clock)),
+            Engine::PanPrivate(stream) => {
+                let taken = stream.ingest(events, milliseconds(&*self.shared.clock));
+                burn_stack();
+                taken
+            }
         }
     }
 

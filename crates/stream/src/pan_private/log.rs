@@ -74,6 +74,15 @@ impl LogFile {
     }
 }
 
+#[cfg(test)]
+impl LogFile {
+    /// As a disk does it that loses power, or is full.
+    pub fn append_torn(&mut self, part: &[u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.length))?;
+        self.file.write_all(part)
+    }
+}
+
 impl Log for LogFile {
     fn append(&mut self, record: &[u8]) -> io::Result<()> {
         let written = (|| {
