@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::http::{Answer, PATIENCE, Waiting, say};
 
 /// With this epsilon there is no noise, or so rarely that nobody will see it.
-pub const WITHOUT_NOISE: &str = "10000";
+pub const WITHOUT_NOISE: &str = "100000000";
 
 /// A folder with a data directory and whatever the service needs.
 pub struct Place(pub PathBuf);

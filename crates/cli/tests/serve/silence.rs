@@ -50,7 +50,7 @@ fn metrics(service: &Service) -> String {
         text.contains("reticent_requests_total{route=\"/v1/streams\",method=\"POST\",role=\"owner\"} 3\n"),
         "{text}"
     );
-    assert!(!text.contains("events"), "how often events are sent depends on them: {text}");
+    assert!(!text.contains("/events"), "how often events are sent depends on them: {text}");
     text.lines().filter(|line| !line.starts_with("reticent_uptime_seconds ")).collect::<Vec<_>>().join("\n")
 }
 
