@@ -12,6 +12,8 @@ use tokio::sync::watch;
 
 /// The JetStream stream, and the first word of all subjects.
 const JETSTREAM: &str = "reticent";
+/// How long the server waits for an acknowledgement before it sends a message again.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(30);
 /// How long to wait before a source that failed is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
 
@@ -23,6 +25,7 @@ pub fn follow(url: &str, stream: Arc<Stream>, mut stopping: watch::Receiver<bool
         stream: JETSTREAM.into(),
         subject: format!("{JETSTREAM}.{name}"),
         durable: format!("{JETSTREAM}-{name}"),
+        acknowledged_within: ACKNOWLEDGED_WITHIN,
     };
     tokio::spawn(async move {
         loop {
