@@ -196,7 +196,13 @@ impl From<reticent_sql::Error> for Error {
 
 impl From<reticent::Error> for Error {
     fn from(error: reticent::Error) -> Self {
-        if error.is_parameter() { Self::asked(error.to_string()) } else { Self::Machine(error.to_string()) }
+        let message = error.to_string();
+        match error {
+            // What has a space in its name was derived from what was asked.
+            reticent::Error::Parameter { parameter, .. } if !parameter.contains(' ') => Self::field(parameter, message),
+            error if error.is_parameter() => Self::asked(message),
+            _ => Self::Machine(message),
+        }
     }
 }
 

@@ -12,21 +12,14 @@ use tokio::sync::watch;
 
 /// The JetStream stream, and the first word of all subjects.
 const JETSTREAM: &str = "reticent";
-/// How long the server waits for an acknowledgement before it sends a message again.
-const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(30);
 /// How long to wait before a source that failed is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// Takes the events of a stream from a NATS server until the stream ends, or the service stops.
 pub fn follow(url: &str, stream: Arc<Stream>, mut stopping: watch::Receiver<bool>) {
     let name = stream.name().to_owned();
-    let source = NatsSource {
-        url: url.to_owned(),
-        stream: JETSTREAM.into(),
-        subject: format!("{JETSTREAM}.{name}"),
-        durable: format!("{JETSTREAM}-{name}"),
-        acknowledged_within: ACKNOWLEDGED_WITHIN,
-    };
+    let mut source = NatsSource::new(url, JETSTREAM, &format!("{JETSTREAM}-{name}"));
+    source.subject = format!("{JETSTREAM}.{name}");
     tokio::spawn(async move {
         loop {
             let running = async {

@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 
 use crate::http::{Answer, PATIENCE, Waiting, say};
 
-/// With this epsilon there is no noise, or so rarely that nobody will see it.
-pub const WITHOUT_NOISE: &str = "100000000";
+/// With this epsilon there is no noise in sums of single digits, or so rarely that nobody will see it.
+pub const WITHOUT_NOISE: &str = "10000";
+/// The same for sums of values up to a thousand.
+const WITHOUT_NOISE_IN_THOUSANDS: &str = "1000000";
 
 /// A folder with a data directory and whatever the service needs.
 pub struct Place(pub PathBuf);
@@ -35,7 +37,7 @@ impl Place {
         fs::write(self.0.join(name), text).expect("written");
     }
 
-    /// With a table `visits` of 300 rows of 100 users, whose budget is ε = 100000.
+    /// With a table `visits` of 300 rows of 100 users, whose budget is ε = 2500.
     pub fn with_visits(name: &str) -> Self {
         let place = Self::new(name);
         let rows =
@@ -47,7 +49,7 @@ impl Place {
                 [[table]]
                 name = "visits"
                 file = "visits.csv"
-                policy = { unit = "user", max_rows = 3, bounds = { age = "0..120" }, budget = { epsilon = 100000, delta = "1e-6" } }
+                policy = { unit = "user", max_rows = 3, bounds = { age = "0..120" }, budget = { epsilon = 2500, delta = "1e-6" } }
             "#,
         );
         place
@@ -136,8 +138,7 @@ impl Service {
     #[track_caller]
     pub fn create_exact(&self, name: &str, events: u64) {
         let step = format!("{events} events");
-        let stream =
-            json!({ "name": name, "step": step, "range": "0..1000", "horizon": 1000, "epsilon": WITHOUT_NOISE });
+        let stream = json!({ "name": name, "step": step, "range": "0..1000", "horizon": 1000, "epsilon": WITHOUT_NOISE_IN_THOUSANDS });
         let created = self.post("/v1/streams", &stream);
         assert_eq!(created.status, 201, "{}", created.text());
     }
