@@ -111,7 +111,7 @@ fn an_analyst_spends_no_more_than_the_cap_and_the_dataset_no_more_than_its_budge
     assert_eq!(rest.status, 200, "{}", rest.text());
     assert_eq!(service.post_as(&ada, "/v1/query", &asked("0.25", "three")).status, 402);
     let visits = service.get_as(&owner, "/v1/datasets/visits").json();
-    assert_eq!((&visits["share_spent"], &visits["left"]["words"]), (&json!(1.0), &json!("nothing")));
+    assert_eq!((&visits["share_spent"], &visits["left"]["epsilon"]), (&json!(1.0), &json!("0")));
     let bob = place.token("bob", "analyst", "--cap other=1");
     assert_eq!(service.post_as(&bob, "/v1/query", &asked("0.1", "one-b")).status, 403);
 }
