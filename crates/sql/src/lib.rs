@@ -5,6 +5,7 @@
 //! | [`table`] | tables from files: CSV, NDJSON, Parquet, Arrow |
 //! | [`query`] | [`Query`]: from its text to its answer |
 //! | [`options`] | [`Options`]: whose privacy, how much, within which bounds |
+//! | [`settings`] | what arguments, policies and the SQL itself say, together |
 //! | [`dialect`] | BigQuery's way to ask |
 //! | [`statement`] | from text to one statement |
 //! | `walk` | one walk through a statement |
@@ -28,6 +29,7 @@ pub mod query;
 pub mod release;
 pub mod scalar;
 pub mod session;
+pub mod settings;
 pub mod statement;
 pub mod table;
 pub mod usage;
@@ -38,4 +40,5 @@ pub use error::{Error, Result};
 pub use options::{Options, Range, Unit};
 pub use query::{Input, Query};
 pub use reticent_bound as bound;
+pub use settings::{Asked, Settings};
 pub use table::Table;

@@ -9,6 +9,9 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::functions;
 
+/// Bytes of stack of each thread that plans a query: several times what the deepest expression that is allowed needs.
+pub const STACK: usize = 16 << 20;
+
 /// A session without tables.
 ///
 /// # Privacy

@@ -1,9 +1,10 @@
 //! From text to one statement.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{DFParser, Statement};
-use datafusion::sql::sqlparser::ast::{Statement as SqlStatement, TableFactor};
+use datafusion::sql::sqlparser::ast::{ObjectNamePart, Statement as SqlStatement, TableFactor};
 
 use crate::error::{Error, Result, planning};
 use crate::walk::{Node, walk};
@@ -51,4 +52,29 @@ fn left_out(statement: &SqlStatement) -> Option<(&'static str, &'static str)> {
         if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     found
+}
+
+/// The names of all tables that a query mentions, names of its own sub-queries among them.
+///
+/// # Errors
+/// As [`parse`].
+///
+/// # Example
+/// ```
+/// let named = reticent_sql::statement::tables("SELECT COUNT(*) FROM visits JOIN plans ON visits.user = plans.user")?;
+/// assert_eq!(named.into_iter().collect::<Vec<_>>(), ["plans", "visits"]);
+/// # Ok::<(), reticent_sql::Error>(())
+/// ```
+pub fn tables(sql: &str) -> Result<BTreeSet<String>> {
+    let (sql, _) = crate::dialect::split(sql)?;
+    let mut names = BTreeSet::new();
+    let _ = walk(&parse(&sql)?, &mut |node| {
+        if let Node::Relation(relation) = node
+            && let Some(name) = relation.0.last().and_then(ObjectNamePart::as_ident)
+        {
+            names.insert(name.value.clone());
+        }
+        ControlFlow::Continue(())
+    });
+    Ok(names)
 }

@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Query, Select, Statement, TableFactor, Visit, Visitor};
 
 /// What the walk comes by.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,8 @@ pub enum Node<'ast> {
     Select(&'ast Select),
     /// Something after FROM.
     Table(&'ast TableFactor),
+    /// The name of a table.
+    Relation(&'ast ObjectName),
     /// An expression, before those inside it.
     Expression(&'ast Expr),
 }
@@ -46,6 +48,10 @@ impl Visitor for Walk<'_> {
 
     fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<()> {
         (self.0)(Node::Table(table))
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        (self.0)(Node::Relation(relation))
     }
 
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {

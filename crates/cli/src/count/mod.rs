@@ -48,11 +48,11 @@ use kept::Kept;
 use lines::Lines;
 use printer::{Highest, Printer};
 use record::Parser;
-use seizure::Care;
 use store::Store;
 use tally::Tally;
 
 use crate::accounting::{self, Account, Granted};
+use crate::care::Care;
 use crate::exit::usage;
 use crate::place::Place;
 
