@@ -38,8 +38,8 @@ pub enum SavedTally {
 
 /// How the counters of a definition make their noise.
 pub(crate) enum Plan {
-    One(AnyStrategy),
-    Keyed(KeyedPlan<AnyStrategy>, Vec<String>),
+    One(Box<AnyStrategy>),
+    Keyed(Box<KeyedPlan<AnyStrategy>>, Vec<String>),
 }
 
 impl Plan {
@@ -48,13 +48,14 @@ impl Plan {
         let kind = definition.counter();
         let (stream, guarantee) = (definition.stream(), definition.guarantee());
         let plan = |kind: Kind| match definition.keys() {
-            Keys::None => Ok(Self::One(kind.plan(stream.clone(), guarantee.clone())?)),
+            Keys::None => Ok(Self::One(Box::new(kind.plan(stream.clone(), guarantee.clone())?))),
             Keys::Known(keys) => {
                 let keys = keys.iter().map(|key| key.to_string()).collect();
-                Ok(Self::Keyed(KeyedPlan::known(kind, stream.clone(), guarantee.clone())?, keys))
+                Ok(Self::Keyed(Box::new(KeyedPlan::known(kind, stream.clone(), guarantee.clone())?), keys))
             }
             Keys::Selected => {
-                Ok(Self::Keyed(KeyedPlan::admitting(kind, stream.clone(), guarantee.clone())?, Vec::new()))
+                let plan = KeyedPlan::admitting(kind, stream.clone(), guarantee.clone())?;
+                Ok(Self::Keyed(Box::new(plan), Vec::new()))
             }
         };
         let chosen = plan(kind)?;

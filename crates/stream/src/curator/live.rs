@@ -86,16 +86,16 @@ impl Live {
 
     /// A stream as it is on the disk.
     pub fn load(identity: Identity, permit: Permit, board: Arc<Board>, pages: &Transaction<'_>) -> Result<Self> {
-        let damaged = || Error::Damaged(format!("the state of stream {}", identity.definition.name()));
+        let damaged = Error::Damaged(format!("the state of stream {}", identity.definition.name()));
         let state: Option<Vec<u8>> = pages
             .prepare_cached("SELECT state FROM checkpoint WHERE stream = ?1")
             .and_then(|mut query| query.query_row([identity.id], |row| row.get(0)).optional())
             .map_err(failed)?;
         let Some(state) = state else { return Self::begin(identity, permit, board) };
-        let checkpoint: Checkpoint = postcard::from_bytes(&state).map_err(|_| damaged())?;
+        let checkpoint: Checkpoint = postcard::from_bytes(&state).map_err(|_| damaged.clone())?;
         let epoch = checkpoint.tally.epoch();
         let tally = checkpoint.tally.restore(epoch, permit)?;
-        let (id, name) = (identity.id, damaged());
+        let id = identity.id;
         let mut live = Self::new(identity, tally, board);
         (live.open_sum, live.open_events) = (checkpoint.open_sum, checkpoint.open_events);
         let rows = |sql: &str| -> Result<Vec<(i64, Vec<u8>)>> {
@@ -104,7 +104,7 @@ impl Live {
             rows.collect::<rusqlite::Result<_>>().map_err(failed)
         };
         for (_, line) in rows("SELECT number, sums FROM journal WHERE stream = ?1 ORDER BY number")? {
-            let line: JournalLine = postcard::from_bytes(&line).map_err(|_| name.clone())?;
+            let line: JournalLine = postcard::from_bytes(&line).map_err(|_| damaged.clone())?;
             live.open_events += line.events;
             live.count(&line.sums);
         }

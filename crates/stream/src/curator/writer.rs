@@ -93,9 +93,8 @@ impl Writer {
                     Err(error) => return Err(self.forget(error)),
                 }
             }
-            // What is left in memory of the last round is written with the events.
-            if closed < MISSED_AT_A_TIME {
-                return if closed > 0 { self.commit(&[]) } else { Ok(()) };
+            if closed == 0 {
+                return Ok(());
             }
             self.commit(&[])?;
         }

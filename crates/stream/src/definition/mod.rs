@@ -9,8 +9,6 @@
 
 pub mod draft;
 pub mod step;
-#[cfg(test)]
-mod tests;
 mod words;
 
 use std::sync::Arc;
@@ -185,12 +183,12 @@ impl Definition {
     fn check_counter(&self) -> Result<()> {
         let (stream, guarantee) = (self.stream.clone(), self.guarantee.clone());
         match (self.mode, &self.keys) {
-            (Mode::Curator, _) => drop(Plan::new(self)?),
+            (Mode::Curator, _) => Plan::new(self).map(|_| ())?,
             (Mode::PanPrivate, keys) => {
                 let stream = if *keys == Keys::None { stream } else { each_key(&stream)? };
                 match self.counter {
-                    Kind::PanPrivateSurviving => drop(PanPrivateSurviving::new(stream, guarantee)?),
-                    _ => drop(PanPrivate::new(stream, guarantee)?),
+                    Kind::PanPrivateSurviving => PanPrivateSurviving::new(stream, guarantee).map(|_| ())?,
+                    _ => PanPrivate::new(stream, guarantee).map(|_| ())?,
                 }
             }
         }

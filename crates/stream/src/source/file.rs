@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -44,10 +44,12 @@ pub struct FileSource {
 /// How far which file was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Place {
-    /// Tells the file from another one of the same name.
-    file: (u64, u64),
+    file: Identity,
     offset: u64,
 }
+
+/// Tells a file from another one of the same name: device, number, and when it was made (numbers are used again).
+type Identity = (u64, u64, u64);
 
 impl FileSource {
     /// Reads it to its end.
@@ -153,7 +155,7 @@ impl FileSource {
     }
 
     /// Is there another file of that name now, or was it cut off?
-    fn replaced(&self, file: (u64, u64), offset: u64) -> bool {
+    fn replaced(&self, file: Identity, offset: u64) -> bool {
         fs::metadata(&self.path).is_ok_and(|now| identity(&now) != file || now.len() < offset)
     }
 
@@ -168,13 +170,14 @@ enum End {
     Replaced,
 }
 
-#[cfg(unix)]
-fn identity(metadata: &Metadata) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt;
-    (metadata.dev(), metadata.ino())
-}
-
-#[cfg(not(unix))]
-fn identity(_: &Metadata) -> (u64, u64) {
-    (0, 0)
+fn identity(metadata: &Metadata) -> Identity {
+    #[cfg(unix)]
+    let (device, number) = {
+        use std::os::unix::fs::MetadataExt;
+        (metadata.dev(), metadata.ino())
+    };
+    #[cfg(not(unix))]
+    let (device, number) = (0, 0);
+    let made = metadata.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+    (device, number, made.map_or(0, |made| made.as_nanos() as u64))
 }

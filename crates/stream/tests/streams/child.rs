@@ -51,7 +51,7 @@ impl Process {
     }
 
     /// The next line that is meant for us: what it is about and its numbers.
-    pub fn next(&mut self) -> Option<(String, Vec<i64>)> {
+    pub fn hear(&mut self) -> Option<(String, Vec<i64>)> {
         loop {
             let mut line = String::new();
             if self.lines.read_line(&mut line).ok()? == 0 {
@@ -73,7 +73,7 @@ impl Process {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         // What it had said before.
-        std::iter::from_fn(|| self.next()).collect()
+        std::iter::from_fn(|| self.hear()).collect()
     }
 }
 

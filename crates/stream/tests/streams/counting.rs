@@ -76,8 +76,8 @@ fn whatever_a_line_says_it_moves_the_sum_by_no_more_than_the_range() {
     bench.advance(&streams, 1000);
     assert_eq!(one(&stream.now().unwrap()), 5 + 2 + 5 + 4 + 2 + 2 + 2 + 2 + 2 + 2);
     // The step is the unit: its sum is clamped, not its events.
-    let text = format!("name='t'\nstep='1s'\nunit='step'\nrange='-10..10'{EXACT_FOR_100}");
-    let stream = streams.create(definition(&text), "ada").unwrap();
+    let text = "name='t'\nstep='1s'\nunit='step'\nrange='-10..10'\nepsilon='2000'";
+    let stream = streams.create(definition(text), "ada").unwrap();
     send(&stream, "100\n-95\n");
     bench.advance(&streams, 1000);
     assert_eq!(one(&stream.now().unwrap()), 5);

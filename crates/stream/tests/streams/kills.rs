@@ -21,7 +21,7 @@ fn killed_again_and_again(text: &str) -> (Bench, BTreeMap<i64, i64>, i64) {
         let mut process = Process::start(&bench, "count", clock, (acknowledged + 1) as u64, "");
         let mut heard = Vec::new();
         for _ in 0..lines(round) {
-            heard.extend(process.next());
+            heard.extend(process.hear());
         }
         heard.extend(process.kill());
         for (about, numbers) in heard {

@@ -29,19 +29,18 @@ fn needles() -> Vec<(String, Vec<u8>)> {
 }
 
 /// What is found in memory, and what on the disk; nothing if memory must not be looked at.
-fn found(mode: &str) -> Option<(Vec<String>, Vec<String>)> {
+fn found(keys: &str, mode: &str) -> Option<(Vec<String>, Vec<String>)> {
     let bench = Bench::new();
     // Two events a step: the fifth lies in a step that is open.
-    let text = format!(
-        "name='s'\nstep='2 events'\nhorizon=1000\nrange='0..1000000000000'\nepsilon='1'\nkeys=['a','b']\n{mode}"
-    );
+    let text =
+        format!("name='s'\nstep='2 events'\nhorizon=1000\nrange='0..1000000000000'\nepsilon='1'\nkeys={keys}\n{mode}");
     bench.open().create(definition(&text), "ada").unwrap();
     let mut process = Process::start(&bench, "read", START, 0, "");
     let key = |index| if index == 3 { KEY } else { "a" };
     let line = |(index, value)| format!("{{\"id\":\"{ID}{index}\",\"key\":\"{}\",\"value\":{value}}}\n", key(index));
     let text: String = VALUES.iter().enumerate().map(line).collect();
     process.input.write_all(text.as_bytes()).unwrap();
-    while process.next().unwrap() != ("released".to_owned(), vec![2]) {}
+    while process.hear().unwrap() != ("released".to_owned(), vec![2]) {}
     // The last event is counted when the reader waits for more: its thread sleeps in a read of the pipe.
     wait_until_all_threads_sleep(process.child.id());
     let memory = memory(process.child.id())?;
@@ -104,7 +103,9 @@ fn files(folder: &Path) -> Vec<u8> {
 #[test]
 fn nothing_of_an_event_is_left_in_memory_or_on_the_disk() {
     for counter in ["pan-private", "pan-private-surviving"] {
-        let Some((memory, disk)) = found(&format!("mode='pan-private'\ncounter='{counter}'")) else { return };
+        let Some((memory, disk)) = found("['a','b']", &format!("mode='pan-private'\ncounter='{counter}'")) else {
+            return;
+        };
         assert!(memory.is_empty() && disk.is_empty(), "{counter}: in memory {memory:?}, on disk {disk:?}");
     }
 }
@@ -112,8 +113,8 @@ fn nothing_of_an_event_is_left_in_memory_or_on_the_disk() {
 /// The control: the same search finds what a curator keeps.
 #[test]
 fn a_curator_keeps_what_it_counts() {
-    let Some((memory, disk)) = found("adjacency='replace'") else { return };
-    assert!(memory.iter().any(|found| found.starts_with("the sum")), "{memory:?}");
+    let Some((memory, disk)) = found("'selected'", "delta='1e-9'") else { return };
     assert!(memory.iter().any(|found| found.ends_with("as a number")), "{memory:?}");
-    assert!(disk.iter().any(|found| found.starts_with("the sum")), "{disk:?}");
+    assert!(memory.iter().any(|found| found.starts_with("the sum")), "{memory:?}");
+    assert!(disk.contains(&"a key".to_owned()), "{disk:?}");
 }

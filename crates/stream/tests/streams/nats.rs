@@ -117,7 +117,7 @@ fn every_message_counts_once_however_often_the_process_is_killed() {
     runtime.block_on(publish(&server.url));
     for kill in 0..KILLS {
         let mut process = Process::start(&bench, "nats", START, 0, &server.url);
-        assert_eq!(process.next().unwrap().0, "ready");
+        assert_eq!(process.hear().unwrap().0, "ready");
         std::thread::sleep(Duration::from_millis(15 * kill as u64));
         process.kill();
     }
