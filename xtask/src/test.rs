@@ -137,7 +137,9 @@ fn schemathesis() -> Result<(), String> {
         return Ok(());
     }
     let create = Invocation::new("python3 -m venv --clear").argument(folder.to_string_lossy());
-    if !create.succeeds() && !(from_debian("python3-venv", "there is no venv").is_ok() && create.succeeds()) {
+    // Debian keeps the module in a package of its own.
+    let made = create.succeeds() || (from_debian("python3-venv", "there is no venv").is_ok() && create.succeeds());
+    if !made {
         return Err(format!("no Python environment could be made: {create}"));
     }
     let install = Invocation::program(folder.join("bin/python"))
