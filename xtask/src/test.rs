@@ -69,6 +69,8 @@ fn steps(long: bool) -> Vec<Step> {
     let mut interface =
         step("HTTP interface", "cargo test --workspace --exclude dist-test --test serve -- --ignored schema");
     interface.prepare = schemathesis;
+    let mut nats = step("NATS", "cargo test --workspace --exclude dist-test --test serve -- --ignored nats");
+    nats.prepare = nats_server;
     let mut statistics = step("statistical tests", "cargo test --release -p dist-test");
     if long {
         // Fresh seeds must be seen even when all goes well.
@@ -84,6 +86,7 @@ fn steps(long: bool) -> Vec<Step> {
         postgres,
         dashboard,
         interface,
+        nats,
         statistics,
     ]
 }
@@ -122,6 +125,11 @@ fn browser() -> Result<(), String> {
     from_debian("chromium chromium-driver", "there is no browser")
 }
 
+/// Makes sure that there is a NATS server to start; the test starts one of its own.
+fn nats_server() -> Result<(), String> {
+    if exists("nats-server") { Ok(()) } else { from_debian("nats-server", "there is no server") }
+}
+
 /// Makes sure that schemathesis is there, in an environment of its own.
 fn schemathesis() -> Result<(), String> {
     let folder = target().join("schemathesis-venv");
@@ -129,7 +137,9 @@ fn schemathesis() -> Result<(), String> {
         return Ok(());
     }
     let create = Invocation::new("python3 -m venv --clear").argument(folder.to_string_lossy());
-    if !create.succeeds() && !(from_debian("python3-venv", "there is no venv").is_ok() && create.succeeds()) {
+    // Debian keeps the module in a package of its own.
+    let made = create.succeeds() || (from_debian("python3-venv", "there is no venv").is_ok() && create.succeeds());
+    if !made {
         return Err(format!("no Python environment could be made: {create}"));
     }
     let install = Invocation::program(folder.join("bin/python"))

@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Takes the events of a stream from a NATS server until the stream ends, or the service stops.
 pub fn follow(url: &str, stream: Arc<Stream>, mut stopping: watch::Receiver<bool>) {
     let name = stream.name().to_owned();
-    let mut source = NatsSource::new(url, JETSTREAM, &format!("{JETSTREAM}-{name}"));
+    let mut source = NatsSource::new(url, JETSTREAM, format!("{JETSTREAM}-{name}"));
     source.subject = format!("{JETSTREAM}.{name}");
     tokio::spawn(async move {
         loop {

@@ -56,9 +56,9 @@ mod tests {
 {"figure":"memory, last fifth","value":87.5,"unit":"MiB","target":null}
 "#;
         let expected = "\
-figure                      measured              aim
-events acknowledged   99998 a second  100000 a second
-memory, last fifth          87.5 MiB
+figure                     measured              aim
+events acknowledged  99998 a second  100000 a second
+memory, last fifth         87.5 MiB
 ";
         let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
         assert_eq!(trimmed(&table(printed).unwrap()), trimmed(expected));
