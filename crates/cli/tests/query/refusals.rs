@@ -3,7 +3,7 @@
 use super::*;
 
 /// What is asked, and what is said.
-const REFUSED: [(&str, &str); 54] = [
+const REFUSED: [(&str, &str); 56] = [
     ("", "write SELECT COUNT(*) FROM"),
     ("SELEC COUNT(*) FROM visits", "the SQL cannot be read: "),
     ("SELECT COUNT(* FROM visits", "the SQL cannot be read: "),
