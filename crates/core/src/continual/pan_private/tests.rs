@@ -363,7 +363,7 @@ fn a_step_of_events_is_a_step_of_their_sum() {
     let permit = || Permit::unaccounted_from(Entropy::seeded(7));
     // ε so large that there is no noise.
     let exact = |unit| Stream::new(0, 5).unwrap().with_unit(unit).unwrap().until(4).unwrap();
-    let guarantee = pure("1000000");
+    let guarantee = pure("10000");
     let mut counter =
         SeizableCounter::start(PanPrivate::new(exact(Unit::Event), guarantee.clone()).unwrap(), permit()).unwrap();
     let mut value = 9;
