@@ -1,7 +1,6 @@
 //! One walk through a statement, for everybody who looks for something in it.
 //!
-//! The parser's visitors are generic: each one is compiled for every kind of node there is, which takes ten seconds. This one
-//! is compiled once.
+//! The parser's visitors are generic: each one is compiled for every kind of node there is. This one is compiled once.
 
 use std::ops::ControlFlow;
 

@@ -55,12 +55,14 @@ pub fn run(format: Format) -> Result<(), String> {
 
 /// How long the whole command takes, its charge to a ledger included.
 fn start_up(folder: &Path) -> Result<f64, String> {
+    let folder = folder.join("start-up");
+    // Of an earlier run: its ledger would grow from run to run.
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let (file, ledger) = (folder.join("few.csv"), folder.join("few.ledger"));
     let mut rows = String::from("category,value\n");
     (0..FEW_ROWS).for_each(|row| writeln!(rows, "c{},{}", row % 10, row % 101).expect("a string grows"));
     std::fs::write(&file, rows).map_err(|error| format!("{}: {error}", file.display()))?;
-    // Of an earlier run: it would grow from run to run.
-    let _ = std::fs::remove_file(&ledger);
     let reticent = || Invocation::program(target().join("release/reticent"));
     let (file, ledger) = (file.to_string_lossy(), ledger.to_string_lossy());
     let created =
