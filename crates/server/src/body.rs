@@ -16,9 +16,6 @@ use serde::de::DeserializeOwned;
 use crate::app::App;
 use crate::error::{Error, Result};
 
-/// A request that takes longer to arrive is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// All bytes, unpacked if they are packed by gzip.
 #[derive(Debug)]
 pub struct Unpacked(pub Vec<u8>);
@@ -29,7 +26,7 @@ impl FromRequest<Arc<App>> for Unpacked {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self> {
         let (parts, body) = request.into_parts();
         let limit = app.limits.body_bytes;
-        let bytes = read(body, limit).await?;
+        let bytes = read(body, limit, Duration::from_secs(app.limits.request_seconds)).await?;
         if !is_gzip(&parts.headers)? {
             return Ok(Self(bytes.into()));
         }
@@ -122,8 +119,8 @@ fn from_serde(text: &str) -> Error {
     }
 }
 
-async fn read(body: Body, limit: usize) -> Result<Bytes> {
-    let read = tokio::time::timeout(PATIENCE, to_bytes(body, limit)).await.map_err(|_| Error::TooSlow)?;
+async fn read(body: Body, limit: usize, time: Duration) -> Result<Bytes> {
+    let read = tokio::time::timeout(time, to_bytes(body, limit)).await.map_err(|_| Error::TooSlow)?;
     // Either it is too long or the connection broke, and then nobody reads the answer.
     read.map_err(|_| Error::TooLarge(limit))
 }

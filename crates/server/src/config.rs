@@ -70,11 +70,22 @@ pub struct Limits {
     pub body_bytes: usize,
     /// So many queries at a time; others wait.
     pub queries: usize,
+    /// So many connections at a time; others wait.
+    pub connections: usize,
+    /// Head and body of a request must each have arrived after so many seconds.
+    pub request_seconds: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { requests_per_second: 1000, burst: 2000, body_bytes: 16 << 20, queries: 2 }
+        Self {
+            requests_per_second: 1000,
+            burst: 2000,
+            body_bytes: 16 << 20,
+            queries: 2,
+            connections: 1024,
+            request_seconds: 30,
+        }
     }
 }
 
@@ -162,12 +173,14 @@ impl Config {
 
 impl Limits {
     fn check(&self) -> Result<()> {
-        let Self { requests_per_second, burst, body_bytes, queries } = *self;
+        let Self { requests_per_second, burst, body_bytes, queries, connections, request_seconds } = *self;
         let zero = [
             ("limits.requests_per_second", requests_per_second == 0),
             ("limits.burst", burst == 0),
             ("limits.body_bytes", body_bytes == 0),
             ("limits.queries", queries == 0),
+            ("limits.connections", connections == 0),
+            ("limits.request_seconds", request_seconds == 0),
         ];
         match zero.into_iter().find(|(_, zero)| *zero) {
             Some((name, _)) => Err(Error::field(name, format!("{name} is 0, but it must be at least 1"))),

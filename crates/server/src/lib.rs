@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`serve`] | [`Server`]: from a configuration to a service that runs until it is told to stop |
+//! | [`listen`] | connections: how many there may be, and how long they may be silent |
 //! | [`config`] | [`Config`]: how it is set up |
 //! | [`app`] | all that it holds: streams, ledger, tables, tokens |
 //! | [`routes`] | what can be asked |
@@ -22,6 +23,7 @@ pub mod app;
 pub mod body;
 pub mod config;
 pub mod error;
+pub mod listen;
 pub mod metrics;
 pub mod rate;
 pub mod role;

@@ -1,20 +1,16 @@
 //! From a configuration to a service that runs until it is told to stop.
 
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::net::TcpListener;
 
 use crate::app::App;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::routes;
-
-/// How long requests may take to finish when the service is told to stop.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::{listen, routes};
 
 /// A service that has its address and has opened everything.
 #[derive(Debug)]
@@ -55,26 +51,17 @@ impl Server {
     /// Answers until `stop` is over; then finishes what was begun, makes everything durable and ends.
     ///
     /// # Errors
-    /// If the listener fails.
+    /// If the streams do not stop as they should.
     pub async fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let Self { app, listener, .. } = self;
         app.streams.list().iter().for_each(|stream| app.follow_nats(stream));
         let (router, stopping) = (routes::router(Arc::clone(&app)), app.stopping.clone());
-        let mut stopped = app.stopping.subscribe();
-        let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
+        let stop = async move {
             stop.await;
             // Those who follow a stream would stay for ever.
             stopping.send_replace(true);
-        });
-        let serving = serving.into_future();
-        let given_up = async {
-            let _ = stopped.wait_for(|stopped| *stopped).await;
-            tokio::time::sleep(PATIENCE).await;
         };
-        tokio::select! {
-            served = serving => served.map_err(|error| Error::Machine(format!("listening failed: {error}")))?,
-            () = given_up => tracing::warn!("some requests did not end in time; they are cut off"),
-        }
+        listen::answer(listener, router, &app.limits, stop).await;
         // A ledger on a server closes its connection when it is dropped, and waits for that.
         let stopped = tokio::task::spawn_blocking(move || app.streams.stop()).await;
         stopped.map_err(|_| {

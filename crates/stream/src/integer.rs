@@ -3,7 +3,7 @@
 /// The whole number that a text says, to the nearest that fits into 64 bits; nothing if it says none.
 ///
 /// Spaces around it do not matter. Total: no text makes it fail, and it keeps nothing of what it reads.
-pub(crate) fn parse(text: &[u8]) -> Option<i64> {
+pub fn parse(text: &[u8]) -> Option<i64> {
     let text = text.trim_ascii();
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),

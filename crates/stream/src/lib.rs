@@ -14,15 +14,15 @@
 //! | [`streams`] | [`Streams`]: all streams of a data directory |
 //! | [`stream`] | [`Stream`]: one of them |
 //! | [`event`] | [`Events`]: events as they are counted |
-//! | `ndjson`, `integer` | one event a line, read without a copy and without an error |
+//! | `ndjson`, [`integer`] | one event a line, read without a copy and without an error |
 //! | [`release`] | [`StepRelease`]: what is released at the end of a step |
 //! | [`board`] | [`Subscription`]: whoever waits for the next release |
 //! | [`clock`] | [`Clock`]: what time it is; one that is moved by hand |
-//! | [`tally`] | [`Tally`]: one counter, or one for each key |
+//! | `plan` | how a stream's counters make their noise |
 //! | `timeline` | steps of time |
 //! | `curator` | durable streams: journal, checkpoint, ids, one transaction for all who wait |
 //! | `pan_private` | streams whose memory and disk may be taken |
-//! | `seizure` | overwriting what calls left on the stack |
+//! | [`seizure`] | overwriting what calls left on the stack |
 //! | [`source`] | events from files, pipes and NATS JetStream |
 //! | `charge`, `catalogue`, `archive`, `database`, `shared` | the charge, and the files of a data directory |
 //! | [`error`] | the one error type |
@@ -45,16 +45,16 @@ mod database;
 pub mod definition;
 pub mod error;
 pub mod event;
-mod integer;
+pub mod integer;
 mod ndjson;
 mod pan_private;
+mod plan;
 pub mod release;
-mod seizure;
+pub mod seizure;
 mod shared;
 pub mod source;
 pub mod stream;
 pub mod streams;
-pub mod tally;
 mod timeline;
 
 pub use board::Subscription;
@@ -65,4 +65,3 @@ pub use event::Events;
 pub use release::{KeyedValues, Released, StepRelease, Value};
 pub use stream::{Status, Stream};
 pub use streams::Streams;
-pub use tally::{SavedTally, Tally};

@@ -9,7 +9,7 @@ const BURNT_BYTES: usize = 1 << 16;
 
 /// Overwrites the stack below the caller's frame, where functions that it called before kept their variables.
 #[inline(never)]
-pub(crate) fn burn_stack() {
+pub fn burn_stack() {
     let mut frame = [0u8; BURNT_BYTES];
     frame.zeroize();
     black_box(&frame);

@@ -1,11 +1,13 @@
 //! Too much, too often, too strange.
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
 
+use crate::http::PATIENCE;
 use crate::service::Place;
 
 #[test]
@@ -40,6 +42,31 @@ fn each_token_has_a_rate_of_its_own() {
     assert_eq!(service.get_as(&alan, "/v1/streams").status, 200, "another token is not held back");
     let told = (0..50).map(|_| service.get_as(&ada, "/v1/streams")).find(|answer| answer.status == 429).unwrap();
     assert_eq!(told.header("retry-after"), Some("1"));
+}
+
+#[test]
+fn whoever_dawdles_is_cut_off_and_others_get_their_turn() {
+    let place = Place::new("slow");
+    place.write("reticent.toml", "[limits]\nconnections = 2\nrequest_seconds = 1\n");
+    let service = place.start();
+    service.create_exact("visits", 100);
+    let dawdles = |said: &str| {
+        let mut stream = TcpStream::connect(service.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(said.as_bytes()).unwrap();
+        stream
+    };
+    let head = dawdles("POST /v1/str");
+    let body = dawdles("POST /v1/streams/visits/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1");
+    // Both places are taken: this one waits for the first that is cut off.
+    assert_eq!(service.send("visits", "1\n").status, 200);
+    let rest = |mut stream: TcpStream| {
+        let mut text = String::new();
+        let _ = stream.read_to_string(&mut text);
+        text
+    };
+    assert_eq!(rest(head), "");
+    assert!(rest(body).starts_with("HTTP/1.1 408"));
 }
 
 #[test]

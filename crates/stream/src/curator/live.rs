@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use reticent::Permit;
-use reticent::continual::{Counter, Kind};
+use reticent::continual::{Counter, Kind, SavedTally, Tally};
 use reticent::ledger::Accounting;
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,8 @@ use crate::database::failed;
 use crate::definition::{Definition, Keys, Step};
 use crate::error::{Error, Result};
 use crate::event::Events;
+use crate::plan::{self, Plan};
 use crate::release::{KeyedValues, Released, StepRelease, Value};
-use crate::tally::{Plan, SavedTally, Tally};
 use crate::timeline::Timeline;
 
 /// What identifies a stream in the database.
@@ -112,7 +112,7 @@ impl Live {
             let ids = ids.as_chunks().0.iter().map(|id| u128::from_le_bytes(*id));
             live.window.restore(step as u64, ids);
         }
-        live.names = live.tally.keys_after(0);
+        live.names = plan::keys_after(&live.tally, 0);
         live.turn.names_written = live.names.len();
         let shown = live.board.newest().map_or(0, |release| release.step);
         if let Some(newest) = archive::newest(pages, id, &live.definition)?.filter(|newest| newest.step > shown) {
@@ -225,11 +225,11 @@ impl Live {
             }
             Tally::Keyed(counter) => counter.close_step()?,
         }
-        let (half_width, variance) = self.tally.error()?;
+        let (half_width, variance) = plan::error(&self.tally)?;
         let released = match &self.tally {
             Tally::One(counter) => Released::One(Value { value: counter.value().unwrap_or(0), half_width, variance }),
             Tally::Keyed(counter) => {
-                let more = self.tally.keys_after(self.names.len());
+                let more = plan::keys_after(&self.tally, self.names.len());
                 self.names.extend(more);
                 let values = self.names.iter().cloned().zip(counter.values().map(|(_, value)| value)).collect();
                 Released::Keyed(KeyedValues { values, half_width, variance })

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use self::draft::{Draft, DraftKeys};
 pub use self::step::Step;
 use crate::error::{Error, Result};
-use crate::tally::Plan;
+use crate::plan::Plan;
 
 /// Names are part of file names and addresses.
 const LONGEST_NAME: usize = 64;

@@ -399,8 +399,8 @@ fn a_step_of_events_is_a_step_of_their_sum() {
     assert_eq!((keyed.steps(), keyed.keys()), (2, 3));
     // Under replace an event may change its key: twice the scale.
     let replaced = exact(Unit::Event).with_adjacency(crate::privacy::Adjacency::Replace).unwrap();
-    let replaced = SeizableKeyedCounter::<PanPrivate>::start(replaced, guarantee, 2, permit()).unwrap();
-    let alone = PanPrivate::new(exact(Unit::Event), pure("1000000")).unwrap();
+    let replaced = SeizableKeyedCounter::<PanPrivate>::start(replaced, guarantee.clone(), 2, permit()).unwrap();
+    let alone = PanPrivate::new(exact(Unit::Event), guarantee).unwrap();
     assert_eq!(replaced.design().law().scale(), &(alone.law().scale() * &Rational::from(2)));
 }
 
