@@ -18,6 +18,12 @@ const APPLICATION: i64 = 0x5274_5374;
 const VERSION: i64 = 1;
 /// Statements that are kept prepared.
 const STATEMENTS: usize = 64;
+/// The counters of ten thousand keys are megabytes, written as a whole at the end of every step: fewer and larger pages.
+const PAGE_BYTES: u32 = 16 << 10;
+/// So much of the file is kept in memory, in KiB.
+const CACHE: i32 = 16 << 10;
+/// A longer log is copied into the database when nobody waits.
+const LONG_LOG: u64 = 4 << 20;
 
 const SCHEMA: &str = "
 CREATE TABLE stream (
@@ -66,6 +72,20 @@ impl Database {
 
     pub fn read<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         self.transact(TransactionBehavior::Deferred, "read", work)
+    }
+
+    /// Copies the log into the database if it has become long. Not a part of any commit: whoever waits for a release need not
+    /// wait for this, too.
+    pub fn tidy(&mut self) {
+        let long = self.files.length(&self.log()).is_ok_and(|length| length.unwrap_or(0) > LONG_LOG);
+        if let (true, Some(connection)) = (long, &self.connection) {
+            // If it fails, all is in the log still, and the next attempt writes everything once more.
+            let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        }
+    }
+
+    fn log(&self) -> PathBuf {
+        beside(&self.path, "-wal")
     }
 
     fn transact<T>(
@@ -117,6 +137,11 @@ impl Database {
         if self.access == Access::Read {
             return Ok(connection);
         }
+        if empty {
+            connection.pragma_update(None, "page_size", PAGE_BYTES).map_err(failed)?;
+        }
+        connection.pragma_update(None, "cache_size", -CACHE).map_err(failed)?;
+        connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
         let mode: String =
             connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(failed)?;
         if mode != "wal" {
@@ -136,7 +161,7 @@ impl Database {
     }
 
     fn secure_log(&self, connection: &mut Connection) -> Result<()> {
-        let log = beside(&self.path, "-wal");
+        let log = self.log();
         let io = |error: std::io::Error| Error::storage("opened", format!("{}: {error}", log.display()));
         if self.files.length(&log).map_err(io)?.unwrap_or(0) == 0 {
             return Ok(());
