@@ -2,6 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use reticent::continual::Stream;
+use reticent_erase::burn_stack;
 use zeroize::Zeroize;
 
 use super::definition::Definition;
@@ -9,7 +10,6 @@ use super::engine::Engine;
 use super::lines::Lines;
 use super::printer::Audience;
 use super::record::{Parser, Record};
-use super::seizure::burn_stack;
 use super::tally::Event;
 
 /// What is said when reading fails, whatever the reason: it may lie in the data.

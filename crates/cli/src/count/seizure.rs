@@ -1,27 +1,13 @@
 //! What the process itself does when its memory may be seized.
 
-use std::hint::black_box;
-
 use anyhow::Result;
 use reticent::Error;
 use reticent::continual::Kind;
-use zeroize::Zeroize;
 
 use super::arguments::Arguments;
 use super::definition::Definition;
 use super::record::Input;
 use crate::exit::usage;
-
-/// 64 KiB: more than reading a line, counting it and printing the release takes, also in unoptimised builds.
-const BURNT_BYTES: usize = 1 << 16;
-
-/// Overwrites the stack below the caller's frame, where functions that it called before kept their variables.
-#[inline(never)]
-pub fn burn_stack() {
-    let mut frame = [0u8; BURNT_BYTES];
-    frame.zeroize();
-    black_box(&frame);
-}
 
 /// Is everything that is asked for possible without raw values staying in memory or on disk?
 ///
