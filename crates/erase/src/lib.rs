@@ -107,8 +107,6 @@ unsafe impl GlobalAlloc for Erasing {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: as the caller promises; the block came from the system's allocator. The eraser's own is the trait's: a new
         // block, a copy, and `dealloc` of the old one.
-        unsafe {
-            if is_on() { ERASER.realloc(block, layout, size) } else { System.realloc(block, layout, size) }
-        }
+        unsafe { if is_on() { ERASER.realloc(block, layout, size) } else { System.realloc(block, layout, size) } }
     }
 }

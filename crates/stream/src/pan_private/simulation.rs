@@ -10,10 +10,10 @@ use reticent::Permit;
 use reticent::continual::pan_private::{Design, Seized};
 use reticent::ledger::Accounting;
 
+use super::PanPrivateStream;
 use super::log::{Log, Point, Shelf, complete};
 use super::record::Record;
 use super::tree::Tree;
-use super::PanPrivateStream;
 use crate::board::Board;
 use crate::definition::Definition;
 use crate::error::Result;
@@ -42,16 +42,8 @@ pub enum End {
 
 impl End {
     /// All of them, in the order of a step.
-    pub const ALL: [Self; 8] = [
-        Self::Due,
-        Self::Drawn,
-        Self::Torn,
-        Self::Lost,
-        Self::Written,
-        Self::Synced,
-        Self::Shown,
-        Self::Opened,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::Due, Self::Drawn, Self::Torn, Self::Lost, Self::Written, Self::Synced, Self::Shown, Self::Opened];
 
     /// Is the record whole on the disk?
     pub fn leaves_record(self) -> bool {
