@@ -70,7 +70,7 @@ It stops when it is told to (SIGTERM or SIGINT): requests are finished, everythi
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     // A panic's own text may hold what lies in rows or events.
     std::panic::set_hook(Box::new(|_| {}));
-    // A pan-private stream may be created at any time.
+    // A pan-private stream may be created at any time. (Freed memory is overwritten from then on: it begins with the stream.)
     Care::with(Kind::PanPrivate).apply().context("core dumps cannot be switched off")?;
     logs::start();
     let mut config = arguments.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();

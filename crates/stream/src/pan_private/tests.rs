@@ -63,9 +63,10 @@ fn open(folder: &Path, keys: &str, fates: &[Fate]) -> Opened {
     let (board, asked) = (Arc::new(Board::new()), Arc::new(Mutex::new(Vec::new())));
     let log = Box::new(Fated { file, fates: fates.to_vec(), asked: Arc::clone(&asked) });
     let rules = Rules::new(Arc::clone(&definition), [0; 16]);
-    let (permit, shown) = (Permit::unaccounted().unwrap(), Arc::clone(&board));
-    let stream =
-        PanPrivateStream::on(log, shelf, last, definition, 0, &Accounting::Unaccounted, permit, shown).unwrap();
+    let permit = Permit::unaccounted().unwrap().resume_stream(&Accounting::Unaccounted).unwrap();
+    let ended = last.as_ref().is_some_and(|last| last.step == HORIZON);
+    let tree = (!ended).then(|| Tree::new(&definition, last.as_ref(), permit).unwrap());
+    let stream = PanPrivateStream::on(log, shelf, last, tree, definition, 0, Arc::clone(&board)).unwrap();
     Opened { stream, board, rules, asked }
 }
 
