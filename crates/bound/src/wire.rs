@@ -17,6 +17,7 @@ use datafusion::arrow::buffer::Buffer;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::reader::StreamDecoder;
+use datafusion::arrow::ipc::root_as_message;
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::common::plan_err;
 use datafusion::error::Result;
@@ -31,6 +32,8 @@ use super::layout::{Caps, Layout};
 /// Grows with every change of what bytes mean, and of the rules by which rows are cut, converted, chosen and added up: one query
 /// follows one set of rules.
 const VERSION: u8 = 1;
+/// What a message of Arrow's stream begins with; its length comes next.
+const MARK: [u8; 4] = [0xff; 4];
 /// An array of more values than this per byte was not written here.
 const VALUES_PER_BYTE: usize = 8;
 
@@ -103,6 +106,7 @@ fn stream(what: &str, bytes: &[u8]) -> Result<(Option<SchemaRef>, Option<RecordB
     let decode = || -> Result<_, ArrowError> {
         let mut decoder = StreamDecoder::new();
         let mut buffer = Buffer::from(bytes);
+        check_lengths(&buffer)?;
         let batch = decoder.decode(&mut buffer)?;
         if batch.is_some() && decoder.decode(&mut buffer)?.is_some() {
             return Err(ArrowError::IpcError("there are more batches than one".to_owned()));
@@ -115,6 +119,40 @@ fn stream(what: &str, bytes: &[u8]) -> Result<(Option<SchemaRef>, Option<RecordB
         Ok(Err(error)) => plan_err!("{what} cannot be read: {error}"),
         Err(_) => plan_err!("{what} cannot be read: its arrays are broken"),
     }
+}
+
+/// Refuses messages after which Arrow's decoder would allocate more than there are bytes: it believes what compressed buffers
+/// say of their lengths, and we write none.
+fn check_lengths(stream: &Buffer) -> Result<(), ArrowError> {
+    let broken = || ArrowError::IpcError("a message is broken".to_owned());
+    let most = (stream.len() * VALUES_PER_BYTE) as i64;
+    let mut at = 0;
+    while let Some([mark, length]) = stream.get(at..at + 2 * MARK.len()).map(|head| [&head[..4], &head[4..]]) {
+        let length = <[u8; 4]>::try_from(length).map(u32::from_le_bytes).map_err(|_| broken())? as usize;
+        if mark != MARK {
+            return Err(broken());
+        }
+        if length == 0 {
+            return Ok(());
+        }
+        let from = at + 2 * MARK.len();
+        // A copy is aligned, as the format's reader wants it.
+        let message = stream.get(from..from + length).ok_or_else(broken)?.to_vec();
+        let message = root_as_message(&message).map_err(|_| broken())?;
+        let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
+        if let Some(batch) = message.header_as_record_batch().or(dictionary) {
+            let counts = batch.variadicBufferCounts().into_iter().flatten();
+            let lengths = batch.nodes().into_iter().flatten().map(|node| node.length());
+            let fits =
+                [batch.length()].into_iter().chain(counts).chain(lengths).all(|length| (0..=most).contains(&length));
+            if batch.compression().is_some() || !fits {
+                return Err(broken());
+            }
+        }
+        let body = usize::try_from(message.bodyLength()).map_err(|_| broken())?;
+        at = (from + length).checked_add(body).filter(|&end| end <= stream.len()).ok_or_else(broken)?;
+    }
+    Err(broken())
 }
 
 /// What a bounding operator is told.

@@ -9,13 +9,15 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::ipc::reader::FileReader;
 use datafusion::arrow::ipc::writer::FileWriter;
 use datafusion::physical_plan::common::collect;
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_proto::bytes::physical_plan_from_bytes_with_extension_codec;
 use reticent_codec::{ReticentCodec, apart};
 
 /// Where the plan's bytes are; without it, the test below does nothing.
 const PLAN: &str = "RETICENT_TEST_PLAN";
 const PARTITION: &str = "RETICENT_TEST_PARTITION";
+/// Whether other partitions of the plan run elsewhere.
+const APART: &str = "RETICENT_TEST_APART";
 /// Where the output is to go.
 const OUTPUT: &str = "RETICENT_TEST_OUTPUT";
 
@@ -26,11 +28,13 @@ pub struct Task {
 }
 
 impl Task {
-    pub fn start(plan: &Path, partition: usize, output: PathBuf) -> Self {
+    /// If siblings run elsewhere, `apart` from this one, nothing of theirs may be taken over.
+    pub fn start(plan: &Path, partition: usize, apart: bool, output: PathBuf) -> Self {
         let child = Command::new(env::current_exe().unwrap())
             .args(["--exact", "child::the_other_process", "--test-threads=1"])
             .env(PLAN, plan)
             .env(PARTITION, partition.to_string())
+            .env(APART, apart.to_string())
             .env(OUTPUT, &output)
             .stdout(Stdio::null())
             .spawn()
@@ -51,7 +55,8 @@ fn the_other_process() {
     let Ok(plan) = env::var(PLAN) else { return };
     let setting = |name: &str| env::var(name).unwrap();
     let partition = setting(PARTITION).parse().unwrap();
-    let context = SessionContext::new_with_config(apart()).task_ctx();
+    let config = if setting(APART) == "true" { apart() } else { SessionConfig::new() };
+    let context = SessionContext::new_with_config(config).task_ctx();
     let bytes = fs::read(plan).unwrap();
     let plan = physical_plan_from_bytes_with_extension_codec(&bytes, &context, &ReticentCodec).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();

@@ -57,7 +57,7 @@ pub fn scan(
 ) -> Arc<dyn ExecutionPlan> {
     let group = |parts: Vec<Part>| FileGroup::new(parts.into_iter().map(|part| file(&format, part)).collect());
     let groups = partitions.into_iter().map(group).collect();
-    let schema = TableSchema::from_file_schema(schema);
+    let schema = TableSchema::from(schema);
     let source = Source { format: format.clone(), columns, schema, metrics: ExecutionPlanMetricsSet::new() };
     let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
         .with_file_groups(groups)
