@@ -11,6 +11,7 @@ mod signals;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use reticent::continual::Kind;
@@ -20,6 +21,10 @@ use reticent_sql::session::STACK;
 use crate::care::Care;
 use crate::exit::usage;
 use crate::output::print;
+
+/// Threads that wait for the disk are kept so long. Each new one brings a heap of its own: memory would grow with their comings and
+/// goings.
+const KEPT: Duration = Duration::from_secs(3600);
 
 /// The arguments of `reticent serve`.
 #[derive(Debug, clap::Args)]
@@ -86,6 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(STACK)
+        .thread_keep_alive(KEPT)
         .build()
         .context("threads cannot be started")?;
     runtime.block_on(async {
