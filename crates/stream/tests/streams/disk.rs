@@ -294,14 +294,30 @@ fn a_charge_that_was_made_is_not_made_again() {
     drop(streams);
     let log = disk.log();
     let mut replay = Replay::new(&Image::default());
-    let mut counts = BTreeMap::new();
+    let (mut counts, mut open_intentions) = (BTreeMap::new(), 0);
     for operation in &log {
         replay.step(operation);
-        disk.load(&replay.image(Survivors::Nothing));
+        let image = replay.image(Survivors::Nothing);
+        disk.load(&image);
+        let (written, intended) = written(disk);
+        open_intentions += intended;
+        disk.load(&image);
         let streams = open(&bench, disk).unwrap();
-        *counts.entry(streams.list().len()).or_insert(0) += 1;
-        // An intention without a charge is forgotten, one with a charge is a stream.
+        // Each was charged, so each is a stream, also where only the intention is written.
+        assert_eq!(streams.list().len(), written);
+        *counts.entry(written).or_insert(0) += 1;
         assert_eq!(charges(&bench), STREAMS.len());
     }
     assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [0, 1, 2]);
+    assert!(open_intentions > 0);
+}
+
+/// How many streams are written on the disk, and of how many only the intention.
+fn written(disk: Disk) -> (usize, usize) {
+    let flags = rusqlite::OpenFlags::default();
+    let pages = rusqlite::Connection::open_with_flags_and_vfs("streams.sqlite", flags, disk.system()).unwrap();
+    let sql = "SELECT count(*), count(*) - count(entry) FROM stream";
+    // Before the first write is durable there is no such table.
+    let counts = pages.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+    counts.map_or((0, 0), |(all, intended)| (all as usize, intended as usize))
 }
