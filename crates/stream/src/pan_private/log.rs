@@ -46,10 +46,35 @@ pub(super) trait Log: Send {
     fn reached(&mut self, _: Point, _: &Tree, _: Option<&Record>) {}
 }
 
+/// What records are written to: a file, and in tests a disk that loses what was not synced.
+pub(super) trait Medium: Send {
+    /// Writes bytes at a place, to the system's memory at first.
+    fn put(&mut self, place: u64, bytes: &[u8]) -> io::Result<()>;
+    /// All that was written is on the disk when this returns.
+    fn sync(&mut self) -> io::Result<()>;
+    /// Takes off what lies beyond a length.
+    fn cut(&mut self, length: u64) -> io::Result<()>;
+}
+
+impl Medium for File {
+    fn put(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
+        self.seek(SeekFrom::Start(place))?;
+        self.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.set_len(length)
+    }
+}
+
 /// The file itself.
 #[derive(Debug)]
-pub(crate) struct LogFile {
-    file: File,
+pub(crate) struct LogFile<M = File> {
+    file: M,
     /// Up to where it holds complete records.
     length: u64,
 }
@@ -93,25 +118,24 @@ impl LogFile {
 }
 
 #[cfg(test)]
-impl LogFile {
+impl<M: Medium> LogFile<M> {
+    pub fn on(file: M) -> Self {
+        Self { file, length: 0 }
+    }
+
     /// As a disk does it that loses power, or is full.
     pub fn append_torn(&mut self, part: &[u8]) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(self.length))?;
-        self.file.write_all(part)
+        self.file.put(self.length, part)
     }
 }
 
-impl Log for LogFile {
+impl<M: Medium> Log for LogFile<M> {
     fn append(&mut self, record: &[u8]) -> io::Result<()> {
-        let written = (|| {
-            self.file.seek(SeekFrom::Start(self.length))?;
-            self.file.write_all(record)?;
-            self.file.sync_data()
-        })();
+        let written = self.file.put(self.length, record).and_then(|()| self.file.sync());
         match written {
             Ok(()) => self.length += record.len() as u64,
             // If not even that works, the next attempt overwrites it, or whoever opens the file finds it.
-            Err(_) => drop(self.file.set_len(self.length)),
+            Err(_) => drop(self.file.cut(self.length)),
         }
         written
     }

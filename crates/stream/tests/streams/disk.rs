@@ -181,15 +181,14 @@ fn whenever_the_power_fails_nothing_acknowledged_is_lost_or_counted_twice() {
                     assert_eq!(release, first, "position {position}: a release has changed");
                 }
             }
-            // All that may not have been acknowledged is sent again, and what was, too.
-            let sent = due.acknowledged..(due.acknowledged + 1).min(BATCHES);
-            for number in (0..due.acknowledged).chain(sent.clone()) {
-                send(&streams, number).unwrap();
-            }
+            // What may not have been acknowledged is sent again; every other time what was is, too, and must not be missing if not.
+            let end = (due.acknowledged + 1).min(BATCHES);
+            let from = if images % 4 < 2 { 0 } else { due.acknowledged };
+            (from..end).for_each(|number| send(&streams, number).unwrap());
             bench.clock.set(clock + 2000);
             streams.close_due().unwrap();
             if let Some(exact) = streams.get("exact") {
-                assert_eq!(one(&exact.now().unwrap()), (sent.end * EVENTS) as i64, "position {position}");
+                assert_eq!(one(&exact.now().unwrap()), (end * EVENTS) as i64, "position {position}");
             }
         }
     }
