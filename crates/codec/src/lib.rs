@@ -52,7 +52,7 @@
 //! let here = SessionContext::new();
 //! let scan = visits.scan(&here.state(), None, &[], None).await?;
 //! let layout = Layout { unit: true, keys: 0, measures: vec![Measure::Present { column: 0 }] };
-//! let (caps, key) = (Caps { groups: 1, rows: 1 }, ChoiceKey::draw(&mut Entropy::system().draw()?));
+//! let (caps, key) = (Caps { groups: 1, rows: 1 }, ChoiceKey::draw(&mut Entropy::from_os()?.draw()?));
 //! let plan = Arc::new(bound::plan(scan, &layout, Some(caps), None, key, 2)?);
 //! let bytes = physical_plan_to_bytes_with_extension_codec(plan.clone(), &ReticentCodec)?;
 //!
