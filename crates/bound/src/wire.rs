@@ -48,7 +48,7 @@ pub fn write<T: Serialize>(what: &str, value: &T) -> Result<Vec<u8>> {
     }
 }
 
-/// The value that [`write`] made these bytes of.
+/// The value that [`write()`] made these bytes of.
 ///
 /// # Errors
 /// If they are other bytes; the text says `what` could not be read.
