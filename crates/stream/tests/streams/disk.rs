@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crash_disk::{Call, Disk, Failure, Fault, Image, Replay, Survivors};
 use reticent_ledger::Event;
@@ -21,6 +22,9 @@ const STREAMS: [&str; 2] = [
 const BATCHES: u64 = 9;
 /// Events in a batch, each with an id of its own.
 const EVENTS: u64 = 3;
+/// How long a sync takes where somebody might not wait for it.
+const SLOW: Duration = Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy)]
 struct DiskFiles(Disk);
@@ -46,7 +50,7 @@ impl Files for DiskFiles {
         Ok(1)
     }
 
-    fn turn(&self, _: &Path, _: std::time::Duration) -> Option<std::fs::File> {
+    fn turn(&self, _: &Path, _: Duration) -> Option<std::fs::File> {
         None
     }
 
@@ -133,6 +137,8 @@ struct Moment {
 fn whenever_the_power_fails_nothing_acknowledged_is_lost_or_counted_twice() {
     let (bench, disk) = (Bench::new(), Disk::new());
     let streams = open(&bench, disk).unwrap();
+    // So slow that whoever does not wait for the disk is told before it has anything.
+    disk.slow_syncs(SLOW);
     let mut shown = Shown::default();
     let moment = |streams: &Streams, acknowledged, steps| Moment {
         log: disk.steps(),
@@ -150,12 +156,14 @@ fn whenever_the_power_fails_nothing_acknowledged_is_lost_or_counted_twice() {
         let steps = number / 3;
         moments.push(moment(&streams, number + 1, steps));
         if number % 3 == 2 {
-            bench.advance(&streams, 1000);
-            shown.see(&streams);
+            bench.clock.advance(Duration::from_secs(1));
+            assert!(streams.list().iter().all(|stream| stream.wait_for_step(steps + 1, PATIENCE)));
             moments.push(moment(&streams, number + 1, steps + 1));
+            shown.see(&streams);
         }
     }
     drop(streams);
+    disk.slow_syncs(Duration::ZERO);
     let log = disk.log();
     assert_eq!(charges(&bench), STREAMS.len());
     let mut replay = Replay::new(&Image::default());
@@ -250,7 +258,7 @@ fn run(bench: &Bench, disk: Disk, fault: Option<Fault>) {
             }
         }
         if number % 2 == 1 {
-            bench.clock.advance(std::time::Duration::from_secs(1));
+            bench.clock.advance(Duration::from_secs(1));
             if let Some(streams) = &streams {
                 let _ = streams.close_due();
                 if streams.list().iter().all(|stream| stream.history(1, 100).is_ok()) {
@@ -266,7 +274,7 @@ fn run(bench: &Bench, disk: Disk, fault: Option<Fault>) {
     (0..6).for_each(|number| send(&streams, number).unwrap());
     assert!(acknowledged > 0 || charges(bench) == STREAMS.len());
     for again in [false, true] {
-        bench.clock.advance(std::time::Duration::from_secs(1));
+        bench.clock.advance(Duration::from_secs(1));
         streams.close_due().unwrap();
         shown.see(&streams);
         for stream in streams.list() {

@@ -87,6 +87,12 @@ async fn publish(url: &str) {
     }
 }
 
+/// The server forgets what was acknowledged.
+async fn forget(url: &str) {
+    let context = async_nats::jetstream::new(async_nats::connect(url).await.unwrap());
+    context.get_stream("VISITS").await.unwrap().delete_consumer("reticent").await.unwrap();
+}
+
 fn count_all(bench: &Bench, url: &str, runtime: &tokio::runtime::Runtime, enough: i64) -> i64 {
     let streams = bench.open();
     let stream = streams.get("s").unwrap();
@@ -123,6 +129,9 @@ fn every_message_counts_once_however_often_the_process_is_killed() {
     }
     let total = count_all(&bench, &server.url, &runtime, 2 * MESSAGES as i64);
     assert_eq!(total, 2 * MESSAGES as i64);
+    // A server that knows nothing of us any more sends everything again; and we know all of it.
+    runtime.block_on(forget(&server.url));
+    assert_eq!(count_all(&bench, &server.url, &runtime, total), total);
 }
 
 #[test]
