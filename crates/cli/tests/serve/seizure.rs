@@ -6,15 +6,14 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
 
 use crate::http::Waiting;
-use crate::service::{Place, Service, wait_for};
+use crate::service::{Place, Service};
 
 /// Canaries are made of letters that hardly ever stand side by side elsewhere.
 const LETTERS: [u8; 4] = *b"~^|@";
@@ -44,7 +43,6 @@ const WAYS: [&str; 14] = [
 const ROUNDS: usize = 8;
 /// More is refused.
 const BODY_BYTES: usize = 20_000;
-const PAGE: usize = 4096;
 
 /// The text of a way.
 fn canary(way: usize) -> String {
@@ -140,65 +138,6 @@ fn search(bytes: &[u8], place: &str, found: &mut Found) {
     found.extend(there.map(|(name, _)| name));
 }
 
-/// All memory that the process can have written to, pages of nothing but zeros left out; nothing if it must not be looked at.
-fn memory(process: u32) -> Option<Vec<u8>> {
-    let maps = fs::read_to_string(format!("/proc/{process}/maps"));
-    let memory = File::open(format!("/proc/{process}/mem"));
-    let (Ok(maps), Ok(mut memory)) = (maps, memory) else {
-        println!("SKIPPED: the memory of another process cannot be read here");
-        return None;
-    };
-    let (mut bytes, mut page) = (Vec::new(), [0; PAGE]);
-    for map in maps.lines() {
-        let words: Vec<&str> = map.split_whitespace().collect();
-        // What is read from a file and cannot be written to is that file.
-        let (rights, is_file) = (words[1], words[4] != "0");
-        if !rights.starts_with('r') || is_file && !rights.starts_with("rw") {
-            continue;
-        }
-        let (start, end) = words[0].split_once('-').expect("a range");
-        let place = |text| u64::from_str_radix(text, 16).expect("an address");
-        memory.seek(SeekFrom::Start(place(start))).expect("a place");
-        for _ in 0..(place(end) - place(start)) / PAGE as u64 {
-            if memory.read_exact(&mut page).is_err() {
-                break;
-            }
-            if page != [0; PAGE] {
-                bytes.extend(page);
-            }
-        }
-    }
-    if bytes.len() < 1 << 20 {
-        println!("SKIPPED: the memory of another process cannot be read here");
-        return None;
-    }
-    Some(bytes)
-}
-
-/// All bytes of all files.
-fn files(folder: &Path) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("a file").path();
-        bytes.extend(if path.is_dir() { files(&path) } else { fs::read(&path).expect("a file") });
-    }
-    bytes
-}
-
-/// Until nothing has happened for a while.
-fn wait_until_all_threads_sleep(process: u32) {
-    let mut quiet = 0;
-    wait_for("sleep", || {
-        let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("a process");
-        let asleep = tasks.flatten().all(|task| {
-            let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-            stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
-        });
-        quiet = if asleep { quiet + 1 } else { 0 };
-        (quiet == 25).then_some(())
-    });
-}
-
 /// What is left of all events in a service with one stream, `clinic`; nothing if memory must not be looked at.
 fn left_behind(name: &str, seizure: &str, stream: &str) -> Option<Found> {
     let place = Place::new(name);
@@ -216,10 +155,10 @@ fn left_behind(name: &str, seizure: &str, stream: &str) -> Option<Found> {
     if stream.contains("pan-private") {
         open.iter_mut().for_each(|connection| assert!(connection.is_closed()));
     }
-    wait_until_all_threads_sleep(service.id());
+    seized::wait_until_asleep(service.id());
     let mut found = Found::new();
-    search(&memory(service.id())?, "memory", &mut found);
-    search(&files(&place.0.join("data")), "disk", &mut found);
+    search(&seized::memory(service.id())?, "memory", &mut found);
+    search(&seized::files(&place.0.join("data")), "disk", &mut found);
     search(place.logged().as_bytes(), "log", &mut found);
     drop(open);
     Some(found)
