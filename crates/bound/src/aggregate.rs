@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
@@ -89,13 +90,11 @@ pub fn merge(plan: &BoundExec, batches: impl IntoIterator<Item = RecordBatch>) -
     let mut totals = Totals::new(layout, read);
     totals.resize(keys.len());
     let mut groups = Vec::new();
+    let types =
+        |schema: SchemaRef| -> Vec<DataType> { schema.fields().iter().map(|f| f.data_type().clone()).collect() };
+    let expected = types(plan.schema());
     for batch in batches {
-        if !batch.schema().fields().iter().map(|field| field.data_type()).eq(plan
-            .schema()
-            .fields()
-            .iter()
-            .map(|field| field.data_type()))
-        {
+        if types(batch.schema()) != expected {
             return plan_err!("what is merged is not the output of the plan");
         }
         keys.group_rows(&batch.columns()[..layout.keys], batch.num_rows(), &mut groups)?;
