@@ -20,8 +20,9 @@ const VERSION: i64 = 1;
 const STATEMENTS: usize = 64;
 /// The counters of ten thousand keys are megabytes, written as a whole at the end of every step: fewer and larger pages.
 const PAGE_BYTES: u32 = 16 << 10;
-/// So much of the file is kept in memory, in KiB.
-const CACHE: i32 = 16 << 10;
+/// So much of the file is kept in memory, in KiB: what one step of ten thousand keys writes, and hardly more, since pages of old
+/// releases would take the rest.
+const CACHE: i32 = 8 << 10;
 /// A longer log is copied into the database when nobody waits.
 const LONG_LOG: u64 = 4 << 20;
 
