@@ -22,7 +22,7 @@ pub enum Tally {
 #[serde(rename_all = "kebab-case")]
 pub enum TallySaving<'a> {
     /// One counter.
-    One(AnySaved),
+    One(Box<AnySaved>),
     /// One for each key.
     Keyed(AnyKeyedSaving<'a, String>),
 }
@@ -83,7 +83,7 @@ impl Tally {
     /// If it is a counter whose memory must not be seen twice.
     pub fn save(&mut self) -> Result<TallySaving<'_>> {
         match self {
-            Self::One(counter) => counter.save().map(TallySaving::One),
+            Self::One(counter) => counter.save().map(|saved| TallySaving::One(Box::new(saved))),
             Self::Keyed(counter) => Ok(TallySaving::Keyed(counter.save())),
         }
     }
