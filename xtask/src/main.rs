@@ -26,6 +26,7 @@ Commands:
                                             privacy, on one core
   bench continual [--format table|json]     Measure counters beside jax-privacy and beside drawing their noise alone, on
                                             one core
+  bench local [--format table|json]         Measure devices and collector of the local model beside pure-LDP, on one core
   bench ledger [--format table|json]        Measure durable charges beside what the disk allows
   bench sql [--format table|json]           Measure private SQL's bounding on ten million rows beside the same query without
                                             privacy, bounding written as SQL, and OpenDP with Polars, on all cores
@@ -41,6 +42,7 @@ enum Task {
     BenchNoise { format: bench::Format },
     BenchOnce { format: bench::Format },
     BenchContinual { format: bench::Format },
+    BenchLocal { format: bench::Format },
     BenchLedger { format: bench::Format },
     BenchSql { format: bench::Format },
 }
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Task::BenchNoise { format } => bench::noise(format),
         Task::BenchOnce { format } => bench::once(format),
         Task::BenchContinual { format } => bench::continual(format),
+        Task::BenchLocal { format } => bench::local(format),
         Task::BenchLedger { format } => bench::ledger::run(format),
         Task::BenchSql { format } => bench::sql::run(format),
     };
@@ -85,6 +88,7 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("test", []) => Ok(Task::Test { long: false }),
         ("test", ["--long"]) => Ok(Task::Test { long: true }),
         ("bench", ["continual", options @ ..]) => parse_format(options).map(|format| Task::BenchContinual { format }),
+        ("bench", ["local", options @ ..]) => parse_format(options).map(|format| Task::BenchLocal { format }),
         ("bench", ["ledger", options @ ..]) => parse_format(options).map(|format| Task::BenchLedger { format }),
         ("bench", ["sql", options @ ..]) => parse_format(options).map(|format| Task::BenchSql { format }),
         ("bench", ["once", options @ ..]) => parse_format(options).map(|format| Task::BenchOnce { format }),
@@ -117,6 +121,7 @@ mod tests {
         assert_eq!(parse(&["bench", "once"]), Ok(Task::BenchOnce { format: Format::Table }));
         assert_eq!(parse(&["bench", "once", "--format=json"]), Ok(Task::BenchOnce { format: Format::Json }));
         assert_eq!(parse(&["bench", "continual"]), Ok(Task::BenchContinual { format: Format::Table }));
+        assert_eq!(parse(&["bench", "local"]), Ok(Task::BenchLocal { format: Format::Table }));
         assert_eq!(parse(&["bench", "ledger"]), Ok(Task::BenchLedger { format: Format::Table }));
         assert_eq!(parse(&["bench", "sql"]), Ok(Task::BenchSql { format: Format::Table }));
         assert_eq!(parse(&["bench", "--help"]), Ok(Task::Help));

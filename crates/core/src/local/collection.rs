@@ -86,6 +86,8 @@ impl fmt::Display for Rejection {
     }
 }
 
+impl std::error::Error for Rejection {}
+
 /// How common an answer is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {

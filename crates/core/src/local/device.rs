@@ -118,6 +118,11 @@ impl<M: Memory> Device<M> {
         &self.memory
     }
 
+    /// The name under which its memory keeps all about a task; it tells nothing without the key.
+    pub fn record_name(&self, task: &Task) -> String {
+        self.name(task, None)
+    }
+
     /// The report to send, `now` seconds after the beginning of 1970.
     ///
     /// # Errors
@@ -129,7 +134,7 @@ impl<M: Memory> Device<M> {
         let randomiser = task.randomiser()?;
         check(&randomiser, answer)?;
         let mut draw = entropy.draw()?;
-        let name = self.name(task, None);
+        let name = self.record_name(task);
         let mut record = Record::read(self.memory.read(&name)?.as_deref())?;
         let tag = match task.memoisation() {
             Memoisation::PerAnswer => self.name(task, Some(answer)),

@@ -72,7 +72,7 @@ fn foreign() -> Error {
 ///
 /// # Algorithm
 /// Vertical counters: bit j of all the counts of 64 values is one word, and sets are added word by word with carries. Eight
-/// sets at a time pass through a tree of full adders \[HS\], so that only every eighth carry goes further. After 2^16 sets at
+/// sets at a time pass through a tree of full adders \[MKL18\], so that only every eighth carry goes further. After 2^16 sets at
 /// most the counters are emptied into ordinary ones.
 ///
 /// # Example

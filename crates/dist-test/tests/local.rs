@@ -1,0 +1,145 @@
+//! The local model: what is estimated from many responses, and what a response reveals.
+
+use dist_test::{FALSE_ALARM, samples, seed};
+use reticent::audit::{EmpiricalEpsilon, Verdict, chi_squared_quantile};
+use reticent::local::{Estimator, FrequencyOracle, OneBitMean, OracleResponse};
+use reticent::noise::Entropy;
+use reticent::privacy::Epsilon;
+
+/// Collections, and people in each. The mean of the estimates is then known to five standard errors of a collection/√4,000, the
+/// variance to 12 %: the χ² law of 4,000 collections is that wide at the level of these tests.
+const COLLECTIONS: u64 = 4_000;
+const LONG_COLLECTIONS: u64 = 100_000;
+const PEOPLE: u64 = 300;
+/// Of them hold the value that is looked at.
+const HOLDERS: u64 = 90;
+/// Values, of which the others are shared out among the rest.
+const VALUES: u64 = 12;
+/// Two-sided at [`FALSE_ALARM`]: P(|Z| > 4.8917) = 10⁻⁶.
+const DEVIATIONS: f64 = 4.8917;
+/// A variance that is wrong by this factor is seen.
+const WRONG: f64 = 1.25;
+/// Responses to each of two answers.
+const RESPONSES: u64 = 400_000;
+const LONG_RESPONSES: u64 = 20_000_000;
+
+/// The mean of some estimates and the sum of squares about the truth.
+#[derive(Default)]
+struct Moments {
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    fn of(truth: f64, mut estimate: impl FnMut() -> f64) -> Self {
+        let n = samples(COLLECTIONS, LONG_COLLECTIONS);
+        let mut moments = Self::default();
+        for _ in 0..n {
+            let found = estimate();
+            moments.mean += found / n as f64;
+            moments.squares += (found - truth).powi(2);
+        }
+        moments
+    }
+
+    fn is_unbiased(&self, truth: f64, variance: f64) -> bool {
+        let n = samples(COLLECTIONS, LONG_COLLECTIONS) as f64;
+        (self.mean - truth).abs() <= DEVIATIONS * (variance / n).sqrt()
+    }
+
+    /// Does the sum of squares follow χ² with as many degrees of freedom as there are collections?
+    fn has_variance(&self, variance: f64) -> bool {
+        let n = samples(COLLECTIONS, LONG_COLLECTIONS);
+        let lower = chi_squared_quantile(n, 1.0 - FALSE_ALARM / 2.0).unwrap();
+        let upper = chi_squared_quantile(n, FALSE_ALARM / 2.0).unwrap();
+        (lower..=upper).contains(&(self.squares / variance))
+    }
+}
+
+fn oracles() -> Vec<FrequencyOracle> {
+    let mut oracles = Vec::new();
+    for epsilon in ["0.7", "2"] {
+        let epsilon: Epsilon = epsilon.parse().unwrap();
+        oracles.extend(["k-ary", "unary", "projective"].map(|name| FrequencyOracle::named(name, VALUES, &epsilon).unwrap()));
+    }
+    oracles
+}
+
+/// One collection: how many responses support the first value, which the first people hold.
+fn supporting(oracle: &FrequencyOracle, rng: &mut impl rand_core::CryptoRng) -> u64 {
+    let mut tally = oracle.tally();
+    for person in 0..PEOPLE {
+        let answer = if person < HOLDERS { 0 } else { 1 + person % (VALUES - 1) };
+        tally.add(&oracle.sample(answer, rng)).unwrap();
+    }
+    oracle.supports(&mut tally).unwrap()[0]
+}
+
+#[test]
+fn frequencies_are_unbiased_and_have_the_variance_they_state() {
+    let truth = HOLDERS as f64 / PEOPLE as f64;
+    for oracle in oracles() {
+        let name = format!("collections by {} at {}", oracle.name(), oracle.guarantee());
+        let mut entropy = Entropy::seeded(seed(&name));
+        let mut rng = entropy.draw().unwrap();
+        let estimator: &Estimator = oracle.estimator();
+        let found =
+            Moments::of(truth, || estimator.estimate(supporting(&oracle, &mut rng), PEOPLE).unwrap().fraction());
+        let variance = estimator.variance(truth, PEOPLE);
+        assert!(found.is_unbiased(truth, variance), "{name}: {}", found.mean);
+        assert!(found.has_variance(variance), "{name}: {}", found.squares / variance);
+        assert!(!found.has_variance(WRONG * variance), "{name}: a wrong variance was not caught");
+        // The mutant: the fraction of supporting responses itself.
+        let raw = Moments::of(truth, || supporting(&oracle, &mut rng) as f64 / PEOPLE as f64);
+        assert!(!raw.is_unbiased(truth, variance), "{name}: the mutant was not caught");
+    }
+}
+
+#[test]
+fn means_are_unbiased_and_have_the_variance_they_state() {
+    let mechanism = OneBitMean::new(-20, 80, &"1".parse().unwrap()).unwrap();
+    let mut entropy = Entropy::seeded(seed("one-bit means"));
+    let mut rng = entropy.draw().unwrap();
+    // All have the same number: the case in which the stated variance is reached.
+    let truth = 17.0;
+    let found = Moments::of(truth, || {
+        let ones = (0..PEOPLE).filter(|_| mechanism.sample(17, &mut rng)).count() as u64;
+        mechanism.estimate(ones, PEOPLE).unwrap().mean()
+    });
+    let (q, gap) = (mechanism.estimator().q(), mechanism.estimator().gap());
+    let one = q + gap * 37.0 / 100.0;
+    let variance = 100f64.powi(2) * one * (1.0 - one) / PEOPLE as f64 / gap / gap;
+    assert!(found.is_unbiased(truth, variance), "{}", found.mean);
+    assert!(found.has_variance(variance) && !found.has_variance(WRONG * variance), "{}", found.squares / variance);
+}
+
+fn measure(oracle: &FrequencyOracle) -> EmpiricalEpsilon {
+    let name = format!("{} at {}", oracle.name(), oracle.guarantee());
+    let mut entropies = [seed(&name), seed(&format!("{name}′"))].map(Entropy::seeded);
+    let [mut one, mut other] = entropies.each_mut().map(|entropy| entropy.draw().unwrap());
+    // The best an adversary can do with a set is to look at the two bits that the answers differ in.
+    let seen = |response: OracleResponse| match response {
+        OracleResponse::Value(value) => value,
+        OracleResponse::Set(set) => 2 * u64::from(set.contains(0)) + u64::from(set.contains(1)),
+    };
+    EmpiricalEpsilon::measure(
+        || seen(oracle.sample(0, &mut one)),
+        || seen(oracle.sample(1, &mut other)),
+        0.0,
+        samples(RESPONSES, LONG_RESPONSES),
+        1.0 - FALSE_ALARM,
+    )
+    .unwrap()
+}
+
+#[test]
+fn every_oracle_keeps_its_promise_and_wastes_nothing() {
+    for oracle in oracles() {
+        let claim = oracle.guarantee().epsilon().unwrap().clone();
+        let found = measure(&oracle);
+        assert_eq!(found.verdict(&claim), Verdict::Consistent, "{}: {found}", oracle.name());
+        assert!(found.lower_bound > 0.85 * claim.to_f64(), "{}: {found}", oracle.name());
+        let careless = Epsilon::try_from(0.8 * claim.to_f64()).unwrap();
+        assert_eq!(found.verdict(&careless), Verdict::Violation, "{}: the mutant was not caught", oracle.name());
+    }
+}
