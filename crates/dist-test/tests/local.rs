@@ -60,7 +60,9 @@ fn oracles() -> Vec<FrequencyOracle> {
     let mut oracles = Vec::new();
     for epsilon in ["0.7", "2"] {
         let epsilon: Epsilon = epsilon.parse().unwrap();
-        oracles.extend(["k-ary", "unary", "projective"].map(|name| FrequencyOracle::named(name, VALUES, &epsilon).unwrap()));
+        oracles.extend(
+            ["k-ary", "unary", "projective"].map(|name| FrequencyOracle::named(name, VALUES, &epsilon).unwrap()),
+        );
     }
     oracles
 }

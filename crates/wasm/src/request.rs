@@ -107,7 +107,9 @@ pub fn answer(input: &[u8]) -> String {
 fn reply(request: Request) -> Result<Answer, Error> {
     match request {
         Request::Describe { task } => describe(&task).map(Answer::Description),
-        Request::Name { task, key } => Ok(Answer::Name { name: Device::new(key.0, Slot::default()).record_name(&task) }),
+        Request::Name { task, key } => {
+            Ok(Answer::Name { name: Device::new(key.0, Slot::default()).record_name(&task) })
+        }
         Request::Respond { task, answer, now, key, seed, record } => {
             let answer = task.domain().answer(&answer)?;
             let mut device = Device::new(key.0, Slot { text: record });
@@ -206,7 +208,10 @@ mod tests {
             assert_eq!(again["report"]["response"], first["report"]["response"], "memoised");
             assert_ne!(again["report"]["id"], first["report"]["id"]);
             let report: Report = serde_json::from_value(first["report"].clone()).unwrap();
-            assert_eq!(report.task.to_string(), ask(json!({ "do": "describe", "task": task() }))["id"].as_str().unwrap());
+            assert_eq!(
+                report.task.to_string(),
+                ask(json!({ "do": "describe", "task": task() }))["id"].as_str().unwrap()
+            );
         }
         assert_eq!(responses.len(), 2, "both answers occur");
     }

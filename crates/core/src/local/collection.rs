@@ -1,15 +1,15 @@
 //! The collector: from reports to estimates.
 
+use std::collections::HashSet;
 use std::fmt;
 
-use foldhash::fast::RandomState;
-use hashbrown::HashSet;
 use serde::Serialize;
 
 use super::report::{Payload, Report, ReportId};
-use super::task::{Domain, Randomiser, Task};
+use super::task::{Domain, Randomiser, Task, TaskId};
 use super::{
-    Estimate, Estimator, FoundText, MeanEstimate, OracleResponse, OracleTally, PrefixReport, ValueSet, ValueTally, consistent,
+    Estimate, Estimator, FoundText, MeanEstimate, OracleResponse, OracleTally, PrefixReport, ValueSet, ValueTally,
+    consistent,
 };
 use crate::error::{Error, Result};
 use crate::release::LEVEL;
@@ -45,8 +45,11 @@ use crate::statistic::Grid;
 #[derive(Debug)]
 pub struct Collection {
     task: Task,
+    /// The task's, which takes a hash to work out.
+    id: TaskId,
     randomiser: Randomiser,
-    seen: HashSet<ReportId, RandomState>,
+    /// Hashed with a key of this process: whoever sends reports chooses their ids.
+    seen: HashSet<ReportId>,
     tally: Tally,
 }
 
@@ -133,7 +136,7 @@ impl Collection {
             Randomiser::Mean(_) => Tally::Ones { ones: 0, n: 0 },
             Randomiser::Texts(_) => Tally::Prefixes(Vec::new()),
         };
-        Ok(Self { task, randomiser, seen: HashSet::default(), tally })
+        Ok(Self { id: task.id(), task, randomiser, seen: HashSet::new(), tally })
     }
 
     /// The task.
@@ -155,7 +158,7 @@ impl Collection {
     /// # Errors
     /// The reason.
     pub fn add(&mut self, report: &Report, now: u64) -> Result<(), Rejection> {
-        if report.task != self.task.id() {
+        if report.task != self.id {
             return Err(Rejection::OtherTask);
         }
         if self.task.has_expired(now) {
@@ -296,9 +299,11 @@ mod tests {
     fn what_people_hold_is_found() {
         const PEOPLE: usize = 4_000;
         let list = r#"{"choices": ["a", "b", "c", "d"]}"#;
-        let mechanisms = ["k-ary", "unary", "projective"].map(|name| task(list, &format!(r#", "mechanism": "{name}""#)));
+        let mechanisms =
+            ["k-ary", "unary", "projective"].map(|name| task(list, &format!(r#", "mechanism": "{name}""#)));
         for task in &mechanisms {
-            let Answers::Choices(rows) = collected(task, |person| ["a", "b", "b", "b"][person % 4].into(), PEOPLE) else {
+            let Answers::Choices(rows) = collected(task, |person| ["a", "b", "b", "b"][person % 4].into(), PEOPLE)
+            else {
                 panic!("choices were asked for")
             };
             for (row, share) in rows.iter().zip([0.25, 0.75, 0.0, 0.0]) {
@@ -309,13 +314,16 @@ mod tests {
             let total: f64 = rows.iter().map(|row| row.consistent).sum();
             assert!((total - PEOPLE as f64).abs() < 1e-6 && rows.iter().all(|row| row.consistent >= 0.0));
         }
-        let Answers::Choices(coins) = collected(&fair_coin(), |person| ["yes", "no"][usize::from(person % 4 > 0)].into(), PEOPLE)
+        let Answers::Choices(coins) =
+            collected(&fair_coin(), |person| ["yes", "no"][usize::from(person % 4 > 0)].into(), PEOPLE)
         else {
             panic!("choices were asked for")
         };
         assert!((coins[0].count - 1000.0).abs() < 5.0 * coins[0].standard_error, "{coins:?}");
-        for (domain, truth) in [(r#"{"integers": {"lower": 0, "upper": 20}}"#, 6.0), (r#"{"numbers": "-10..20"}"#, 6.0)] {
-            let Answers::Mean(mean) = collected(&task(domain, ""), |person| (5 + person % 3).to_string(), PEOPLE) else {
+        for (domain, truth) in [(r#"{"integers": {"lower": 0, "upper": 20}}"#, 6.0), (r#"{"numbers": "-10..20"}"#, 6.0)]
+        {
+            let Answers::Mean(mean) = collected(&task(domain, ""), |person| (5 + person % 3).to_string(), PEOPLE)
+            else {
                 panic!("a mean was asked for")
             };
             assert!((mean.mean() - truth).abs() < 5.0 * mean.standard_error(), "{mean:?}");

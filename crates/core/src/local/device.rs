@@ -158,7 +158,9 @@ impl<M: Memory> Device<M> {
             // Falling silent would tell that the answer is a new one.
             None => match record.responses.iter().find(|(tag, _)| *tag == record.last) {
                 Some((_, response)) => response.clone(),
-                None => return Err(Error::NotPermitted { cost: task.guarantee().to_string(), remaining: "ε = 0".into() }),
+                None => {
+                    return Err(Error::NotPermitted { cost: task.guarantee().to_string(), remaining: "ε = 0".into() });
+                }
             },
         };
         if let Some((tag, _)) = record.responses.iter().find(|(_, known)| *known == response) {
@@ -289,7 +291,9 @@ mod tests {
 
     fn task(more: &str) -> Task {
         let domain = if more.contains("\"domain\"") { "" } else { r#""domain": {"choices": ["a", "b", "c", "d"]},"# };
-        let json = format!(r#"{{"question": "?", {domain} "epsilon": "0.5", "minimum-batch": 1, "expires": "2030-01-01"{more}}}"#);
+        let json = format!(
+            r#"{{"question": "?", {domain} "epsilon": "0.5", "minimum-batch": 1, "expires": "2030-01-01"{more}}}"#
+        );
         serde_json::from_str(&json).unwrap()
     }
 
@@ -342,7 +346,6 @@ mod tests {
         assert!(error.is_not_permitted(), "{error}");
     }
 
-    /// The mutant forgets: what a cleared memory costs, and why it must not fail silently.
     #[test]
     fn a_memory_that_fails_or_was_changed_sends_nothing() {
         struct Broken;

@@ -46,7 +46,8 @@ impl Law {
     fn largest_ratios(&self) -> impl Iterator<Item = (Rational, Option<Rational>)> + '_ {
         (0..self.rows[0].len()).map(|response| {
             let column = || self.rows.iter().map(move |row| &row[response]);
-            let lower = column().map(|mass| mass.start()).max().unwrap() / column().map(|mass| mass.end()).min().unwrap();
+            let lower =
+                column().map(|mass| mass.start()).max().unwrap() / column().map(|mass| mass.end()).min().unwrap();
             let least = column().map(|mass| mass.start()).min().unwrap();
             let upper = least.recip().ok().map(|inverse| column().map(|mass| mass.end()).max().unwrap() * &inverse);
             (lower, upper)

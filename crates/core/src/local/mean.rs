@@ -246,7 +246,9 @@ mod tests {
                 law = next;
             }
             let estimate = |ones: usize| mechanism.estimate(ones as u64, n).unwrap();
-            let sum = |value: &dyn Fn(usize) -> f64| law.iter().enumerate().map(|(ones, mass)| mass * value(ones)).sum::<f64>();
+            let sum = |value: &dyn Fn(usize) -> f64| {
+                law.iter().enumerate().map(|(ones, mass)| mass * value(ones)).sum::<f64>()
+            };
             let mean = sum(&|ones| estimate(ones).mean());
             assert!((mean - truth).abs() < 1e-10, "{mean} against {truth}");
             let variance = sum(&|ones| (estimate(ones).mean() - truth).powi(2));

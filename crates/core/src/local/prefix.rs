@@ -126,7 +126,8 @@ impl PrefixExtension {
         // One code more than letters: the end of the text.
         let digits = digits_for(letters.len() as u128 + 1, q);
         let step = (1..=longest).rev().find(|step| extensions(q, digits * step) <= MOST_EXTENSIONS).unwrap_or(1);
-        let too_long = || Error::parameter("longest text", longest, "so few letters that q^t < 2^127; about 20 for a to z");
+        let too_long =
+            || Error::parameter("longest text", longest, "so few letters that q^t < 2^127; about 20 for a to z");
         if longest.checked_mul(digits).is_none_or(|all| all > 127) {
             return Err(too_long());
         }
@@ -382,7 +383,8 @@ mod tests {
             let codes = question.codes(text);
             assert_eq!(question.text(&codes), text);
             let vector = question.vector(&codes);
-            let number = vector[1..].iter().fold(0u128, |number, &digit| number * u128::from(question.q()) + u128::from(digit));
+            let number =
+                vector[1..].iter().fold(0u128, |number, &digit| number * u128::from(question.q()) + u128::from(digit));
             assert_eq!(question.continued(&[], number, 4), Some(codes));
         }
         assert_eq!(question.codes("abcabc"), [1, 2, 3, 1]);

@@ -143,7 +143,11 @@ impl Report {
     /// If it is none.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Self::read(bytes).ok_or_else(|| {
-            Error::parameter("report", format!("{} bytes", bytes.len()), "a report in its compact form, whole and unchanged")
+            Error::parameter(
+                "report",
+                format!("{} bytes", bytes.len()),
+                "a report in its compact form, whole and unchanged",
+            )
         })
     }
 

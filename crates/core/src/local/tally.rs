@@ -130,7 +130,7 @@ impl SetTally {
         self.n += 1;
         if self.waiting.len() == TOGETHER * self.words() {
             self.add_together();
-            if self.in_planes > MOST_IN_PLANES {
+            if self.in_planes >= MOST_IN_PLANES {
                 self.empty_planes();
             }
         }

@@ -331,10 +331,12 @@ mod tests {
         let k = mechanism.k as usize;
         let other = mechanism.probability(false);
         Law::of(k, 1 << k, |answer, set| {
-            let product = |end: fn(&RangeInclusive<Rational>) -> &Rational, opposite: fn(&RangeInclusive<Rational>) -> &Rational| {
+            let product = |end: fn(&RangeInclusive<Rational>) -> &Rational,
+                           opposite: fn(&RangeInclusive<Rational>) -> &Rational| {
                 (0..k).fold(Rational::ONE, |product, value| {
                     let one = if value == answer { own } else { &other };
-                    let bit = if set >> value & 1 == 1 { end(one).clone() } else { Rational::ONE - opposite(one).clone() };
+                    let bit =
+                        if set >> value & 1 == 1 { end(one).clone() } else { Rational::ONE - opposite(one).clone() };
                     &product * &bit
                 })
             };
@@ -361,7 +363,10 @@ mod tests {
         let epsilon = "1".parse().unwrap();
         let mechanism = UnaryEncoding::new(3, &epsilon).unwrap();
         let biased: Rational = "0.5001".parse().unwrap();
-        assert!(!largest_ratio_holds(&law(&mechanism, &(biased.clone()..=biased)), &epsilon), "the mutant was not caught");
+        assert!(
+            !largest_ratio_holds(&law(&mechanism, &(biased.clone()..=biased)), &epsilon),
+            "the mutant was not caught"
+        );
     }
 
     /// Every value's bit, wherever it falls in patterns and words, has the law that is written down.

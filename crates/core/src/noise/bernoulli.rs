@@ -159,7 +159,9 @@ impl fmt::Display for Coin {
             Bias::Ratio(p) => write!(formatter, "heads with probability {p}"),
             Bias::ExpNeg(gamma) => write!(formatter, "heads with probability exp(-{gamma})"),
             Bias::Logistic(epsilon) => write!(formatter, "heads with probability 1/(1+exp({epsilon}))"),
-            Bias::ExpFraction(fraction) => write!(formatter, "heads with probability {}", fraction.range().end().to_f64()),
+            Bias::ExpFraction(fraction) => {
+                write!(formatter, "heads with probability {}", fraction.range().end().to_f64())
+            }
         }
     }
 }

@@ -62,8 +62,9 @@ pub(super) const SUBJECTS: &[Subject] = &[
         audit: |audit| {
             let epsilon = Epsilon::new(audit.request.epsilon.value().clone().min(Rational::from(5)))?;
             let mechanism = ProjectiveResponse::new(100, &epsilon)?;
-            let outputs = (0..mechanism.points())
-                .map(|point| output(format!("the point {point}"), [0, 1].map(|value| mechanism.probability(value, point))));
+            let outputs = (0..mechanism.points()).map(|point| {
+                output(format!("the point {point}"), [0, 1].map(|value| mechanism.probability(value, point)))
+            });
             let pair = Pair { inputs: "the values 0 and 1".into(), outputs: outputs.collect() };
             audit.exactly(mechanism.guarantee().clone(), &[pair])
         },
@@ -113,11 +114,7 @@ pub(super) fn unary_pair(epsilon: &Epsilon, own: &Rational) -> Result<Pair> {
     let probability = |answer: u32, set: u32| {
         let bits = (0..BITS_OF_A_SET).map(|value| {
             let one = if value == answer { &own } else { &other };
-            if set >> value & 1 == 1 {
-                one.clone()
-            } else {
-                &Rational::ONE - one.end()..=&Rational::ONE - one.start()
-            }
+            if set >> value & 1 == 1 { one.clone() } else { &Rational::ONE - one.end()..=&Rational::ONE - one.start() }
         });
         bits.fold(Rational::ONE..=Rational::ONE, |all, bit| all.start() * bit.start()..=all.end() * bit.end())
     };
@@ -145,10 +142,7 @@ fn output(label: String, law: [RangeInclusive<Rational>; 2]) -> Output {
 }
 
 fn enclosed(range: &RangeInclusive<Rational>) -> Enclosure {
-    Enclosure {
-        lo: Enclosure::rational(range.start(), BITS).lo,
-        hi: Enclosure::rational(range.end(), BITS).hi,
-    }
+    Enclosure { lo: Enclosure::rational(range.start(), BITS).lo, hi: Enclosure::rational(range.end(), BITS).hi }
 }
 
 /// Both responses to both answers.

@@ -192,7 +192,9 @@ mod tests {
                     *met.entry(space.orthogonal(&x, digits)).or_default() += 1;
                 }
                 assert_eq!(met.len() as u128, space.support());
-                assert!(met.iter().all(|(&y, &times)| times == space.q - 1 && space.product(&x, &space.vector(y)) == 0));
+                assert!(
+                    met.iter().all(|(&y, &times)| times == space.q - 1 && space.product(&x, &space.vector(y)) == 0)
+                );
             }
         }
     }

@@ -177,7 +177,8 @@ fn check(k: u64, epsilon: &Epsilon) -> Result<()> {
 }
 
 fn too_many(k: u64) -> Error {
-    let allowed = "so few that the space has at most 2^27 vectors; find common values of larger domains by their prefixes";
+    let allowed =
+        "so few that the space has at most 2^27 vectors; find common values of larger domains by their prefixes";
     Error::parameter("number of values", k, allowed)
 }
 

@@ -113,7 +113,9 @@ mod tests {
 
     #[test]
     fn what_is_no_day_is_refused() {
-        for wrong in ["", "2030-1-1", "2030-02-29", "2030-13-01", "2030-00-10", "2030-01-00", "1969-12-31", "+999-01-01"] {
+        for wrong in
+            ["", "2030-1-1", "2030-02-29", "2030-13-01", "2030-00-10", "2030-01-00", "1969-12-31", "+999-01-01"]
+        {
             assert!(wrong.parse::<Day>().unwrap_err().to_string().starts_with("day is "), "{wrong}");
         }
     }

@@ -78,7 +78,9 @@ impl Domain {
                 let mut sorted: Vec<&String> = choices.iter().collect();
                 sorted.sort_unstable();
                 match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-                    Some(pair) => Err(Error::parameter("choices", format!("{} twice", pair[0]), "different from each other")),
+                    Some(pair) => {
+                        Err(Error::parameter("choices", format!("{} twice", pair[0]), "different from each other"))
+                    }
                     None => Ok(()),
                 }
             }

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::day::Day;
 pub use self::domain::{Answer, Domain};
-pub use self::identity::TaskId;
 use self::identity::Canonical;
+pub use self::identity::TaskId;
 use super::{FrequencyOracle, OneBitMean, PrefixExtension, RandomisedResponse};
 use crate::error::{Error, Result};
 use crate::exact::Rational;

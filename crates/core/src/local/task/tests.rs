@@ -68,11 +68,13 @@ fn every_domain_has_its_mechanism() {
     ] {
         let task = json(|task| task["domain"] = domain.clone()).unwrap();
         assert_eq!(task.mechanism(), mechanism);
-        assert!(json(|task| {
-            task["domain"] = domain.clone();
-            task["mechanism"] = "unary".into();
-        })
-        .is_err());
+        assert!(
+            json(|task| {
+                task["domain"] = domain.clone();
+                task["mechanism"] = "unary".into();
+            })
+            .is_err()
+        );
     }
     let coins = json(|task| {
         task["domain"]["choices"] = vec!["yes", "no"].into();
