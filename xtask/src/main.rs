@@ -30,6 +30,9 @@ Commands:
   bench ledger [--format table|json]        Measure durable charges beside what the disk allows
   bench sql [--format table|json]           Measure private SQL's bounding on ten million rows beside the same query without
                                             privacy, bounding written as SQL, and OpenDP with Polars, on all cores
+  bench service [--short] [--format table|json]
+                                            Measure the whole service under 100,000 events a second on loopback, for ten
+                                            minutes, or with --short for one
   help, --help                              Show this text
 
 Example: cargo xtask test";
@@ -45,6 +48,7 @@ enum Task {
     BenchLocal { format: bench::Format },
     BenchLedger { format: bench::Format },
     BenchSql { format: bench::Format },
+    BenchService { format: bench::Format, short: bool },
 }
 
 fn main() -> ExitCode {
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         Task::BenchLocal { format } => bench::local(format),
         Task::BenchLedger { format } => bench::ledger::run(format),
         Task::BenchSql { format } => bench::sql::run(format),
+        Task::BenchService { format, short } => bench::service::run(format, short),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -91,6 +96,12 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("bench", ["local", options @ ..]) => parse_format(options).map(|format| Task::BenchLocal { format }),
         ("bench", ["ledger", options @ ..]) => parse_format(options).map(|format| Task::BenchLedger { format }),
         ("bench", ["sql", options @ ..]) => parse_format(options).map(|format| Task::BenchSql { format }),
+        ("bench", ["service", "--short", options @ ..]) => {
+            parse_format(options).map(|format| Task::BenchService { format, short: true })
+        }
+        ("bench", ["service", options @ ..]) => {
+            parse_format(options).map(|format| Task::BenchService { format, short: false })
+        }
         ("bench", ["once", options @ ..]) => parse_format(options).map(|format| Task::BenchOnce { format }),
         ("bench", ["noise", options @ ..] | options) => parse_format(options).map(|format| Task::BenchNoise { format }),
         ("test", unknown) => Err(format!("`test` does not understand {}", unknown.join(" "))),
@@ -124,6 +135,11 @@ mod tests {
         assert_eq!(parse(&["bench", "local"]), Ok(Task::BenchLocal { format: Format::Table }));
         assert_eq!(parse(&["bench", "ledger"]), Ok(Task::BenchLedger { format: Format::Table }));
         assert_eq!(parse(&["bench", "sql"]), Ok(Task::BenchSql { format: Format::Table }));
+        assert_eq!(parse(&["bench", "service"]), Ok(Task::BenchService { format: Format::Table, short: false }));
+        assert_eq!(
+            parse(&["bench", "service", "--short", "--format=json"]),
+            Ok(Task::BenchService { format: Format::Json, short: true })
+        );
         assert_eq!(parse(&["bench", "--help"]), Ok(Task::Help));
     }
 

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use crate::process::{Invocation, exists};
+use crate::process::{Invocation, exists, target};
 
 const WASM: &str = "wasm32-unknown-unknown";
+/// What tries out the description of the HTTP interface.
+const SCHEMATHESIS: &str = "schemathesis==4.*";
 
 /// Something that must hold.
 struct Step {
@@ -60,6 +62,15 @@ fn steps(long: bool) -> Vec<Step> {
     wasm.prepare = wasm_target;
     let mut postgres = step("PostgreSQL", "cargo test -p reticent-ledger --test postgres -- --ignored");
     postgres.prepare = postgres_server;
+    // The same packages as before, so that nothing is built anew.
+    let mut dashboard =
+        step("dashboard", "cargo test --workspace --exclude dist-test --test serve -- --ignored browser");
+    dashboard.prepare = browser;
+    let mut interface =
+        step("HTTP interface", "cargo test --workspace --exclude dist-test --test serve -- --ignored schema");
+    interface.prepare = schemathesis;
+    let mut nats = step("NATS", "cargo test --workspace --exclude dist-test --test serve -- --ignored nats");
+    nats.prepare = nats_server;
     let mut statistics = step("statistical tests", "cargo test --release -p dist-test");
     if long {
         // Fresh seeds must be seen even when all goes well.
@@ -73,6 +84,9 @@ fn steps(long: bool) -> Vec<Step> {
         wasm,
         step("tests", "cargo test --workspace --exclude dist-test"),
         postgres,
+        dashboard,
+        interface,
+        nats,
         statistics,
     ]
 }
@@ -100,7 +114,44 @@ fn postgres_server() -> Result<(), String> {
     if env::split_paths(&search).chain(packages).any(complete) {
         return Ok(());
     }
-    let install = Invocation::new("apt-get install --yes --no-install-recommends postgresql openssl")
+    from_debian("postgresql openssl", "there is no server")
+}
+
+/// Makes sure that there is a browser that can be steered.
+fn browser() -> Result<(), String> {
+    if exists("chromium") && exists("chromedriver") {
+        return Ok(());
+    }
+    from_debian("chromium chromium-driver", "there is no browser")
+}
+
+/// Makes sure that there is a NATS server to start; the test starts one of its own.
+fn nats_server() -> Result<(), String> {
+    if exists("nats-server") { Ok(()) } else { from_debian("nats-server", "there is no server") }
+}
+
+/// Makes sure that schemathesis is there, in an environment of its own.
+fn schemathesis() -> Result<(), String> {
+    let folder = target().join("schemathesis-venv");
+    if exists(&folder.join("bin/schemathesis").to_string_lossy()) {
+        return Ok(());
+    }
+    let create = Invocation::new("python3 -m venv --clear").argument(folder.to_string_lossy());
+    // Debian keeps the module in a package of its own.
+    let made = create.succeeds() || (from_debian("python3-venv", "there is no venv").is_ok() && create.succeeds());
+    if !made {
+        return Err(format!("no Python environment could be made: {create}"));
+    }
+    let install = Invocation::program(folder.join("bin/python"))
+        .and("-m pip install --quiet --disable-pip-version-check")
+        .argument(SCHEMATHESIS);
+    if install.succeeds() { Ok(()) } else { Err(format!("schemathesis could not be installed: {install}")) }
+}
+
+/// Installs some of Debian's packages, where that is how packages are installed.
+fn from_debian(packages: &str, missing: &str) -> Result<(), String> {
+    let install = Invocation::new("apt-get install --yes --no-install-recommends")
+        .and(packages)
         .variable("DEBIAN_FRONTEND", "noninteractive");
     let is_root = Invocation::new("id -u").output().is_ok_and(|id| id.trim() == "0");
     // What packages there are may not be known yet, or have changed.
@@ -108,7 +159,7 @@ fn postgres_server() -> Result<(), String> {
     if is_root && exists("apt-get") && (install.succeeds() || (update.succeeds() && install.succeeds())) {
         Ok(())
     } else {
-        Err(format!("there is no server and none could be installed; run by hand as root: {install}"))
+        Err(format!("{missing} and none could be installed; run by hand as root: {install}"))
     }
 }
 

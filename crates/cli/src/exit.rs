@@ -19,6 +19,11 @@ pub const REFUTED: u8 = 1;
 #[error("{0}")]
 pub struct Usage(String);
 
+/// The budget does not reach, says a service.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Overdrawn(pub String);
+
 /// An error that ends the program with [`USAGE`].
 pub fn usage(text: impl Into<String>) -> anyhow::Error {
     Usage(text.into()).into()
@@ -28,12 +33,17 @@ pub fn usage(text: impl Into<String>) -> anyhow::Error {
 pub fn report(error: &anyhow::Error) -> ExitCode {
     crate::output::say!("error: {error:#}");
     let of_ledger = error.downcast_ref::<reticent_ledger::Error>();
-    if of_ledger.is_some_and(reticent_ledger::Error::is_overdrawn) {
+    let of_server = error.downcast_ref::<reticent_server::Error>();
+    if of_ledger.is_some_and(reticent_ledger::Error::is_overdrawn)
+        || of_server.is_some_and(reticent_server::Error::is_overdrawn)
+        || error.is::<Overdrawn>()
+    {
         return ExitCode::from(OVERDRAWN);
     }
     let usage = error.is::<Usage>()
         || error.downcast_ref::<reticent::Error>().is_some_and(reticent::Error::is_parameter)
         || error.downcast_ref::<reticent_sql::Error>().is_some_and(reticent_sql::Error::is_usage)
+        || of_server.is_some_and(reticent_server::Error::is_usage)
         || of_ledger.is_some_and(reticent_ledger::Error::is_usage);
     if usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
 }

@@ -2,6 +2,7 @@
 
 mod accounting;
 mod audit;
+mod care;
 mod count;
 mod exit;
 mod figures;
@@ -12,8 +13,11 @@ mod parallel;
 mod place;
 mod plan;
 mod query;
+mod serve;
+mod stream;
 #[cfg(unix)]
 mod subsample;
+mod token;
 
 use std::process::ExitCode;
 
@@ -43,6 +47,12 @@ enum Command {
     Plan(plan::Arguments),
     /// Asks a query of private tables in SQL
     Query(Box<query::Arguments>),
+    /// Runs the service: live streams, private SQL over HTTP, a dashboard
+    Serve(serve::Arguments),
+    /// Creates streams of a running service, sends events, shows what was released
+    Stream(stream::Arguments),
+    /// Makes and revokes the tokens of a service
+    Token(token::Arguments),
     /// Asks your own query or program of many parts of a table, and releases what they agree on
     #[cfg(unix)]
     Subsample(Box<subsample::Arguments>),
@@ -62,6 +72,9 @@ fn main() -> ExitCode {
         Command::Ledger(arguments) => ledger::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Stream(arguments) => stream::run(&arguments),
+        Command::Token(arguments) => token::run(&arguments),
         #[cfg(unix)]
         Command::Subsample(arguments) => subsample::run(&arguments),
         #[cfg(unix)]

@@ -22,6 +22,8 @@ const VALUES: [i64; 3] = [FIRST ^ MASK, SECOND ^ MASK, THIRD ^ MASK];
 /// Of the first two and of all three, masked.
 const SUMS: [i64; 2] = [(FIRST + SECOND) ^ MASK, (FIRST + SECOND + THIRD) ^ MASK];
 const HORIZON: u64 = 8;
+/// Brings the values into the range of the stream.
+const SHIFT: u32 = 22;
 
 /// Puts the mask on or takes it off.
 fn masked(value: i64) -> i64 {
@@ -124,10 +126,34 @@ fn nothing_is_found<D: Design>() {
     assert_eq!(counter.steps(), VALUES.len() as u64);
 }
 
+/// All values are events of one step, which stays open.
+fn nothing_is_found_within_a_step<D: Design>() {
+    let mut counter = SeizableCounter::start(D::new(stream(), guarantee()).unwrap(), permit()).unwrap();
+    counter.open_step().unwrap();
+    for needle in VALUES {
+        // Within the range, or it would be clamped.
+        let mut value = masked(needle) >> SHIFT;
+        counter.add(&mut value).unwrap();
+        burn();
+    }
+    burn();
+    let shifted = |value: i64| masked(masked(value) >> SHIFT);
+    let sums = [2, 3].map(|count| masked(VALUES[..count].iter().map(|value| masked(*value) >> SHIFT).sum::<i64>()));
+    burn();
+    for (index, needle) in VALUES.map(shifted).into_iter().chain(sums).chain([seed(2)]).enumerate() {
+        assert_eq!(occurrences(needle), 0, "{}: needle {index}", counter.kind());
+    }
+    let held = counter.state_after().cells.iter().map(Cell::value).find(|value| *value != 0).unwrap();
+    assert!(occurrences(masked(held as i64)) > 0);
+    assert_eq!(counter.steps(), 0);
+}
+
 #[test]
 fn neither_values_nor_sums_nor_seeds_are_left_in_memory() {
     nothing_is_found::<PanPrivate>();
     nothing_is_found::<PanPrivateSurviving>();
+    nothing_is_found_within_a_step::<PanPrivate>();
+    nothing_is_found_within_a_step::<PanPrivateSurviving>();
 
     // The control: a curator's counter holds the exact sum, and it is found.
     let mut counter = Kind::Binary.start(stream(), guarantee(), permit()).unwrap();

@@ -5,8 +5,10 @@
 //! | [`table`] | tables from files: CSV, NDJSON, Parquet, Arrow |
 //! | [`query`] | [`Query`]: from its text to its answer |
 //! | [`options`] | [`Options`]: whose privacy, how much, within which bounds |
+//! | [`settings`] | what arguments, policies and the SQL itself say, together |
 //! | [`dialect`] | BigQuery's way to ask |
 //! | [`statement`] | from text to one statement |
+//! | `walk` | one walk through a statement |
 //! | [`usage`] | which columns of text files are numbers |
 //! | [`check`] | can it be answered privately? |
 //! | [`bound`] | from rows to exact statistics of bounded sensitivity |
@@ -18,7 +20,6 @@
 //! | [`error`] | the one error type |
 
 pub mod answer;
-pub mod bound;
 pub mod check;
 pub mod dialect;
 pub mod error;
@@ -28,12 +29,16 @@ pub mod query;
 pub mod release;
 pub mod scalar;
 pub mod session;
+pub mod settings;
 pub mod statement;
 pub mod table;
 pub mod usage;
+mod walk;
 
 pub use answer::Answer;
 pub use error::{Error, Result};
 pub use options::{Options, Range, Unit};
 pub use query::{Input, Query};
+pub use reticent_bound as bound;
+pub use settings::{Asked, Settings};
 pub use table::Table;

@@ -101,7 +101,7 @@ impl Query {
         let weights = weights(&checked, &origins, &names, &options)?;
         let search = Search::new(&checked, &options, &touched)?;
         let (rest, found) = match &search {
-            Some(search) => (search.rest.clone(), search.placeholders()?),
+            Some(search) => (search.rest.clone(), search.grids_before()?),
             None => (options.guarantee.clone(), BTreeMap::new()),
         };
         let select_keys = grouped && keys.is_none();
@@ -295,8 +295,7 @@ impl Query {
             .and_then(LogicalPlanBuilder::build)
             .map_err(failed)?;
         let plan = self.checked.above.on(plan)?;
-        let frame = self.session.execute_logical_plan(plan).await.map_err(failed)?;
-        frame.collect().await.map_err(failed)
+        session::run(&self.session, &plan).await.map_err(failed)
     }
 }
 
@@ -391,7 +390,7 @@ async fn check_unique(session: &SessionContext, checked: &Checked) -> Result<()>
             .and_then(|plan| plan.limit(0, Some(1)))
             .and_then(LogicalPlanBuilder::build)
             .map_err(failed)?;
-        let twice = session.execute_logical_plan(grouped).await.map_err(failed)?.collect().await.map_err(failed)?;
+        let twice = session::run(session, &grouped).await.map_err(failed)?;
         if twice.iter().any(|batch| batch.num_rows() > 0) {
             let words = keys.iter().map(check::words).collect::<Vec<_>>().join(", ");
             return Err(Error::not_private(

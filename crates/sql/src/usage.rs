@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Select, SelectItem, Statement,
-    UnaryOperator, Value, Visit, Visitor, visit_expressions,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, SelectItem, Statement,
+    UnaryOperator, Value,
 };
+
+use crate::walk::{Node, walk};
 
 /// Functions whose arguments are numbers.
 const NUMERIC: [&str; 37] = [
@@ -67,16 +69,23 @@ impl Usage {
     /// Of a statement.
     pub fn of(statement: &Statement) -> Self {
         let mut usage = Self::default();
-        let _ = visit_expressions(statement, |expression| {
-            usage.look(expression);
-            ControlFlow::<()>::Continue(())
+        // What is named in a SELECT, and how.
+        let mut aliases = Vec::new();
+        let _ = walk(statement, &mut |node| {
+            match node {
+                Node::Expression(expression) => usage.look(expression),
+                Node::Select(select) => aliases.extend(select.projection.iter().filter_map(|item| match item {
+                    SelectItem::ExprWithAlias { expr, alias } => Some((expr.clone(), alias.value.clone())),
+                    _ => None,
+                })),
+                _ => {}
+            }
+            ControlFlow::Continue(())
         });
         // What a sub-query names is a number if it is used as one, and so is what it is computed from.
-        let mut aliases = Aliases::default();
-        let _ = statement.visit(&mut aliases);
         loop {
             let before = usage.numbers.len();
-            for (expression, alias) in &aliases.0 {
+            for (expression, alias) in &aliases {
                 if usage.numbers.contains(alias) {
                     usage.numbers_in([expression]);
                 }
@@ -128,22 +137,6 @@ impl Usage {
                 other => self.numbers.extend(column(other)),
             }
         }
-    }
-}
-
-/// What is named in a SELECT, and how.
-#[derive(Default)]
-struct Aliases(Vec<(Expr, String)>);
-
-impl Visitor for Aliases {
-    type Break = ();
-
-    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-        self.0.extend(select.projection.iter().filter_map(|item| match item {
-            SelectItem::ExprWithAlias { expr, alias } => Some((expr.clone(), alias.value.clone())),
-            _ => None,
-        }));
-        ControlFlow::Continue(())
     }
 }
 

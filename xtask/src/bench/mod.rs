@@ -6,6 +6,7 @@ pub mod ledger;
 mod measurement;
 mod pair;
 mod peers;
+pub mod service;
 pub mod sql;
 
 use crate::process::Invocation;

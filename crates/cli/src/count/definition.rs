@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
-use reticent::continual::{Horizon, Kind, Stream, Unit};
+use reticent::continual::{Horizon, Kind, Stream, Tally, Unit};
 use reticent::privacy::{Adjacency, Guarantee};
 use serde::{Deserialize, Serialize};
 
 use super::arguments::Arguments;
 use super::record::{Fields, Input};
-use super::tally::Tally;
 use super::timeline::{self, Timeline};
 use crate::exit::usage;
 

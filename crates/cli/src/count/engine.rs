@@ -2,12 +2,13 @@
 
 use anyhow::Result;
 use reticent::Error;
+use reticent::continual::Tally;
 
 use super::definition::Definition;
 use super::kept::Kept;
 use super::printer::{Audience, Printer};
+use super::released::{self, Event, Released};
 use super::store::{self, State, Store};
-use super::tally::{Event, Released, Tally};
 use crate::accounting::Account;
 
 /// Closes steps: count, keep, show, in this order.
@@ -69,7 +70,7 @@ impl Engine {
     /// # Errors
     /// [`Error::HorizonReached`] if there are more values than steps left; as many as fit are released.
     pub fn close(&mut self, values: &[i64]) -> Result<Audience> {
-        self.release(values.len(), |tally, steps, released| tally.close(&values[..steps], released))
+        self.release(values.len(), |tally, steps, released| released::close(tally, &values[..steps], released))
     }
 
     /// [`Engine::close`] for counters with keys: one step for each list of events.
@@ -77,7 +78,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::close`].
     pub fn close_keyed(&mut self, steps: &[Vec<Event>]) -> Result<Audience> {
-        self.release(steps.len(), |tally, fitting, released| tally.close_keyed(&steps[..fitting], released))
+        self.release(steps.len(), |tally, fitting, released| released::close_keyed(tally, &steps[..fitting], released))
     }
 
     fn release(

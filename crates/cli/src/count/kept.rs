@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use reticent::Error;
 use serde::{Deserialize, Serialize};
 
-use super::tally::Released;
+use super::released::Released;
 
 /// Requests with more releases are too large to be kept as one; streams like that are saved.
 pub const MOST_RELEASES: u64 = 1 << 20;

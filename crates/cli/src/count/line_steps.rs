@@ -2,6 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use reticent::continual::Stream;
+use reticent_stream::seizure::burn_stack;
 use zeroize::Zeroize;
 
 use super::definition::Definition;
@@ -9,8 +10,7 @@ use super::engine::Engine;
 use super::lines::Lines;
 use super::printer::Audience;
 use super::record::{Parser, Record};
-use super::seizure::burn_stack;
-use super::tally::Event;
+use super::released::{Event, releases_a_step};
 
 /// What is said when reading fails, whatever the reason: it may lie in the data.
 pub const READING_FAILED: &str = "reading the input failed";
@@ -55,7 +55,7 @@ fn run_keyed(engine: &mut Engine, mut reading: Reading) -> Result<()> {
     let mut more = true;
     loop {
         loop {
-            let at_once = (MOST_AT_ONCE / engine.tally().releases_a_step()).max(1);
+            let at_once = (MOST_AT_ONCE / releases_a_step(engine.tally())).max(1);
             let Reading { lines, parser, skip, .. } = &mut reading;
             let seen = lines.each(at_once, |line| {
                 if *skip > 0 {

@@ -5,26 +5,25 @@
 //! | `arguments` | the arguments and the help |
 //! | `definition` | what is counted, under which promise; what that means for lines and events |
 //! | `lines` | lines as they arrive |
-//! | `record`, `integer`, `csv`, `ndjson`, `timeline` | what a line says |
+//! | `record`, `csv`, `ndjson`, `timeline` | what a line says |
 //! | `line_steps`, `time_steps` | how lines become steps |
 //! | `seizure` | what a process does whose memory may be seized |
-//! | `tally` | one counter, or one for each key |
+//! | `released` | what is released, and how a step is closed |
 //! | `engine`, `store`, `kept`, `printer` | count, keep, show, in this order |
 
 mod arguments;
 mod csv;
 mod definition;
 mod engine;
-mod integer;
 mod kept;
 mod line_steps;
 mod lines;
 mod ndjson;
 mod printer;
 mod record;
+mod released;
 mod seizure;
 mod store;
-mod tally;
 mod time_steps;
 mod timeline;
 
@@ -35,7 +34,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use reticent::Permit;
-use reticent::continual::{AnyStrategy, KeyedPlan, Kind, Stream};
+use reticent::continual::{AnyStrategy, KeyedPlan, Kind, Stream, Tally};
 use reticent::ledger::{Accounting, Releases};
 use reticent::privacy::Guarantee;
 use reticent_ledger::hash::Hash;
@@ -48,11 +47,10 @@ use kept::Kept;
 use lines::Lines;
 use printer::{Highest, Printer};
 use record::Parser;
-use seizure::Care;
 use store::Store;
-use tally::Tally;
 
 use crate::accounting::{self, Account, Granted};
+use crate::care::Care;
 use crate::exit::usage;
 use crate::place::Place;
 

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use reticent_stream::integer;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::record::{Fields, Record};
-use super::{integer, timeline};
+use super::timeline;
 
 /// What an object on a line says; a line that is no object says nothing.
 pub fn record(fields: &Fields, line: &[u8]) -> Record {

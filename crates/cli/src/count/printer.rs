@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arguments::Arguments;
 use super::definition::Definition;
-use super::tally::Released;
+use super::released::Released;
 use super::timeline::{self, Timeline};
 use crate::output::{Format, csv_line};
 

@@ -1,12 +1,11 @@
 //! What one line says.
 
-use super::integer;
-use super::timeline;
 use anyhow::Result;
+use reticent_stream::integer;
 use serde::{Deserialize, Serialize};
 
 use super::csv::CsvLine;
-use super::ndjson;
+use super::{ndjson, timeline};
 use crate::exit::usage;
 
 /// How lines are written.

@@ -9,12 +9,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
+use reticent::continual::SavedTally;
 use reticent_ledger::storage::replace::{beside, private, replace};
 use serde::{Deserialize, Serialize};
 
 use super::definition::Definition;
 use super::printer::Highest;
-use super::tally::{Released, SavedTally};
+use super::released::Released;
 use crate::exit::usage;
 
 /// How states are written.

@@ -13,7 +13,7 @@ use super::line_steps::READING_FAILED;
 use super::lines::Lines;
 use super::printer::Audience;
 use super::record::{Parser, Record};
-use super::tally::Event;
+use super::released::{Event, releases_a_step};
 use super::timeline::{self, Timeline};
 
 /// So many steps are released before they are saved and shown.
@@ -49,7 +49,7 @@ impl OpenSteps {
         let mut audience = Audience::Listens;
         while audience == Audience::Listens && engine.tally().steps() < last {
             let first = engine.tally().steps() + 1;
-            let steps = (first..=last).take((MOST_AT_ONCE / engine.tally().releases_a_step()).max(1));
+            let steps = (first..=last).take((MOST_AT_ONCE / releases_a_step(engine.tally())).max(1));
             audience = match self {
                 Self::Sums(sums) => {
                     // The nearest number that fits moves by no more than the sum does.

@@ -4,9 +4,9 @@ use anyhow::Result;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use reticent_stream::integer;
 use serde::{Deserialize, Serialize};
 
-use super::integer;
 use crate::exit::usage;
 
 /// Equal steps of time, one after the other; all times in milliseconds since 1970.

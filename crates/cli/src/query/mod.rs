@@ -3,13 +3,9 @@
 //! | file | holds |
 //! |---|---|
 //! | `arguments` | the arguments and the help |
-//! | `settings` | what arguments, policies and the SQL itself say, together |
-//! | `policy` | what is known of a table, in TOML |
 //! | `show` | answers and dry runs, for people and programs |
 
 mod arguments;
-mod policy;
-mod settings;
 mod show;
 
 use std::path::PathBuf;
@@ -18,23 +14,23 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow};
 use reticent::ledger::Releases;
 use reticent::noise::Entropy;
+use reticent_ledger::hash::Hash;
 use reticent_sql::bound::ChoiceKey;
-use reticent_sql::{Answer, Query, Unit};
+use reticent_sql::session::STACK;
+use reticent_sql::settings::policy::Policy;
+use reticent_sql::settings::words::keys;
+use reticent_sql::{Answer, Asked, Input, Query, Settings, Table, Unit};
 
 pub use arguments::Arguments;
-use settings::Settings;
 
 use crate::accounting::{Account, Granted, Request};
 use crate::exit::{REFUSED, usage};
 use crate::output::say;
 
-/// Bytes of stack of each thread: several times what the deepest expression that is allowed needs.
-const STACK: usize = 16 << 20;
-
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     quiet_panics();
-    let settings = Settings::new(arguments)?;
+    let settings = settings(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK)
         .build()
@@ -43,8 +39,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 async fn answer(arguments: &Arguments, settings: Settings) -> Result<ExitCode> {
-    let place = settings.place()?;
-    let description = settings.description();
+    let place = one_place(settings.places(), arguments.accounting.dataset.is_some())?;
+    let description = settings.description(|list| Hash::of(list).to_string());
     let files = settings.private_files();
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
     let query = Query::prepare(&sql, inputs, options).await?;
@@ -84,6 +80,53 @@ async fn answer(arguments: &Arguments, settings: Settings) -> Result<ExitCode> {
         .map_err(|_| anyhow!("what the ledger keeps for this request is not the answer to a query"))?;
     show::answer(&answer, arguments.format)?;
     Ok(if answer.is_refused() { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+}
+
+/// What the arguments say.
+fn settings(arguments: &Arguments) -> Result<Settings> {
+    let mut inputs = Vec::new();
+    for (list, public) in [(&arguments.tables, false), (&arguments.public_tables, true)] {
+        for table in list {
+            let (name, location) = pair("--table", table, "people=people.csv")?;
+            if inputs.iter().any(|input: &Input| input.table.name() == name) {
+                return Err(usage(format!("there are two tables {name}; give each a name of its own")));
+            }
+            inputs.push(Input { table: Table::open(name, location)?, public });
+        }
+    }
+    if inputs.is_empty() {
+        return Err(usage("no table: add --table NAME=FILE, as in --table people=people.csv"));
+    }
+    let pairs = |flag: &str, list: &[String], example: &str| -> Result<Vec<(String, String)>> {
+        let both = |text: &String| pair(flag, text, example).map(|(name, value)| (name.into(), value.into()));
+        list.iter().map(both).collect()
+    };
+    let listed = |(column, text): (String, String)| -> Result<(String, Vec<String>)> {
+        let list = keys(&column, &text, None)?;
+        Ok((column, list))
+    };
+    let asked = Asked {
+        epsilon: arguments.epsilon.clone(),
+        delta: arguments.delta.clone(),
+        rho: arguments.rho.clone(),
+        units: arguments.units.clone(),
+        adjacency: arguments.adjacency.clone(),
+        max_groups: arguments.max_groups.clone(),
+        max_rows: arguments.max_rows.clone(),
+        bounds: pairs("--bounds", &arguments.bounds, "age=0..120")?,
+        keys: pairs("--keys", &arguments.keys, "region=regions.csv")?.into_iter().map(listed).collect::<Result<_>>()?,
+        weights: pairs("--weight", &arguments.weights, "mean=2")?,
+    };
+    let policies = arguments.policies.iter().map(|path| Policy::read(path)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Settings::new(&arguments.sql, &asked, inputs, &policies.iter().collect::<Vec<_>>())?)
+}
+
+/// `NAME=VALUE`
+fn pair<'text>(flag: &str, text: &'text str, example: &str) -> Result<(&'text str, &'text str)> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => Ok((name.trim(), value.trim())),
+        _ => Err(usage(format!("{flag} {text}: write it as {flag} {example}"))),
+    }
 }
 
 /// A panic's own text may hold what lies in the rows.

@@ -3,7 +3,7 @@
 use super::*;
 
 /// What is asked, and what is said.
-const REFUSED: [(&str, &str); 54] = [
+const REFUSED: [(&str, &str); 56] = [
     ("", "write SELECT COUNT(*) FROM"),
     ("SELEC COUNT(*) FROM visits", "the SQL cannot be read: "),
     ("SELECT COUNT(* FROM visits", "the SQL cannot be read: "),
@@ -36,6 +36,8 @@ const REFUSED: [(&str, &str); 54] = [
     ("SELECT COUNT(DISTINCT region) FROM visits", "count(DISTINCT region) cannot be answered privately"),
     ("SELECT COUNT(*) FROM (SELECT * FROM visits LIMIT 3)", "LIMIT over private rows"),
     ("SELECT COUNT(*) FROM (SELECT * FROM visits ORDER BY age LIMIT 3)", "over private rows"),
+    ("SELECT COUNT(*) FROM (SELECT * FROM visits ORDER BY age)", "ORDER BY in a sub-query"),
+    ("WITH v AS (SELECT * FROM visits ORDER BY age) SELECT COUNT(*) FROM v", "ORDER BY in a sub-query"),
     ("SELECT COUNT(*) FROM (SELECT DISTINCT region FROM visits)", "DISTINCT over private rows"),
     (
         "SELECT COUNT(*) FROM (SELECT row_number() OVER (ORDER BY age) AS place FROM visits) WHERE place < 3",

@@ -18,7 +18,7 @@ use super::stream::Stream;
 use super::toeplitz::Toeplitz;
 use crate::error::{Error, Result};
 use crate::ledger::Accounting;
-use crate::permit::Permit;
+use crate::permit::{Permit, StreamPermit};
 use crate::privacy::Guarantee;
 
 /// One enum over all strategies, with what every one of them can do; a new strategy is one more line where this is used.
@@ -71,6 +71,14 @@ macro_rules! strategies {
                     $(Self::$variant(strategy) => AnyCounter::$variant(Box::new(StreamCounter::start(strategy, permit)?)),)+
                     $(Self::$design(design) => AnyCounter::$design(Box::new(SeizableCounter::start(design, permit)?)),)+
                 })
+            }
+
+            /// Starts on a charge that was taken before: see [`StreamCounter::begin`].
+            pub fn begin(self, permit: StreamPermit) -> AnyCounter {
+                match self {
+                    $(Self::$variant(strategy) => AnyCounter::$variant(Box::new(StreamCounter::begin(strategy, permit))),)+
+                    $(Self::$design(design) => AnyCounter::$design(Box::new(SeizableCounter::begin(design, permit))),)+
+                }
             }
 
             /// See [`Strategy::kind`].

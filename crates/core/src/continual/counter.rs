@@ -160,8 +160,17 @@ impl<S: Strategy> StreamCounter<S> {
     /// If the permit does not cover the guarantee.
     pub fn start(strategy: S, permit: Permit) -> Result<Self> {
         let permit = permit.into_stream(strategy.guarantee())?;
+        Ok(Self::begin(strategy, permit))
+    }
+
+    /// Starts on a charge that was taken before.
+    ///
+    /// # Privacy
+    /// It is for the caller to see to it that nothing was released on this charge, or that each event enters only one of the
+    /// counters that share it.
+    pub fn begin(strategy: S, permit: StreamPermit) -> Self {
         let state = strategy.begin();
-        Ok(Self { strategy, permit, epoch: 0, steps: 0, sum: 0, value: 0, state })
+        Self { strategy, permit, epoch: 0, steps: 0, sum: 0, value: 0, state }
     }
 
     /// How its noise is made.

@@ -22,6 +22,7 @@
 //! | [`kind`] | [`Kind`]: the counters by name, and `auto` |
 //! | [`any`] | [`AnyCounter`]: a counter whose kind is known only when the program runs |
 //! | [`keyed`] | [`KeyedCounter`]: one counter for each key; keys known beforehand, or admitted by a threshold |
+//! | [`tally`] | [`Tally`]: one counter, or one for each key |
 //! | [`window`] | [`SlidingWindow`]: the sum of the last w steps |
 //! | [`decayed`] | [`DecayedCounter`]: older steps count less |
 //! | [`post_processing`] | [`PostProcessed`]: releases that are never negative, or never fall |
@@ -53,6 +54,7 @@ pub mod shape;
 pub mod strategy;
 pub mod stream;
 pub mod tails;
+pub mod tally;
 #[cfg(test)]
 mod tests;
 pub mod throughout;
@@ -72,12 +74,13 @@ pub use keyed::{KeyedCounter, KeyedPlan, KeyedSaved};
 pub use kind::Kind;
 pub use law::Law;
 pub use p_sums::PSums;
-pub use pan_private::{PanPrivate, PanPrivateSurviving, SeizableCounter};
+pub use pan_private::{PanPrivate, PanPrivateSurviving, SeizableCounter, SeizableKeyedCounter};
 pub use post_processing::{PostProcessed, Rule};
 pub use schedule::Schedule;
 pub use shape::Shape;
 pub use strategy::Strategy;
 pub use stream::{Horizon, Stream, Unit};
+pub use tally::{SavedTally, Tally};
 pub use throughout::Throughout;
 pub use toeplitz::Toeplitz;
 pub use usefulness::{MaxError, max_error};

@@ -1,7 +1,7 @@
 //! Bounds that nobody knew beforehand.
 
-use super::add_noise;
 use super::threshold::some_of;
+use super::{add_noise, smallest};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::noise::DiscreteLaplace;
@@ -182,20 +182,6 @@ fn edges(place: usize) -> (Rational, Rational) {
         place if place > ZERO => (power(place - ZERO), power(place - ZERO + 1)),
         place => (minus(power(ZERO - place + 1)), minus(power(ZERO - place))),
     }
-}
-
-/// The smallest t ≥ 1 for which a condition holds that holds ever after: double, then halve the interval.
-fn smallest(holds: impl Fn(u64) -> bool) -> u64 {
-    let mut high = 1u64;
-    while !holds(high) {
-        high *= 2;
-    }
-    let mut low = high / 2;
-    while low + 1 < high {
-        let middle = low + (high - low) / 2;
-        if holds(middle) { high = middle } else { low = middle }
-    }
-    high
 }
 
 #[cfg(test)]

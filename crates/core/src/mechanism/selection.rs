@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dashu_int::UBig;
 
+use super::smallest;
 use super::threshold::{check_delta, touched_keys};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
@@ -256,20 +257,6 @@ impl Keep {
         let level = Enclosure::rational(level, WORD).hi;
         smallest(|n| self.probability(n, WORD).lo >= level)
     }
-}
-
-/// The smallest n ≥ 1 for which a condition holds that holds ever after: double, then halve the interval.
-fn smallest(holds: impl Fn(u64) -> bool) -> u64 {
-    let mut high = 1u64;
-    while !holds(high) {
-        high *= 2;
-    }
-    let mut low = high / 2;
-    while low + 1 < high {
-        let middle = low + (high - low) / 2;
-        if holds(middle) { high = middle } else { low = middle }
-    }
-    high
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dashu_int::UBig;
 use dashu_int::ops::BitTest;
 
+use super::smallest;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::noise::DiscreteLaplace;
@@ -155,19 +156,9 @@ pub(super) fn check_delta(delta: &Delta) -> Result<()> {
 
 /// The smallest τ ≥ 2 with 1 − (1 − P(1 + K ≥ τ))^g ≤ δ.
 fn smallest_threshold(noise: &DiscreteLaplace, max_groups: u64, delta: &Rational) -> i64 {
-    // P(1 + K ≥ τ) = P(K ≥ t) with t = τ − 1 ≥ 1: double, then halve the interval.
-    let fits = |t: u64| some_of(&noise.upper_tail(t), max_groups) <= *delta;
-    let mut high = 1u64;
-    while !fits(high) {
-        high *= 2;
-    }
-    let mut low = high / 2;
-    // Invariant: `high` fits; `low` does not, or is 0.
-    while low + 1 < high {
-        let middle = low + (high - low) / 2;
-        if fits(middle) { high = middle } else { low = middle }
-    }
-    i64::try_from(high + 1).expect("thresholds stay below 2^61, see check_delta")
+    // P(1 + K ≥ τ) = P(K ≥ t) with t = τ − 1 ≥ 1.
+    let t = smallest(|t| some_of(&noise.upper_tail(t), max_groups) <= *delta);
+    i64::try_from(t + 1).expect("thresholds stay below 2^61, see check_delta")
 }
 
 /// 1 − (1−q)^g, rounded up by less than 2^−100 of q.

@@ -179,15 +179,7 @@ impl Design {
 
     /// What a measure is of, in the user's words.
     pub fn input_words(&self, measure: usize) -> String {
-        let column = match &self.measures[measure] {
-            Measure::Present { column }
-            | Measure::Moments { column, .. }
-            | Measure::Bins { column, .. }
-            | Measure::Magnitudes { column, .. }
-            | Measure::Values { column, .. }
-            | Measure::Items { column } => *column,
-        };
-        crate::check::words(&self.inputs[column])
+        crate::check::words(&self.inputs[self.measures[measure].column()])
     }
 }
 

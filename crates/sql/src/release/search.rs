@@ -78,7 +78,7 @@ impl Search {
     ///
     /// # Errors
     /// Never.
-    pub fn placeholders(&self) -> Result<BTreeMap<String, Grid>> {
+    pub fn grids_before(&self) -> Result<BTreeMap<String, Grid>> {
         let grid = Grid::new(&"-1..1".parse::<Bounds>()?);
         Ok(self.wanted.iter().map(|of| (words(of), grid.clone())).collect())
     }

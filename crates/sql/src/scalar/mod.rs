@@ -102,7 +102,7 @@ impl ScalarQuery {
         let batches = batch::batches(&self.schema, rows).ok()?;
         let answer: Result<Vec<RecordBatch>, DataFusionError> = wait_for(async {
             let (context, plan) = self.plan(batches).await?;
-            context.execute_logical_plan(plan).await?.collect().await
+            crate::session::run(&context, &plan).await
         })
         .ok()?;
         let batches = answer.ok()?;

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    CastKind, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, VisitMut, VisitorMut, visit_expressions,
+    CastKind, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, VisitMut, VisitorMut,
 };
 
 use crate::usage::Usage;
+use crate::walk::{Node, walk};
 
 /// Functions of numbers that only a query over rows in the open has.
 const OF_NUMBERS: &[&str] = &[
@@ -40,8 +41,8 @@ const OF_NUMBERS: &[&str] = &[
 pub fn numbers(statement: &Statement) -> BTreeSet<String> {
     let Statement::Statement(statement) = statement else { return BTreeSet::new() };
     let mut numbers = Usage::of(statement).numbers;
-    let _ = visit_expressions(&**statement, |expression| {
-        if let Expr::Function(function) = expression
+    let _ = walk(statement, &mut |node| {
+        if let Node::Expression(Expr::Function(function)) = node
             && OF_NUMBERS.contains(&function.name.to_string().to_lowercase().as_str())
         {
             if let FunctionArguments::List(list) = &function.args {
@@ -49,7 +50,7 @@ pub fn numbers(statement: &Statement) -> BTreeSet<String> {
             }
             numbers.extend(function.within_group.iter().filter_map(|order| column(&order.expr)));
         }
-        ControlFlow::<()>::Continue(())
+        ControlFlow::Continue(())
     });
     numbers
 }

@@ -3,6 +3,9 @@
 /// One enum over the counters with keys of all strategies; used beside the list of strategies.
 macro_rules! keyed_counters {
     ($($variant:ident),+) => {
+        /// A counter with keys finds them by hash, and which of them came would lie in memory.
+        const NOT_PAN_PRIVATE: &str = "one that is not pan-private when there are keys; see `SeizableKeyedCounter`";
+
         /// Any counter with keys.
         #[derive(Debug)]
         #[non_exhaustive]
@@ -33,8 +36,27 @@ macro_rules! keyed_counters {
                     $(AnyStrategy::$variant(strategy) => {
                         AnyKeyedCounter::$variant(Box::new(plan.map(|()| strategy).start(keys, permit)?))
                     })+
-                    // Which keys there are would lie in memory.
-                    other => return Err(Error::parameter("counter", other.kind(), "one that is not pan-private when there are keys")),
+                    other => return Err(Error::parameter("counter", other.kind(), NOT_PAN_PRIVATE)),
+                })
+            }
+        }
+
+        impl super::KeyedPlan<AnyStrategy> {
+            /// Starts on a charge that was taken before: see [`StreamCounter::begin`].
+            ///
+            /// # Errors
+            /// If there is no key and none can be admitted.
+            pub fn begin<K: std::hash::Hash + Ord + Clone>(
+                self,
+                keys: impl IntoIterator<Item = K>,
+                permit: StreamPermit,
+            ) -> Result<AnyKeyedCounter<K>> {
+                let (plan, strategy) = self.split();
+                Ok(match strategy {
+                    $(AnyStrategy::$variant(strategy) => {
+                        AnyKeyedCounter::$variant(Box::new(plan.map(|()| strategy).begin(keys, permit)?))
+                    })+
+                    other => return Err(Error::parameter("counter", other.kind(), NOT_PAN_PRIVATE)),
                 })
             }
         }
@@ -48,6 +70,15 @@ macro_rules! keyed_counters {
                 Q: std::hash::Hash + Eq + ToOwned<Owned = K> + ?Sized,
             {
                 match self { $(Self::$variant(counter) => counter.add(key, value),)+ }
+            }
+
+            /// See [`KeyedCounter::add_sum`](super::KeyedCounter::add_sum).
+            pub fn add_sum<Q>(&mut self, key: &Q, sum: i128)
+            where
+                K: std::borrow::Borrow<Q>,
+                Q: std::hash::Hash + Eq + ToOwned<Owned = K> + ?Sized,
+            {
+                match self { $(Self::$variant(counter) => counter.add_sum(key, sum),)+ }
             }
 
             /// See [`KeyedCounter::add_all`](super::KeyedCounter::add_all).

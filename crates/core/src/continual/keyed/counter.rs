@@ -87,6 +87,27 @@ impl<S: Strategy> KeyedPlan<S> {
         keys: impl IntoIterator<Item = K>,
         permit: Permit,
     ) -> Result<KeyedCounter<K, S>> {
+        let guarantee = self.guarantee.clone();
+        self.begin_with(keys, || permit.into_stream(&guarantee))
+    }
+
+    /// Starts on a charge that was taken before: see [`StreamCounter::begin`](crate::continual::StreamCounter::begin).
+    ///
+    /// # Errors
+    /// If there is no key and none can be admitted.
+    pub fn begin<K: Hash + Ord + Clone>(
+        self,
+        keys: impl IntoIterator<Item = K>,
+        permit: StreamPermit,
+    ) -> Result<KeyedCounter<K, S>> {
+        self.begin_with(keys, || Ok(permit))
+    }
+
+    fn begin_with<K: Hash + Ord + Clone>(
+        self,
+        keys: impl IntoIterator<Item = K>,
+        permit: impl FnOnce() -> Result<StreamPermit>,
+    ) -> Result<KeyedCounter<K, S>> {
         let mut known: Vec<K> = keys.into_iter().collect();
         known.sort_unstable();
         known.dedup();
@@ -96,7 +117,7 @@ impl<S: Strategy> KeyedPlan<S> {
         if u32::try_from(known.len()).is_err() {
             return Err(Error::parameter("keys", known.len(), "fewer than 2^32"));
         }
-        let permit = permit.into_stream(&self.guarantee)?;
+        let permit = permit()?;
         let shown = (0..known.len() as u32).collect();
         let begin = |_| Running { sum: 0, state: self.strategy.begin(), value: 0, shown: true };
         let counters = (0..known.len()).map(begin).collect();
@@ -116,9 +137,18 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let value = i128::from(self.plan.stream.clamp(value));
-        if !self.keys.add(key, value) && self.plan.admission.is_some() {
-            self.keys.insert(key.to_owned(), value);
+        self.add_sum(key, self.plan.stream.clamp(value).into());
+    }
+
+    /// Counts events of one key that were clamped, each for itself ([`Stream::clamp`]), and added up elsewhere.
+    #[inline]
+    pub fn add_sum<Q>(&mut self, key: &Q, sum: i128)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        if !self.keys.add(key, sum) && self.plan.admission.is_some() {
+            self.keys.insert(key.to_owned(), sum);
         }
     }
 

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
-use super::super::counter::{Counter, check_horizon, saturated};
+use super::super::counter::{Counter, check_horizon};
 use super::super::error_bar;
 use super::super::kind::Kind;
 use super::super::stream::Stream;
 use super::design::Design;
-use super::erase::burn_stack;
+use super::lanes::Lanes;
 use super::seized::Seized;
 use crate::error::{Error, Result};
 use crate::ledger::Accounting;
@@ -18,16 +18,32 @@ use crate::privacy::Guarantee;
 
 /// A [`Design`], counting.
 ///
+/// A step has one value ([`Counter::advance`]), or events that are added one by one ([`SeizableCounter::add`]).
+///
 /// # Privacy
-/// As the design's, for the memory of this counter between any two steps. It can neither be cloned nor saved: two looks at
+/// As the design's, for the memory of this counter at any moment: between two steps, and between two events of a step that
+/// is open, whose values are added to cells that hold their noise already. It can neither be cloned nor saved: two looks at
 /// it are one too many.
+///
+/// # Example
+/// ```
+/// use reticent::Permit;
+/// use reticent::continual::pan_private::Design;
+/// use reticent::continual::{PanPrivate, SeizableCounter, Stream};
+/// use reticent::privacy::Guarantee;
+///
+/// let design = PanPrivate::new(Stream::bits().until(1000)?, Guarantee::Pure("1".parse()?))?;
+/// let mut visitors = SeizableCounter::start(design, Permit::unaccounted()?)?;
+/// visitors.open_step()?;
+/// for mut arrived in [1, 0, 1] {
+///     visitors.add(&mut arrived)?; // and nothing of it is left
+/// }
+/// println!("{}", visitors.close_step()?);
+/// # Ok::<(), reticent::Error>(())
+/// ```
 pub struct SeizableCounter<D: Design> {
-    design: D,
-    permit: StreamPermit,
-    steps: u64,
+    lanes: Lanes<D>,
     value: i64,
-    /// On the heap from the start, so that moving the counter leaves no copy behind.
-    cells: Zeroizing<Vec<i128>>,
 }
 
 impl<D: Design> SeizableCounter<D> {
@@ -37,18 +53,48 @@ impl<D: Design> SeizableCounter<D> {
     /// If the permit does not cover the guarantee.
     pub fn start(design: D, permit: Permit) -> Result<Self> {
         let permit = permit.into_stream(design.guarantee())?;
-        let cells = Zeroizing::new(vec![0; design.cells()]);
-        Ok(Self { design, permit, steps: 0, value: 0, cells })
+        Ok(Self::begin(design, permit))
+    }
+
+    /// Starts on a charge that was taken before: see [`StreamCounter::begin`](crate::continual::StreamCounter::begin).
+    pub fn begin(design: D, permit: StreamPermit) -> Self {
+        Self { lanes: Lanes::new(design, 1, permit), value: 0 }
     }
 
     /// How it keeps its numbers.
     pub fn design(&self) -> &D {
-        &self.design
+        &self.lanes.design
     }
 
     /// What an intruder would find now. For audits: to look is to be the intruder, and there may be one only.
     pub fn state_after(&self) -> Seized {
-        self.design.seized(&self.cells, self.steps)
+        self.lanes.seized(0)
+    }
+
+    /// Opens the next step, so that events can be added to it. Nothing happens if it is open.
+    ///
+    /// # Errors
+    /// [`Error::HorizonReached`] at the horizon; [`Error::Entropy`] if fresh entropy cannot be had.
+    pub fn open_step(&mut self) -> Result<()> {
+        self.lanes.open_step()
+    }
+
+    /// Adds the value of an event to the open step, clamped, and overwrites it. Opens the step if it is not open.
+    ///
+    /// # Errors
+    /// As [`SeizableCounter::open_step`]; a parameter error if the unit is a whole step, which cannot be clamped in pieces.
+    pub fn add(&mut self, value: &mut i64) -> Result<()> {
+        self.lanes.add(0, value)
+    }
+
+    /// Closes the open step, or one without events, and gives the value to release.
+    ///
+    /// # Errors
+    /// As [`SeizableCounter::open_step`]. The step is not taken then.
+    pub fn close_step(&mut self) -> Result<i64> {
+        let value = &mut self.value;
+        self.lanes.close_step(|_, released| *value = released)?;
+        Ok(self.value)
     }
 
     /// [`Counter::advance`] for many steps.
@@ -56,49 +102,36 @@ impl<D: Design> SeizableCounter<D> {
     /// # Errors
     /// As [`Counter::advance`]; if the horizon does not reach for all of them, none is taken.
     pub fn advance_all(&mut self, values: &[i64], mut released: impl FnMut(i64)) -> Result<()> {
-        check_horizon(self.design.stream(), self.steps, values.len() as u64)?;
+        check_horizon(self.lanes.design.stream(), self.lanes.steps, values.len() as u64)?;
         values.iter().try_for_each(|&value| self.advance(value).map(&mut released))
-    }
-
-    /// One step, in a frame of its own that can be overwritten afterwards.
-    #[inline(never)]
-    fn take(&mut self, value: &i64) -> Result<()> {
-        check_horizon(self.design.stream(), self.steps, 1)?;
-        let mut draw = self.permit.draw_afresh()?;
-        self.steps += 1;
-        let law = self.design.law();
-        // Saturation is post-processing: it depends on the noisy sum alone.
-        self.value = saturated(self.design.take(&mut self.cells, self.steps, value, |_| law.sample(&mut draw)));
-        self.permit.forget();
-        Ok(())
     }
 
     /// Begins again on the same permit: for audits, which release nothing.
     pub(crate) fn restart(&mut self) {
-        (self.steps, self.value) = (0, 0);
-        self.cells.iter_mut().zeroize();
+        self.lanes.restart();
+        self.value = 0;
     }
 }
 
 impl<D: Design> Counter for SeizableCounter<D> {
     fn kind(&self) -> Kind {
-        self.design.kind()
+        self.lanes.design.kind()
     }
 
     fn stream(&self) -> &Stream {
-        self.design.stream()
+        self.lanes.design.stream()
     }
 
     fn guarantee(&self) -> &Guarantee {
-        self.design.guarantee()
+        self.lanes.design.guarantee()
     }
 
     fn accounting(&self) -> &Accounting {
-        self.permit.accounting()
+        self.lanes.permit.accounting()
     }
 
     fn steps(&self) -> u64 {
-        self.steps
+        self.lanes.steps
     }
 
     fn advance(&mut self, value: i64) -> Result<i64> {
@@ -106,27 +139,23 @@ impl<D: Design> Counter for SeizableCounter<D> {
     }
 
     fn advance_erasing(&mut self, value: &mut i64) -> Result<i64> {
-        *value = self.design.stream().admit(*value);
-        let taken = self.take(value);
-        burn_stack();
-        taken?;
-        value.zeroize();
+        self.value = self.lanes.advance(value)?;
         Ok(self.value)
     }
 
     fn value(&self) -> Option<i64> {
-        (self.steps > 0).then_some(self.value)
+        (self.lanes.steps > 0).then_some(self.value)
     }
 
     fn variance(&self, step: u64) -> f64 {
-        self.design.variance(step)
+        self.lanes.design.variance(step)
     }
 
     fn half_width(&self, step: u64, level: f64) -> Result<f64> {
         if step == 0 {
             return Err(Error::parameter("step", step, "at least 1"));
         }
-        error_bar::half_width(self.design.shape(step), level)
+        error_bar::half_width(self.lanes.design.shape(step), level)
     }
 }
 
@@ -134,6 +163,6 @@ impl<D: Design> Counter for SeizableCounter<D> {
 impl<D: Design> fmt::Debug for SeizableCounter<D> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = formatter.debug_struct("SeizableCounter");
-        fields.field("kind", &self.kind()).field("steps", &self.steps).finish_non_exhaustive()
+        fields.field("kind", &self.kind()).field("steps", &self.lanes.steps).finish_non_exhaustive()
     }
 }

@@ -58,12 +58,28 @@ pub trait Design: fmt::Debug + Clone + Send + Sync + Sized {
     /// How many cells there are.
     fn cells(&self) -> usize;
 
-    /// Takes the value of step `step`, counted from 1, into the cells, overwrites what is spent, and gives what is released.
-    /// `draw` is called once for each independent draw.
-    fn take(&self, cells: &mut [i128], step: u64, value: &i64, draw: impl FnMut(Noise) -> i64) -> i128;
+    /// Begins step `step`, counted from 1: puts the noise into the cells that values of this step will be added to. `draw` is
+    /// called once for each independent draw.
+    fn open(&self, cells: &mut [i128], step: u64, draw: impl FnMut(Noise) -> i64);
+
+    /// Adds a value to the cells of the open step.
+    fn add(&self, cells: &mut [i128], step: u64, value: &i64);
+
+    /// Ends the open step: gives what is released and overwrites what is spent.
+    fn close(&self, cells: &mut [i128], step: u64, draw: impl FnMut(Noise) -> i64) -> i128;
+
+    /// A whole step with one value.
+    fn take(&self, cells: &mut [i128], step: u64, value: &i64, mut draw: impl FnMut(Noise) -> i64) -> i128 {
+        self.open(cells, step, &mut draw);
+        self.add(cells, step, value);
+        self.close(cells, step, &mut draw)
+    }
 
     /// What is in use of the cells after so many steps.
     fn seized(&self, cells: &[i128], steps: u64) -> Seized;
+
+    /// What is in use of the cells while a step is open.
+    fn seized_within(&self, cells: &[i128], step: u64) -> Seized;
 
     /// The exact variance of the noise at a step.
     fn variance(&self, step: u64) -> f64 {

@@ -17,12 +17,12 @@
 //! And they need a horizon: how much noise lies in memory from the first step on depends on it.
 //!
 //! # Memory
-//! What is guarded is the counter's own memory between two steps: its [`Seized`] cells, the generator and what calls left on
+//! What is guarded is the counter's own memory between two steps, and between two events of an open step: its [`Seized`] cells, the generator and what calls left on
 //! the stack.
 //! - The cells live on the heap from the start and are never moved or grown; what is spent is overwritten at once, the rest
 //!   when the counter is dropped.
 //! - *The generator would betray all noise it ever made* if it could be run backwards, and all it will make if it were left
-//!   alone. Before each step a fresh seed is mixed in (noise to come cannot be foretold), after each step it is replaced by
+//!   alone. Before each step (before it is opened, and before it is closed) a fresh seed is mixed in (noise to come cannot be foretold), after each step it is replaced by
 //!   one that is seeded with its own output (noise already drawn cannot be made again). Fresh seeds cost a call of the
 //!   operating system a step.
 //! - After each step the stack below the counter is overwritten, as far down as a step reaches.
@@ -34,6 +34,8 @@
 //! | [`past`] | [`PanPrivate`]: private for the past |
 //! | [`surviving`] | [`PanPrivateSurviving`]: survives one unannounced intrusion |
 //! | [`counter`] | [`SeizableCounter`]: either of them, counting |
+//! | [`keyed`] | [`SeizableKeyedCounter`]: one for each of several keys |
+//! | `lanes` | the cells of both, and the generator |
 //! | [`design`] | [`Design`]: what the two have in common |
 //! | [`seized`] | [`Seized`]: what an intruder finds, for audits |
 //! | `blocks` | the dyadic intervals behind both |
@@ -42,6 +44,8 @@ mod blocks;
 pub mod counter;
 pub mod design;
 mod erase;
+pub mod keyed;
+mod lanes;
 pub mod past;
 pub mod seized;
 pub mod surviving;
@@ -50,6 +54,7 @@ mod tests;
 
 pub use counter::SeizableCounter;
 pub use design::{Design, Noise};
+pub use keyed::SeizableKeyedCounter;
 pub use past::PanPrivate;
 pub use seized::{Cell, Seized};
 pub use surviving::PanPrivateSurviving;

@@ -47,6 +47,14 @@ use crate::privacy::Guarantee;
 /// its choice of t are fixed, too (its own coins are independent of all noise), and the proof applies to this view with these
 /// inputs; noise drawn later is independent of everything that was decided before. Summing over views gives the claim.
 ///
+/// *Seized within a step*, after some of the events of step t + 1 were added: the claim holds for the first t releases and the
+/// memory at that moment. Memory is then X = N + S_t + p, with p the values of step t + 1 so far, and N_I for the blocks I
+/// that contain t + 1 (those that end with it are still there). Let one event of step j ≤ t + 1, already added, change by d.
+/// The same shift applies: X has gained d and N has lost it; I₁, …, I_k, the partition of \[1, j − 1\], end at t or
+/// before, so none of them contains t + 1, and what is seen of the N_I has not changed; releases i ≤ t are as above. An
+/// event that was not added yet is not in the view. The unit must be made of single events: the part of a step that was added
+/// is not bounded by what a whole step may be.
+///
 /// It does *not* promise anything about steps taken after the intrusion: whoever knows X and sees the next releases learns
 /// the next values. Where an intrusion may go unnoticed, use [`PanPrivateSurviving`](super::PanPrivateSurviving).
 ///
@@ -123,7 +131,7 @@ impl Design for PanPrivate {
         1 + self.blocks.levels() as usize
     }
 
-    fn take(&self, cells: &mut [i128], step: u64, value: &i64, mut draw: impl FnMut(Noise) -> i64) -> i128 {
+    fn open(&self, cells: &mut [i128], step: u64, mut draw: impl FnMut(Noise) -> i64) {
         let (sum, noise) = cells.split_first_mut().expect("the running sum has a cell");
         if step == 1 {
             *sum = draw(Noise::Sum).into();
@@ -131,7 +139,14 @@ impl Design for PanPrivate {
         for level in self.blocks.beginning(step) {
             noise[level as usize] = draw(Noise::Beginning(level)).into();
         }
-        *sum += i128::from(*value);
+    }
+
+    fn add(&self, cells: &mut [i128], _: u64, value: &i64) {
+        cells[0] += i128::from(*value);
+    }
+
+    fn close(&self, cells: &mut [i128], step: u64, _: impl FnMut(Noise) -> i64) -> i128 {
+        let (sum, noise) = cells.split_first_mut().expect("the running sum has a cell");
         let released = *sum + noise.iter().sum::<i128>();
         if let Some(level) = self.blocks.ending(step) {
             zeroize::Zeroize::zeroize(&mut noise[level as usize]);
@@ -144,5 +159,15 @@ impl Design for PanPrivate {
         let noise = self.blocks.open_after(steps);
         let noise = noise.map(|(level, steps)| Cell::Noise { steps, value: cells[1 + level as usize] });
         Seized { after: steps, cells: sum.into_iter().chain(noise).collect() }
+    }
+
+    fn seized_within(&self, cells: &[i128], step: u64) -> Seized {
+        let noise = |level| {
+            let steps = self.blocks.around(level, step)?;
+            Some(Cell::Noise { steps, value: cells[1 + level as usize] })
+        };
+        let sum = Cell::Sum { steps: 1..=step, value: cells[0] };
+        let noise = (0..self.blocks.levels()).filter_map(noise);
+        Seized { after: step - 1, cells: std::iter::once(sum).chain(noise).collect() }
     }
 }

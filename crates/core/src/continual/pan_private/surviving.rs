@@ -41,6 +41,12 @@ use crate::privacy::Guarantee;
 /// t are fixed, and the shift for this t applies. What is drawn after the intrusion is independent of everything found, for a
 /// fresh seed is mixed into the generator before every step.
 ///
+/// *Seized within a step*, after some of the events of step t + 1 were added: the same, with "before" and "after" told by the
+/// event and not by its step. For each block I that contains the event's step: if the event was added before the intrusion
+/// and I had not ended then, Z_I takes the change, else F_I does: s_I as it was seen, and y_I, are what they were. (Blocks that end
+/// with step t + 1 are open at that moment, and count as such.) The unit must be made of single events: a whole step
+/// would be cut in two by the intrusion, and its parts can change by more than the whole.
+///
 /// *Two intrusions* at t < u are not survived: s_I at u minus s_I at t is the exact sum of what came between.
 ///
 /// # Accuracy
@@ -120,16 +126,22 @@ impl Design for PanPrivateSurviving {
         2 * self.blocks.levels() as usize
     }
 
-    fn take(&self, cells: &mut [i128], step: u64, value: &i64, mut draw: impl FnMut(Noise) -> i64) -> i128 {
-        let (open, published) = cells.split_at_mut(self.blocks.levels() as usize);
+    fn open(&self, cells: &mut [i128], step: u64, mut draw: impl FnMut(Noise) -> i64) {
         for level in self.blocks.beginning(step) {
-            open[level as usize] = draw(Noise::Beginning(level)).into();
+            cells[level as usize] = draw(Noise::Beginning(level)).into();
         }
+    }
+
+    fn add(&self, cells: &mut [i128], step: u64, value: &i64) {
         for level in 0..self.blocks.levels() {
             if self.blocks.around(level, step).is_some() {
-                open[level as usize] += i128::from(*value);
+                cells[level as usize] += i128::from(*value);
             }
         }
+    }
+
+    fn close(&self, cells: &mut [i128], step: u64, mut draw: impl FnMut(Noise) -> i64) -> i128 {
+        let (open, published) = cells.split_at_mut(self.blocks.levels() as usize);
         // Some block ends with every step; it takes the place of all shorter ones in the release.
         if let Some(level) = self.blocks.ending(step) {
             let ended = &mut open[level as usize];
@@ -144,10 +156,26 @@ impl Design for PanPrivateSurviving {
         let (open, published) = cells.split_at(self.blocks.levels() as usize);
         let sums = self.blocks.open_after(steps);
         let sums = sums.map(|(level, steps)| Cell::Sum { steps, value: open[level as usize] });
-        let answer = self.schedule.answer(steps).into_iter().map(|steps| {
+        Seized { after: steps, cells: sums.chain(self.published(published, steps)).collect() }
+    }
+
+    fn seized_within(&self, cells: &[i128], step: u64) -> Seized {
+        let (open, published) = cells.split_at(self.blocks.levels() as usize);
+        let sum = |level| {
+            let steps = self.blocks.around(level, step)?;
+            Some(Cell::Sum { steps, value: open[level as usize] })
+        };
+        let sums = (0..self.blocks.levels()).filter_map(sum);
+        Seized { after: step - 1, cells: sums.chain(self.published(published, step - 1)).collect() }
+    }
+}
+
+impl PanPrivateSurviving {
+    /// The parts of the last release, after so many steps.
+    fn published(&self, published: &[i128], steps: u64) -> impl Iterator<Item = Cell> {
+        self.schedule.answer(steps).into_iter().map(|steps| {
             let level = (steps.end() - steps.start() + 1).ilog2();
             Cell::Published { steps, value: published[level as usize] }
-        });
-        Seized { after: steps, cells: sums.chain(answer).collect() }
+        })
     }
 }

@@ -30,29 +30,52 @@ fn design<D: Design>(horizon: u64) -> D {
 }
 
 /// Everything that can be seen of a run.
+#[derive(Default)]
 struct Run {
     released: Vec<i128>,
     /// After each step.
     states: Vec<Seized>,
+    /// Within each step, after its first event.
+    within: Vec<Seized>,
+    /// The first event of each step.
+    first_events: Vec<i128>,
     /// The draws, and the step in which each was made.
     draws: Vec<(Noise, u64, i64)>,
 }
 
 /// A run of the code with draws of one's own; missing ones are 0.
 fn run<D: Design>(design: &D, values: &[i64], noise: &[i64]) -> Run {
-    let mut cells = vec![0; design.cells()];
-    let mut run = Run { released: vec![], states: vec![], draws: vec![] };
-    for (step, value) in (1..).zip(values) {
-        let draw = |purpose| {
-            let drawn = noise.get(run.draws.len()).copied().unwrap_or(0);
-            run.draws.push((purpose, step, drawn));
-            drawn
-        };
-        run.released.push(design.take(&mut cells, step, value, draw));
-        run.states.push(design.seized(&cells, step));
-    }
+    let mut run = Run::default();
+    run.count(design, values, 1, noise);
     run
 }
+
+impl Run {
+    /// Steps of so many events each, on top of what was released before.
+    fn count<D: Design>(&mut self, design: &D, values: &[i64], events: usize, noise: &[i64]) {
+        let mut cells = vec![0; design.cells()];
+        let base = self.released.last().copied().unwrap_or(0);
+        for (step, values) in (1..).zip(values.chunks(events)) {
+            let draws = &mut self.draws;
+            let mut draw = |purpose| {
+                let drawn = noise.get(draws.len()).copied().unwrap_or(0);
+                draws.push((purpose, step, drawn));
+                drawn
+            };
+            design.open(&mut cells, step, &mut draw);
+            let (first, others) = values.split_first().unwrap();
+            design.add(&mut cells, step, first);
+            self.within.push(design.seized_within(&cells, step));
+            self.first_events.push((*first).into());
+            others.iter().for_each(|value| design.add(&mut cells, step, value));
+            self.released.push(base + design.close(&mut cells, step, &mut draw));
+            self.states.push(design.seized(&cells, step));
+        }
+    }
+}
+
+/// A run with these values and these draws.
+type Runs<'a> = &'a dyn Fn(&[i64], &[i64]) -> Run;
 
 /// Which numbers of a run an adversary looks at.
 type View<'a> = &'a dyn Fn(&Run) -> Vec<i128>;
@@ -80,21 +103,26 @@ struct Linear {
 impl Linear {
     /// `broken` tells of each draw whether the mutant leaves it out.
     fn of<D: Design>(design: &D, horizon: usize, view: View<'_>, broken: impl Fn(Noise) -> bool) -> Self {
+        Self::of_runs(&|values, noise| run(design, values, noise), horizon, view, broken)
+    }
+
+    /// [`Linear::of`] for runs of any kind, with so many values.
+    fn of_runs(run: Runs<'_>, horizon: usize, view: View<'_>, broken: impl Fn(Noise) -> bool) -> Self {
         let unit = |length: usize, at: usize| (0..length).map(|index| i64::from(index == at)).collect::<Vector>();
         let small = |view: Vec<i128>| view.into_iter().map(|value| i64::try_from(value).unwrap()).collect::<Vector>();
-        let draws = run(design, &vec![0; horizon], &[]).draws;
+        let draws = run(&vec![0; horizon], &[]).draws;
         let sound = (0..draws.len()).filter(|&index| !broken(draws[index].0));
-        let column = |index| small(view(&run(design, &vec![0; horizon], &unit(draws.len(), index))));
-        let row = |step| small(view(&run(design, &unit(horizon, step), &[])));
+        let column = |index| small(view(&run(&vec![0; horizon], &unit(draws.len(), index))));
+        let row = |step| small(view(&run(&unit(horizon, step), &[])));
         let linear = Self { draws: sound.map(column).collect(), values: (0..horizon).map(row).collect() };
         if linear.draws.len() == draws.len() {
-            linear.check(design, view);
+            linear.check(run, view);
         }
         linear
     }
 
     /// Is the view the linear function that its columns make it?
-    fn check<D: Design>(&self, design: &D, view: View<'_>) {
+    fn check(&self, run: Runs<'_>, view: View<'_>) {
         let mut random = 1u64;
         let mut vector = |length: usize| -> Vector {
             let next = |_| {
@@ -108,7 +136,7 @@ impl Linear {
         for (column, factor) in self.draws.iter().zip(&noise).chain(self.values.iter().zip(&values)) {
             add(&mut expected, column, *factor);
         }
-        let seen = view(&run(design, &values, &noise));
+        let seen = view(&run(&values, &noise));
         assert_eq!(seen, expected.into_iter().map(i128::from).collect::<Vec<_>>());
     }
 
@@ -251,6 +279,129 @@ fn all_releases_and_one_memory_can_always_be_explained_by_other_noise() {
         }
         assert_eq!(largest, alpha(horizon), "tight at T = {horizon}");
     }
+}
+
+/// Two events a step; the memory is taken between the two. (The memory is not larger than between steps: for `pan-private`
+/// the noise of a block that ends with the step is still there; for `pan-private-surviving` its sum is.)
+#[test]
+fn memory_within_a_step_can_always_be_explained_by_other_noise() {
+    for horizon in 1..=6 {
+        let values = 2 * horizon;
+        let (first, second) = (design::<PanPrivate>(horizon as u64), design::<PanPrivateSurviving>(horizon as u64));
+        let halves = |values: &[i64], noise: &[i64]| {
+            let mut run = Run::default();
+            run.count(&first, values, 2, noise);
+            run
+        };
+        let surviving = |values: &[i64], noise: &[i64]| {
+            let mut run = Run::default();
+            run.count(&second, values, 2, noise);
+            run
+        };
+        let within = |run: &Run, step: usize| run.within[step - 1].cells.iter().map(Cell::value).collect::<Vec<_>>();
+        for step in 1..=horizon {
+            let past = |run: &Run| [run.released[..step - 1].to_vec(), within(run, step)].concat();
+            let linear = Linear::of_runs(&halves, values, &past, sound);
+            let seen = 2 * step - 1;
+            assert!((1..=seen).all(|event| linear.least_shift(event, alpha(horizon)).is_some()), "{horizon}, {step}");
+            assert!((seen + 1..=values).all(|event| linear.least_shift(event, 0) == Some(0)), "not added yet");
+
+            let everything = |run: &Run| [run.released.clone(), within(run, step)].concat();
+            let linear = Linear::of_runs(&surviving, values, &everything, sound);
+            assert!((1..=values).all(|event| linear.least_shift(event, alpha(horizon)).is_some()), "{horizon}, {step}");
+
+            // The mutant: the sum of the open step is kept beside the cells until it is closed.
+            let kept = |run: &Run| [everything(run), vec![run.first_events[step - 1]]].concat();
+            assert!(Linear::of_runs(&surviving, values, &kept, sound).exposes(seen));
+        }
+    }
+}
+
+/// The process ends after `s` steps; a fresh tree counts the others on top of the last release.
+#[test]
+fn one_charge_covers_a_tree_and_the_fresh_one_after_it() {
+    fn runs<D: Design>(horizon: usize, s: usize) -> impl Fn(&[i64], &[i64]) -> Run {
+        let (before, after) = (design::<D>(horizon as u64), design::<D>((horizon - s) as u64));
+        move |values, noise| {
+            let mut run = Run::default();
+            run.count(&before, &values[..s], 1, noise);
+            run.count(&after, &values[s..], 1, noise);
+            run
+        }
+    }
+    for horizon in 2..=6 {
+        for s in 1..horizon {
+            let explains = |linear: &Linear| (1..=horizon).all(|j| linear.least_shift(j, alpha(horizon)).is_some());
+            for t in 1..=horizon {
+                let first = runs::<PanPrivate>(horizon, s);
+                // Taken when the process ended, or later; the other tree's memory is gone.
+                let seen = if t == s { horizon } else { t };
+                let view = |run: &Run| run.released[..seen].iter().copied().chain(state(run, t)).collect::<Vec<_>>();
+                if t >= s {
+                    assert!(explains(&Linear::of_runs(&first, horizon, &view, sound)), "{horizon}, {s}, {t}");
+                }
+                let second = runs::<PanPrivateSurviving>(horizon, s);
+                assert!(explains(&Linear::of_runs(&second, horizon, &everything(t), sound)), "{horizon}, {s}, {t}");
+            }
+            // The mutant: what was counted before the end is sent again and counted in both trees.
+            let twice = |values: &[i64], noise: &[i64]| {
+                let mut again = values.to_vec();
+                again[s] += values[s - 1];
+                runs::<PanPrivate>(horizon, s)(&again, noise)
+            };
+            let all = |run: &Run| run.released.clone();
+            let linear = Linear::of_runs(&twice, horizon, &all, sound);
+            let once = Linear::of_runs(&runs::<PanPrivate>(horizon, s), horizon, &all, sound);
+            let cost = |linear: &Linear| linear.least_shift(s, 2 * alpha(horizon)).unwrap();
+            assert!(cost(&linear) > cost(&once), "{horizon}, {s}");
+        }
+    }
+}
+
+#[test]
+fn a_step_of_events_is_a_step_of_their_sum() {
+    let permit = || Permit::unaccounted_from(Entropy::seeded(7));
+    // ε so large that there is no noise.
+    let exact = |unit| Stream::new(0, 5).unwrap().with_unit(unit).unwrap().until(4).unwrap();
+    let guarantee = pure("10000");
+    let mut counter =
+        SeizableCounter::start(PanPrivate::new(exact(Unit::Event), guarantee.clone()).unwrap(), permit()).unwrap();
+    let mut value = 9;
+    counter.open_step().unwrap();
+    counter.open_step().unwrap();
+    counter.add(&mut value).unwrap();
+    assert_eq!(value, 0, "overwritten");
+    counter.add(&mut 2).unwrap();
+    assert_eq!(counter.state_after().sum(1..=1), Some(7), "clamped, and in the cells at once");
+    assert_eq!(counter.close_step().unwrap(), 7);
+    assert_eq!(counter.close_step().unwrap(), 7, "a step without events");
+    counter.add(&mut 1).unwrap();
+    assert_eq!(counter.advance(3).unwrap(), 11, "on top of what was added");
+    assert_eq!(counter.advance(1).unwrap(), 12);
+    assert!(counter.open_step().is_err() && counter.add(&mut 1).is_err() && counter.close_step().is_err());
+
+    let whole = PanPrivate::new(exact(Unit::Step), guarantee.clone()).unwrap();
+    let error = SeizableCounter::start(whole, permit()).unwrap().add(&mut 1).unwrap_err().to_string();
+    assert!(error.starts_with("unit is step, but it must be event or steps:N"), "{error}");
+
+    let start = |keys| {
+        SeizableKeyedCounter::<PanPrivateSurviving>::start(exact(Unit::Event), guarantee.clone(), keys, permit())
+    };
+    assert!(start(0).is_err());
+    let mut keyed = start(3).unwrap();
+    for (key, mut value) in [(0, 1), (2, 9), (2, 1), (7, 1)] {
+        keyed.add(key, &mut value).unwrap();
+    }
+    let mut released = vec![];
+    keyed.close_step(|key, value| released.push((key, value))).unwrap();
+    keyed.close_step(|key, value| released.push((key, value))).unwrap();
+    assert_eq!(released, [(0, 1), (1, 0), (2, 6), (0, 1), (1, 0), (2, 6)]);
+    assert_eq!((keyed.steps(), keyed.keys()), (2, 3));
+    // Under replace an event may change its key: twice the scale.
+    let replaced = exact(Unit::Event).with_adjacency(crate::privacy::Adjacency::Replace).unwrap();
+    let replaced = SeizableKeyedCounter::<PanPrivate>::start(replaced, guarantee.clone(), 2, permit()).unwrap();
+    let alone = PanPrivate::new(exact(Unit::Event), guarantee).unwrap();
+    assert_eq!(replaced.design().law().scale(), &(alone.law().scale() * &Rational::from(2)));
 }
 
 /// No other noise explains them, whatever the scale: the value is there to be read.

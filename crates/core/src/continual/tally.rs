@@ -1,28 +1,14 @@
 //! One counter, or one for each key.
 
-use anyhow::Result;
-use reticent::continual::{AnyCounter, AnyKeyedCounter, AnyKeyedSaved, AnySaved, Counter, Kind, Stream};
-use reticent::ledger::Accounting;
-use reticent::privacy::Guarantee;
-use reticent::{Error, Permit};
 use serde::{Deserialize, Serialize};
 
-/// What is released for one step, and one key if there are keys.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Released {
-    /// Counted from 1.
-    pub step: u64,
-    /// Whose, if there are keys.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<Box<str>>,
-    /// With noise.
-    pub value: i64,
-}
+use super::{AnyCounter, AnyKeyedCounter, AnyKeyedSaved, AnySaved, Counter, Kind, Stream};
+use crate::Result;
+use crate::ledger::Accounting;
+use crate::permit::Permit;
+use crate::privacy::Guarantee;
 
-/// What happened: a key and what it counts.
-pub type Event = (Box<str>, i64);
-
-/// One counter, or one for each key.
+/// One counter, or one for each key: what is known of a count only when the program runs.
 #[derive(Debug)]
 pub enum Tally {
     /// One counter.
@@ -59,6 +45,9 @@ impl SavedTally {
     }
 
     /// Goes on.
+    ///
+    /// # Errors
+    /// If the state is stale or damaged, or the permit is of another charge.
     pub fn restore(self, newest_epoch: u64, permit: Permit) -> Result<Tally> {
         Ok(match self {
             Self::One(saved) => Tally::One(AnyCounter::restore(saved, newest_epoch, permit)?),
@@ -68,45 +57,11 @@ impl SavedTally {
 }
 
 impl Tally {
-    /// Closes one step for each value.
-    pub fn close(&mut self, values: &[i64], released: &mut Vec<Released>) -> Result<()> {
-        let mut step = self.steps();
-        match self {
-            Self::One(counter) => counter.advance_all(values, |value| {
-                step += 1;
-                released.push(Released { step, key: None, value });
-            })?,
-            Self::Keyed(_) => unreachable!("with keys there are events"),
-        }
-        Ok(())
-    }
-
-    /// Closes one step for each list of events.
-    pub fn close_keyed(&mut self, steps: &[Vec<Event>], released: &mut Vec<Released>) -> Result<()> {
-        let Self::Keyed(counter) = self else { unreachable!("without keys there are values") };
-        for events in steps {
-            events.iter().for_each(|(key, value)| counter.add(&**key, *value));
-            counter.close_step()?;
-            let step = counter.steps();
-            released.extend(counter.values().map(|(key, value)| Released {
-                step,
-                key: Some(key.as_str().into()),
-                value,
-            }));
-        }
-        Ok(())
-    }
-
-    /// How many releases a step has at present.
-    pub fn releases_a_step(&self) -> usize {
-        match self {
-            Self::One(_) => 1,
-            Self::Keyed(counter) => counter.values().len().max(1),
-        }
-    }
-
     /// Writes it down, in a new epoch.
-    pub fn save(&mut self) -> Result<SavedTally, Error> {
+    ///
+    /// # Errors
+    /// If it is a counter whose memory must not be seen twice.
+    pub fn save(&mut self) -> Result<SavedTally> {
         match self {
             Self::One(counter) => counter.save().map(SavedTally::One),
             Self::Keyed(counter) => Ok(SavedTally::Keyed(counter.save())),
@@ -154,10 +109,21 @@ impl Tally {
     }
 
     /// |noise| at a step stays within this with probability at least `level`.
-    pub fn half_width(&self, step: u64, level: f64) -> Result<f64, Error> {
+    ///
+    /// # Errors
+    /// If the level lies outside 0 < level < 1 or the step is 0.
+    pub fn half_width(&self, step: u64, level: f64) -> Result<f64> {
         match self {
             Self::One(counter) => counter.half_width(step, level),
             Self::Keyed(counter) => counter.half_width(step, level),
+        }
+    }
+
+    /// The variance of the noise at a step.
+    pub fn variance(&self, step: u64) -> f64 {
+        match self {
+            Self::One(counter) => counter.variance(step),
+            Self::Keyed(counter) => counter.variance(step),
         }
     }
 }

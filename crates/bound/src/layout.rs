@@ -81,7 +81,8 @@ pub struct Caps {
 }
 
 impl Measure {
-    fn column(&self) -> usize {
+    /// The input column that is measured.
+    pub fn column(&self) -> usize {
         match self {
             Self::Present { column }
             | Self::Moments { column, .. }

@@ -1,0 +1,24 @@
+//! What is written on standard error: for a person at a terminal with colours and times, for systemd without.
+
+use std::io::IsTerminal;
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// Starts logging.
+///
+/// # Privacy
+/// Only this project's own crates are heard: what libraries say about the bytes that pass through them depends on events.
+pub fn start() {
+    let own = Targets::new().with_target("reticent", LevelFilter::INFO);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let registry = tracing_subscriber::registry().with(own);
+    // Whoever started a logger before is a test.
+    let _ = if std::io::stderr().is_terminal() {
+        registry.with(lines.with_ansi(true)).try_init()
+    } else {
+        registry.with(lines.with_ansi(false).without_time()).try_init()
+    };
+}

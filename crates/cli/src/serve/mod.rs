@@ -1,0 +1,126 @@
+//! `reticent serve`: the service.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `logs` | what is written on standard error |
+//! | `signals` | being told to stop |
+
+mod logs;
+mod signals;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use reticent::continual::Kind;
+use reticent_server::{Config, Server};
+use reticent_sql::session::STACK;
+
+use crate::care::Care;
+use crate::exit::usage;
+use crate::output::print;
+
+/// The arguments of `reticent serve`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Arguments {
+    /// What to serve, in a TOML file: tables with their policies, streams, budgets, limits
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where everything is kept; one process at a time [default: a folder among your own data]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Where to listen [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// The ledger to charge, a file or postgres://… [default: $RETICENT_LEDGER, or else a file in the data directory]
+    #[arg(long, value_name = "PLACE")]
+    ledger: Option<String>,
+    /// Also takes events from NATS JetStream, as in nats://127.0.0.1:4222
+    #[arg(long, value_name = "URL")]
+    nats: Option<String>,
+}
+
+const AFTER_HELP: &str = "Without arguments it needs nothing: it keeps everything in a folder of yours, listens on 127.0.0.1:8080 \
+and prints the address to open in a browser. Before the first token is made, whoever can reach that address on this machine is \
+the owner. Any other address needs tokens (`reticent token create`), and a proxy with TLS in front.
+
+Examples:
+  reticent serve
+  reticent serve --config reticent.toml --data-dir /var/lib/reticent
+  reticent stream create visits --step 1s --epsilon 1
+  printf '1\\n1\\n1\\n' | reticent stream send visits
+  curl http://127.0.0.1:8080/v1/streams/visits/releases/now
+
+A configuration:
+  listen = \"127.0.0.1:8080\"
+  [[table]]
+  name = \"staff\"
+  file = \"examples/staff.csv\"
+  policy = { bounds = { salary = \"0..200000\" }, budget = { epsilon = 3, delta = \"1e-7\" } }
+  [[stream]]
+  name = \"visits\"
+  step = \"1m\"
+  epsilon = 1
+
+It stops when it is told to (SIGTERM or SIGINT): requests are finished, everything is durable, the exit code is 0.";
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    // A panic's own text may hold what lies in rows or events.
+    std::panic::set_hook(Box::new(|_| {}));
+    // A pan-private stream may be created at any time.
+    Care::with(Kind::PanPrivate).apply().context("core dumps cannot be switched off")?;
+    logs::start();
+    let mut config = arguments.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
+    config.listen = arguments.listen.or(config.listen);
+    config.nats = arguments.nats.clone().or(config.nats);
+    if let Some(place) = named_ledger(arguments) {
+        config.ledger = Some(place);
+    }
+    let directory = match arguments.data_dir.clone().or_else(|| config.data_dir.clone()) {
+        Some(directory) => directory,
+        None => own_directory()?,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(STACK)
+        .build()
+        .context("threads cannot be started")?;
+    runtime.block_on(async {
+        let stop = signals::told_to_stop()?;
+        let server = Server::bind(config, &directory).await?;
+        let (address, app) = (server.address(), server.app());
+        tracing::info!(data_directory = %directory.display(), version = env!("CARGO_PKG_VERSION"), "opened");
+        if !app.tokens.any()? {
+            tracing::warn!("there are no tokens: whoever can reach {address} on this machine is the owner; `reticent token create` changes that");
+        }
+        if !app.is_loopback() {
+            tracing::warn!("there is no TLS here: put a proxy that has it in front of {address}, or tokens and events can be read on the way");
+        }
+        print(&format!("http://{address}/\n"))?;
+        tracing::info!("listening on {address}");
+        server.run(stop).await?;
+        tracing::info!("stopped");
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// As an absolute path: the configuration's own folder has nothing to do with it.
+fn named_ledger(arguments: &Arguments) -> Option<String> {
+    let named =
+        arguments.ledger.clone().or_else(|| std::env::var("RETICENT_LEDGER").ok().filter(|place| !place.is_empty()));
+    named.map(|place| match std::path::absolute(&place) {
+        Ok(absolute) if !place.contains("://") => absolute.to_string_lossy().into_owned(),
+        _ => place,
+    })
+}
+
+/// Where the service keeps its data unless told otherwise.
+pub fn own_directory() -> Result<PathBuf> {
+    let folder = dirs::data_dir().ok_or_else(|| {
+        usage("where your data is kept is not known (HOME is not set); name a folder with --data-dir")
+    })?;
+    Ok(folder.join("reticent").join("service"))
+}

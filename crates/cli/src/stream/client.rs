@@ -1,0 +1,123 @@
+//! Asking the service.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use serde_json::Value;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::{Agent, Body, http::Response};
+
+use crate::exit::{Overdrawn, usage};
+
+const DEFAULT: &str = "http://127.0.0.1:8080";
+/// A request that takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A page of releases of many keys is large.
+const LARGEST_ANSWER: u64 = 1 << 30;
+
+/// A service, and how to reach it.
+pub struct Client {
+    agent: Agent,
+    address: String,
+    token: Option<String>,
+}
+
+/// What became of events that were sent.
+pub enum Sent {
+    /// They were acknowledged.
+    Acknowledged,
+    /// Too many at once: nothing was taken, and they can be sent again.
+    Later,
+}
+
+impl Client {
+    /// The service at an address; otherwise as the environment says; otherwise on this machine.
+    pub fn new(address: Option<&str>) -> Result<Self> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let address =
+            address.map(str::to_owned).or_else(|| variable("RETICENT_SERVER")).unwrap_or_else(|| DEFAULT.into());
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .timeout_global(Some(PATIENCE));
+        match address.split_once("://") {
+            Some(("http", _)) => {}
+            Some(("https", _)) => config = config.tls_config(tls()),
+            _ => return Err(usage(format!("--server {address}: write it as {DEFAULT} or https://stats.example.org"))),
+        }
+        let address = address.trim_end_matches('/').to_owned();
+        Ok(Self { agent: config.build().new_agent(), address, token: variable("RETICENT_TOKEN") })
+    }
+
+    fn bearer(&self) -> Option<String> {
+        self.token.as_ref().map(|token| format!("Bearer {token}"))
+    }
+
+    /// Asks for something.
+    pub fn get(&self, path: &str) -> Result<Value> {
+        let mut request = self.agent.get(format!("{}{path}", self.address));
+        if let Some(bearer) = self.bearer() {
+            request = request.header("Authorization", bearer);
+        }
+        self.answer(request.call())
+    }
+
+    /// Gives something.
+    pub fn post(&self, path: &str, value: &Value) -> Result<Value> {
+        let mut request = self.agent.post(format!("{}{path}", self.address)).header("Content-Type", "application/json");
+        if let Some(bearer) = self.bearer() {
+            request = request.header("Authorization", bearer);
+        }
+        self.answer(request.send(value.to_string()))
+    }
+
+    /// Sends events.
+    pub fn send(&self, stream: &str, lines: &[u8]) -> Result<Sent> {
+        let path = format!("{}/v1/streams/{stream}/events", self.address);
+        let mut request = self.agent.post(path).header("Content-Type", "application/x-ndjson");
+        if let Some(bearer) = self.bearer() {
+            request = request.header("Authorization", bearer);
+        }
+        match request.send(lines) {
+            Ok(response) if response.status() == 429 => Ok(Sent::Later),
+            response => self.answer(response).map(|_| Sent::Acknowledged),
+        }
+    }
+
+    fn answer(&self, response: Result<Response<Body>, ureq::Error>) -> Result<Value> {
+        let mut response = response.map_err(|error| {
+            let address = &self.address;
+            anyhow!(
+                "the service at {address} does not answer: {error}; is `reticent serve` running, and --server right?"
+            )
+        })?;
+        let text = response.body_mut().with_config().limit(LARGEST_ANSWER).read_to_string();
+        let text = text.map_err(|error| anyhow!("the answer of {} broke off: {error}", self.address))?;
+        let value: Value = serde_json::from_str(&text).unwrap_or_default();
+        if response.status().is_success() {
+            return Ok(value);
+        }
+        let status = response.status();
+        let message = value["error"]["message"].as_str().map_or_else(
+            || format!("{} answered {status} and is not a service of Reticent; is --server right?", self.address),
+            str::to_owned,
+        );
+        Err(match status.as_u16() {
+            402 => Overdrawn(message).into(),
+            400..500 => usage(message),
+            _ => anyhow!(message),
+        })
+    }
+}
+
+/// What this machine trusts.
+fn tls() -> TlsConfig {
+    let trusted = rustls_native_certs::load_native_certs().certs;
+    let trusted = trusted.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect();
+    TlsConfig::builder()
+        .root_certs(RootCerts::Specific(Arc::new(trusted)))
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build()
+}

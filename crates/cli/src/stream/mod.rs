@@ -1,0 +1,63 @@
+//! `reticent stream`: streams of a service that runs.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `client` | asking the service |
+//! | `create` | a stream from arguments |
+//! | `show` | streams and releases, for people and programs |
+//! | `send` | events from a file or a pipe |
+
+mod client;
+mod create;
+mod send;
+mod show;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use client::Client;
+
+/// The arguments of `reticent stream`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Creates a stream; its budget is charged for all that it will ever release
+    Create(Box<create::Arguments>),
+    /// Lists all streams
+    List(show::ListArguments),
+    /// Shows a stream and what it released last
+    Show(show::Arguments),
+    /// Sends events, one a line, from a file or standard input
+    Send(send::Arguments),
+}
+
+/// Which service.
+#[derive(Debug, clap::Args)]
+struct Service {
+    /// Where the service is [default: $RETICENT_SERVER, or else http://127.0.0.1:8080]; a token is taken from $RETICENT_TOKEN
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+}
+
+impl Service {
+    fn client(&self) -> Result<Client> {
+        Client::new(self.server.as_deref())
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match &arguments.command {
+        Command::Create(arguments) => create::run(arguments)?,
+        Command::List(arguments) => show::list(arguments)?,
+        Command::Show(arguments) => show::run(arguments)?,
+        Command::Send(arguments) => send::run(arguments)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

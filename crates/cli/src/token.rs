@@ -1,0 +1,151 @@
+//! `reticent token`: who may ask a service what.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use reticent::privacy::Guarantee;
+use reticent_server::tokens::{Caps, Token};
+use reticent_server::{Role, Tokens};
+use reticent_sql::settings::words::guarantee;
+use serde_json::json;
+
+use crate::exit::usage;
+use crate::output::{Format, csv_line, print, say, text_table};
+use crate::serve::own_directory;
+
+/// The arguments of `reticent token`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Makes a token and shows it, once
+    Create(Create),
+    /// Lists all tokens; what they are is not kept
+    List(List),
+    /// Ends a token
+    Revoke(Revoke),
+}
+
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// The service's data directory [default: as `reticent serve` has it]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Roles: owner does everything; analyst sees releases and asks queries within its caps; source sends events and \
+sees nothing; viewer sees releases and budgets. From the first token on, every request needs one, also on this machine.
+
+Examples:
+  reticent token create ada --role owner
+  reticent token create alan --role analyst --cap staff=1,1e-7 --cap visits=0.5
+  reticent token create till-7 --role source
+  curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:8080/v1/streams"
+)]
+struct Create {
+    /// Whose it is: the ledger will say so
+    name: String,
+    /// owner, analyst, source or viewer
+    #[arg(long)]
+    role: String,
+    /// What an analyst may spend of a dataset: EPSILON, EPSILON,DELTA or rho:RHO
+    #[arg(long = "cap", value_name = "DATASET=LIMIT")]
+    caps: Vec<String>,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reticent token list --format json")]
+struct List {
+    #[command(flatten)]
+    place: Place,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "A service that runs notices at once. Example:\n  reticent token revoke till-7")]
+struct Revoke {
+    /// Whose it is
+    name: String,
+    #[command(flatten)]
+    place: Place,
+}
+
+impl Place {
+    fn tokens(&self) -> Result<Tokens> {
+        let directory = self.data_dir.clone().map_or_else(own_directory, Ok)?;
+        reticent_server::app::make_directory(&directory)?;
+        Ok(Tokens::open(&directory)?)
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match &arguments.command {
+        Command::Create(create) => {
+            let role: Role = create.role.parse()?;
+            let caps = create.caps.iter().map(|text| cap(text)).collect::<Result<Caps>>()?;
+            let text = create.place.tokens()?.create(&create.name, role, &caps)?;
+            say!("the token of {} ({role}); it is shown this once, and only its hash is kept", create.name);
+            print(&format!("{text}\n"))?;
+        }
+        Command::List(list) => print(&listed(&list.place.tokens()?.list()?, list.format))?,
+        Command::Revoke(revoke) => {
+            revoke.place.tokens()?.revoke(&revoke.name)?;
+            say!("the token of {} is revoked", revoke.name);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `staff=1`, `staff=1,1e-7` or `staff=rho:0.5`
+fn cap(text: &str) -> Result<(String, Guarantee)> {
+    let wrong = || usage(format!("--cap {text}: write it as --cap staff=1, --cap staff=1,1e-7 or --cap staff=rho:0.5"));
+    let (dataset, limit) = text.rsplit_once('=').filter(|(dataset, _)| !dataset.is_empty()).ok_or_else(wrong)?;
+    let limit = match (limit.strip_prefix("rho:"), limit.split_once(',')) {
+        (Some(rho), _) => guarantee(None, None, Some(rho)),
+        (None, Some((epsilon, delta))) => guarantee(Some(epsilon), Some(delta), None),
+        (None, None) => guarantee(Some(limit), None, None),
+    };
+    Ok((dataset.to_owned(), limit.map_err(|_| wrong())?))
+}
+
+fn listed(tokens: &[Token], format: Format) -> String {
+    let caps = |token: &Token| {
+        token.caps.iter().map(|(dataset, cap)| format!("{dataset}: {cap}")).collect::<Vec<_>>().join("; ")
+    };
+    let row = |token: &Token| {
+        let ended = token.revoked.clone().unwrap_or_default();
+        vec![token.name.clone(), token.role.to_string(), caps(token), token.created.clone(), ended]
+    };
+    let header = ["name", "role", "caps", "created", "revoked"];
+    match format {
+        Format::Table => format!("{}\n", text_table(&header, tokens.iter().map(row))),
+        Format::Csv => {
+            let lines = std::iter::once(csv_line(&header.map(String::from)))
+                .chain(tokens.iter().map(|token| csv_line(&row(token))));
+            lines.map(|line| line + "\n").collect()
+        }
+        Format::Json => tokens
+            .iter()
+            .map(|token| {
+                let Token { id, name, role, caps, created, revoked } = token;
+                let caps: serde_json::Map<_, _> =
+                    caps.iter().map(|(dataset, cap)| (dataset.clone(), cap.to_string().into())).collect();
+                json!({ "id": id, "name": name, "role": role, "caps": caps, "created": created, "revoked": revoked })
+                    .to_string()
+                    + "\n"
+            })
+            .collect(),
+    }
+}

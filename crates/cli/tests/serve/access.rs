@@ -1,0 +1,114 @@
+//! Who may do what: every route, every role.
+
+use reticent_server::Role;
+use reticent_server::role::Permission;
+use reticent_server::routes::table;
+use serde_json::json;
+
+use crate::service::Place;
+
+#[test]
+fn every_route_lets_in_whom_it_should_and_nobody_else() {
+    let place = Place::new("roles");
+    let token = |role: &str, more: &str| place.token(role, role, more);
+    let holders = [
+        (Some(Role::Owner), token("owner", "")),
+        (Some(Role::Analyst), token("analyst", "--cap stream/visits=1")),
+        (Some(Role::Source), token("source", "")),
+        (Some(Role::Viewer), token("viewer", "")),
+        (None, String::new()),
+        (None, "reticent_0123456789abcdef_".to_owned() + &"0".repeat(64)),
+    ];
+    // Written down again, and not taken from the code: a slip there must show here.
+    let may = |permission: Permission, role: Role| {
+        use Role::{Analyst, Owner, Source, Viewer};
+        match permission {
+            Permission::Open => true,
+            Permission::Read => [Owner, Analyst, Viewer].contains(&role),
+            Permission::Send => [Owner, Source].contains(&role),
+            Permission::Ask => [Owner, Analyst].contains(&role),
+            Permission::Manage => role == Owner,
+        }
+    };
+    let needs = |method: &str, path: &str| match (method, path) {
+        ("POST", "/v1/streams" | "/v1/datasets") => Permission::Manage,
+        ("POST", "/v1/query") => Permission::Ask,
+        ("POST", "/v1/streams/{name}/events") => Permission::Send,
+        ("GET", path) if path.starts_with("/v1/") || path == "/metrics" => Permission::Read,
+        ("GET", _) => Permission::Open,
+        other => panic!("a new route: {other:?}"),
+    };
+    let service = place.start();
+    let owner = &holders[0].1;
+    let visits = json!({ "name": "visits", "step": "event", "epsilon": 1, "horizon": 100 });
+    assert_eq!(service.post_as(owner, "/v1/streams", &visits).status, 201);
+    let mut asked = 0;
+    for route in table() {
+        let permission = needs(route.method.as_str(), route.path);
+        assert_eq!(route.permission, permission, "{}", route.path);
+        let name = if route.path.starts_with("/v1/datasets") { "stream%2Fvisits" } else { "visits" };
+        let path = route.path.replace("{name}", name);
+        for (role, token) in &holders {
+            let bearer = format!("Bearer {token}");
+            let mut headers = vec![("Content-Type", "application/json")];
+            if !token.is_empty() {
+                headers.push(("Authorization", &bearer));
+            }
+            let status = service.say(route.method.as_str(), &path, &headers, b"{}").head().status;
+            let who = format!("{role:?} at {} {path}: {status}", route.method);
+            match role {
+                _ if permission == Permission::Open => assert_eq!(status, 200, "{who}"),
+                None => assert_eq!(status, 401, "{who}"),
+                Some(role) if may(permission, *role) => {
+                    // What is missing in `{}` is told to those only who may ask.
+                    let expected: &[u16] = if route.method == "POST" { &[200, 400] } else { &[200] };
+                    assert!(expected.contains(&status) || (status == 404 && path.ends_with("/now")), "{who}");
+                }
+                Some(_) => assert_eq!(status, 403, "{who}"),
+            }
+            asked += 1;
+        }
+    }
+    assert!(asked >= 24 * 6, "{asked}");
+}
+
+#[test]
+fn a_revoked_token_ends_at_once_and_does_not_open_the_door() {
+    let place = Place::new("revoked");
+    let token = place.token("ada", "owner", "");
+    let service = place.start();
+    assert_eq!(service.get_as(&token, "/v1/streams").status, 200);
+    assert!(place.run("token revoke ada --data-dir data").status.success());
+    assert_eq!(service.get_as(&token, "/v1/streams").status, 401);
+    let nobody = service.get("/v1/streams");
+    assert_eq!(nobody.status, 401);
+    assert_eq!(nobody.header("www-authenticate"), Some("Bearer"));
+    assert!(nobody.problem().0.contains("Authorization: Bearer"));
+}
+
+#[test]
+fn without_tokens_this_machine_is_the_owner_but_a_page_of_another_site_is_not() {
+    let place = Place::new("local");
+    let service = place.start();
+    assert_eq!(service.get("/v1/whoami").json(), json!({ "name": "local", "role": "owner" }));
+    let asked = |headers: &[(&str, &str)]| service.say("GET", "/v1/whoami", headers, b"").answer().status;
+    assert_eq!(asked(&[("Host", "evil.example")]), 403);
+    assert_eq!(asked(&[("Origin", "http://evil.example")]), 403);
+    assert_eq!(asked(&[("Origin", &format!("http://{}", service.address))]), 200);
+    assert!(place.logged().contains("whoever can reach"), "{}", place.logged());
+    // A token that is nobody's is not the owner's either.
+    assert_eq!(service.get_as("reticent_x", "/v1/whoami").status, 401);
+}
+
+#[test]
+fn any_other_address_needs_tokens_and_says_so_about_tls() {
+    let place = Place::new("elsewhere");
+    let refused = place.run("serve --listen 0.0.0.0:0 --data-dir data");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("reticent token create") && said.contains("127.0.0.1"), "{said}");
+    place.token("ada", "owner", "");
+    let service = place.start_at("0.0.0.0:0");
+    assert!(place.logged().contains("TLS"), "{}", place.logged());
+    drop(service);
+}

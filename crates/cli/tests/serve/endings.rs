@@ -1,0 +1,72 @@
+//! Being told to stop, and being killed.
+
+use serde_json::json;
+
+use crate::service::Place;
+
+#[test]
+fn told_to_stop_it_finishes_and_ends_well() {
+    let place = Place::new("stop");
+    let mut service = place.start();
+    service.create_exact("visits", 4);
+    assert_eq!(service.send("visits", "1\n2\n").status, 200);
+    // Somebody who follows a stream does not keep it from ending.
+    let mut live = service.say("GET", "/v1/streams/visits/releases/stream", &[], b"");
+    assert_eq!(live.head().status, 200);
+    service.signal("TERM");
+    assert_eq!(service.ended().code(), Some(0));
+    assert!(place.logged().contains("stopped"), "{}", place.logged());
+    let service = place.start();
+    assert_eq!(service.send("visits", "3\n4\n").status, 200);
+    assert_eq!(service.released("visits", 1)["value"].as_i64(), Some(10));
+}
+
+#[test]
+fn killed_it_loses_no_acknowledged_event_counts_none_twice_and_changes_no_release() {
+    let place = Place::new("kill");
+    let mut service = place.start();
+    service.create_exact("visits", 10);
+    let line = |id: u64| format!("{{\"id\":\"e{id}\",\"value\":1}}\n");
+    let mut expected = Vec::new();
+    for round in 0..5u64 {
+        // Six events are acknowledged, then it is killed while others are on their way.
+        let first: String = (0..6).map(|event| line(10 * round + event)).collect();
+        let sent = service.send("visits", &first);
+        assert_eq!(sent.status, 200, "{}", sent.text());
+        let rest: String = (6..10).map(|event| line(10 * round + event)).collect();
+        let on_its_way = service.say("POST", "/v1/streams/visits/events", &[], rest.as_bytes());
+        service.signal("KILL");
+        service.ended();
+        drop(on_its_way);
+        service = place.start();
+        let kept = service.get("/v1/streams/visits/releases?limit=1000").json();
+        assert!(kept["releases"].as_array().unwrap().starts_with(&expected), "a release changed: {kept}");
+        // All are sent again, as whoever has no answer does: those that were counted are known by their ids.
+        assert_eq!(service.send("visits", &(first + &rest)).status, 200);
+        let now = service.released("visits", round + 1);
+        assert_eq!((now["step"].as_u64(), now["value"].as_u64()), (Some(round + 1), Some(10 * (round + 1))));
+        expected = service.get("/v1/streams/visits/releases?limit=1000").json()["releases"].as_array().unwrap().clone();
+    }
+}
+
+#[test]
+fn a_data_directory_has_one_process() {
+    let place = Place::new("twice");
+    let _service = place.start();
+    let second = place.run("serve --listen 127.0.0.1:0 --data-dir data");
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(2), "{said}");
+    assert!(said.contains("another process"), "{said}");
+}
+
+#[test]
+fn a_query_that_nobody_waits_for_is_kept() {
+    let place = Place::with_visits("gone");
+    let service = place.start();
+    let asked = json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": 1, "request_id": "gone" });
+    let headers = [("Content-Type", "application/json")];
+    drop(service.say("POST", "/v1/query", &headers, asked.to_string().as_bytes()));
+    let [first, again] = [0; 2].map(|_| service.post("/v1/query", &asked));
+    assert_eq!((first.status, first.undated()), (200, again.undated()));
+    assert_eq!(service.get("/v1/datasets/visits").json()["charges"], json!(1));
+}

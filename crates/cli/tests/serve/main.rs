@@ -1,0 +1,30 @@
+//! `reticent serve` as its users meet it: a real process, asked over HTTP.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `http` | a client that says exactly what it is told to say |
+//! | `service` | a service of its own for each test |
+//! | `access` | who may do what: every route, every role |
+//! | `streams` | creating streams, sending events, reading releases |
+//! | `queries` | private SQL, its charges and its idempotence |
+//! | `limits` | too much, too often, too strange |
+//! | `silence` | nothing but releases depends on events |
+//! | `endings` | being told to stop, and being killed |
+//! | `commands` | `reticent stream` and `reticent token` |
+//! | `nats` | events from NATS JetStream |
+//! | `schema` | the description of the interface, tried out by schemathesis |
+//! | `webdriver`, `browser` | the dashboard in a real browser |
+
+mod access;
+mod browser;
+mod commands;
+mod endings;
+mod http;
+mod limits;
+mod nats;
+mod queries;
+mod schema;
+mod service;
+mod silence;
+mod streams;
+mod webdriver;

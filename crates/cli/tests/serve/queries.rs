@@ -1,0 +1,117 @@
+//! Private SQL, its charges and its idempotence.
+
+use serde_json::{Value, json};
+
+use crate::service::{Place, Service};
+
+/// Exact, but for a chance that nobody will see.
+const EPSILON: &str = "2000";
+
+fn spent(service: &Service) -> (String, u64) {
+    let visits = service.get("/v1/datasets/visits").json();
+    let spent = visits["spent"][0]["spent"]["epsilon"].as_str().expect("a number").to_owned();
+    (spent, visits["charges"].as_u64().expect("a number"))
+}
+
+#[test]
+fn a_query_is_answered_and_charged() {
+    let place = Place::with_visits("query");
+    let service = place.start();
+    let asked = json!({ "sql": "SELECT COUNT(*) AS visits FROM visits WHERE region = 'north'", "epsilon": EPSILON });
+    let answer = service.post("/v1/query", &asked);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let answer = answer.json();
+    assert_eq!((&answer["columns"], &answer["dataset"]), (&json!(["visits"]), &json!("visits")));
+    assert_eq!(answer["rows"][0][0]["value"], json!(100));
+    assert!(answer["rows"][0][0]["half_width"].is_number() && answer["request_id"].is_string());
+    assert_eq!(spent(&service), ("2000".into(), 1));
+    let tables = service.get("/v1/tables").json();
+    assert_eq!(tables["tables"][0]["columns"], json!(["user", "region", "age"]));
+    assert_eq!(tables["tables"][0]["unit"], json!("user"));
+}
+
+#[test]
+fn the_same_request_is_the_same_answer_for_ever_also_after_a_crash() {
+    let place = Place::with_visits("idempotent");
+    let mut service = place.start();
+    let asked = |sql: &str| json!({ "sql": sql, "epsilon": 0.5, "request_id": "monday" });
+    let sql = "SELECT COUNT(*) FROM visits";
+    let first = service.post("/v1/query", &asked(sql));
+    assert_eq!(first.status, 200, "{}", first.text());
+    assert_eq!(service.post("/v1/query", &asked(sql)).undated(), first.clone().undated());
+    let other = service.post("/v1/query", &asked("SELECT COUNT(*) FROM visits WHERE age > 30"));
+    assert_eq!(other.status, 409, "{}", other.text());
+    service.signal("KILL");
+    service.ended();
+    let service = place.start();
+    assert_eq!(service.post("/v1/query", &asked(sql)).undated(), first.undated());
+    assert_eq!(spent(&service), ("0.5".into(), 1));
+}
+
+#[test]
+fn a_dry_run_costs_nothing() {
+    let place = Place::with_visits("dry-run");
+    let service = place.start();
+    let asked = json!({ "sql": "SELECT AVG(age) FROM visits", "epsilon": 1, "dry_run": true });
+    let preview = service.post("/v1/query", &asked);
+    assert_eq!(preview.status, 200, "{}", preview.text());
+    let preview = preview.json();
+    assert_eq!(preview["dry_run"]["guarantee"], json!("ε = 1"));
+    assert!(preview["words"].as_str().unwrap().contains("same user"), "{preview}");
+    assert_eq!(spent(&service), ("0".into(), 0));
+}
+
+#[test]
+fn what_is_wrong_is_named_and_not_charged() {
+    let place = Place::with_visits("wrong");
+    let service = place.start();
+    let wrong = |asked: Value| {
+        let answer = service.post("/v1/query", &asked);
+        assert_eq!(answer.status, 400, "{asked}: {}", answer.text());
+        answer.problem()
+    };
+    let (message, field) = wrong(json!({ "sql": "SELECT COUNT(*) FROM visits" }));
+    assert_eq!((field.as_deref(), message.contains("`epsilon` 1")), (Some("epsilon"), true), "{message}");
+    let (message, _) = wrong(json!({ "sql": "SELECT COUNT(*) FROM visit", "epsilon": 1 }));
+    assert!(message.contains("visits"), "{message}");
+    let (message, _) = wrong(json!({ "sql": "SELECT user FROM visits", "epsilon": 1 }));
+    assert!(message.contains("privately"), "{message}");
+    let (message, field) = wrong(json!({ "sql": "SELECT SUM(CAST(user AS DOUBLE)) FROM visits", "epsilon": 1 }));
+    assert!(field.as_deref() == Some("bounds") && message.contains("`bounds`"), "{message}");
+    let (_, field) = wrong(json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": -1 }));
+    assert_eq!(field.as_deref(), Some("epsilon"));
+    let (_, field) = wrong(json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": 1, "unit": "row" }));
+    assert_eq!(field.as_deref(), Some("unit"), "whose privacy is protected is not for callers to say");
+    let (message, _) = wrong(
+        json!({ "sql": "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, privacy_unit_column=region) COUNT(*) FROM visits" }),
+    );
+    assert!(message.contains("policy"), "{message}");
+    assert_eq!(spent(&service), ("0".into(), 0));
+}
+
+#[test]
+fn an_analyst_spends_no_more_than_the_cap_and_the_dataset_no_more_than_its_budget() {
+    let place = Place::with_visits("caps");
+    let ada = place.token("ada", "analyst", "--cap visits=1");
+    let owner = place.token("owner", "owner", "");
+    let mut service = place.start();
+    let asked = |epsilon: &str, request: &str| json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": epsilon, "request_id": request });
+    let first = service.post_as(&ada, "/v1/query", &asked("0.75", "one"));
+    assert_eq!(first.status, 200, "{}", first.text());
+    let over = service.post_as(&ada, "/v1/query", &asked("0.5", "two"));
+    assert_eq!(over.status, 402);
+    assert!(over.problem().0.contains("ε = 0.25 would fit"), "{}", over.text());
+    service.signal("KILL");
+    service.ended();
+    let service = place.start();
+    assert_eq!(service.post_as(&ada, "/v1/query", &asked("0.5", "two")).status, 402, "caps are durable");
+    assert_eq!(service.post_as(&ada, "/v1/query", &asked("0.75", "one")).undated(), first.undated());
+    // The dataset's own budget refuses: the cap gets back what was not spent.
+    let rest = service.post_as(&owner, "/v1/query", &asked("2499.25", "rest"));
+    assert_eq!(rest.status, 200, "{}", rest.text());
+    assert_eq!(service.post_as(&ada, "/v1/query", &asked("0.25", "three")).status, 402);
+    let visits = service.get_as(&owner, "/v1/datasets/visits").json();
+    assert_eq!((&visits["share_spent"], &visits["left"]["epsilon"]), (&json!(1.0), &json!("0")));
+    let bob = place.token("bob", "analyst", "--cap other=1");
+    assert_eq!(service.post_as(&bob, "/v1/query", &asked("0.1", "one-b")).status, 403);
+}

@@ -1,0 +1,185 @@
+//! All that the service holds.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use reticent::ledger::{Charge, Charged, Ledger};
+use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
+use reticent_stream::{Definition, Stream, Streams, SystemClock};
+use tokio::sync::{Semaphore, watch};
+
+use crate::access::Caller;
+use crate::config::{Config, DEFAULT_LISTEN, Limits};
+use crate::error::{Error, Result};
+use crate::metrics::Metrics;
+use crate::rate::Rate;
+use crate::role::Role;
+use crate::sources;
+use crate::tables::Tables;
+use crate::tokens::Tokens;
+
+/// The ledger's file, within the data directory.
+const LEDGER: &str = "ledger.sqlite";
+/// Who creates what stands in the configuration.
+const CONFIGURATION: &str = "configuration";
+
+/// All that the service holds.
+#[derive(Debug)]
+pub struct App {
+    /// Where it listens, as it was asked to.
+    pub listen: SocketAddr,
+    /// All streams.
+    pub streams: Streams,
+    /// What was spent.
+    pub ledger: Arc<DurableLedger>,
+    /// What can be asked about.
+    pub tables: Tables,
+    /// Who may ask.
+    pub tokens: Arc<Tokens>,
+    /// How much.
+    pub limits: Limits,
+    /// How often.
+    pub rate: Rate,
+    /// What was asked.
+    pub metrics: Metrics,
+    /// A NATS server, to take events from.
+    pub nats: Option<String>,
+    /// So many queries at a time.
+    pub queries: Semaphore,
+    /// Becomes true when the service stops.
+    pub stopping: watch::Sender<bool>,
+    /// Caps are written down and charged by one thread at a time.
+    charging: Mutex<()>,
+}
+
+impl App {
+    /// Opens everything in a data directory, which is made if it is not there; creates what the configuration names.
+    ///
+    /// # Errors
+    /// If something cannot be opened, or stands in the configuration in another way than it was created.
+    pub fn open(config: &Config, directory: &Path) -> Result<Self> {
+        make_directory(directory)?;
+        let ledger = Arc::new(match &config.ledger {
+            Some(place) => {
+                let Ok(place) = config.path_of_ledger(place).parse::<Location>();
+                DurableLedger::create(&place)?
+            }
+            None => DurableLedger::create(&Location::File(directory.join(LEDGER)))?,
+        });
+        for dataset in &config.datasets {
+            let adjacency = dataset.adjacency.as_deref().unwrap_or("add-remove").parse()?;
+            let terms = Terms { unit: dataset.unit.clone(), adjacency };
+            let budget = Budget::Limit(dataset.budget.total()?);
+            ledger.register(&Dataset { name: dataset.name.clone(), budget, terms: Some(terms) })?;
+        }
+        let tables = Tables::open(config, &ledger)?;
+        let tokens = Arc::new(Tokens::open(directory)?);
+        let streams = Streams::open(directory, Arc::clone(&ledger), Arc::new(SystemClock))?;
+        let limits = config.limits;
+        let app = Self {
+            listen: config.listen.unwrap_or(DEFAULT_LISTEN),
+            streams,
+            ledger,
+            tables,
+            tokens,
+            limits,
+            rate: Rate::new(limits.requests_per_second, limits.burst),
+            metrics: Metrics::default(),
+            nats: config.nats.clone(),
+            queries: Semaphore::new(limits.queries),
+            stopping: watch::Sender::new(false),
+            charging: Mutex::default(),
+        };
+        if !app.is_loopback() && !app.tokens.any()? {
+            return Err(Error::field(
+                "listen",
+                format!(
+                    "{} can be reached from elsewhere, so tokens are needed, and there are none; make one with `reticent token \
+                     create NAME --role owner --data-dir {}`, or listen on 127.0.0.1",
+                    app.listen,
+                    directory.display()
+                ),
+            ));
+        }
+        for draft in &config.streams {
+            app.create_stream(Definition::try_from(draft.clone())?, CONFIGURATION)?;
+        }
+        Ok(app)
+    }
+
+    /// Creates a stream that stands in the configuration, unless it was created before.
+    fn create_stream(&self, definition: Definition, caller: &str) -> Result<()> {
+        match self.streams.get(definition.name()) {
+            None => self.streams.create(definition, caller).map(drop).map_err(Error::from),
+            Some(stream) if *stream.definition() == definition => Ok(()),
+            Some(_) => Err(Error::field(
+                "stream",
+                format!(
+                    "the stream {} was created in another way than the configuration says; streams do not change: choose \
+                     another name",
+                    definition.name()
+                ),
+            )),
+        }
+    }
+
+    /// Takes a stream's events from NATS, too, if there is a server.
+    pub fn follow_nats(&self, stream: &Arc<Stream>) {
+        if let Some(url) = &self.nats {
+            sources::follow(url, Arc::clone(stream), self.stopping.subscribe());
+        }
+    }
+
+    /// Can nobody from elsewhere reach it?
+    pub fn is_loopback(&self) -> bool {
+        self.listen.ip().is_loopback()
+    }
+
+    /// Does what waits for the disk or the processor on a thread of its own.
+    ///
+    /// # Errors
+    /// As `work`; one fixed text if it panics.
+    pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+        let done = tokio::task::spawn_blocking(work).await;
+        done.map_err(|_| Error::Machine("something went wrong inside; what was charged stays charged".into()))?
+    }
+
+    /// Charges the ledger, durably, within the caps of whoever asks.
+    ///
+    /// # Errors
+    /// If a cap or the budget does not reach, or the ledger fails.
+    pub fn charge(&self, caller: &Caller, charge: &Charge) -> Result<Charged> {
+        let token = match (&caller.token, caller.role) {
+            (Some(token), Role::Analyst) => token,
+            _ => return Ok(self.ledger.charge(charge)?),
+        };
+        let _turn = self.charging.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let reservation = self.tokens.reserve(token, &charge.dataset, &charge.request, &charge.guarantee)?;
+        match self.ledger.charge(charge) {
+            Ok(charged) => Ok(charged),
+            Err(error) => {
+                // Whether a disk that failed has the charge is not known: the cap stays the smaller one.
+                if error.is_overdrawn() || error.is_usage() {
+                    self.tokens.take_back(reservation)?;
+                }
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// Makes the data directory, for its owner only, unless it is there.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn make_directory(directory: &Path) -> Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory).map_err(|error| {
+        let directory = directory.display();
+        Error::field("data_dir", format!("the data directory {directory} cannot be made: {error}; name another one"))
+    })
+}

@@ -1,0 +1,145 @@
+//! What a request brings: bytes, also packed ones, and JSON. Read with a limit of size and of time.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use percent_encoding::percent_decode_str;
+use serde::de::DeserializeOwned;
+
+use crate::app::App;
+use crate::error::{Error, Result};
+
+/// All bytes, unpacked if they are packed by gzip.
+#[derive(Debug)]
+pub struct Unpacked(pub Vec<u8>);
+
+impl FromRequest<Arc<App>> for Unpacked {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self> {
+        let (parts, body) = request.into_parts();
+        let limit = app.limits.body_bytes;
+        let bytes = read(body, limit, Duration::from_secs(app.limits.request_seconds)).await?;
+        if !is_gzip(&parts.headers)? {
+            return Ok(Self(bytes.into()));
+        }
+        app.blocking(move || unpack(&bytes, limit)).await.map(Self)
+    }
+}
+
+/// A JSON object, in the words of a parameter if something is wrong.
+#[derive(Debug)]
+pub struct Json<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self> {
+        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.map(|kind| kind.split(';').next().unwrap_or_default().trim());
+        if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
+            return Err(Error::MediaType("send JSON, with the header `Content-Type: application/json`"));
+        }
+        let Unpacked(bytes) = Unpacked::from_request(request, app).await?;
+        serde_json::from_slice(&bytes).map(Self).map_err(|error| from_serde(&error.to_string()))
+    }
+}
+
+/// The parameters of an address, each once.
+#[derive(Debug)]
+pub struct Params(BTreeMap<String, String>);
+
+impl<S: Sync> FromRequestParts<S> for Params {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        let mut params = BTreeMap::new();
+        for pair in parts.uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let decoded = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+            let name = decoded(name);
+            if params.insert(name.clone(), decoded(value)).is_some() {
+                return Err(Error::field(name.clone(), format!("the parameter {name} is given twice; give it once")));
+            }
+        }
+        Ok(Self(params))
+    }
+}
+
+impl Params {
+    /// All but these are refused: a slip must not go unnoticed.
+    ///
+    /// # Errors
+    /// If there is another one.
+    pub fn only(self, known: &[&str]) -> Result<Self> {
+        match self.0.keys().find(|name| !known.contains(&name.as_str())) {
+            Some(name) => {
+                let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+                Err(Error::field(name.clone(), format!("there is no parameter {name}; there are: {known}")))
+            }
+            None => Ok(self),
+        }
+    }
+
+    /// A whole number within a range, if it is given.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn number(&self, name: &'static str, range: RangeInclusive<u64>) -> Result<Option<u64>> {
+        let Some(text) = self.0.get(name) else { return Ok(None) };
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let (low, high) = (range.start(), range.end());
+        let message = || match *high {
+            u64::MAX => format!("{name} is {text}, but it must be a whole number from {low} on"),
+            high => format!("{name} is {text}, but it must be a whole number from {low} to {high}"),
+        };
+        number.map(Some).ok_or_else(|| Error::field(name, message()))
+    }
+
+    /// A text, if it is given.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+}
+
+/// What serde says, with the field that it speaks of.
+fn from_serde(text: &str) -> Error {
+    let field = text.split('`').nth(1).filter(|_| text.contains("field `"));
+    let message = format!("the JSON cannot be read: {text}");
+    match field {
+        Some(field) => Error::field(field, message),
+        None => Error::asked(message),
+    }
+}
+
+async fn read(body: Body, limit: usize, time: Duration) -> Result<Bytes> {
+    let read = tokio::time::timeout(time, to_bytes(body, limit)).await.map_err(|_| Error::TooSlow)?;
+    // Either it is too long or the connection broke, and then nobody reads the answer.
+    read.map_err(|_| Error::TooLarge(limit))
+}
+
+fn is_gzip(headers: &HeaderMap) -> Result<bool> {
+    match headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes()) {
+        None | Some(b"identity" | b"") => Ok(false),
+        Some(b"gzip" | b"x-gzip") => Ok(true),
+        Some(_) => Err(Error::MediaType("of all content encodings only gzip is understood")),
+    }
+}
+
+/// Unpacks at most `limit` bytes: a small body can unpack to a very large one.
+fn unpack(bytes: &[u8], limit: usize) -> Result<Vec<u8>> {
+    let mut unpacked = Vec::new();
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    flate2::read::MultiGzDecoder::new(bytes)
+        .take(most)
+        .read_to_end(&mut unpacked)
+        .map_err(|_| Error::asked("the body is not what gzip makes; pack it again, or leave Content-Encoding out"))?;
+    if unpacked.len() > limit { Err(Error::TooLarge(limit)) } else { Ok(unpacked) }
+}

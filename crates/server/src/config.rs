@@ -1,0 +1,190 @@
+//! How the service is set up: a TOML file, or nothing at all.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use reticent_sql::settings::policy::{Budget, Rules};
+use reticent_stream::Draft;
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+
+/// Where it listens unless told otherwise.
+pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+
+/// What a configuration file says. Paths in it are relative to its folder.
+///
+/// # Example
+/// ```
+/// let config: reticent_server::Config = r#"
+///     listen = "127.0.0.1:8080"
+///     [[table]]
+///     name = "staff"
+///     file = "staff.csv"
+///     policy = { unit = "row", bounds = { salary = "0..200000" }, budget = { epsilon = 3, delta = "1e-7" } }
+///     [[stream]]
+///     name = "visits"
+///     step = "1m"
+///     epsilon = 1
+/// "#.parse()?;
+/// assert_eq!(config.tables[0].name, "staff");
+/// # Ok::<(), reticent_server::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where to listen.
+    pub listen: Option<SocketAddr>,
+    /// Where everything is kept.
+    pub data_dir: Option<PathBuf>,
+    /// The ledger: a file, or postgres://…; by default a file in the data directory.
+    pub ledger: Option<String>,
+    /// A NATS server, to take events from.
+    pub nats: Option<String>,
+    /// What a token may ask for.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Budgets, to be registered if they are not.
+    #[serde(default, rename = "dataset")]
+    pub datasets: Vec<DatasetConfig>,
+    /// Tables for queries.
+    #[serde(default, rename = "table")]
+    pub tables: Vec<TableConfig>,
+    /// Streams, to be created if they are not.
+    #[serde(default, rename = "stream")]
+    pub streams: Vec<Draft>,
+    /// Where the file is: paths are relative to it.
+    #[serde(skip)]
+    pub folder: Option<PathBuf>,
+}
+
+/// What a token may ask for.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// So many requests a second, for each token.
+    pub requests_per_second: u32,
+    /// And so many at once.
+    pub burst: u32,
+    /// So many bytes in one request, after it was unpacked.
+    pub body_bytes: usize,
+    /// So many queries at a time; others wait.
+    pub queries: usize,
+    /// So many connections at a time; others wait.
+    pub connections: usize,
+    /// Head and body of a request must each have arrived after so many seconds.
+    pub request_seconds: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            requests_per_second: 1000,
+            burst: 2000,
+            body_bytes: 16 << 20,
+            queries: 2,
+            connections: 1024,
+            request_seconds: 30,
+        }
+    }
+}
+
+/// A dataset with its budget.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetConfig {
+    /// Its name.
+    pub name: String,
+    /// Whose privacy the budget protects.
+    pub unit: String,
+    /// Which inputs are neighbours.
+    pub adjacency: Option<String>,
+    /// All that may ever be spent.
+    pub budget: Budget,
+}
+
+/// A table for queries.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableConfig {
+    /// What it is called in SQL.
+    pub name: String,
+    /// A file, a folder or a pattern.
+    pub file: String,
+    /// Is it nobody's secret?
+    #[serde(default)]
+    pub public: bool,
+    /// Whose budget is charged; the table's name unless given.
+    pub dataset: Option<String>,
+    /// What is known of it: a file, or the same in place.
+    pub policy: Option<PolicyConfig>,
+}
+
+/// What is known of a table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum PolicyConfig {
+    /// In a file of its own.
+    File(PathBuf),
+    /// In place.
+    Inline(Box<Rules>),
+}
+
+impl std::str::FromStr for Config {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let config: Self = toml::from_str(text).map_err(|error| Error::asked(error.to_string()))?;
+        config.limits.check()?;
+        Ok(config)
+    }
+}
+
+impl Config {
+    /// Reads a configuration file.
+    ///
+    /// # Errors
+    /// If there is none, or it says what a configuration does not.
+    pub fn read(path: &Path) -> Result<Self> {
+        let failed =
+            |error: &dyn std::fmt::Display| Error::asked(format!("the configuration {}: {error}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+        let mut config: Self = text.parse().map_err(|error| failed(&error))?;
+        config.folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).map(Into::into);
+        if let (Some(folder), Some(directory)) = (&config.folder, &mut config.data_dir) {
+            *directory = folder.join(&directory);
+        }
+        Ok(config)
+    }
+
+    /// A ledger as the configuration means it.
+    pub(crate) fn path_of_ledger(&self, place: &str) -> String {
+        if place.contains("://") { place.to_owned() } else { self.path(place) }
+    }
+
+    /// A path as the configuration means it.
+    pub(crate) fn path(&self, path: &str) -> String {
+        match &self.folder {
+            Some(folder) if !Path::new(path).is_absolute() => folder.join(path).to_string_lossy().into_owned(),
+            _ => path.to_owned(),
+        }
+    }
+}
+
+impl Limits {
+    fn check(&self) -> Result<()> {
+        let Self { requests_per_second, burst, body_bytes, queries, connections, request_seconds } = *self;
+        let zero = [
+            ("limits.requests_per_second", requests_per_second == 0),
+            ("limits.burst", burst == 0),
+            ("limits.body_bytes", body_bytes == 0),
+            ("limits.queries", queries == 0),
+            ("limits.connections", connections == 0),
+            ("limits.request_seconds", request_seconds == 0),
+        ];
+        match zero.into_iter().find(|(_, zero)| *zero) {
+            Some((name, _)) => Err(Error::field(name, format!("{name} is 0, but it must be at least 1"))),
+            None => Ok(()),
+        }
+    }
+}

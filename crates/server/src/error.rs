@@ -1,0 +1,227 @@
+//! What can go wrong, and how it is told over HTTP.
+
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// The crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong. No text depends on events or rows.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// What was asked cannot be done; the text says what to write instead.
+    #[error("{message}")]
+    Asked {
+        /// The parameter that is wrong, if it is one.
+        field: Option<String>,
+        /// What is wrong, and what to write instead.
+        message: String,
+    },
+    /// There is no such thing.
+    #[error("{0}")]
+    Missing(String),
+    /// It is there already, in another way.
+    #[error("{0}")]
+    Conflict(String),
+    /// Nobody, as far as can be told.
+    #[error("{0}")]
+    Unknown(&'static str),
+    /// Somebody who may not.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The budget does not reach; nothing was charged.
+    #[error("{0}")]
+    Overdrawn(String),
+    /// More bytes than are taken at once.
+    #[error("a request may have {0} bytes at most, after it was unpacked; send less at a time")]
+    TooLarge(usize),
+    /// Too many requests.
+    #[error("too many requests: wait a second, and put more events into each")]
+    TooMany,
+    /// It took too long to arrive.
+    #[error("the request did not arrive in time; send it again, faster or in smaller parts")]
+    TooSlow,
+    /// Another method.
+    #[error("this path does not know the method; it knows {0}")]
+    Method(String),
+    /// Something else than was expected.
+    #[error("{0}")]
+    MediaType(&'static str),
+    /// The disk, the ledger or the machine. What was charged stays charged.
+    #[error("{0}")]
+    Machine(String),
+}
+
+/// An error as it is told.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Problem {
+    /// The error.
+    pub error: Detail,
+}
+
+/// What is wrong.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Detail {
+    /// What is wrong, and what to write instead.
+    pub message: String,
+    /// The parameter that is wrong, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+}
+
+impl Error {
+    /// A parameter is wrong.
+    pub fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Asked { field: Some(field.into()), message: message.into() }
+    }
+
+    /// What was asked cannot be done.
+    pub fn asked(message: impl Into<String>) -> Self {
+        Self::Asked { field: None, message: message.into() }
+    }
+
+    /// A message that speaks of arguments of the command line, for whoever writes JSON.
+    pub fn from_arguments(message: &str) -> Self {
+        let mut field = None;
+        let words = message.split(' ').map(|word| {
+            let Some(flag) = word.strip_prefix("--") else { return word.to_owned() };
+            let end = flag.find(|letter: char| !letter.is_ascii_lowercase() && letter != '-').unwrap_or(flag.len());
+            let name = flag[..end].replace('-', "_");
+            field.get_or_insert_with(|| name.clone());
+            format!("`{name}`{}", &flag[end..])
+        });
+        let message = words.collect::<Vec<_>>().join(" ");
+        Self::Asked { field, message }
+    }
+
+    /// Is it what was asked, rather than the machine?
+    pub fn is_usage(&self) -> bool {
+        !matches!(self, Self::Machine(_) | Self::Overdrawn(_))
+    }
+
+    /// Does the budget not reach?
+    pub fn is_overdrawn(&self) -> bool {
+        matches!(self, Self::Overdrawn(_))
+    }
+
+    /// How HTTP calls it.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Asked { .. } => StatusCode::BAD_REQUEST,
+            Self::Missing(_) => StatusCode::NOT_FOUND,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::Unknown(_) => StatusCode::UNAUTHORIZED,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::Overdrawn(_) => StatusCode::PAYMENT_REQUIRED,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Machine(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn header(&self) -> Option<(HeaderName, String)> {
+        match self {
+            Self::Unknown(_) => Some((header::WWW_AUTHENTICATE, "Bearer".into())),
+            Self::TooMany => Some((header::RETRY_AFTER, "1".into())),
+            Self::Method(known) => Some((header::ALLOW, known.clone())),
+            _ => None,
+        }
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let field = match &self {
+            Self::Asked { field, .. } => field.clone(),
+            _ => None,
+        };
+        let problem = Problem { error: Detail { message: self.to_string(), field } };
+        let text = serde_json::to_string(&problem).expect("plain data");
+        let mut response = (self.status(), [(header::CONTENT_TYPE, "application/json")], text).into_response();
+        if let Some((name, value)) = self.header()
+            && let Ok(value) = HeaderValue::try_from(value)
+        {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+}
+
+impl From<reticent_ledger::Error> for Error {
+    fn from(error: reticent_ledger::Error) -> Self {
+        use reticent_ledger::Error as Ledger;
+        let message = error.to_string();
+        match error {
+            Ledger::Overdrawn(_) => Self::Overdrawn(message),
+            Ledger::NoSuchDataset(_) => Self::Missing(message),
+            Ledger::DatasetExists(_)
+            | Ledger::AlreadySpent { .. }
+            | Ledger::Uncountable { .. }
+            | Ledger::OtherUnit { .. }
+            | Ledger::OtherAdjacency { .. }
+            | Ledger::OtherRequest { .. }
+            | Ledger::StreamStarted { .. } => Self::Conflict(message),
+            error if error.is_usage() => Self::from_arguments(&message),
+            _ => Self::Machine(message),
+        }
+    }
+}
+
+impl From<reticent_stream::Error> for Error {
+    fn from(error: reticent_stream::Error) -> Self {
+        use reticent_stream::Error as Stream;
+        let message = error.to_string();
+        match error {
+            Stream::Parameter { field, .. } => Self::field(field, message),
+            Stream::Exists(_) | Stream::Ended(_) | Stream::InUse(_) => Self::Conflict(message),
+            Stream::Missing(_) => Self::Missing(message),
+            Stream::Ledger(error) => error.into(),
+            Stream::Core(error) => error.into(),
+            _ => Self::Machine(message),
+        }
+    }
+}
+
+impl From<reticent_sql::Error> for Error {
+    fn from(error: reticent_sql::Error) -> Self {
+        if error.is_usage() { Self::from_arguments(&error.to_string()) } else { Self::Machine(error.to_string()) }
+    }
+}
+
+impl From<reticent::Error> for Error {
+    fn from(error: reticent::Error) -> Self {
+        let message = error.to_string();
+        match error {
+            // What has a space in its name was derived from what was asked.
+            reticent::Error::Parameter { parameter, .. } if !parameter.contains(' ') => Self::field(parameter, message),
+            error if error.is_parameter() => Self::asked(message),
+            _ => Self::Machine(message),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    /// SQLite's own words may quote what was written.
+    fn from(_: rusqlite::Error) -> Self {
+        Self::Machine("the tokens cannot be read or written; look at the disk of the data directory".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_become_fields() {
+        let error = Error::from_arguments("age needs bounds: add --bounds age=LO..HI, or --max-groups 2");
+        let Error::Asked { field, message } = error else { panic!("it was asked") };
+        assert_eq!(field.as_deref(), Some("bounds"));
+        assert_eq!(message, "age needs bounds: add `bounds` age=LO..HI, or `max_groups` 2");
+    }
+}

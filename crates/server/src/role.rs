@@ -1,0 +1,80 @@
+//! Who may do what.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::error::{Error, Result};
+
+/// What a token is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Everything.
+    Owner,
+    /// Sees releases and asks queries, within caps of its own.
+    Analyst,
+    /// Sends events and sees nothing.
+    Source,
+    /// Sees releases and budgets.
+    Viewer,
+}
+
+/// What a route does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Permission {
+    /// Nothing that needs protection: the page itself, the description of the interface, health.
+    Open,
+    /// Shows releases, budgets and definitions.
+    Read,
+    /// Sends events.
+    Send,
+    /// Spends budget on answers.
+    Ask,
+    /// Makes streams and sets budgets.
+    Manage,
+}
+
+impl Role {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Owner, Self::Analyst, Self::Source, Self::Viewer];
+
+    /// May it?
+    pub fn may(self, permission: Permission) -> bool {
+        match permission {
+            Permission::Open => true,
+            Permission::Read => self != Self::Source,
+            Permission::Send => matches!(self, Self::Owner | Self::Source),
+            Permission::Ask => matches!(self, Self::Owner | Self::Analyst),
+            Permission::Manage => self == Self::Owner,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Analyst => "analyst",
+            Self::Source => "source",
+            Self::Viewer => "viewer",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for Role {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|role| role.name() == text).ok_or_else(|| {
+            Error::field("role", format!("there is no role {text:?}; write owner, analyst, source or viewer"))
+        })
+    }
+}

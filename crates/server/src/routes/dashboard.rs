@@ -1,0 +1,34 @@
+//! The page: compiled in, without a script from elsewhere, so that it works offline and asks nobody.
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+
+const PAGE: &str = include_str!("../../assets/index.html");
+const SCRIPT: &str = include_str!("../../assets/app.js");
+const STYLE: &str = include_str!("../../assets/style.css");
+const ICON: &str = include_str!("../../assets/icon.svg");
+
+fn asset(kind: &'static str, text: &'static str) -> Response {
+    // Asked for again each time, so that a page never runs with the script of another version.
+    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], text).into_response()
+}
+
+/// The page.
+pub async fn page() -> Response {
+    asset("text/html; charset=utf-8", PAGE)
+}
+
+/// What it does.
+pub async fn script() -> Response {
+    asset("text/javascript; charset=utf-8", SCRIPT)
+}
+
+/// How it looks.
+pub async fn style() -> Response {
+    asset("text/css; charset=utf-8", STYLE)
+}
+
+/// Its icon.
+pub async fn icon() -> Response {
+    asset("image/svg+xml", ICON)
+}

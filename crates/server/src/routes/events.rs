@@ -1,0 +1,80 @@
+//! Sending events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use reticent_stream::{Mode, Stream};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::json;
+use super::streams::named;
+use crate::app::App;
+use crate::body::Unpacked;
+use crate::error::{Problem, Result};
+
+/// What is promised about the events of a request. It depends on the stream alone.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Acknowledged {
+    /// `durable`: they can neither be lost nor counted twice. `at most once`: the stream is pan-private, and they may be lost in
+    /// a crash.
+    pub acknowledged: &'static str,
+}
+
+/// Sends events, one a line: `{"id": "a1", "key": "north", "value": 3}`, or a bare number
+///
+/// No line is an error: a value that is missing is 1, what is no number is 0, and what is out of range is clamped. Ids that were
+/// seen within the stream's window are not counted again. May be packed by gzip (`Content-Encoding: gzip`).
+#[utoipa::path(post, path = "/v1/streams/{name}/events", tag = "streams",
+    params(("name" = String, Path, description = "The stream")),
+    request_body(content((String = "application/x-ndjson"), (String = "text/plain")), description = "One event a line"), responses(
+    (status = 200, description = "They can neither be lost nor counted twice", body = Acknowledged),
+    (status = 202, description = "They are counted at most once", body = Acknowledged),
+    (status = 404, description = "There is no such stream", body = Problem),
+    (status = 409, description = "The stream has ended", body = Problem),
+    (status = 413, description = "Too many bytes at once", body = Problem),
+    (status = "4XX", description = "Who may not, or too often", body = Problem)))]
+pub async fn send(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    Unpacked(mut body): Unpacked,
+) -> Result<Response> {
+    let stream = named(&app, &name)?;
+    match stream.definition().mode() {
+        Mode::Curator => {
+            app.blocking(move || Ok(stream.ingest_ndjson(&mut body)?)).await?;
+            Ok(json(&Acknowledged { acknowledged: "durable" }))
+        }
+        Mode::PanPrivate => {
+            if stream.status().ended {
+                return Err(reticent_stream::Error::Ended(name).into());
+            }
+            Ok(acknowledged_first(app, stream, body))
+        }
+    }
+}
+
+/// An answer that goes out before the events are counted. The other way round, whoever saw no answer because of a crash would
+/// send them again, and they would be in two trees of noise, while the promise is for one.
+fn acknowledged_first(app: Arc<App>, stream: Arc<Stream>, body: Vec<u8>) -> Response {
+    let text = serde_json::to_string(&Acknowledged { acknowledged: "at most once" }).expect("plain data");
+    let pieces = stream::unfold((Some(text), Some((app, stream, body))), |(text, left)| async move {
+        if let Some(text) = text {
+            return Some((Ok::<_, Infallible>(text), (None, left)));
+        }
+        // While this waits, the connection sends what it has.
+        tokio::task::yield_now().await;
+        if let Some((app, stream, mut body)) = left {
+            // Nobody can be told any more, and nothing may be counted twice.
+            let _ = app.blocking(move || Ok(stream.ingest_ndjson(&mut body)?)).await;
+        }
+        None
+    });
+    let headers = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::ACCEPTED, headers, Body::from_stream(pieces)).into_response()
+}

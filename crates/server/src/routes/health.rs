@@ -1,0 +1,64 @@
+//! Is it alive, is it ready, figures for operators.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::json;
+use crate::access::Caller;
+use crate::app::App;
+use crate::error::{Problem, Result};
+use crate::role::Role;
+
+/// Is the process alive?
+#[utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, description = "It is", body = String)))]
+pub async fn alive() -> &'static str {
+    "alive\n"
+}
+
+/// Can it take requests: are the ledger and the tokens there?
+#[utoipa::path(get, path = "/readyz", tag = "operation", responses(
+    (status = 200, description = "It can", body = String),
+    (status = 500, description = "It cannot", body = Problem)))]
+pub async fn ready(State(app): State<Arc<App>>) -> Result<&'static str> {
+    let (ledger, tokens) = (Arc::clone(&app.ledger), Arc::clone(&app.tokens));
+    app.blocking(move || {
+        ledger.head()?;
+        tokens.any()?;
+        Ok("ready\n")
+    })
+    .await
+}
+
+/// Figures for Prometheus; not one depends on events or rows
+#[utoipa::path(get, path = "/metrics", tag = "operation", responses(
+    (status = 200, description = "The figures", body = String),
+    (status = "4XX", description = "Who may not", body = Problem)))]
+pub async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let streams = app.streams.list();
+    let streams: Vec<_> =
+        streams.iter().map(|stream| (stream.definition().name().to_owned(), stream.status().steps)).collect();
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics.text(&streams)).into_response()
+}
+
+/// Who asks.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Who {
+    /// As the ledger knows them.
+    pub name: String,
+    /// What they may do.
+    pub role: Role,
+}
+
+/// Who asks, as the service sees it
+#[utoipa::path(get, path = "/v1/whoami", tag = "operation", responses(
+    (status = 200, description = "Name and role", body = Who),
+    (status = "4XX", description = "Who may not", body = Problem)))]
+pub async fn who(Extension(caller): Extension<Caller>) -> Response {
+    json(&Who { name: caller.name, role: caller.role })
+}

@@ -1,0 +1,140 @@
+//! What can be asked over HTTP.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`streams`] | creating streams, and what they are |
+//! | [`events`] | sending events |
+//! | [`releases`] | what was released: history, now, CSV, as a chart |
+//! | [`live`] | what is released, when it is released |
+//! | [`datasets`] | budgets, and what was spent of them |
+//! | [`query`] | private SQL, and the tables that it is asked of |
+//! | [`health`] | is it alive, is it ready, figures for operators |
+//! | [`openapi`] | the description of all this |
+//! | [`dashboard`] | the page |
+//!
+//! Every route stands in [`table`] once, with what it needs; the guard, the router, the description and the tests are made from
+//! it. A route that does not stand there does not exist.
+
+pub mod dashboard;
+pub mod datasets;
+pub mod events;
+pub mod health;
+pub mod live;
+pub mod number;
+pub mod openapi;
+pub mod query;
+pub mod releases;
+pub mod streams;
+
+use std::any::Any;
+use std::sync::{Arc, LazyLock};
+
+use axum::Router;
+use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
+
+use crate::access::guard;
+use crate::app::App;
+use crate::error::Error;
+use crate::role::Permission;
+
+/// Nothing but this server's own files: no script in the page, no frame around it.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
+                                       connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// A route.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// How it is asked.
+    pub method: Method,
+    /// Where.
+    pub path: &'static str,
+    /// What it needs.
+    pub permission: Permission,
+    handler: MethodRouter<Arc<App>>,
+}
+
+/// All routes.
+pub fn table() -> Vec<Route> {
+    use Permission::{Ask, Manage, Open, Read, Send};
+    let route = |method, path, permission, handler| Route { method, path, permission, handler };
+    let read = |path, permission, handler| route(Method::GET, path, permission, handler);
+    let write = |path, permission, handler| route(Method::POST, path, permission, handler);
+    vec![
+        read("/", Open, get(dashboard::page)),
+        read("/assets/app.js", Open, get(dashboard::script)),
+        read("/assets/style.css", Open, get(dashboard::style)),
+        read("/assets/icon.svg", Open, get(dashboard::icon)),
+        read("/healthz", Open, get(health::alive)),
+        read("/readyz", Open, get(health::ready)),
+        read("/metrics", Read, get(health::metrics)),
+        read("/openapi.json", Open, get(openapi::description)),
+        read("/v1/whoami", Read, get(health::who)),
+        read("/v1/streams", Read, get(streams::list)),
+        write("/v1/streams", Manage, post(streams::create)),
+        read("/v1/streams/{name}", Read, get(streams::show)),
+        write("/v1/streams/{name}/events", Send, post(events::send)),
+        read("/v1/streams/{name}/releases", Read, get(releases::history)),
+        read("/v1/streams/{name}/releases/now", Read, get(releases::now)),
+        read("/v1/streams/{name}/releases/stream", Read, get(live::follow)),
+        read("/v1/streams/{name}/releases.csv", Read, get(releases::csv)),
+        read("/v1/streams/{name}/chart.svg", Read, get(releases::chart)),
+        read("/v1/datasets", Read, get(datasets::list)),
+        write("/v1/datasets", Manage, post(datasets::register)),
+        read("/v1/datasets/{name}", Read, get(datasets::show)),
+        read("/v1/datasets/{name}/history", Read, get(datasets::history)),
+        read("/v1/tables", Read, get(query::tables)),
+        write("/v1/query", Ask, post(query::ask)),
+    ]
+}
+
+static TABLE: LazyLock<Vec<Route>> = LazyLock::new(table);
+
+/// What a route needs; `None` if there is no such route.
+pub(crate) fn permission(method: &Method, path: &str) -> Option<Permission> {
+    TABLE.iter().find(|route| route.method == *method && route.path == path).map(|route| route.permission)
+}
+
+/// The methods that a path knows.
+pub(crate) fn methods(path: &str) -> Vec<String> {
+    TABLE.iter().filter(|route| route.path == path).map(|route| route.method.to_string()).collect()
+}
+
+/// All routes, guarded.
+pub fn router(app: Arc<App>) -> Router {
+    let mut router = Router::new();
+    for Route { path, handler, .. } in table() {
+        router = router.route(path, handler);
+    }
+    let header = |name: HeaderName, value: &'static str| {
+        SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
+    };
+    router
+        .route_layer(from_fn_with_state(Arc::clone(&app), guard))
+        .fallback(missing)
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(header(header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY))
+        .layer(header(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .layer(header(header::REFERRER_POLICY, "no-referrer"))
+        .layer(header(header::CACHE_CONTROL, "no-store"))
+        .with_state(app)
+}
+
+async fn missing() -> Error {
+    Error::Missing("there is nothing here; /openapi.json describes what there is".into())
+}
+
+/// One fixed text: a panic's own may hold what lies in the rows.
+fn panicked(_: Box<dyn Any + Send>) -> Response {
+    Error::Machine("something went wrong inside; what was charged stays charged".into()).into_response()
+}
+
+/// JSON, as an answer.
+pub(crate) fn json(value: &impl serde::Serialize) -> Response {
+    let text = serde_json::to_string(value).expect("plain data");
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}

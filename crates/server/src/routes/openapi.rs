@@ -1,0 +1,83 @@
+//! The description of the interface, made from the code.
+
+use axum::response::Response;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use super::{datasets, events, health, json, live, query, releases, streams};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Reticent",
+        description = "Private streams and private SQL. Every number is released with noise and an error bar, and what it costs \
+                       is charged to a budget first."
+    ),
+    paths(
+        streams::list,
+        streams::create,
+        streams::show,
+        events::send,
+        releases::history,
+        releases::now,
+        live::follow,
+        releases::csv,
+        releases::chart,
+        datasets::list,
+        datasets::register,
+        datasets::show,
+        datasets::history,
+        query::tables,
+        query::ask,
+        health::who,
+        health::alive,
+        health::ready,
+        health::metrics
+    ),
+    security((), ("token" = [])),
+    modifiers(&Tokens)
+)]
+struct Description;
+
+struct Tokens;
+
+impl Modify for Tokens {
+    fn modify(&self, description: &mut utoipa::openapi::OpenApi) {
+        let components = description.components.get_or_insert_default();
+        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        components.add_security_scheme("token", scheme);
+    }
+}
+
+/// The description.
+pub async fn description() -> Response {
+    json(&Description::openapi())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_route_is_described_and_nothing_else() {
+        let described: serde_json::Value = serde_json::to_value(Description::openapi()).unwrap();
+        let described = described["paths"].as_object().unwrap().iter();
+        let described: BTreeSet<(String, String)> = described
+            .flat_map(|(path, methods)| {
+                methods
+                    .as_object()
+                    .unwrap()
+                    .keys()
+                    .map(|method| (path.clone(), method.to_uppercase()))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        let pages = ["/", "/openapi.json", "/assets/app.js", "/assets/style.css", "/assets/icon.svg"];
+        let routes = super::super::table().into_iter().filter(|route| !pages.contains(&route.path));
+        let routes: BTreeSet<(String, String)> =
+            routes.map(|route| (route.path.to_owned(), route.method.to_string())).collect();
+        assert_eq!(described, routes);
+    }
+}

@@ -1,0 +1,197 @@
+//! Private SQL.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use reticent::ledger::{Accounting, Charge, Charged, Ledger, Releases};
+use reticent::noise::Entropy;
+use reticent_ledger::fresh_id;
+use reticent_ledger::hash::Hash;
+use reticent_sql::answer::{Answer, Summary};
+use reticent_sql::bound::ChoiceKey;
+use reticent_sql::{Asked, Query, Settings};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::json;
+use super::number::Number;
+use crate::access::Caller;
+use crate::app::App;
+use crate::body::Json;
+use crate::error::{Error, Problem, Result};
+use crate::tables::TableView;
+
+/// A query. Unit, neighbours and budget are those of the table's policy and cannot be asked for.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// The query.
+    #[schema(example = "SELECT department, COUNT(*) AS people FROM staff GROUP BY department")]
+    pub sql: String,
+    /// What the answer promises: epsilon.
+    pub epsilon: Option<Number>,
+    /// With epsilon: delta, which keys that only the data knows need.
+    pub delta: Option<Number>,
+    /// What the answer promises instead: rho, in zero-concentrated differential privacy.
+    pub rho: Option<Number>,
+    /// Names the request: asked again it costs nothing, and the answer is the same for ever.
+    pub request_id: Option<String>,
+    /// Spends nothing, and says what would be released, with which noise, at what cost.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Ranges of columns, chosen without looking at the data: `0..120`, or `auto` to find them privately.
+    #[serde(default)]
+    pub bounds: BTreeMap<String, String>,
+    /// Keys that are public, by column: all of them appear in the answer, and no others.
+    #[serde(default)]
+    pub keys: BTreeMap<String, Vec<String>>,
+    /// Shares of the budget, by the name of an aggregate in the answer.
+    #[serde(default)]
+    pub weights: BTreeMap<String, u32>,
+    /// In how many groups a unit counts.
+    pub max_groups: Option<u64>,
+    /// With how many rows in each.
+    pub max_rows: Option<u64>,
+}
+
+/// An answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AnswerView {
+    /// The request: asked again under this id it costs nothing and gives the same.
+    pub request_id: String,
+    /// Whose budget was charged.
+    pub dataset: String,
+    /// The names of the columns.
+    pub columns: Vec<String>,
+    /// The rows: keys as they are, aggregates as `{"value", "half_width"}` at 95 %, or `{"refused": true}`.
+    pub rows: Vec<Vec<Value>>,
+    /// What it promises and cost.
+    #[schema(value_type = Object)]
+    pub summary: Summary,
+}
+
+/// What a query would do. Nothing was charged.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Preview {
+    /// Whose budget would be charged.
+    pub dataset: String,
+    /// What it would promise and cost, and with which noise.
+    #[schema(value_type = Object)]
+    pub dry_run: Summary,
+    /// The same in words.
+    pub words: String,
+}
+
+/// An answer, or with `dry_run` a preview.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum QueryResult {
+    /// The answer.
+    Answer(Box<AnswerView>),
+    /// What it would cost.
+    Preview(Box<Preview>),
+}
+
+/// Asks a query of the tables, or shows what it would cost
+#[utoipa::path(post, path = "/v1/query", tag = "query", request_body = Question, responses(
+    (status = 200, description = "The answer, or with `dry_run` what it would cost", body = QueryResult),
+    (status = 400, description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
+    (status = 402, description = "The budget, or the token's cap, does not reach; nothing was charged", body = Problem),
+    (status = "4XX", description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
+    (status = 500, description = "The table could not be read to its end; what was charged stays charged", body = Problem)))]
+pub async fn ask(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Json(question): Json<Question>,
+) -> Result<Response> {
+    // Whoever goes away does not stop it: it was charged, and its answer is kept for when they come back.
+    let asking = tokio::spawn(answer(app, caller, question));
+    asking
+        .await
+        .map_err(|_| Error::Machine("the table could not be read to its end; what was charged stays charged".into()))?
+}
+
+async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Response> {
+    let _turn = app.queries.acquire().await.map_err(|_| Error::Machine("the service stops".into()))?;
+    let asked = Asked {
+        epsilon: question.epsilon.map(|number| number.0),
+        delta: question.delta.map(|number| number.0),
+        rho: question.rho.map(|number| number.0),
+        max_groups: question.max_groups.map(|number| number.to_string()),
+        max_rows: question.max_rows.map(|number| number.to_string()),
+        bounds: question.bounds.into_iter().collect(),
+        keys: question.keys.into_iter().collect(),
+        weights: question.weights.into_iter().map(|(name, weight)| (name, weight.to_string())).collect(),
+        ..Asked::default()
+    };
+    let chosen = app.tables.chosen(&question.sql)?;
+    let dataset = chosen.dataset.map(str::to_owned);
+    let settings = Settings::new(&question.sql, &asked, chosen.inputs, &chosen.policies)?;
+    let description = settings.description(|list| Hash::of(list).to_string());
+    let query = Query::prepare(&settings.sql, settings.inputs, settings.options).await?;
+    let dataset =
+        dataset.ok_or_else(|| Error::field("sql", "no private table is asked about; nothing needs protection"))?;
+    if question.dry_run {
+        let preview = Preview { dataset, dry_run: query.summary()?, words: query.words() };
+        return Ok(json(&QueryResult::Preview(Box::new(preview))));
+    }
+    let charge = Charge {
+        dataset,
+        request: question.request_id.map_or_else(fresh_id, Ok)?,
+        caller: caller.name.clone(),
+        description,
+        unit: query.unit().to_string(),
+        adjacency: query.adjacency(),
+        guarantee: query.guarantee().clone(),
+        releases: Releases::Once,
+    };
+    let (charging, paid) = (Arc::clone(&app), charge.clone());
+    let text = match app.blocking(move || charging.charge(&caller, &paid)).await? {
+        Charged::Answered(text) => text,
+        Charged::Permitted(mut permit) => {
+            let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
+            let released = query.answer(&mut permit, key).await;
+            // Whatever it is, it was charged: no longer a matter of what was asked.
+            let released = released.map_err(|error| Error::Machine(error.to_string()))?;
+            let Accounting::Charged(receipt) = permit.accounting().clone() else {
+                return Err(Error::Machine("what was released was not charged".into()));
+            };
+            let text = serde_json::to_string(&released).expect("plain data");
+            let ledger = Arc::clone(&app.ledger);
+            app.blocking(move || Ok(ledger.keep(&receipt, &text)?)).await?
+        }
+    };
+    let answer: Answer = serde_json::from_str(&text)
+        .map_err(|_| Error::Conflict("what the ledger keeps for this request is not the answer to a query".into()))?;
+    Ok(json(&QueryResult::Answer(Box::new(view(charge, answer)))))
+}
+
+fn view(charge: Charge, answer: Answer) -> AnswerView {
+    let entry = |entry: &reticent_sql::answer::Entry| serde_json::from_str(&entry.to_json()).unwrap_or(Value::Null);
+    AnswerView {
+        request_id: charge.request,
+        dataset: charge.dataset,
+        columns: answer.columns,
+        rows: answer.rows.iter().map(|row| row.iter().map(entry).collect()).collect(),
+        summary: answer.summary,
+    }
+}
+
+/// All tables.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TableList {
+    /// By name.
+    pub tables: Vec<TableView>,
+}
+
+/// The tables that can be asked about
+#[utoipa::path(get, path = "/v1/tables", tag = "query", responses(
+    (status = 200, description = "All tables", body = TableList),
+    (status = "4XX", description = "Who may not", body = Problem)))]
+pub async fn tables(State(app): State<Arc<App>>) -> Response {
+    json(&TableList { tables: app.tables.views() })
+}

@@ -1,0 +1,252 @@
+//! What was released: history, now, as CSV, as a chart.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use reticent_plot::{Chart, Scale, Series};
+use reticent_stream::{Keys, Released, StepRelease, Stream};
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::json;
+use super::streams::named;
+use crate::app::App;
+use crate::body::Params;
+use crate::error::{Error, Problem, Result};
+
+/// So many releases at a time, unless asked otherwise, and at most.
+const RELEASES: u64 = 100;
+const MOST_RELEASES: u64 = 10_000;
+/// So many values at a time when a whole history is sent: a release of many keys is large.
+const CSV_RELEASES: usize = 500;
+/// A chart shows the last so many steps, unless asked otherwise.
+const CHART_STEPS: u64 = 120;
+/// Of many keys a chart shows those with the largest released values.
+const CHART_KEYS: usize = 5;
+/// Error bars are at this level.
+const LEVEL: &str = "95 %";
+
+/// What was released at the end of a step.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ReleaseView {
+    /// Counted from 1.
+    pub step: u64,
+    /// When the step ended.
+    #[schema(example = "2026-03-02T10:00:00Z")]
+    pub closed: String,
+    /// The running sum, with noise, of a stream without keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<i64>,
+    /// The running sums, with noise, of a stream with keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<KeyValue>>,
+    /// The noise of one value is within this, 95 times in 100.
+    pub half_width: f64,
+}
+
+/// A key's running sum.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct KeyValue {
+    /// The key.
+    pub key: String,
+    /// Its running sum, with noise.
+    pub value: i64,
+}
+
+impl From<&StepRelease> for ReleaseView {
+    fn from(release: &StepRelease) -> Self {
+        let (value, values) = match &release.released {
+            Released::One(value) => (Some(value.value), None),
+            Released::Keyed(keyed) => {
+                let values = keyed.values.iter().map(|(key, value)| KeyValue { key: key.to_string(), value: *value });
+                (None, Some(values.collect()))
+            }
+        };
+        let (step, closed, half_width) = (release.step, release.closed.to_string(), release.released.half_width());
+        Self { step, closed, value, values, half_width }
+    }
+}
+
+/// Which releases.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct Page {
+    /// The first step, counted from 1.
+    #[param(minimum = 1)]
+    pub from: Option<u64>,
+    /// At most so many, up to 10000.
+    #[param(minimum = 1, maximum = 10000)]
+    pub limit: Option<u64>,
+}
+
+/// Releases.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReleaseList {
+    /// In the order of their steps.
+    pub releases: Vec<ReleaseView>,
+    /// To be given as `from` for the next ones; none at the end.
+    pub next: Option<u64>,
+}
+
+/// What was released, step by step
+#[utoipa::path(get, path = "/v1/streams/{name}/releases", tag = "releases",
+    params(("name" = String, Path, description = "The stream"), Page), responses(
+    (status = 200, description = "The releases; each is the same for ever", body = ReleaseList),
+    (status = 400, description = "What is wrong, and what to write instead", body = Problem),
+    (status = 404, description = "There is no such stream", body = Problem),
+    (status = "4XX", description = "Who may not", body = Problem)))]
+pub async fn history(State(app): State<Arc<App>>, Path(name): Path<String>, params: Params) -> Result<Response> {
+    let stream = named(&app, &name)?;
+    let params = params.only(&["from", "limit"])?;
+    let page = Page { from: params.number("from", 1..=u64::MAX)?, limit: params.number("limit", 1..=MOST_RELEASES)? };
+    let (from, limit) = (page.from.unwrap_or(1), page.limit.unwrap_or(RELEASES) as usize);
+    let newest = stream.status().steps;
+    let releases = app.blocking(move || Ok(stream.history(from, limit)?)).await?;
+    let next = releases.last().map(|last| last.step + 1).filter(|next| *next <= newest);
+    Ok(json(&ReleaseList { releases: releases.iter().map(ReleaseView::from).collect(), next }))
+}
+
+/// What was released last
+#[utoipa::path(get, path = "/v1/streams/{name}/releases/now", tag = "releases",
+    params(("name" = String, Path, description = "The stream")), responses(
+    (status = 200, description = "The newest release", body = ReleaseView),
+    (status = 404, description = "There is no such stream, or its first step has not ended", body = Problem),
+    (status = "4XX", description = "Who may not", body = Problem)))]
+pub async fn now(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response> {
+    let newest = named(&app, &name)?.now();
+    let newest = newest.ok_or_else(|| Error::Missing("the first step has not ended; ask again when it has".into()))?;
+    Ok(json(&ReleaseView::from(&*newest)))
+}
+
+/// All that was released, as CSV
+#[utoipa::path(get, path = "/v1/streams/{name}/releases.csv", tag = "releases",
+    params(("name" = String, Path, description = "The stream")), responses(
+    (status = 200, description = "One line a value", body = String, content_type = "text/csv"),
+    (status = 404, description = "There is no such stream", body = Problem),
+    (status = "4XX", description = "Who may not", body = Problem)))]
+pub async fn csv(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response> {
+    let stream = named(&app, &name)?;
+    let keyed = *stream.definition().keys() != Keys::None;
+    let header = if keyed { "step,closed,key,value,half_width\n" } else { "step,closed,value,half_width\n" };
+    // What is released while it is sent is not in it.
+    let newest = stream.status().steps;
+    let pieces = stream::try_unfold((app, stream, 0), move |(app, stream, last)| async move {
+        if last >= newest {
+            return Ok::<_, std::io::Error>(None);
+        }
+        let reading = Arc::clone(&stream);
+        let releases = app.blocking(move || Ok(reading.history(last + 1, CSV_RELEASES)?)).await;
+        let releases = releases.map_err(|_| std::io::Error::other("the releases could not be read to their end"))?;
+        let Some(last) = releases.last().map(|release| release.step) else { return Ok(None) };
+        let lines: String = releases.iter().filter(|release| release.step <= newest).map(csv_lines).collect();
+        Ok(Some((lines, (app, stream, last))))
+    });
+    let whole = futures::StreamExt::chain(stream::iter([Ok(header.to_owned())]), pieces);
+    let disposition = format!("attachment; filename=\"{name}.csv\"");
+    let headers =
+        [(header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (header::CONTENT_DISPOSITION, disposition)];
+    Ok((headers, Body::from_stream(whole)).into_response())
+}
+
+fn csv_lines(release: &StepRelease) -> String {
+    let StepRelease { step, closed, released } = release;
+    let half_width = released.half_width();
+    let mut text = String::new();
+    match released {
+        Released::One(value) => {
+            let _ = writeln!(text, "{step},{closed},{},{half_width}", value.value);
+        }
+        Released::Keyed(keyed) => {
+            for (key, value) in &keyed.values {
+                let key = if key.contains([',', '"', '\n', '\r']) {
+                    format!("\"{}\"", key.replace('"', "\"\""))
+                } else {
+                    key.to_string()
+                };
+                let _ = writeln!(text, "{step},{closed},{key},{value},{half_width}");
+            }
+        }
+    }
+    text
+}
+
+/// How a chart looks.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct Look {
+    /// In pixels, 200 to 2000.
+    #[param(minimum = 200, maximum = 2000)]
+    pub width: Option<u64>,
+    /// In pixels, 150 to 2000.
+    #[param(minimum = 150, maximum = 2000)]
+    pub height: Option<u64>,
+    /// The last so many steps, up to 10000.
+    #[param(minimum = 1, maximum = 10000)]
+    pub steps: Option<u64>,
+    /// One key only.
+    pub key: Option<String>,
+}
+
+/// What was released, as a chart with its error band
+#[utoipa::path(get, path = "/v1/streams/{name}/chart.svg", tag = "releases",
+    params(("name" = String, Path, description = "The stream"), Look), responses(
+    (status = 200, description = "The chart", body = String, content_type = "image/svg+xml"),
+    (status = 400, description = "What is wrong, and what to write instead", body = Problem),
+    (status = 404, description = "There is no such stream", body = Problem),
+    (status = "4XX", description = "Who may not", body = Problem)))]
+pub async fn chart(State(app): State<Arc<App>>, Path(name): Path<String>, params: Params) -> Result<Response> {
+    let stream = named(&app, &name)?;
+    let params = params.only(&["width", "height", "steps", "key"])?;
+    let look = Look {
+        width: params.number("width", 200..=2000)?,
+        height: params.number("height", 150..=2000)?,
+        steps: params.number("steps", 1..=MOST_RELEASES)?,
+        key: params.text("key").map(str::to_owned),
+    };
+    let (width, height) = (look.width.unwrap_or(720) as u32, look.height.unwrap_or(360) as u32);
+    let steps = look.steps.unwrap_or(CHART_STEPS);
+    let drawing = move || {
+        let first = stream.status().steps.saturating_sub(steps) + 1;
+        let releases = stream.history(first, steps as usize)?;
+        Ok(drawn(&stream, &releases, look.key.as_deref()).to_svg(width, height))
+    };
+    let svg = app.blocking(drawing).await?;
+    Ok(([(header::CONTENT_TYPE, "image/svg+xml")], svg).into_response())
+}
+
+fn drawn(stream: &Stream, releases: &[StepRelease], key: Option<&str>) -> Chart {
+    let title = stream.definition().name();
+    let mut chart = Chart::new(title)
+        .described(format!(
+            "Released running totals after each step; each lies within its band with probability {LEVEL}."
+        ))
+        .x("step", Scale::Linear)
+        .y("total", Scale::Linear);
+    let keys = match releases.last().map(|release| &release.released) {
+        Some(Released::Keyed(newest)) => {
+            let mut keys: Vec<_> =
+                newest.values.iter().filter(|(name, _)| key.is_none_or(|key| **name == *key)).collect();
+            keys.sort_by_key(|(_, value)| std::cmp::Reverse(*value));
+            keys.into_iter().take(CHART_KEYS).map(|(name, _)| Some(Arc::clone(name))).collect()
+        }
+        _ => vec![None],
+    };
+    for key in keys {
+        let name = key.as_deref().map_or_else(|| format!("released, ± at {LEVEL}"), str::to_owned);
+        let points = releases.iter().filter_map(|release| {
+            let value = match (&release.released, &key) {
+                (Released::One(value), None) => value.value,
+                (Released::Keyed(keyed), Some(key)) => keyed.values.iter().find(|(name, _)| name == key)?.1,
+                _ => return None,
+            };
+            Some((release.step as f64, value as f64, release.released.half_width()))
+        });
+        chart = chart.with(Series::band(name, points));
+    }
+    chart
+}

@@ -1,0 +1,206 @@
+//! The tables that can be asked about.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use reticent_ledger::{Budget, Dataset, DurableLedger, Terms};
+use reticent_sql::settings::policy::{Policy, Rules};
+use reticent_sql::{Input, Table, statement};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::config::{Config, PolicyConfig, TableConfig};
+use crate::error::{Error, Result};
+
+/// A table that can be asked about.
+#[derive(Debug)]
+pub struct Registered {
+    name: String,
+    location: String,
+    /// Whose budget is charged; `None` if the table is public.
+    dataset: Option<String>,
+    policy: Option<Policy>,
+    files: Vec<PathBuf>,
+    columns: Option<Vec<String>>,
+}
+
+/// What a table is, for whoever asks about it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TableView {
+    /// What it is called in SQL.
+    pub name: String,
+    /// Is it nobody's secret?
+    pub public: bool,
+    /// Whose budget is charged; none if it is public.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dataset: Option<String>,
+    /// Whose privacy is protected; none if it is public.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// The names of its columns; none for NDJSON, where any name may be asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<String>>,
+}
+
+/// What a query is about.
+#[derive(Debug)]
+pub struct Chosen<'tables> {
+    /// Its tables.
+    pub inputs: Vec<Input>,
+    /// What is known of them.
+    pub policies: Vec<&'tables Policy>,
+    /// Whose budget is charged; `None` if no private table is asked about.
+    pub dataset: Option<&'tables str>,
+}
+
+/// All tables that can be asked about.
+#[derive(Debug, Default)]
+pub struct Tables(BTreeMap<String, Registered>);
+
+impl Tables {
+    /// Opens all tables of a configuration by their headers, and registers their budgets.
+    ///
+    /// # Errors
+    /// If a table is not there or not one, if the same rows would have two budgets, or a budget is another one already.
+    pub fn open(config: &Config, ledger: &DurableLedger) -> Result<Self> {
+        let mut tables = BTreeMap::new();
+        for table in &config.tables {
+            let opened = Registered::open(config, table)?;
+            if tables.insert(table.name.clone(), opened).is_some() {
+                let name = &table.name;
+                return Err(Error::field("table", format!("there are two tables {name}; give each a name of its own")));
+            }
+        }
+        let tables = Self(tables);
+        tables.refuse_second_budgets(ledger)?;
+        for table in tables.0.values() {
+            table.register(ledger)?;
+        }
+        Ok(tables)
+    }
+
+    /// The same rows must not have two budgets, neither here nor in the ledger.
+    fn refuse_second_budgets(&self, ledger: &DurableLedger) -> Result<()> {
+        let mut owners: BTreeMap<&Path, (&str, &str)> = BTreeMap::new();
+        for table in self.0.values() {
+            let Some(dataset) = table.dataset.as_deref() else { continue };
+            for file in &table.files {
+                let (other, charged) = *owners.entry(file).or_insert((&table.name, dataset));
+                if charged != dataset {
+                    return Err(Error::field(
+                        "dataset",
+                        format!(
+                            "the tables {other} and {} have a file in common; give both the same dataset",
+                            table.name
+                        ),
+                    ));
+                }
+                for place in [Some(file.as_path()), file.parent()].into_iter().flatten() {
+                    let Some(name) = place.to_str().filter(|name| *name != dataset) else { continue };
+                    let limited = ledger.dataset(name)?.is_some_and(|dataset| dataset.budget != Budget::Unlimited);
+                    if limited {
+                        return Err(Error::field(
+                            "dataset",
+                            format!(
+                                "{name} has a budget in the ledger; write dataset = {name:?} for the table {}",
+                                table.name
+                            ),
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All of them, by name.
+    pub fn views(&self) -> Vec<TableView> {
+        self.0.values().map(Registered::view).collect()
+    }
+
+    /// The tables that a query names.
+    ///
+    /// # Errors
+    /// If it is not SQL, if it names private tables of several datasets, or a table cannot be opened any more.
+    pub fn chosen(&self, sql: &str) -> Result<Chosen<'_>> {
+        let named = statement::tables(sql)?;
+        let mut chosen: Vec<&Registered> = self.0.values().filter(|table| named.contains(&table.name)).collect();
+        let datasets: BTreeSet<&str> = chosen.iter().filter_map(|table| table.dataset.as_deref()).collect();
+        if datasets.len() > 1 {
+            let names = datasets.into_iter().collect::<Vec<_>>().join(" and ");
+            return Err(Error::field(
+                "sql",
+                format!("the query is about tables of {names}, and can be charged to one only"),
+            ));
+        }
+        if chosen.is_empty() {
+            // The query cannot be planned, and what is said about it names the tables that there are.
+            chosen = self.0.values().collect();
+        }
+        if chosen.is_empty() {
+            let message = "there are no tables here; name some in the configuration, as [[table]], and start again";
+            return Err(Error::field("sql", message));
+        }
+        let inputs = chosen.iter().map(|table| table.input()).collect::<Result<_>>()?;
+        let policies = chosen.iter().filter_map(|table| table.policy.as_ref()).collect();
+        Ok(Chosen { inputs, policies, dataset: datasets.into_iter().next() })
+    }
+}
+
+impl Registered {
+    fn open(config: &Config, table: &TableConfig) -> Result<Self> {
+        let location = config.path(&table.file);
+        let opened = Table::open(&table.name, &location)?;
+        let policy = match &table.policy {
+            None => None,
+            Some(_) if table.public => {
+                let message = format!("the table {} is public, and a policy protects private ones", table.name);
+                return Err(Error::field("policy", message));
+            }
+            Some(PolicyConfig::File(path)) => {
+                Some(Policy::read(Path::new(&config.path(&path.to_string_lossy())))?.about(&table.name)?)
+            }
+            Some(PolicyConfig::Inline(rules)) => {
+                Some(Policy::inline(&table.name, config.folder.as_deref(), Rules::clone(rules)))
+            }
+        };
+        let dataset = (!table.public).then(|| table.dataset.clone().unwrap_or_else(|| table.name.clone()));
+        let (files, columns) = (opened.files().to_vec(), opened.columns());
+        Ok(Self { name: table.name.clone(), location, dataset, policy, files, columns })
+    }
+
+    /// Its budget, if its policy sets one; without a limit otherwise.
+    fn register(&self, ledger: &DurableLedger) -> Result<()> {
+        let Some(name) = self.dataset.clone() else { return Ok(()) };
+        let limit = self.policy.as_ref().map(Policy::budget).transpose()?.flatten();
+        match (limit, &self.policy) {
+            (Some(limit), Some(policy)) => {
+                let terms = Terms { unit: policy.unit().to_string(), adjacency: policy.adjacency()? };
+                ledger.register(&Dataset { name, budget: Budget::Limit(limit), terms: Some(terms) })?;
+            }
+            _ if ledger.dataset(&name)?.is_none() => {
+                ledger.register(&Dataset { name, budget: Budget::Unlimited, terms: None })?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn input(&self) -> Result<Input> {
+        Ok(Input { table: Table::open(&self.name, &self.location)?, public: self.dataset.is_none() })
+    }
+
+    fn view(&self) -> TableView {
+        let unit = self
+            .dataset
+            .as_ref()
+            .map(|_| self.policy.as_ref().map_or_else(|| "row".into(), |policy| policy.unit().to_string()));
+        TableView {
+            name: self.name.clone(),
+            public: self.dataset.is_none(),
+            dataset: self.dataset.clone(),
+            unit,
+            columns: self.columns.clone(),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! API tokens: shown once, kept as hashes.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`secret`] | the token itself |
+//! | [`caps`] | what an analyst may spend of a dataset, and has spent |
+
+pub mod caps;
+pub mod secret;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard};
+
+use jiff::Timestamp;
+use reticent::privacy::Guarantee;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::{Error, Result};
+use crate::role::Role;
+use secret::Secret;
+
+/// Where they are, within the data directory.
+const FILE: &str = "tokens.sqlite";
+/// A name stands in the ledger as the caller.
+const LONGEST_NAME: usize = 64;
+/// The commands write while the service reads.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+const SCHEMA: &str = "
+    CREATE TABLE IF NOT EXISTS tokens (
+        id TEXT PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        role TEXT NOT NULL,
+        hash BLOB NOT NULL,
+        caps TEXT NOT NULL,
+        created TEXT NOT NULL,
+        revoked TEXT
+    ) STRICT;
+    CREATE TABLE IF NOT EXISTS spent (
+        number INTEGER PRIMARY KEY,
+        token TEXT NOT NULL REFERENCES tokens (id),
+        dataset TEXT NOT NULL,
+        request TEXT NOT NULL,
+        cost TEXT NOT NULL,
+        total TEXT NOT NULL,
+        UNIQUE (token, dataset, request, cost)
+    ) STRICT;";
+
+/// What an analyst may spend, by dataset.
+pub type Caps = BTreeMap<String, Guarantee>;
+
+/// What is known of a token. The token itself is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// Its public part.
+    pub id: String,
+    /// Who has it, as the ledger will call them.
+    pub name: String,
+    /// What it is for.
+    pub role: Role,
+    /// What an analyst may spend.
+    pub caps: Caps,
+    /// When it was made.
+    pub created: String,
+    /// When it was revoked, if it was.
+    pub revoked: Option<String>,
+}
+
+/// All tokens of a data directory. Commands and the service may have it open at the same time.
+#[derive(Debug)]
+pub struct Tokens {
+    connection: Mutex<Connection>,
+}
+
+impl Tokens {
+    /// Opens the tokens of a data directory, which is there.
+    ///
+    /// # Errors
+    /// If the file cannot be used.
+    pub fn open(directory: &Path) -> Result<Self> {
+        let path = directory.join(FILE);
+        let failed =
+            |error: &dyn std::fmt::Display| Error::asked(format!("{} cannot be used: {error}", path.display()));
+        // Hashes and caps are nobody else's business.
+        let mut options = std::fs::OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(&path).map_err(|error| failed(&error))?;
+        let connection = Connection::open(&path).map_err(|error| failed(&error))?;
+        connection.busy_timeout(PATIENCE).map_err(|error| failed(&error))?;
+        connection
+            .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")
+            .and_then(|()| connection.execute_batch(SCHEMA))
+            .map_err(|error| failed(&error))?;
+        Ok(Self { connection: Mutex::new(connection) })
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        // Whoever panicked in between left no transaction behind: it was rolled back.
+        self.connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Was a token ever made? Then tokens are needed for good, also when all were revoked.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn any(&self) -> Result<bool> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM tokens)")?;
+        Ok(statement.query_row([], |row| row.get(0))?)
+    }
+
+    /// Makes a token, durably. What comes back is shown once and kept nowhere.
+    ///
+    /// # Errors
+    /// If the name cannot be used or is used, if caps and role do not fit, if there is no randomness.
+    pub fn create(&self, name: &str, role: Role, caps: &Caps) -> Result<String> {
+        check_name(name)?;
+        match (role, caps.is_empty()) {
+            (Role::Analyst, true) => {
+                let message =
+                    "an analyst may spend nothing without a cap; add --cap DATASET=EPSILON, as in --cap staff=1";
+                return Err(Error::field("cap", message));
+            }
+            (Role::Analyst, false) | (_, true) => {}
+            (role, false) => return Err(Error::field("cap", format!("only analysts have caps, and this is {role}"))),
+        }
+        let secret = Secret::draw()?;
+        let created = format!("{:.0}", Timestamp::now());
+        let caps = serde_json::to_string(caps).expect("plain data");
+        let inserted = self.connection().execute(
+            "INSERT INTO tokens (id, name, role, hash, caps, created) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (name) DO NOTHING",
+            params![secret.id(), name, role.name(), secret.hash().as_slice(), caps, created],
+        )?;
+        if inserted == 0 {
+            let message = format!("there is a token {name} already; names are used once, so that the ledger is clear");
+            return Err(Error::field("name", message));
+        }
+        Ok(secret.into_text())
+    }
+
+    /// All tokens, oldest first.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn list(&self) -> Result<Vec<Token>> {
+        let connection = self.connection();
+        let mut statement =
+            connection.prepare("SELECT id, name, role, caps, created, revoked FROM tokens ORDER BY created, name")?;
+        let rows = statement.query_map([], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get::<_, String>(3)?, row.get(4)?, row.get(5)?))
+        })?;
+        let tokens = rows.map(|row| {
+            let (id, name, role, caps, created, revoked) = row?;
+            Ok(Token { id, name, role: role.parse()?, caps: read_caps(&caps)?, created, revoked })
+        });
+        tokens.collect()
+    }
+
+    /// Ends a token, durably: from now on it is nobody's.
+    ///
+    /// # Errors
+    /// If there is none of that name, or it was revoked before.
+    pub fn revoke(&self, name: &str) -> Result<()> {
+        let revoked = format!("{:.0}", Timestamp::now());
+        let changed = self
+            .connection()
+            .execute("UPDATE tokens SET revoked = ?2 WHERE name = ?1 AND revoked IS NULL", params![name, revoked])?;
+        if changed == 0 {
+            let message = format!("there is no token {name} that could be revoked; `reticent token list` shows them");
+            return Err(Error::field("name", message));
+        }
+        Ok(())
+    }
+
+    /// Whose token it is; `None` if nobody's.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn holder(&self, text: &str) -> Result<Option<Token>> {
+        let Some(secret) = Secret::read(text) else { return Ok(None) };
+        let connection = self.connection();
+        let mut statement = connection
+            .prepare_cached("SELECT hash, name, role, caps, created FROM tokens WHERE id = ?1 AND revoked IS NULL")?;
+        let found = statement
+            .query_row([secret.id()], |row| {
+                let hash: Vec<u8> = row.get(0)?;
+                Ok((hash, row.get(1)?, row.get::<_, String>(2)?, row.get::<_, String>(3)?, row.get(4)?))
+            })
+            .optional()?;
+        let Some((hash, name, role, caps, created)) = found else { return Ok(None) };
+        if !secret.has_hash(&hash) {
+            return Ok(None);
+        }
+        let (id, caps) = (secret.id().to_owned(), read_caps(&caps)?);
+        Ok(Some(Token { id, name, role: role.parse()?, caps, created, revoked: None }))
+    }
+}
+
+fn read_caps(text: &str) -> Result<Caps> {
+    serde_json::from_str(text).map_err(|_| Error::Machine("the caps of a token were changed by hand".into()))
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let usable = |letter: char| letter.is_ascii_alphanumeric() || "._@-".contains(letter);
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(usable) {
+        let message = format!("a name has 1 to {LONGEST_NAME} letters, digits, dots, @, - or _, as in ada or till-7");
+        return Err(Error::field("name", message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_its_holder_until_it_is_revoked() {
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = Tokens::open(folder.path()).unwrap();
+        assert!(!tokens.any().unwrap());
+        let text = tokens.create("ada", Role::Owner, &Caps::new()).unwrap();
+        let other = tokens.create("till", Role::Source, &Caps::new()).unwrap();
+        assert_eq!(tokens.holder(&text).unwrap().unwrap().name, "ada");
+        assert_eq!(tokens.holder(&other).unwrap().unwrap().role, Role::Source);
+        // The id of one with the secret of the other, and one wrong digit.
+        let (id, _) = text.rsplit_once('_').unwrap();
+        let (_, secret) = other.rsplit_once('_').unwrap();
+        assert_eq!(tokens.holder(&format!("{id}_{secret}")).unwrap(), None);
+        let last = if text.ends_with('0') { "1" } else { "0" };
+        assert_eq!(tokens.holder(&format!("{}{last}", &text[..text.len() - 1])).unwrap(), None);
+        tokens.revoke("ada").unwrap();
+        assert_eq!(tokens.holder(&text).unwrap(), None);
+        assert!(tokens.revoke("ada").is_err() && tokens.any().unwrap());
+        assert!(tokens.create("ada", Role::Owner, &Caps::new()).is_err(), "a name is used once");
+    }
+
+    #[test]
+    fn no_token_lies_in_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = Tokens::open(folder.path()).unwrap();
+        let text = tokens.create("ada", Role::Owner, &Caps::new()).unwrap();
+        let (_, secret) = text.rsplit_once('_').unwrap();
+        let holds = |needle: &[u8]| {
+            let files =
+                std::fs::read_dir(folder.path()).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());
+            files.into_iter().any(|file| file.windows(needle.len()).any(|window| window == needle))
+        };
+        let raw: Vec<u8> = (0..32).map(|at| u8::from_str_radix(&secret[2 * at..2 * at + 2], 16).unwrap()).collect();
+        assert!(holds(b"ada") && !holds(secret.as_bytes()) && !holds(&raw));
+    }
+
+    #[test]
+    fn names_roles_and_caps_must_fit() {
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = Tokens::open(folder.path()).unwrap();
+        let caps = Caps::from([("staff".to_owned(), Guarantee::Pure("1".parse().unwrap()))]);
+        assert!(tokens.create("ada", Role::Analyst, &Caps::new()).is_err());
+        assert!(tokens.create("ada", Role::Viewer, &caps).is_err());
+        assert!(tokens.create("ada lovelace", Role::Viewer, &Caps::new()).is_err());
+        tokens.create("ada", Role::Analyst, &caps).unwrap();
+        assert_eq!(tokens.list().unwrap()[0].caps, caps);
+    }
+}

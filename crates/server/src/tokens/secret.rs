@@ -1,0 +1,68 @@
+//! The token itself: a public id, by which it is found, and 32 secret bytes.
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::error::{Error, Result};
+
+/// Tells people and scanners what it is.
+const PREFIX: &str = "reticent_";
+const ID_BYTES: usize = 8;
+const SECRET_BYTES: usize = 32;
+
+/// A token.
+pub struct Secret {
+    id: String,
+    hex: String,
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Secret").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Secret {
+    /// A new one.
+    ///
+    /// # Errors
+    /// If the operating system gives no randomness.
+    pub fn draw() -> Result<Self> {
+        let mut bytes = [0; ID_BYTES + SECRET_BYTES];
+        getrandom::fill(&mut bytes).map_err(|_| Error::Machine("the operating system gives no randomness".into()))?;
+        Ok(Self { id: hexadecimal(&bytes[..ID_BYTES]), hex: hexadecimal(&bytes[ID_BYTES..]) })
+    }
+
+    /// From its text; `None` if it is no token.
+    pub fn read(text: &str) -> Option<Self> {
+        let (id, hex) = text.strip_prefix(PREFIX)?.split_once('_')?;
+        let is_hex = |text: &str, bytes: usize| {
+            text.len() == 2 * bytes && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        (is_hex(id, ID_BYTES) && is_hex(hex, SECRET_BYTES)).then(|| Self { id: id.into(), hex: hex.into() })
+    }
+
+    /// Its public part.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What is kept of it. It has 256 random bits, so that no slow hash is needed to keep it from being guessed.
+    pub fn hash(&self) -> [u8; 32] {
+        Sha256::digest(self.hex.as_bytes()).into()
+    }
+
+    /// Is this its hash? The time does not tell where they differ.
+    pub fn has_hash(&self, hash: &[u8]) -> bool {
+        self.hash().ct_eq(hash).into()
+    }
+
+    /// To be shown once.
+    pub fn into_text(self) -> String {
+        format!("{PREFIX}{}_{}", self.id, self.hex)
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,227 @@
+//! What arguments, policies and the SQL itself say, together: the same for the command line and over HTTP.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`policy`] | what is known of a table, in TOML |
+//! | [`words`] | ranges, keys and guarantees as people write them |
+
+pub mod policy;
+pub mod words;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use reticent::privacy::{Adjacency, Guarantee};
+
+use crate::dialect;
+use crate::error::{Error, Result};
+use crate::options::{Options, Range, Unit};
+use crate::query::Input;
+use crate::table::Table;
+use policy::Policy;
+use words::{guarantee, parsed, range};
+
+/// A longer list of keys is told by its hash.
+const LONGEST_LIST: usize = 1000;
+/// More rows or groups than anybody has.
+const LARGEST_CAP: u64 = 1 << 32;
+/// A budget is not split more finely than this.
+const LARGEST_WEIGHT: u32 = 1_000_000;
+
+/// What is asked beside the SQL, as it was written.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// What the answer promises: epsilon.
+    pub epsilon: Option<String>,
+    /// With epsilon: delta.
+    pub delta: Option<String>,
+    /// What the answer promises: rho.
+    pub rho: Option<String>,
+    /// Whose privacy: `row`, a column, or `table.column`.
+    pub units: Vec<String>,
+    /// Which tables are neighbours.
+    pub adjacency: Option<String>,
+    /// In how many groups a unit counts.
+    pub max_groups: Option<String>,
+    /// With how many rows in each.
+    pub max_rows: Option<String>,
+    /// Ranges by column: `0..120` or `auto`.
+    pub bounds: Vec<(String, String)>,
+    /// Public keys by column.
+    pub keys: Vec<(String, Vec<String>)>,
+    /// Shares of the budget by the name of an aggregate.
+    pub weights: Vec<(String, String)>,
+}
+
+/// All that is asked.
+#[derive(Debug)]
+pub struct Settings {
+    /// The query, without options.
+    pub sql: String,
+    /// Its tables.
+    pub inputs: Vec<Input>,
+    /// How it is to be answered.
+    pub options: Options,
+    /// Did anybody say whose privacy is protected?
+    pub says_unit: bool,
+    /// The dataset's budget, if a policy sets one.
+    pub budget: Option<Guarantee>,
+}
+
+impl Settings {
+    /// As is asked; then as policies say; then as the SQL says.
+    ///
+    /// # Errors
+    /// If something is wrong, missing, or said twice in different ways.
+    pub fn new(sql: &str, asked: &Asked, inputs: Vec<Input>, policies: &[&Policy]) -> Result<Self> {
+        let (sql, written) = dialect::split(sql)?;
+        let epsilon = one("epsilon", [&asked.epsilon, &written.epsilon])?;
+        let delta = one("delta", [&asked.delta, &written.delta])?;
+        let guarantee = guarantee(epsilon.map(String::as_str), delta.map(String::as_str), asked.rho.as_deref())?;
+        let mut options = Options::new(guarantee);
+        let mut budget = None;
+        let mut says_unit = false;
+        for policy in policies {
+            says_unit |= policy.says_unit();
+            policy.apply(&inputs, &mut options, &mut budget)?;
+        }
+        if let Some(adjacency) = &asked.adjacency {
+            options.adjacency = parsed::<Adjacency>("--adjacency", adjacency)?;
+        }
+        if let Some(sql) = &written.unit
+            && let Some(flag) = asked.units.iter().find(|flag| *flag != sql && !flag.ends_with(&format!(".{sql}")))
+        {
+            return Err(Error::Option(format!(
+                "the unit is {flag} among the arguments and {sql} in the SQL; say it once"
+            )));
+        }
+        let by_policy = options.table_units.clone();
+        for unit in asked.units.iter().chain(&written.unit) {
+            says_unit = true;
+            set_unit(unit, &by_policy, &inputs, &mut options)?;
+        }
+        let caps = [
+            ("--max-groups", [&asked.max_groups, &written.max_groups], &mut options.max_groups),
+            ("--max-rows", [&asked.max_rows, &written.max_rows], &mut options.max_rows),
+        ];
+        for (name, said, slot) in caps {
+            if let Some(text) = one(name, said)? {
+                let number = text.parse::<u64>().ok().filter(|number| (1..=LARGEST_CAP).contains(number));
+                *slot = number.ok_or_else(|| {
+                    Error::Option(format!("{name} is {text}, but it must be a whole number from 1 on"))
+                })?;
+            }
+        }
+        for (column, text) in &asked.bounds {
+            options.bounds.insert(column.clone(), range(column, text)?);
+        }
+        options.keys.extend(asked.keys.iter().cloned());
+        for (name, weight) in &asked.weights {
+            let number = weight.parse::<u32>().ok().filter(|number| (1..=LARGEST_WEIGHT).contains(number));
+            let number = number.ok_or_else(|| {
+                Error::Option(format!(
+                    "--weight {name}={weight}: a weight is a whole number from 1 to {LARGEST_WEIGHT}"
+                ))
+            })?;
+            options.weights.insert(name.clone(), number);
+        }
+        Ok(Self { sql, inputs, options, says_unit, budget })
+    }
+
+    /// The file or folder of each private table.
+    pub fn places(&self) -> Vec<PathBuf> {
+        self.inputs.iter().filter(|input| !input.public).map(|input| place(&input.table)).collect()
+    }
+
+    /// The files of all private tables.
+    pub fn private_files(&self) -> Vec<PathBuf> {
+        let private = self.inputs.iter().filter(|input| !input.public);
+        private.flat_map(|input| input.table.files().iter().cloned()).collect()
+    }
+
+    /// All of it, in words, for the ledger. A list that is too long to be read is told by its digest.
+    pub fn description(&self, digest: impl Fn(&str) -> String) -> String {
+        // As it was written: white space in a text or after a comment makes another query.
+        let mut text = String::from("query ");
+        for letter in self.sql.trim().chars() {
+            match letter {
+                letter if letter.is_control() || letter == '\\' => text.extend(letter.escape_default()),
+                letter => text.push(letter),
+            }
+        }
+        for input in &self.inputs {
+            let kind = if input.public { "public table" } else { "table" };
+            let _ = write!(text, "; {kind} {} = {}", input.table.name(), input.table.location());
+        }
+        let Options { max_groups, max_rows, bounds, keys, weights, .. } = &self.options;
+        let _ = write!(text, "; at most {max_rows} rows in {max_groups} groups");
+        for (column, range) in bounds {
+            let _ = match range {
+                Range::Public(bounds) => write!(text, "; {column} in {bounds}"),
+                Range::Auto => write!(text, "; bounds of {column} found privately"),
+            };
+        }
+        for (column, keys) in keys {
+            let list = serde_json::json!(keys).to_string();
+            let list = match list.len() > LONGEST_LIST {
+                true => format!("{} with hash {}", keys.len(), digest(&list)),
+                false => list,
+            };
+            let _ = write!(text, "; keys of {column}: {list}");
+        }
+        for (table, unit) in &self.options.table_units {
+            let _ = write!(text, "; unit of {table}: {unit}");
+        }
+        for (name, weight) in weights {
+            let _ = write!(text, "; weight of {name}: {weight}");
+        }
+        text
+    }
+}
+
+/// Where a table is, for the ledger: the file, or the folder of several.
+fn place(table: &Table) -> PathBuf {
+    let location = Path::new(table.location());
+    match table.files() {
+        [file] => file.clone(),
+        _ if location.is_dir() => location.into(),
+        [first, ..] => first.parent().unwrap_or(location).into(),
+        [] => location.into(),
+    }
+}
+
+/// A policy's unit is the word of whoever owns the table: an argument may repeat it, not change it.
+fn set_unit(text: &str, by_policy: &BTreeMap<String, Unit>, inputs: &[Input], options: &mut Options) -> Result<()> {
+    if text.is_empty() {
+        let instead = "--unit is empty; write --unit row, or the column that tells whose a row is";
+        return Err(Error::Option(instead.into()));
+    }
+    let unit = |name: &str| if name.eq_ignore_ascii_case("row") { Unit::Row } else { Unit::Column(name.into()) };
+    let of_table = text.split_once('.').filter(|(table, _)| inputs.iter().any(|input| input.table.name() == *table));
+    let said = of_table.map_or_else(|| unit(text), |(_, column)| unit(column));
+    let contradicts = |(table, policy): &(&String, &Unit)| {
+        **policy != said && of_table.is_none_or(|(only, _)| only == table.as_str())
+    };
+    if let Some((table, policy)) = by_policy.iter().find(contradicts) {
+        return Err(Error::Option(format!(
+            "the unit of {table} is {said} as asked, and {policy} in its policy; say it once"
+        )));
+    }
+    match of_table {
+        Some((table, _)) => drop(options.table_units.insert(table.into(), said)),
+        None => options.unit = said,
+    }
+    Ok(())
+}
+
+/// What was said once, or twice in the same way.
+fn one<'text>(name: &str, said: [&'text Option<String>; 2]) -> Result<Option<&'text String>> {
+    match said {
+        [Some(flag), Some(sql)] if flag != sql => {
+            let name = name.trim_start_matches("--");
+            Err(Error::Option(format!("{name} is {flag} among the arguments and {sql} in the SQL; say it once")))
+        }
+        [flag, sql] => Ok(flag.as_ref().or(sql.as_ref())),
+    }
+}

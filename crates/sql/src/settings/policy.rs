@@ -1,0 +1,197 @@
+//! What is known of a table, in TOML.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use reticent::privacy::{Adjacency, Guarantee};
+use serde::Deserialize;
+
+use super::words::{guarantee, keys, range};
+use crate::error::{Error, Result};
+use crate::options::{Options, Unit};
+use crate::query::Input;
+
+/// What a policy says.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rules {
+    /// The table it is about; needed if the query has several.
+    table: Option<String>,
+    unit: Option<String>,
+    adjacency: Option<String>,
+    max_groups: Option<u64>,
+    max_rows: Option<u64>,
+    #[serde(default)]
+    bounds: BTreeMap<String, String>,
+    #[serde(default)]
+    keys: BTreeMap<String, Keys>,
+    budget: Option<Budget>,
+}
+
+/// A file, or the keys themselves.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Keys {
+    File(String),
+    List(Vec<String>),
+}
+
+/// All that may ever be spent.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    epsilon: Option<Number>,
+    delta: Option<Number>,
+    rho: Option<Number>,
+}
+
+/// As text, to be exact, or as TOML writes numbers.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+}
+
+impl Number {
+    fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Integer(number) => number.to_string(),
+            Self::Float(number) => number.to_string(),
+        }
+    }
+}
+
+impl Budget {
+    /// As a guarantee.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn total(&self) -> Result<Guarantee> {
+        let text = |number: &Option<Number>| number.as_ref().map(Number::text);
+        let (epsilon, delta, rho) = (text(&self.epsilon), text(&self.delta), text(&self.rho));
+        guarantee(epsilon.as_deref(), delta.as_deref(), rho.as_deref())
+    }
+}
+
+/// What is known of a table, and where it was said.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    origin: String,
+    /// Where files of keys are looked for.
+    folder: Option<PathBuf>,
+    rules: Rules,
+}
+
+impl Policy {
+    /// Reads a policy.
+    ///
+    /// # Errors
+    /// If there is no such file, or it says what a policy does not.
+    pub fn read(path: &Path) -> Result<Self> {
+        let origin = format!("the policy {}", path.display());
+        let failed = |error: &dyn std::fmt::Display| Error::Option(format!("{origin}: {error}"));
+        let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+        let rules: Rules = toml::from_str(&text).map_err(|error| failed(&error))?;
+        Ok(Self { origin, folder: path.parent().map(Into::into), rules })
+    }
+
+    /// A policy that stands in another file, for one table.
+    pub fn inline(table: &str, folder: Option<&Path>, rules: Rules) -> Self {
+        let rules = Rules { table: Some(table.into()), ..rules };
+        Self { origin: format!("the policy of {table}"), folder: folder.map(Into::into), rules }
+    }
+
+    /// The same policy, about this table and no other.
+    ///
+    /// # Errors
+    /// If it is about another one.
+    pub fn about(mut self, table: &str) -> Result<Self> {
+        match &self.rules.table {
+            Some(other) if other != table => {
+                Err(self.failed(&format!("it is about the table {other}, and is used for {table}")))
+            }
+            _ => {
+                self.rules.table = Some(table.into());
+                Ok(self)
+            }
+        }
+    }
+
+    fn failed(&self, error: &dyn std::fmt::Display) -> Error {
+        Error::Option(format!("{}: {error}", self.origin))
+    }
+
+    /// Does it say whose privacy is protected?
+    pub fn says_unit(&self) -> bool {
+        self.rules.unit.is_some()
+    }
+
+    /// Whose privacy is protected; `row` if it does not say.
+    pub fn unit(&self) -> Unit {
+        match self.rules.unit.as_deref() {
+            None | Some("row") => Unit::Row,
+            Some(column) => Unit::Column(column.into()),
+        }
+    }
+
+    /// Which tables are neighbours.
+    ///
+    /// # Errors
+    /// If it names none.
+    pub fn adjacency(&self) -> Result<Adjacency> {
+        let said = self.rules.adjacency.as_ref().map(|said| said.parse().map_err(|error| self.failed(&error)));
+        said.unwrap_or(Ok(Adjacency::AddRemove))
+    }
+
+    /// All that may ever be spent, if it says so.
+    ///
+    /// # Errors
+    /// If it is no guarantee.
+    pub fn budget(&self) -> Result<Option<Guarantee>> {
+        self.rules.budget.as_ref().map(|said| said.total().map_err(|error| self.failed(&error))).transpose()
+    }
+
+    /// Adds what it says.
+    ///
+    /// # Errors
+    /// If it is about another table, or what it says is wrong.
+    pub fn apply(&self, inputs: &[Input], options: &mut Options, budget: &mut Option<Guarantee>) -> Result<()> {
+        let private: Vec<&str> = inputs.iter().filter(|input| !input.public).map(|input| input.table.name()).collect();
+        let table = match (&self.rules.table, &private[..]) {
+            (Some(name), all) if all.contains(&name.as_str()) => name.clone(),
+            (Some(name), _) => {
+                return Err(self.failed(&format!("it is about the table {name}, which --table does not name")));
+            }
+            (None, [only]) => (*only).to_owned(),
+            (None, _) => return Err(self.failed(&"there are several tables; say which with table = \"NAME\"")),
+        };
+        if self.says_unit() {
+            if private.len() == 1 {
+                options.unit = self.unit();
+            }
+            options.table_units.insert(table, self.unit());
+        }
+        if self.rules.adjacency.is_some() {
+            options.adjacency = self.adjacency()?;
+        }
+        options.max_groups = self.rules.max_groups.unwrap_or(options.max_groups);
+        options.max_rows = self.rules.max_rows.unwrap_or(options.max_rows);
+        for (column, text) in &self.rules.bounds {
+            options.bounds.insert(column.clone(), range(column, text).map_err(|error| self.failed(&error))?);
+        }
+        for (column, said) in &self.rules.keys {
+            let list = match said {
+                Keys::List(list) => list.clone(),
+                Keys::File(file) => keys(column, file, self.folder.as_deref()).map_err(|error| self.failed(&error))?,
+            };
+            options.keys.insert(column.clone(), list);
+        }
+        if let Some(total) = self.budget()? {
+            *budget = Some(total);
+        }
+        Ok(())
+    }
+}

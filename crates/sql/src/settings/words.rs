@@ -1,0 +1,81 @@
+//! Ranges, keys and guarantees as people write them.
+
+use std::path::{Path, PathBuf};
+
+use reticent::privacy::Guarantee;
+
+use crate::error::{Error, Result};
+use crate::options::Range;
+
+/// A guarantee from its parts.
+///
+/// # Errors
+/// If parts are missing, too many, or not what they should be.
+pub fn guarantee(epsilon: Option<&str>, delta: Option<&str>, rho: Option<&str>) -> Result<Guarantee> {
+    Ok(match (epsilon, delta, rho) {
+        (Some(epsilon), None, None) => Guarantee::Pure(parsed("--epsilon", epsilon)?),
+        (Some(epsilon), Some(delta), None) => {
+            Guarantee::Approx(parsed("--epsilon", epsilon)?, parsed("--delta", delta)?)
+        }
+        (None, None, Some(rho)) => Guarantee::Zcdp(parsed("--rho", rho)?),
+        (None, Some(_), None) => return Err(Error::Option("--delta goes with --epsilon; add --epsilon 1".into())),
+        (Some(_), _, Some(_)) => return Err(Error::Option("either epsilon or --rho, not both".into())),
+        _ => return Err(Error::Option("what may it cost? add --epsilon 1 (the smaller, the more private)".into())),
+    })
+}
+
+/// A range as it is written.
+///
+/// # Errors
+/// If it is no range.
+pub fn range(column: &str, text: &str) -> Result<Range> {
+    if text.trim() == "auto" {
+        return Ok(Range::Auto);
+    }
+    let bounds = text.parse().map_err(|error| Error::Option(format!("--bounds {column}={text}: {error}")))?;
+    Ok(Range::Public(bounds))
+}
+
+/// Keys as they are written: a list, or a file with one a line or with a column of that name.
+///
+/// # Errors
+/// If it is neither.
+pub fn keys(column: &str, text: &str, folder: Option<&Path>) -> Result<Vec<String>> {
+    let path = folder.map_or_else(|| PathBuf::from(text), |folder| folder.join(text));
+    if !path.is_file() {
+        if text.contains(',') || !text.contains(['/', '.']) {
+            return Ok(text.split(',').map(|key| key.trim().to_owned()).collect());
+        }
+        return Err(Error::Option(format!(
+            "--keys {column}={text}: there is no such file (keys themselves are written a,b,c)"
+        )));
+    }
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| Error::Option(format!("--keys {column}={}: {error}", path.display())))?;
+    Ok(key_column(column, &text))
+}
+
+/// The column of that name if the first line is a header; else every line.
+fn key_column(column: &str, text: &str) -> Vec<String> {
+    let text = text.trim_start_matches('\u{feff}');
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
+    let unquoted = |cell: &str| cell.trim().trim_matches('"').replace("\"\"", "\"");
+    let place = lines.peek().and_then(|first| first.split(',').position(|name| unquoted(name) == column));
+    if place.is_some() {
+        lines.next();
+    }
+    lines
+        .map(|line| match place {
+            Some(place) => unquoted(line.split(',').nth(place).unwrap_or("")),
+            None => unquoted(line),
+        })
+        .collect()
+}
+
+/// A parameter that knows how it is written.
+pub(super) fn parsed<T: std::str::FromStr>(flag: &str, text: &str) -> Result<T>
+where
+    T::Err: std::fmt::Display,
+{
+    text.trim().parse().map_err(|error: T::Err| Error::Option(format!("{flag}: {error}")))
+}

@@ -1,0 +1,99 @@
+//! What the writer is asked to do.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::live::Live;
+use crate::error::{Error, Result};
+use crate::event::Events;
+
+/// One transaction holds about so many events: a step that is due does not wait long.
+const LARGEST_TURN: usize = 1 << 15;
+
+/// Something to be done.
+pub(crate) enum Job {
+    /// Events to be counted.
+    Ingest(Batch),
+    /// A new stream.
+    Adopt(Box<Live>, Answer),
+    /// To close what is due now.
+    CloseDue(Answer),
+}
+
+/// Events of one stream.
+pub(crate) struct Batch {
+    pub stream: i64,
+    pub events: Events,
+    /// Where they came from, and how far it has been read with them.
+    pub source: Option<(String, Vec<u8>)>,
+    pub answer: Answer,
+}
+
+/// Where the outcome is told, when it is durable.
+pub(crate) type Answer = SyncSender<Result<()>>;
+
+/// Jobs that wait.
+#[derive(Default)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    stopped: bool,
+}
+
+impl Queue {
+    /// Puts a job at the end and waits until it is done.
+    pub fn ask(&self, job: impl FnOnce(Answer) -> Job) -> Result<()> {
+        let (answer, outcome): (_, Receiver<Result<()>>) = sync_channel(1);
+        let mut state = self.lock();
+        if state.stopped {
+            return Err(Error::Stopped);
+        }
+        state.jobs.push_back(job(answer));
+        drop(state);
+        self.changed.notify_one();
+        outcome.recv().unwrap_or(Err(Error::Stopped))
+    }
+
+    /// No more jobs are taken.
+    pub fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// The next jobs, as soon as there are any, or none after so long; and whether no more will come.
+    pub fn next(&self, limit: Duration) -> (Vec<Job>, bool) {
+        let mut state = self.lock();
+        if state.jobs.is_empty() && !state.stopped {
+            state = self.changed.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let (mut jobs, mut events) = (Vec::new(), 0);
+        while events < LARGEST_TURN
+            && let Some(job) = state.jobs.pop_front()
+        {
+            events += if let Job::Ingest(batch) = &job { batch.events.len() } else { 0 };
+            jobs.push(job);
+        }
+        let over = state.stopped && state.jobs.is_empty();
+        (jobs, over)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Job {
+    pub fn answer(&self) -> &Answer {
+        match self {
+            Self::Ingest(batch) => &batch.answer,
+            Self::Adopt(_, answer) | Self::CloseDue(answer) => answer,
+        }
+    }
+}

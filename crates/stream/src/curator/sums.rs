@@ -1,0 +1,87 @@
+//! What was counted since the last transaction.
+
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::definition::{Definition, Keys};
+use crate::event::{Event, Events};
+
+/// Sums of the open step that are not in the journal yet.
+#[derive(Debug)]
+pub(super) enum Sums {
+    One(i128),
+    /// By the places of the keys; which of them were touched, in the order of their first event.
+    Known(Vec<i128>, Vec<u32>),
+    Selected(HashMap<String, i128, RandomState>),
+}
+
+/// A line of the journal: the sums of a transaction.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct JournalLine {
+    /// How many events of the open step they are from.
+    pub events: u64,
+    pub sums: JournalSums,
+}
+
+/// See [`Sums`].
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum JournalSums {
+    One(i128),
+    Known(Vec<(u32, i128)>),
+    Selected(Vec<(String, i128)>),
+}
+
+impl Sums {
+    pub fn new(definition: &Definition) -> Self {
+        match definition.keys() {
+            Keys::None => Self::One(0),
+            Keys::Known(keys) => Self::Known(vec![0; keys.len()], Vec::new()),
+            Keys::Selected => Self::Selected(HashMap::with_hasher(RandomState::default())),
+        }
+    }
+
+    /// Adds an event. One without a key is not counted where there are keys.
+    pub fn add(&mut self, events: &Events, event: &Event) {
+        let value = i128::from(event.value);
+        match self {
+            Self::One(sum) => *sum += value,
+            Self::Known(sums, touched) => {
+                let Some(place) = events.place(event) else { return };
+                let Some(sum) = sums.get_mut(place as usize) else { return };
+                // A key is noted again after a sum of 0: adding nothing twice does no harm.
+                if *sum == 0 {
+                    touched.push(place);
+                }
+                *sum += value;
+            }
+            Self::Selected(sums) => {
+                if let Some(key) = events.key_text(event) {
+                    *sums.entry_ref(key).or_insert(0) += value;
+                }
+            }
+        }
+    }
+
+    /// Everything, and nothing is left.
+    pub fn take(&mut self) -> JournalSums {
+        match self {
+            Self::One(sum) => JournalSums::One(std::mem::take(sum)),
+            Self::Known(sums, touched) => {
+                let take = |place: u32| (place, std::mem::take(&mut sums[place as usize]));
+                JournalSums::Known(touched.drain(..).map(take).collect())
+            }
+            Self::Selected(sums) => JournalSums::Selected(sums.drain().collect()),
+        }
+    }
+}
+
+/// The key at a place.
+pub(super) fn known(definition: &Definition) -> &[Arc<str>] {
+    match definition.keys() {
+        Keys::Known(keys) => keys,
+        Keys::None | Keys::Selected => &[],
+    }
+}

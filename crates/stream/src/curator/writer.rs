@@ -1,0 +1,175 @@
+//! The one thread that changes curators' streams: one transaction for all who wait.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use rusqlite::params;
+
+use super::live::Live;
+use super::queue::{Job, Queue};
+use crate::board::Board;
+use crate::clock::milliseconds;
+use crate::database::failed;
+use crate::error::{Error, Result};
+use crate::shared::Shared;
+
+/// Steps that were missed are closed so many at a time.
+const MISSED_AT_A_TIME: u64 = 256;
+/// The clock is looked at so often, at the least: it may be moved.
+const LONGEST_NAP: Duration = Duration::from_millis(200);
+/// After a failure of the disk.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Closes steps and counts events, until it is stopped.
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    queue: Arc<Queue>,
+    streams: BTreeMap<i64, Live>,
+    /// The last transaction failed: memory is not what is on the disk.
+    stale: bool,
+}
+
+impl Writer {
+    pub fn new(shared: Arc<Shared>, queue: Arc<Queue>, streams: Vec<Live>) -> Self {
+        let streams = streams.into_iter().map(|live| (live.id(), live)).collect();
+        Self { shared, queue, streams, stale: false }
+    }
+
+    pub fn run(mut self) {
+        loop {
+            let (jobs, over) = self.queue.next(self.nap());
+            self.turn(jobs);
+            if over {
+                break;
+            }
+        }
+        self.streams.values().for_each(|live| live.board().close());
+    }
+
+    /// How long nothing is due.
+    fn nap(&self) -> Duration {
+        if self.stale {
+            return PAUSE;
+        }
+        let now = milliseconds(&*self.shared.clock);
+        let next = self.streams.values().filter_map(Live::deadline).min();
+        let left = next.map_or(u64::MAX, |next| u64::try_from(next.saturating_sub(now)).unwrap_or(0));
+        LONGEST_NAP.min(Duration::from_millis(left))
+    }
+
+    /// Everything that is asked for and everything that is due.
+    fn turn(&mut self, jobs: Vec<Job>) {
+        let outcome = self.close_missed().and_then(|()| self.apply(&jobs));
+        let mut refused = match outcome {
+            Ok(refused) => refused.into_iter(),
+            Err(error) => {
+                for job in &jobs {
+                    // Whoever gave up waiting has no use for the answer.
+                    let _ = job.answer().send(Err(error.clone()));
+                }
+                return;
+            }
+        };
+        for job in jobs {
+            let refusal = refused.next().flatten();
+            let (answer, outcome) = (job.answer().clone(), refusal.map_or(Ok(()), Err));
+            if let (Job::Adopt(live, _), Ok(())) = (job, &outcome) {
+                self.streams.insert(live.id(), *live);
+            }
+            let _ = answer.send(outcome);
+        }
+    }
+
+    /// All steps that are due, also those of a long absence, each in its turn.
+    fn close_missed(&mut self) -> Result<()> {
+        self.read_again()?;
+        let now = milliseconds(&*self.shared.clock);
+        loop {
+            let mut closed = 0;
+            for live in self.streams.values_mut() {
+                match live.close_due(now, MISSED_AT_A_TIME) {
+                    Ok(steps) => closed += steps,
+                    Err(error) => return Err(self.forget(error)),
+                }
+            }
+            if closed == 0 {
+                return Ok(());
+            }
+            self.commit(&[])?;
+        }
+    }
+
+    /// Counts events and takes in new streams: for each job why it was refused, if it was.
+    fn apply(&mut self, jobs: &[Job]) -> Result<Vec<Option<Error>>> {
+        let now = milliseconds(&*self.shared.clock);
+        let mut positions = Vec::new();
+        let mut refused = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let Job::Ingest(batch) = job else {
+                refused.push(None);
+                continue;
+            };
+            let Some(live) = self.streams.get_mut(&batch.stream) else {
+                refused.push(Some(Error::Stopped));
+                continue;
+            };
+            if live.ended() {
+                refused.push(Some(Error::Ended(batch.events.rules.definition.name().to_owned())));
+                continue;
+            }
+            if let Err(error) = live.ingest(&batch.events, now) {
+                return Err(self.forget(error));
+            }
+            positions.extend(batch.source.as_ref().map(|(name, position)| (batch.stream, name, position)));
+            refused.push(None);
+        }
+        if !positions.is_empty() || self.streams.values().any(Live::is_dirty) {
+            self.commit(&positions)?;
+        }
+        Ok(refused)
+    }
+
+    fn commit(&mut self, positions: &[(i64, &String, &Vec<u8>)]) -> Result<()> {
+        let written = {
+            let mut database = self.shared.database.lock().unwrap_or_else(PoisonError::into_inner);
+            database.write(|pages| {
+                for live in self.streams.values_mut().filter(|live| live.is_dirty()) {
+                    live.write(pages)?;
+                }
+                let sql = "INSERT OR REPLACE INTO source (stream, name, position) VALUES (?1, ?2, ?3)";
+                let mut statement = pages.prepare_cached(sql).map_err(failed)?;
+                for (stream, name, position) in positions {
+                    statement.execute(params![stream, name, position]).map_err(failed)?;
+                }
+                Ok(())
+            })
+        };
+        match written {
+            Ok(()) => {
+                self.streams.values_mut().for_each(Live::show);
+                Ok(())
+            }
+            Err(error) => Err(self.forget(error)),
+        }
+    }
+
+    /// Memory may be ahead of the disk: it is not used any more.
+    fn forget(&mut self, error: Error) -> Error {
+        self.stale = true;
+        error
+    }
+
+    /// After a failure: all streams as they are on the disk.
+    fn read_again(&mut self) -> Result<()> {
+        if !self.stale {
+            return Ok(());
+        }
+        let boards: BTreeMap<i64, Arc<Board>> =
+            self.streams.values().map(|live| (live.id(), Arc::clone(live.board()))).collect();
+        let streams = self.shared.load_curators(|id| boards.get(&id).cloned())?;
+        self.streams = streams.into_iter().map(|live| (live.id(), live)).collect();
+        self.stale = false;
+        Ok(())
+    }
+}

@@ -1,0 +1,378 @@
+//! What a stream is: immutable once it is created.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `mod` | [`Definition`]: what is counted, under which promise, and every rule that must hold before anything is charged |
+//! | [`draft`] | [`Draft`]: the same as it is written in TOML or JSON |
+//! | [`step`] | [`Step`]: how long a step lasts |
+//! | `words` | what a privacy officer and a ledger are told |
+
+pub mod draft;
+pub mod step;
+mod words;
+
+use std::sync::Arc;
+
+use reticent::continual::keyed::each_key;
+use reticent::continual::pan_private::Design;
+use reticent::continual::{Horizon, Kind, PanPrivate, PanPrivateSurviving, Stream, Unit};
+use reticent::privacy::{Adjacency, Guarantee};
+use serde::{Deserialize, Serialize};
+
+pub use self::draft::{Draft, DraftKeys};
+pub use self::step::Step;
+use crate::error::{Error, Result};
+use crate::plan::Plan;
+
+/// Names are part of file names and addresses.
+const LONGEST_NAME: usize = 64;
+/// A key that is longer is no key.
+pub const LONGEST_KEY: usize = 256;
+/// As many known keys as a step can release in good time.
+const MOST_KEYS: usize = 1 << 20;
+/// How many steps an id can be remembered.
+const WIDEST_WINDOW: u64 = 1_000_000;
+/// By default ids are remembered for a minute, or two steps if these last longer: in milliseconds.
+const REMEMBERED: u64 = 60_000;
+/// By default, where steps are of events.
+const REMEMBERED_STEPS: u64 = 1000;
+
+/// Whether the memory and the disk may be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// A trusted curator: exact sums are kept, durably, and an acknowledged event is neither lost nor counted twice.
+    Curator,
+    /// Neither memory nor disk hold anything that would betray anyone; an event is counted at most once.
+    PanPrivate,
+}
+
+/// Whether each key has a sum of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Keys {
+    /// One sum.
+    None,
+    /// One for each of these, sorted.
+    Known(Arc<[Arc<str>]>),
+    /// One for each key that so many share that it gives nobody away.
+    Selected,
+}
+
+/// What a stream is. Made from a [`Draft`], also by serde, and checked then.
+///
+/// | field | what it says | default |
+/// |---|---|---|
+/// | `name` | letters a–z, digits, `-` and `_` | – |
+/// | `dataset` | whose budget is charged; a name of one's own must be registered | `stream/NAME` |
+/// | `step` | `1s` to `1d`, `event`, or `N events` | – |
+/// | `horizon` | how many steps; needed in pan-private mode | without end |
+/// | `epsilon`, `delta`, `rho` | what all releases together promise | – |
+/// | `unit` | whose privacy: `event`, `step`, `steps:N` | `event` |
+/// | `adjacency` | `add-remove` or `replace` | `add-remove`; `replace` for steps of events and in pan-private mode |
+/// | `range` | `LO..HI`: values outside are clamped, what is no whole number counts as 0 and is clamped | `0..1` |
+/// | `counter` | how the noise is made | `auto`; `pan-private` in that mode |
+/// | `keys` | `"none"`, a list, or `"selected"` (needs delta) | `"none"` |
+/// | `mode` | `curator` or `pan-private` | `curator` |
+/// | `dedup` | for how many steps an id is remembered; 0: ids are ignored | a minute, at least 2 steps |
+/// | `history` | how many steps of releases are kept | all |
+///
+/// # Privacy
+/// *Ids.* Messages with one id within the window are one event, and the first of them counts: under `add-remove` what is
+/// protected is all messages of one id together; under `replace` arrivals and ids are public, and what is protected is the key and
+/// the value that come with one id. Why the window is a number of steps: if it were a number of ids, one event more would
+/// push the oldest id out of it, which might let an old message count again, whose id would push out the next: no bound
+/// holds for what one event can move. Steps end by the clock (or by arrivals, where these are public), whatever
+/// the events say.
+///
+/// *Steps of events* end with an arrival: hence `replace` only, as in every stream whose arrivals are public.
+///
+/// # Example
+/// ```
+/// use reticent_stream::Definition;
+///
+/// let text = r#"{ "name": "visits", "step": "1m", "epsilon": 0.5, "horizon": 525600, "keys": ["home", "help"] }"#;
+/// let definition: Definition = serde_json::from_str(text)?;
+/// assert_eq!(definition.dataset(), "stream/visits");
+/// let error = serde_json::from_str::<Definition>(&text.replace("1m", "1y")).unwrap_err().to_string();
+/// assert!(error.starts_with("step is 1y, but it must be a length of time from 1s to 1d"), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Draft", into = "Draft")]
+pub struct Definition {
+    name: String,
+    dataset: String,
+    /// Nobody named it: it is registered when it is needed.
+    own_dataset: bool,
+    stream: Stream,
+    guarantee: Guarantee,
+    step: Step,
+    counter: Kind,
+    keys: Keys,
+    mode: Mode,
+    dedup: u64,
+    history: Option<u64>,
+}
+
+impl Definition {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whose budget is charged.
+    pub fn dataset(&self) -> &str {
+        &self.dataset
+    }
+
+    /// Was the dataset not named?
+    pub fn has_own_dataset(&self) -> bool {
+        self.own_dataset
+    }
+
+    /// Range, unit, adjacency and horizon.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// What all releases together promise.
+    pub fn guarantee(&self) -> &Guarantee {
+        &self.guarantee
+    }
+
+    /// How long a step lasts.
+    pub fn step(&self) -> Step {
+        self.step
+    }
+
+    /// How many steps there are; none if there is no end.
+    pub fn horizon(&self) -> Option<u64> {
+        self.stream.steps()
+    }
+
+    /// How the noise is made, as it was asked for.
+    pub fn counter(&self) -> Kind {
+        self.counter
+    }
+
+    /// Whether each key has a sum of its own.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Whether memory and disk may be taken.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// For how many steps an id is remembered.
+    pub fn dedup(&self) -> u64 {
+        self.dedup
+    }
+
+    /// How many steps of releases are kept; none if all are.
+    pub fn history(&self) -> Option<u64> {
+        self.history
+    }
+
+    /// How much an event counts: see [`Stream::clamp`]. Where the step is the unit it is the step's sum that is clamped.
+    pub(crate) fn admit(&self, value: i64) -> i64 {
+        if self.stream.unit() == Unit::Step { value } else { self.stream.clamp(value) }
+    }
+
+    /// Can the counter serve? Said before anything is charged.
+    fn check_counter(&self) -> Result<()> {
+        let (stream, guarantee) = (self.stream.clone(), self.guarantee.clone());
+        match (self.mode, &self.keys) {
+            (Mode::Curator, _) => Plan::new(self).map(|_| ())?,
+            (Mode::PanPrivate, keys) => {
+                let stream = if *keys == Keys::None { stream } else { each_key(&stream)? };
+                match self.counter {
+                    Kind::PanPrivateSurviving => PanPrivateSurviving::new(stream, guarantee).map(|_| ())?,
+                    _ => PanPrivate::new(stream, guarantee).map(|_| ())?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TryFrom<Draft> for Definition {
+    type Error = Error;
+
+    fn try_from(draft: Draft) -> Result<Self> {
+        check_name(&draft.name)?;
+        let step: Step = draft.step.parse()?;
+        let mode = match draft.mode.as_deref() {
+            None | Some("curator") => Mode::Curator,
+            Some("pan-private") => Mode::PanPrivate,
+            Some(other) => return Err(Error::parameter("mode", other, "curator or pan-private")),
+        };
+        let arrivals_public = mode == Mode::PanPrivate || matches!(step, Step::Events(_));
+        let adjacency = match draft.adjacency.as_deref() {
+            Some(text) => text.parse()?,
+            None if arrivals_public => Adjacency::Replace,
+            None => Adjacency::AddRemove,
+        };
+        if arrivals_public && adjacency == Adjacency::AddRemove {
+            let allowed = "replace in pan-private mode and with steps of events: that an event arrives is public there";
+            return Err(Error::parameter("adjacency", adjacency, allowed));
+        }
+        let unit = draft.unit.as_deref().map_or(Ok(Unit::Event), str::parse)?;
+        if unit == Unit::Step && draft.range.is_none() {
+            return Err(Error::parameter("range", "missing", "given for the unit step: what a whole step can hold"));
+        }
+        if unit == Unit::Step && mode == Mode::PanPrivate {
+            let allowed = "event or steps:N in pan-private mode: to clamp a step's sum, it would have to lie in memory";
+            return Err(Error::parameter("unit", unit, allowed));
+        }
+        let (low, high) = draft.range.as_deref().map_or(Ok((0, 1)), parse_range)?;
+        let horizon = draft.horizon.map_or(Horizon::Unbounded, Horizon::Steps);
+        let stream = Stream::new(low, high)?.with_unit(unit)?.with_adjacency(adjacency)?.with_horizon(horizon)?;
+        let guarantee = guarantee(&draft)?;
+        let keys = keys(draft.keys)?;
+        let counter = counter(draft.counter.as_deref(), mode)?;
+        if mode == Mode::PanPrivate && keys == Keys::Selected {
+            let allowed = "\"none\" or a list in pan-private mode: keys that come with the data would lie in memory";
+            return Err(Error::parameter("keys", "selected", allowed));
+        }
+        if draft.history == Some(0) {
+            return Err(Error::parameter("history", 0, "at least 1 step, or left out to keep all"));
+        }
+        let own_dataset = draft.dataset.is_none();
+        let definition = Self {
+            dataset: draft.dataset.unwrap_or_else(|| format!("stream/{}", draft.name)),
+            name: draft.name,
+            own_dataset,
+            stream,
+            guarantee,
+            step,
+            counter,
+            keys,
+            mode,
+            dedup: dedup(draft.dedup, mode, step)?,
+            history: draft.history,
+        };
+        definition.check_counter()?;
+        Ok(definition)
+    }
+}
+
+impl From<Definition> for Draft {
+    fn from(definition: Definition) -> Self {
+        let (low, high) = definition.stream.range();
+        let (epsilon, delta, rho) = match &definition.guarantee {
+            Guarantee::Pure(epsilon) => (Some(epsilon.to_string()), None, None),
+            Guarantee::Approx(epsilon, delta) => (Some(epsilon.to_string()), Some(delta.to_string()), None),
+            Guarantee::Zcdp(rho) => (None, None, Some(rho.to_string())),
+        };
+        Self {
+            dataset: (!definition.own_dataset).then_some(definition.dataset),
+            unit: Some(definition.stream.unit().to_string()),
+            adjacency: Some(definition.stream.adjacency().to_string()),
+            range: Some(format!("{low}..{high}")),
+            step: definition.step.to_string(),
+            horizon: definition.stream.steps(),
+            epsilon,
+            delta,
+            rho,
+            counter: Some(definition.counter.to_string()),
+            keys: match definition.keys {
+                Keys::None => None,
+                Keys::Selected => Some(DraftKeys::Word("selected".into())),
+                Keys::Known(keys) => Some(DraftKeys::Known(keys.iter().map(|key| key.to_string()).collect())),
+            },
+            mode: Some(match definition.mode {
+                Mode::Curator => "curator".into(),
+                Mode::PanPrivate => "pan-private".into(),
+            }),
+            dedup: (definition.mode == Mode::Curator).then_some(definition.dedup),
+            history: definition.history,
+            name: definition.name,
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let sound = name.len() <= LONGEST_NAME
+        && name.bytes().next().is_some_and(letter)
+        && name.bytes().all(|byte| letter(byte) || byte == b'-' || byte == b'_');
+    if sound {
+        return Ok(());
+    }
+    let shown = if name.len() <= LONGEST_NAME { format!("{name:?}") } else { format!("{} bytes long", name.len()) };
+    let allowed = "1 to 64 of a-z, 0-9, - and _, beginning with a letter or a digit; write for example front-door";
+    Err(Error::parameter("name", shown, allowed))
+}
+
+fn parse_range(text: &str) -> Result<(i64, i64)> {
+    let ends =
+        text.split_once("..").and_then(|(low, high)| Some((low.trim().parse().ok()?, high.trim().parse().ok()?)));
+    ends.ok_or_else(|| Error::parameter("range", text, "LO..HI in whole numbers; write for example 0..100"))
+}
+
+fn guarantee(draft: &Draft) -> Result<Guarantee> {
+    match (&draft.epsilon, &draft.delta, &draft.rho) {
+        (Some(epsilon), None, None) => Ok(Guarantee::Pure(epsilon.parse()?)),
+        (Some(epsilon), Some(delta), None) => Ok(Guarantee::Approx(epsilon.parse()?, delta.parse()?)),
+        (None, None, Some(rho)) => Ok(Guarantee::Zcdp(rho.parse()?)),
+        (None, _, None) => Err(Error::parameter("epsilon", "missing", "given: epsilon, epsilon and delta, or rho")),
+        (_, _, Some(rho)) => {
+            Err(Error::parameter("rho", rho, "left out where epsilon or delta is given: a stream makes one promise"))
+        }
+    }
+}
+
+fn keys(draft: Option<DraftKeys>) -> Result<Keys> {
+    let list = match draft {
+        None => return Ok(Keys::None),
+        Some(DraftKeys::Word(word)) => {
+            return match word.as_str() {
+                "none" => Ok(Keys::None),
+                "selected" => Ok(Keys::Selected),
+                _ => Err(Error::parameter("keys", word, "\"none\", \"selected\", or a list of keys")),
+            };
+        }
+        Some(DraftKeys::Known(list)) => list,
+    };
+    if list.is_empty() || list.len() > MOST_KEYS {
+        return Err(Error::parameter("keys", format!("a list of {}", list.len()), "a list of 1 to 2^20 keys"));
+    }
+    if let Some(key) = list.iter().find(|key| key.is_empty() || key.len() > LONGEST_KEY) {
+        let allowed = "made of keys of 1 to 256 bytes each";
+        return Err(Error::parameter("keys", format!("a list with a key of {} bytes", key.len()), allowed));
+    }
+    let mut sorted: Vec<Arc<str>> = list.into_iter().map(Into::into).collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    Ok(Keys::Known(sorted.into()))
+}
+
+fn counter(text: Option<&str>, mode: Mode) -> Result<Kind> {
+    let kind = text.map_or(Ok(Kind::Auto), str::parse::<Kind>)?;
+    match (mode, kind) {
+        (Mode::PanPrivate, Kind::Auto) => Ok(Kind::PanPrivate),
+        (Mode::PanPrivate, kind) if !kind.is_pan_private() => {
+            Err(Error::parameter("counter", kind, "pan-private or pan-private-surviving in pan-private mode"))
+        }
+        (Mode::Curator, kind) if kind.is_pan_private() => {
+            Err(Error::parameter("counter", kind, "another one, or mode pan-private: a curator's counter is saved"))
+        }
+        _ => Ok(kind),
+    }
+}
+
+fn dedup(given: Option<u64>, mode: Mode, step: Step) -> Result<u64> {
+    match (given, mode, step) {
+        (None | Some(0), Mode::PanPrivate, _) => Ok(0),
+        (Some(steps), Mode::PanPrivate, _) => {
+            Err(Error::parameter("dedup", steps, "left out in pan-private mode: an id that is remembered is raw data"))
+        }
+        (Some(steps), ..) if steps > WIDEST_WINDOW => {
+            Err(Error::parameter("dedup", steps, "at most 1000000 steps, or 0 to ignore ids"))
+        }
+        (Some(steps), ..) => Ok(steps),
+        (None, _, Step::Clock(length)) => Ok(REMEMBERED.div_ceil(length.unsigned_abs()).max(2)),
+        (None, _, Step::Events(_)) => Ok(REMEMBERED_STEPS),
+    }
+}

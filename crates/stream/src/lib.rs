@@ -1,0 +1,67 @@
+//! Private streams: events go in, running sums come out after every step, and one charge covers all of them.
+//!
+//! A stream is defined once, charged once, and counts until its horizon. Steps are closed by the clock, also when nothing
+//! arrived: silence must not show. See [`Streams`] for an example.
+//!
+//! | mode | what is kept | an event is counted |
+//! |---|---|---|
+//! | curator | exact sums, ids and noise, durably, as secret as the data | exactly once, when it carries an id |
+//! | pan-private | on disk what was published; in memory sums inside noise | at most once |
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`definition`] | [`Definition`]: what a stream is, and what must hold before it is charged |
+//! | [`streams`] | [`Streams`]: all streams of a data directory |
+//! | [`stream`] | [`Stream`]: one of them |
+//! | [`event`] | [`Events`]: events as they are counted |
+//! | `ndjson`, [`integer`] | one event a line, read without a copy and without an error |
+//! | [`release`] | [`StepRelease`]: what is released at the end of a step |
+//! | [`board`] | [`Subscription`]: whoever waits for the next release |
+//! | [`clock`] | [`Clock`]: what time it is; one that is moved by hand |
+//! | `plan` | how a stream's counters make their noise |
+//! | `timeline` | steps of time |
+//! | `curator` | durable streams: journal, checkpoint, ids, one transaction for all who wait |
+//! | `pan_private` | streams whose memory and disk may be taken |
+//! | [`seizure`] | overwriting what calls left on the stack |
+//! | [`source`] | events from files, pipes and NATS JetStream |
+//! | `charge`, `catalogue`, `archive`, `database`, `shared` | the charge, and the files of a data directory |
+//! | [`error`] | the one error type |
+//!
+//! # What is not promised
+//! Whoever can write to a curator's data directory can put back an older copy of it, and the same steps would be released
+//! again with other noise. How long a step takes to close, how much memory and disk is in use depends on the events: on how many
+//! ids there are, and with `keys = "selected"` on how many keys came.
+//!
+//! # Features
+//! - `nats` (default): events from NATS JetStream.
+
+mod archive;
+pub mod board;
+mod catalogue;
+mod charge;
+pub mod clock;
+mod curator;
+mod database;
+pub mod definition;
+pub mod error;
+pub mod event;
+pub mod integer;
+mod ndjson;
+mod pan_private;
+mod plan;
+pub mod release;
+pub mod seizure;
+mod shared;
+pub mod source;
+pub mod stream;
+pub mod streams;
+mod timeline;
+
+pub use board::Subscription;
+pub use clock::{Clock, HandClock, SystemClock};
+pub use definition::{Definition, Draft, Keys, Mode, Step};
+pub use error::{Error, Result};
+pub use event::Events;
+pub use release::{KeyedValues, Released, StepRelease, Value};
+pub use stream::{Status, Stream};
+pub use streams::Streams;

@@ -1,0 +1,216 @@
+//! Walks over JSON without keeping any of it.
+
+use super::Text;
+
+/// A value, as far as it matters.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Token<'line> {
+    Number(&'line [u8]),
+    Text(Text<'line>),
+    True,
+    /// `false`, `null`, an array or an object.
+    Other,
+}
+
+/// How deep arrays and objects may be nested: one bit for each.
+const DEEPEST: u32 = 100;
+
+pub(super) struct Scanner<'line> {
+    rest: &'line [u8],
+}
+
+impl<'line> Scanner<'line> {
+    pub fn new(line: &'line [u8]) -> Self {
+        Self { rest: line }
+    }
+
+    /// Nothing may follow.
+    pub fn end(&mut self) -> Option<()> {
+        self.skip_space();
+        self.rest.is_empty().then_some(())
+    }
+
+    /// An object, field by field.
+    pub fn object(&mut self, mut field: impl FnMut(Text<'line>, Token<'line>)) -> Option<()> {
+        self.expect(b'{')?;
+        if self.take(b'}') {
+            return Some(());
+        }
+        loop {
+            let name = self.name()?;
+            let value = self.value()?;
+            field(name, value);
+            if self.take(b'}') {
+                return Some(());
+            }
+            self.expect(b',')?;
+        }
+    }
+
+    /// Any value. Arrays and objects are walked over; which of the two each level is stands in the bits of a number, so
+    /// that no text, however deep, takes memory.
+    pub fn value(&mut self) -> Option<Token<'line>> {
+        let first = self.scalar()?;
+        let Some(opening) = first.opening else { return Some(first.token) };
+        let mut objects = u128::from(opening == b'{');
+        let mut depth = 1;
+        let mut fresh = true;
+        while depth > 0 {
+            let in_object = objects & 1 == 1;
+            if self.take(if in_object { b'}' } else { b']' }) {
+                objects >>= 1;
+                depth -= 1;
+                fresh = false;
+                continue;
+            }
+            if !fresh {
+                self.expect(b',')?;
+            }
+            if in_object {
+                self.name()?;
+            }
+            fresh = false;
+            if let Some(opening) = self.scalar()?.opening {
+                depth += 1;
+                if depth > DEEPEST {
+                    return None;
+                }
+                objects = objects << 1 | u128::from(opening == b'{');
+                fresh = true;
+            }
+        }
+        Some(Token::Other)
+    }
+
+    fn name(&mut self) -> Option<Text<'line>> {
+        self.skip_space();
+        let name = self.string()?;
+        self.expect(b':')?;
+        Some(name)
+    }
+
+    /// A value that is no array or object, or the beginning of one.
+    fn scalar(&mut self) -> Option<Begun<'line>> {
+        self.skip_space();
+        let plain = |token| Some(Begun { token, opening: None });
+        match *self.rest.first()? {
+            b'"' => plain(Token::Text(self.string()?)),
+            b'-' | b'0'..=b'9' => plain(Token::Number(self.number()?)),
+            b't' => self.word(b"true").and_then(|()| plain(Token::True)),
+            b'f' => self.word(b"false").and_then(|()| plain(Token::Other)),
+            b'n' => self.word(b"null").and_then(|()| plain(Token::Other)),
+            opening @ (b'{' | b'[') => {
+                self.rest = &self.rest[1..];
+                Some(Begun { token: Token::Other, opening: Some(opening) })
+            }
+            _ => None,
+        }
+    }
+
+    fn string(&mut self) -> Option<Text<'line>> {
+        let body = self.rest.strip_prefix(b"\"")?;
+        let (mut place, mut escaped) = (0, false);
+        loop {
+            match *body.get(place)? {
+                b'"' => break,
+                b'\\' => {
+                    place += escape(&body[place..])?.1;
+                    escaped = true;
+                }
+                0..0x20 => return None,
+                _ => place += 1,
+            }
+        }
+        self.rest = &body[place + 1..];
+        Some(Text { raw: &body[..place], escaped })
+    }
+
+    /// `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`
+    fn number(&mut self) -> Option<&'line [u8]> {
+        let text = self.rest;
+        let mut place = usize::from(text.first() == Some(&b'-'));
+        let digits = |from: usize| text[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let whole = digits(place);
+        if whole == 0 || whole > 1 && text[place] == b'0' {
+            return None;
+        }
+        place += whole;
+        if text.get(place) == Some(&b'.') {
+            let fraction = digits(place + 1);
+            place += 1 + fraction;
+            if fraction == 0 {
+                return None;
+            }
+        }
+        if let Some(b'e' | b'E') = text.get(place) {
+            place += 1 + usize::from(matches!(text.get(place + 1), Some(b'+' | b'-')));
+            let exponent = digits(place.min(text.len()));
+            place += exponent;
+            if exponent == 0 {
+                return None;
+            }
+        }
+        let (number, rest) = text.split_at(place);
+        self.rest = rest;
+        Some(number)
+    }
+
+    fn word(&mut self, word: &[u8]) -> Option<()> {
+        self.rest = self.rest.strip_prefix(word)?;
+        Some(())
+    }
+
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        self.take(byte).then_some(())
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        self.skip_space();
+        let there = self.rest.first() == Some(&byte);
+        if there {
+            self.rest = &self.rest[1..];
+        }
+        there
+    }
+
+    fn skip_space(&mut self) {
+        let space = self.rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
+        self.rest = &self.rest[space..];
+    }
+}
+
+struct Begun<'line> {
+    token: Token<'line>,
+    opening: Option<u8>,
+}
+
+/// The letter that an escape at the beginning of a text stands for, and how long it is; nothing if it is none.
+pub(super) fn escape(text: &[u8]) -> Option<(char, usize)> {
+    let letter = match text.get(1)? {
+        b'"' => '"',
+        b'\\' => '\\',
+        b'/' => '/',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => {
+            let first = four_digits(text.get(2..6)?)?;
+            if let Some(letter) = char::from_u32(first) {
+                return Some((letter, 6));
+            }
+            // Two halves of one letter.
+            let second = text.get(6..12)?.strip_prefix(b"\\u").and_then(four_digits)?;
+            let sound = (0xd800..0xdc00).contains(&first) && (0xdc00..0xe000).contains(&second);
+            let joined = sound.then(|| 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))?;
+            return Some((char::from_u32(joined)?, 12));
+        }
+        _ => return None,
+    };
+    Some((letter, 2))
+}
+
+fn four_digits(text: &[u8]) -> Option<u32> {
+    text.iter().try_fold(0, |value, &byte| Some(value << 4 | char::from(byte).to_digit(16)?))
+}

@@ -1,0 +1,212 @@
+//! Streams whose memory and disk may be taken.
+//!
+//! The disk holds the definition and published releases, and nothing else: no sum, no id, no position in a source. Memory
+//! holds noise with sums in it. Each step goes the same way: **draw** (the counter makes the value; noise that is spent is
+//! erased at once), **fsync** (the record is durable), **show**, **erase** (what is left of the step's own
+//! variables). Whoever finds a complete record after a crash takes it for published. After a restart a fresh tree counts the
+//! steps that are left, on top of the last record: see `tree`.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `mod` | a stream at work |
+//! | `tree` | its counters since the process began, and why one charge covers all of them |
+//! | `record` | a published release as it is on the disk |
+//! | `log` | the file |
+
+mod log;
+mod record;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use reticent::Permit;
+use reticent::ledger::Accounting;
+use zeroize::Zeroize;
+
+use self::log::{Log, LogFile, Shelf};
+use self::record::Record;
+use self::tree::Tree;
+use crate::board::Board;
+use crate::definition::{Definition, Step};
+use crate::error::{Error, Result};
+use crate::event::Events;
+use crate::release::StepRelease;
+use crate::timeline::Timeline;
+
+/// The folder of the files.
+pub(crate) const FOLDER: &str = "pan-private";
+
+/// A pan-private stream at work.
+pub(crate) struct PanPrivateStream {
+    definition: Arc<Definition>,
+    timeline: Option<Timeline>,
+    board: Arc<Board>,
+    shelf: Shelf,
+    restarts: u64,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// None when all steps are released.
+    tree: Option<Tree>,
+    log: Box<dyn Log>,
+    /// How many steps are published.
+    steps: u64,
+    /// How many events came in the open step: public in this mode.
+    open_events: u64,
+    /// A release that was drawn and could not be published yet: it is not drawn again.
+    unpublished: Option<Record>,
+    stopped: bool,
+}
+
+impl PanPrivateStream {
+    /// Goes on after what is on the disk.
+    pub fn open(
+        directory: &Path,
+        definition: Arc<Definition>,
+        created: i64,
+        accounting: &Accounting,
+        permit: Permit,
+        board: Arc<Board>,
+    ) -> Result<Self> {
+        let (log, shelf, last) = LogFile::open(&directory.join(FOLDER), &definition)?;
+        Self::on(Box::new(log), shelf, last, definition, created, accounting, permit, board)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "each is a part of its own, and there is one caller beside tests")]
+    fn on(
+        log: Box<dyn Log>,
+        shelf: Shelf,
+        last: Option<Record>,
+        definition: Arc<Definition>,
+        created: i64,
+        accounting: &Accounting,
+        permit: Permit,
+        board: Arc<Board>,
+    ) -> Result<Self> {
+        let timeline = Timeline::new(&definition, created);
+        let steps = last.as_ref().map_or(0, |record| record.step);
+        let permit = permit.resume_stream(accounting)?;
+        let ended = definition.horizon().is_none_or(|horizon| steps >= horizon);
+        let mut tree = if ended { None } else { Some(Tree::new(&definition, last.as_ref(), permit)?) };
+        if let Some(tree) = &mut tree {
+            tree.open()?;
+        }
+        let restarts = match (&tree, &last) {
+            (Some(tree), _) => tree.restarts(),
+            (None, last) => last.as_ref().map_or(0, |record| record.restarts),
+        };
+        if let Some(last) = last {
+            board.show(Arc::new(last.release(&definition)));
+        }
+        let state = Mutex::new(State { tree, log, steps, open_events: 0, unpublished: None, stopped: false });
+        Ok(Self { definition, timeline, board, shelf, restarts, state })
+    }
+
+    /// How often counting began anew on top of what was published.
+    pub fn restarts(&self) -> u64 {
+        self.restarts
+    }
+
+    /// Counts events, once, and erases them. Nothing of them is durable.
+    pub fn ingest(&self, mut events: Events, now: i64) -> Result<()> {
+        let mut state = self.lock();
+        if state.stopped {
+            return Err(Error::Stopped);
+        }
+        // A step that is due but cannot be published keeps nobody from being counted, in the step that is open.
+        let _ = self.close_due_in(&mut state, now);
+        if state.tree.is_none() {
+            return Err(Error::Ended(self.definition.name().to_owned()));
+        }
+        let keyed = *self.definition.keys() != crate::definition::Keys::None;
+        for index in 0..events.events.len() {
+            let lane = if keyed { events.place(&events.events[index]) } else { Some(0) };
+            let Some(tree) = &mut state.tree else { break };
+            if let Some(lane) = lane {
+                tree.add(lane as usize, &mut events.events[index].value)?;
+            }
+            state.open_events += 1;
+            if let Step::Events(count) = self.definition.step() {
+                // If it cannot be published now, it is with a later event.
+                while state.open_events >= count && self.close(&mut state, now).is_ok() {}
+            }
+        }
+        Ok(())
+    }
+
+    /// When the open step ends by the clock.
+    pub fn deadline(&self) -> Option<i64> {
+        let state = self.lock();
+        state.tree.as_ref().and(self.timeline).map(|timeline| timeline.end_of(state.steps + 1))
+    }
+
+    /// Closes every step that is due.
+    pub fn close_due(&self, now: i64) -> Result<()> {
+        self.close_due_in(&mut self.lock(), now)
+    }
+
+    fn close_due_in(&self, state: &mut State, now: i64) -> Result<()> {
+        let Some(timeline) = self.timeline else { return Ok(()) };
+        while state.tree.is_some() && state.steps < timeline.ended(now) {
+            self.close(state, timeline.end_of(state.steps + 1))?;
+        }
+        Ok(())
+    }
+
+    /// Draw, fsync, show, erase.
+    fn close(&self, state: &mut State, closed: i64) -> Result<()> {
+        let Some(tree) = &mut state.tree else { return Ok(()) };
+        let record = match state.unpublished.take() {
+            Some(record) => record,
+            None => {
+                let record = tree.close(state.steps + 1, closed)?;
+                state.open_events = 0;
+                record
+            }
+        };
+        let mut bytes = record.to_bytes();
+        let written = state.log.append(&bytes);
+        bytes.zeroize();
+        if let Err(error) = written {
+            state.unpublished = Some(record);
+            return Err(Error::storage("written", error));
+        }
+        self.board.show(Arc::new(record.release(&self.definition)));
+        state.steps = record.step;
+        if self.definition.horizon().is_some_and(|horizon| state.steps >= horizon) {
+            state.tree = None;
+        } else {
+            tree.open()?;
+        }
+        Ok(())
+    }
+
+    /// Releases from a step on, oldest first.
+    pub fn history(&self, from: u64, limit: usize) -> Result<Vec<StepRelease>> {
+        let newest = self.board.newest().map_or(0, |release| release.step);
+        let oldest = self.definition.history().map_or(0, |kept| newest.saturating_sub(kept)) + 1;
+        let from = from.max(oldest);
+        let to = newest.min(from.saturating_add(limit as u64).saturating_sub(1));
+        if to < from {
+            return Ok(Vec::new());
+        }
+        Ok(self.shelf.read(from, to)?.iter().map(|record| record.release(&self.definition)).collect())
+    }
+
+    /// Nothing more is counted; what is in memory is erased.
+    pub fn stop(&self) {
+        let mut state = self.lock();
+        state.stopped = true;
+        state.tree = None;
+        state.unpublished = None;
+        self.board.close();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

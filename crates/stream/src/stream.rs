@@ -1,0 +1,231 @@
+//! One stream.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use reticent::continual::Kind;
+use rusqlite::{OptionalExtension, params};
+use serde::{Serialize, Serializer};
+use zeroize::Zeroize;
+
+use crate::archive;
+use crate::board::{Board, Subscription};
+use crate::clock::milliseconds;
+use crate::curator::queue::{Batch, Job, Queue};
+use crate::database::failed;
+use crate::definition::{Definition, Mode};
+use crate::error::{Error, Result};
+use crate::event::{Events, Rules};
+use crate::pan_private::PanPrivateStream;
+use crate::release::StepRelease;
+use crate::seizure::burn_stack;
+use crate::shared::Shared;
+use crate::timeline::Timeline;
+
+/// A stream: events go in, releases come out, one at the end of each step.
+///
+/// # Privacy
+/// Nothing but the releases depends on events: not [`Stream::status`], not when a step ends, no error. See
+/// [`Definition`] for what is protected.
+pub struct Stream {
+    pub(crate) definition: Arc<Definition>,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) id: i64,
+    pub(crate) created: i64,
+    pub(crate) kind: Kind,
+    pub(crate) engine: Engine,
+}
+
+/// Who counts.
+pub(crate) enum Engine {
+    Curator(Arc<Queue>),
+    PanPrivate(Arc<PanPrivateStream>),
+}
+
+/// What may be told of a stream: nothing in it depends on events.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Status {
+    /// The stream's name.
+    pub name: String,
+    /// How many steps are released.
+    pub steps: u64,
+    /// How many there are; none if there is no end.
+    pub horizon: Option<u64>,
+    /// Is the last step released?
+    pub ended: bool,
+    /// When the open step ends by the clock.
+    #[serde(serialize_with = "rfc3339")]
+    pub next_close: Option<Timestamp>,
+    /// What all releases together promise.
+    pub guarantee: String,
+    /// How the noise is made.
+    pub counter: Kind,
+    /// In pan-private mode, how often counting began anew on top of what was published.
+    pub restarts: Option<u64>,
+}
+
+fn rfc3339<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => serializer.collect_str(time),
+        None => serializer.serialize_none(),
+    }
+}
+
+impl Stream {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.definition.name()
+    }
+
+    /// What it is.
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// No events yet; see [`Events::push`].
+    pub fn events(&self) -> Events {
+        Events::new(Arc::clone(&self.rules), 0)
+    }
+
+    /// One event for each line of a text, each a JSON object `{"id": …, "key": …, "value": …}` or a bare number. No line is an error: a
+    /// value that is not given is 1, one that is no whole number is 0, and a line that cannot be read is an event of value
+    /// 0 without key and id.
+    pub fn events_from_ndjson(&self, body: &[u8]) -> Events {
+        Events::from_ndjson(Arc::clone(&self.rules), body)
+    }
+
+    /// Counts events, in the step that is open when they are taken in. May wait; from async code, call it where blocking is
+    /// allowed.
+    ///
+    /// In curator mode they are durable when this returns `Ok`: neither lost nor, within the window and with the same id,
+    /// counted again. After an error they may or may not have been counted; with ids they can be sent again.
+    ///
+    /// In pan-private mode they are counted in memory, at most once, and whoever sends them must not send them again:
+    /// acknowledge them to their source first.
+    ///
+    /// # Errors
+    /// [`Error::Ended`] after the last step; [`Error::Storage`] if the disk fails; [`Error::Stopped`]; a parameter error if they
+    /// are the events of another stream.
+    pub fn ingest(&self, events: Events) -> Result<()> {
+        self.take_in(events, None)
+    }
+
+    /// Reads one event for each line, and counts them. In pan-private mode the text is overwritten with zeros, in any case.
+    ///
+    /// # Errors
+    /// As [`Stream::ingest`].
+    pub fn ingest_ndjson(&self, body: &mut [u8]) -> Result<()> {
+        let events = self.events_from_ndjson(body);
+        let private = self.definition.mode() == Mode::PanPrivate;
+        if private {
+            body.zeroize();
+        }
+        let taken = self.ingest(events);
+        if private {
+            burn_stack();
+        }
+        taken
+    }
+
+    /// [`Stream::ingest`], and with the events, in the same transaction, how far their source has been read: after a crash
+    /// [`Stream::position`] tells exactly what was counted. In pan-private mode no position is kept.
+    ///
+    /// # Errors
+    /// As [`Stream::ingest`].
+    pub fn ingest_from(&self, events: Events, source: &str, position: &[u8]) -> Result<()> {
+        self.take_in(events, Some((source.to_owned(), position.to_owned())))
+    }
+
+    fn take_in(&self, events: Events, source: Option<(String, Vec<u8>)>) -> Result<()> {
+        if !Arc::ptr_eq(&events.rules, &self.rules) {
+            let other = format!("of stream {}", events.rules.definition.name());
+            return Err(Error::parameter("events", other, format!("of stream {}", self.name())));
+        }
+        match &self.engine {
+            Engine::Curator(queue) => {
+                queue.ask(|answer| Job::Ingest(Batch { stream: self.id, events, source, answer }))
+            }
+            Engine::PanPrivate(stream) => {
+                let taken = stream.ingest(events, milliseconds(&*self.shared.clock));
+                burn_stack();
+                taken
+            }
+        }
+    }
+
+    /// How far a source had been read with the last events that were counted from it; none in pan-private mode.
+    ///
+    /// # Errors
+    /// If the disk cannot be read.
+    pub fn position(&self, source: &str) -> Result<Option<Vec<u8>>> {
+        self.shared.read(|pages| {
+            let sql = "SELECT position FROM source WHERE stream = ?1 AND name = ?2";
+            let mut query = pages.prepare_cached(sql).map_err(failed)?;
+            query.query_row(params![self.id, source], |row| row.get(0)).optional().map_err(failed)
+        })
+    }
+
+    /// The newest release.
+    pub fn now(&self) -> Option<Arc<StepRelease>> {
+        self.board.newest()
+    }
+
+    /// Releases from a step on (the first is 1), oldest first, as many as this at the most.
+    ///
+    /// # Errors
+    /// If the disk cannot be read.
+    pub fn history(&self, from: u64, limit: usize) -> Result<Vec<StepRelease>> {
+        match &self.engine {
+            Engine::Curator(_) => {
+                let newest = self.board.newest().map_or(0, |release| release.step);
+                let releases =
+                    self.shared.read(|pages| archive::history(pages, self.id, &self.definition, from, limit))?;
+                // A release that is committed but was not shown yet comes in its turn.
+                Ok(releases.into_iter().take_while(|release| release.step <= newest).collect())
+            }
+            Engine::PanPrivate(stream) => stream.history(from, limit),
+        }
+    }
+
+    /// Tells of every later release.
+    pub fn subscribe(&self) -> Subscription {
+        self.board.subscribe()
+    }
+
+    /// Waits until a step is released: false if that took too long, or nothing more will come.
+    pub fn wait_for_step(&self, step: u64, limit: Duration) -> bool {
+        self.board.wait_for(step, limit)
+    }
+
+    /// What may be told of it.
+    pub fn status(&self) -> Status {
+        let steps = self.board.newest().map_or(0, |release| release.step);
+        let horizon = self.definition.horizon();
+        let ended = horizon.is_some_and(|horizon| steps >= horizon);
+        let timeline = Timeline::new(&self.definition, self.created).filter(|_| !ended);
+        let next_close = timeline.and_then(|timeline| Timestamp::from_millisecond(timeline.end_of(steps + 1)).ok());
+        Status {
+            name: self.name().to_owned(),
+            steps,
+            horizon,
+            ended,
+            next_close,
+            guarantee: self.definition.guarantee().to_string(),
+            counter: self.kind,
+            restarts: match &self.engine {
+                Engine::Curator(_) => None,
+                Engine::PanPrivate(stream) => Some(stream.restarts()),
+            },
+        }
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Stream").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,315 @@
+//! All streams of a data directory.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use reticent::continual::Kind;
+use reticent_ledger::DurableLedger;
+use reticent_ledger::storage::files::{Files, SystemFiles};
+
+use crate::board::Board;
+use crate::catalogue::Entry;
+use crate::charge;
+use crate::clock::{Clock, milliseconds};
+use crate::curator::live::{Identity, Live};
+use crate::curator::queue::{Job, Queue};
+use crate::curator::writer::Writer;
+use crate::database::{Access, Database};
+use crate::definition::{Definition, Mode};
+use crate::error::{Error, Result};
+use crate::event::Rules;
+use crate::pan_private::PanPrivateStream;
+use crate::shared::{Hold, Shared};
+use crate::stream::{Engine, Stream};
+
+/// The file of a data directory.
+const FILE: &str = "streams.sqlite";
+/// The clock is looked at so often, at the least: it may be moved.
+const LONGEST_NAP: Duration = Duration::from_millis(200);
+
+/// All streams of a data directory. One process at a time can have it.
+///
+/// # Example
+/// ```
+/// # use std::sync::Arc;
+/// # use std::time::Duration;
+/// use reticent_ledger::{DurableLedger, Location};
+/// use reticent_stream::{Definition, HandClock, Released, Streams};
+///
+/// # let folder = tempfile::tempdir()?;
+/// let ledger = Arc::new(DurableLedger::create(&Location::File(folder.path().join("ledger.sqlite")))?);
+/// let clock = Arc::new(HandClock::at(0)); // as a rule SystemClock
+/// let streams = Streams::open(&folder.path().join("data"), ledger, clock.clone())?;
+/// let definition: Definition = toml::from_str("name = 'visits'\nstep = '1m'\nepsilon = '1'\nhorizon = 1440")?;
+/// let visits = streams.create(definition, "ada")?; // charged to dataset stream/visits
+///
+/// visits.ingest(visits.events_from_ndjson(b"{\"id\": 1}\n{\"id\": 2}\n{\"id\": 1}\n"))?; // durable, each id once
+/// clock.advance(Duration::from_secs(60));
+/// streams.close_due()?;
+/// let release = visits.now().expect("a minute is over");
+/// let Released::One(total) = release.released else { panic!("there are no keys") };
+/// println!("{} ± {}", total.value, total.half_width);
+/// streams.stop();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Streams {
+    shared: Arc<Shared>,
+    queue: Arc<Queue>,
+    closer: Arc<Closer>,
+    streams: RwLock<BTreeMap<String, Arc<Stream>>>,
+    /// Only one stream is created at a time.
+    creating: Mutex<()>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    _hold: Hold,
+}
+
+impl Streams {
+    /// Opens a data directory, or makes one. Steps that were missed are closed, in order, each with a release of its own.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] if another process has it; if the disk or the ledger fails, or the directory is damaged.
+    pub fn open(directory: &Path, ledger: Arc<DurableLedger>, clock: Arc<dyn Clock>) -> Result<Self> {
+        Self::open_in(directory, ledger, clock, || Box::new(SystemFiles))
+    }
+
+    /// [`Streams::open`] with the database in other files than the operating system's: for tests that crash and fail a
+    /// disk.
+    ///
+    /// # Errors
+    /// As [`Streams::open`].
+    pub fn open_in(
+        directory: &Path,
+        ledger: Arc<DurableLedger>,
+        clock: Arc<dyn Clock>,
+        files: impl Fn() -> Box<dyn Files>,
+    ) -> Result<Self> {
+        fs::create_dir_all(directory).map_err(|error| Error::storage("opened", error))?;
+        let hold = Hold::of(directory)?;
+        let path = if files().system().is_none() { directory.join(FILE) } else { FILE.into() };
+        let database = Mutex::new(Database::open(&path, files(), Access::Write)?);
+        let reader = Mutex::new(Database::open(&path, files(), Access::Read)?);
+        let shared = Arc::new(Shared { directory: directory.into(), ledger, clock, database, reader });
+        let mut entries = shared.read(Entry::all)?;
+        let mut unsettled = Vec::new();
+        for entry in entries.iter_mut().filter(|entry| entry.charged.is_none()) {
+            if !charge::look_into(&shared, entry)? {
+                unsettled.push(entry.id);
+            }
+        }
+        entries.retain(|entry| !unsettled.contains(&entry.id));
+        let boards: BTreeMap<i64, Arc<Board>> =
+            entries.iter().map(|entry| (entry.id, Arc::new(Board::new()))).collect();
+        let curators = shared.load_curators(|id| boards.get(&id).cloned())?;
+        let kinds: BTreeMap<i64, Kind> = curators.iter().map(|live| (live.id(), live.kind())).collect();
+        let (queue, closer) = (Arc::new(Queue::default()), Arc::new(Closer::new(Arc::clone(&shared))));
+        let streams = Self {
+            shared: Arc::clone(&shared),
+            queue: Arc::clone(&queue),
+            closer: Arc::clone(&closer),
+            streams: RwLock::default(),
+            creating: Mutex::new(()),
+            threads: Mutex::default(),
+            _hold: hold,
+        };
+        for entry in &entries {
+            let Some(identity) = entry.identity() else { continue };
+            let board = Arc::clone(&boards[&entry.id]);
+            let kind = kinds.get(&entry.id).copied().unwrap_or(entry.definition.counter());
+            streams.add(entry, &identity, board, kind)?;
+        }
+        let writer = Writer::new(shared, queue, curators);
+        let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            thread::Builder::new().name(name.into()).spawn(work).map_err(|error| Error::storage("opened", error))
+        };
+        let writing = start("streams", Box::new(move || writer.run()))?;
+        let closing = start("pan-private", Box::new(move || closer.run()))?;
+        streams.threads.lock().unwrap_or_else(PoisonError::into_inner).extend([writing, closing]);
+        Ok(streams)
+    }
+
+    /// Creates a stream: charges the ledger for all that it will ever release, durably, before it counts anything. If the
+    /// process ends in between, the charge is found when the directory is opened, and not made again.
+    ///
+    /// # Errors
+    /// [`Error::Exists`]; whatever the ledger says ([`Error::is_overdrawn`] if the budget does not reach), and then there is
+    /// no stream; [`Error::Storage`] if the disk fails.
+    pub fn create(&self, definition: Definition, caller: &str) -> Result<Arc<Stream>> {
+        let _alone = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
+        self.settle(definition.name())?;
+        if self.get(definition.name()).is_some() {
+            return Err(Error::Exists(definition.name().to_owned()));
+        }
+        let mut entry = charge::intention(&self.shared, definition, caller)?;
+        entry.id = self.shared.write(|pages| entry.insert(pages))?;
+        charge::charge(&self.shared, &mut entry)?;
+        self.adopt(&entry)
+    }
+
+    /// A stream of that name that was being created when the ledger failed: was it charged?
+    fn settle(&self, name: &str) -> Result<()> {
+        let entries = self.shared.read(Entry::all)?;
+        for mut entry in entries.into_iter().filter(|entry| entry.definition.name() == name) {
+            let known = entry.charged.is_some() || charge::look_into(&self.shared, &mut entry)?;
+            if known && self.get(name).is_none() {
+                self.adopt(&entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a stream to work that is charged.
+    fn adopt(&self, entry: &Entry) -> Result<Arc<Stream>> {
+        let identity = entry.identity().expect("it is charged");
+        let board = Arc::new(Board::new());
+        let kind = match entry.definition.mode() {
+            Mode::PanPrivate => entry.definition.counter(),
+            Mode::Curator => {
+                let permit = self.shared.permit(&identity.accounting)?;
+                let live = Live::begin(identity.clone(), permit, Arc::clone(&board))?;
+                let kind = live.kind();
+                self.queue.ask(|answer| Job::Adopt(Box::new(live), answer))?;
+                kind
+            }
+        };
+        self.add(entry, &identity, board, kind)
+    }
+
+    fn add(&self, entry: &Entry, identity: &Identity, board: Arc<Board>, kind: Kind) -> Result<Arc<Stream>> {
+        let definition = Arc::clone(&entry.definition);
+        let engine = match definition.mode() {
+            Mode::Curator => Engine::Curator(Arc::clone(&self.queue)),
+            Mode::PanPrivate => {
+                let permit = self.shared.permit(&identity.accounting)?;
+                let stream = Arc::new(PanPrivateStream::open(
+                    &self.shared.directory,
+                    Arc::clone(&definition),
+                    identity.created,
+                    &identity.accounting,
+                    permit,
+                    Arc::clone(&board),
+                )?);
+                self.closer.add(Arc::clone(&stream));
+                Engine::PanPrivate(stream)
+            }
+        };
+        let stream = Arc::new(Stream {
+            rules: Rules::new(Arc::clone(&definition), entry.id_key),
+            definition,
+            board,
+            shared: Arc::clone(&self.shared),
+            id: entry.id,
+            created: identity.created,
+            kind,
+            engine,
+        });
+        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        streams.insert(stream.name().to_owned(), Arc::clone(&stream));
+        Ok(stream)
+    }
+
+    /// The stream of that name.
+    pub fn get(&self, name: &str) -> Option<Arc<Stream>> {
+        self.streams.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// All streams, by name.
+    pub fn list(&self) -> Vec<Arc<Stream>> {
+        self.streams.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Closes every step that is due now. Steps are closed in time without it; this is for clocks that are moved by hand.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn close_due(&self) -> Result<()> {
+        self.queue.ask(Job::CloseDue)?;
+        self.closer.close_due()
+    }
+
+    /// Stops: what was taken in is durable, nothing more is counted, and all threads have ended when it returns.
+    pub fn stop(&self) {
+        self.queue.stop();
+        self.closer.stop();
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            // It has said so itself if it panicked.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Streams {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl fmt::Debug for Streams {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Streams").field("directory", &self.shared.directory).finish_non_exhaustive()
+    }
+}
+
+/// The thread that closes the steps of pan-private streams.
+struct Closer {
+    shared: Arc<Shared>,
+    state: Mutex<ClosersState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct ClosersState {
+    streams: Vec<Arc<PanPrivateStream>>,
+    stopped: bool,
+}
+
+impl Closer {
+    fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    fn add(&self, stream: Arc<PanPrivateStream>) {
+        self.lock().streams.push(stream);
+        self.changed.notify_all();
+    }
+
+    fn run(&self) {
+        loop {
+            // What cannot be published now is tried again after a nap.
+            let failed = self.close_due().is_err();
+            let now = milliseconds(&*self.shared.clock);
+            let mut state = self.lock();
+            if state.stopped {
+                break;
+            }
+            let next = state.streams.iter().filter_map(|stream| stream.deadline()).min();
+            let left = next.map_or(u64::MAX, |next| u64::try_from(next.saturating_sub(now)).unwrap_or(0));
+            let nap = if failed { LONGEST_NAP } else { LONGEST_NAP.min(Duration::from_millis(left)) };
+            state = self.changed.wait_timeout(state, nap).unwrap_or_else(PoisonError::into_inner).0;
+            drop(state);
+        }
+        let streams = self.lock().streams.clone();
+        streams.iter().for_each(|stream| stream.stop());
+    }
+
+    /// All are tried, also if one fails.
+    fn close_due(&self) -> Result<()> {
+        let streams = self.lock().streams.clone();
+        let now = milliseconds(&*self.shared.clock);
+        streams.iter().map(|stream| stream.close_due(now)).fold(Ok(()), Result::and)
+    }
+
+    fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ClosersState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,26 @@
+//! Streams from outside.
+//!
+//! | module | asks |
+//! |---|---|
+//! | `counting` | what is counted, and when steps end |
+//! | `creating` | is everything checked and charged, once, before a stream counts? |
+//! | `restarting` | is everything as it was? |
+//! | `disk` | what if the power fails, or the disk, at any point? |
+//! | `kills` | what if the process is killed? |
+//! | `pan_private` | what is on the disk, and what is counted after a restart? |
+//! | `memory` | what is found in memory and on the disk? |
+//! | `files` | what is read from files and pipes? |
+//! | `nats` | what is read from JetStream? |
+//! | `bench`, `child` | – a directory with a ledger and a clock; this program again, to be killed |
+
+mod bench;
+mod child;
+mod counting;
+mod creating;
+mod disk;
+mod files;
+mod kills;
+mod memory;
+mod nats;
+mod pan_private;
+mod restarting;

@@ -1,0 +1,120 @@
+//! Distinctive events go through a process; its memory and its data directory are searched for them.
+//!
+//! Where one process may not look into another's memory there is nothing to test, and the test says so.
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use crate::bench::{Bench, START, definition};
+use crate::child::Process;
+
+/// Numbers that occur in a process by chance hardly ever.
+const VALUES: [i64; 5] = [739_184_620_573, 284_710_395_866, 610_937_254_418, 158_846_203_971, 927_301_586_442];
+const ID: &str = "canary-that-is-an-id-";
+const KEY: &str = "canary-that-is-a-key";
+
+/// What is looked for: a name and the bytes.
+fn needles() -> Vec<(String, Vec<u8>)> {
+    let mut needles = vec![("an id".to_owned(), ID.into()), ("a key".to_owned(), KEY.into())];
+    let mut sum = 0;
+    for value in VALUES {
+        needles.push((format!("{value} as text"), value.to_string().into_bytes()));
+        needles.push((format!("{value} as a number"), value.to_le_bytes().to_vec()));
+        sum += value;
+        needles.push((format!("the sum up to {value}"), sum.to_le_bytes().to_vec()));
+    }
+    needles
+}
+
+/// What is found in memory, and what on the disk; nothing if memory must not be looked at.
+fn found(keys: &str, mode: &str) -> Option<(Vec<String>, Vec<String>)> {
+    let bench = Bench::new();
+    // Two events a step: the fifth lies in a step that is open.
+    let text =
+        format!("name='s'\nstep='2 events'\nhorizon=1000\nrange='0..1000000000000'\nepsilon='1'\nkeys={keys}\n{mode}");
+    bench.open().create(definition(&text), "ada").unwrap();
+    let mut process = Process::start(&bench, "read", START, 0, "");
+    let key = |index| if index == 3 { KEY } else { "a" };
+    let line = |(index, value)| format!("{{\"id\":\"{ID}{index}\",\"key\":\"{}\",\"value\":{value}}}\n", key(index));
+    let text: String = VALUES.iter().enumerate().map(line).collect();
+    process.input.write_all(text.as_bytes()).unwrap();
+    while process.hear().unwrap() != ("released".to_owned(), vec![2]) {}
+    // The last event is counted when the reader waits for more: its thread sleeps in a read of the pipe.
+    wait_until_all_threads_sleep(process.child.id());
+    let memory = memory(process.child.id())?;
+    let disk = files(&bench.directory());
+    drop(process.input);
+    assert!(process.child.wait().unwrap().success());
+    let search = |bytes: &[u8]| -> Vec<String> {
+        let there = needles().into_iter().filter(|(_, needle)| memchr::memmem::find(bytes, needle).is_some());
+        there.map(|(name, _)| name).collect()
+    };
+    Some((search(&memory), search(&disk)))
+}
+
+fn wait_until_all_threads_sleep(process: u32) {
+    let mut quiet = 0;
+    while quiet < 20 {
+        let asleep = fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten().all(|task| {
+            let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
+        });
+        quiet = if asleep { quiet + 1 } else { 0 };
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+fn memory(process: u32) -> Option<Vec<u8>> {
+    let maps = fs::read_to_string(format!("/proc/{process}/maps"));
+    let memory = File::open(format!("/proc/{process}/mem"));
+    let (Ok(maps), Ok(mut memory)) = (maps, memory) else {
+        println!("SKIPPED: the memory of another process cannot be read here");
+        return None;
+    };
+    let mut bytes = Vec::new();
+    for map in maps.lines().filter(|map| map.split(' ').nth(1).is_some_and(|rights| rights.starts_with("rw"))) {
+        let (start, end) = map.split(' ').next().and_then(|range| range.split_once('-')).unwrap();
+        let place = |text| u64::from_str_radix(text, 16).unwrap();
+        let mut part = vec![0; (place(end) - place(start)) as usize];
+        memory.seek(SeekFrom::Start(place(start))).unwrap();
+        if memory.read_exact(&mut part).is_ok() {
+            bytes.extend(part);
+        }
+    }
+    if bytes.len() < 1 << 20 {
+        println!("SKIPPED: the memory of another process cannot be read here");
+        return None;
+    }
+    Some(bytes)
+}
+
+/// All bytes of all files.
+fn files(folder: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        bytes.extend(if path.is_dir() { files(&path) } else { fs::read(&path).unwrap() });
+    }
+    bytes
+}
+
+#[test]
+fn nothing_of_an_event_is_left_in_memory_or_on_the_disk() {
+    for counter in ["pan-private", "pan-private-surviving"] {
+        let Some((memory, disk)) = found("['a','b']", &format!("mode='pan-private'\ncounter='{counter}'")) else {
+            return;
+        };
+        assert!(memory.is_empty() && disk.is_empty(), "{counter}: in memory {memory:?}, on disk {disk:?}");
+    }
+}
+
+/// The control: the same search finds what a curator keeps.
+#[test]
+fn a_curator_keeps_what_it_counts() {
+    let Some((memory, disk)) = found("'selected'", "delta='1e-9'") else { return };
+    assert!(memory.iter().any(|found| found.ends_with("as a number")), "{memory:?}");
+    assert!(memory.iter().any(|found| found.starts_with("the sum")), "{memory:?}");
+    assert!(disk.contains(&"a key".to_owned()), "{disk:?}");
+}

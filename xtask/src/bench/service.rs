@@ -1,0 +1,67 @@
+//! The whole service under load, on loopback.
+
+use serde_json::Value;
+
+use super::Format;
+use super::layout::{aligned, show};
+use crate::process::{Invocation, target};
+
+const HEADER: [&str; 3] = ["figure", "measured", "aim"];
+const LONG_SECONDS: u32 = 600;
+const SHORT_SECONDS: u32 = 60;
+
+/// Builds the service and its loader, and runs both for ten minutes, or for one.
+pub fn run(format: Format, short: bool) -> Result<(), String> {
+    eprintln!("building reticent and service_bench …");
+    let build = Invocation::new(
+        "cargo build --release -p reticent-cli -p reticent-server --bin reticent --example service_bench",
+    );
+    if !build.succeeds() {
+        return Err(format!("could not build the benchmark; run it again with: {build}"));
+    }
+    let seconds = if short { SHORT_SECONDS } else { LONG_SECONDS };
+    eprintln!("measuring for {seconds} s …");
+    let printed = Invocation::program(target().join("release/examples/service_bench"))
+        .argument(target().join("release/reticent").to_string_lossy())
+        .argument(target().join("bench-service").to_string_lossy())
+        .argument(seconds.to_string())
+        .output()?;
+    match format {
+        Format::Json => print!("{printed}"),
+        Format::Table => print!("{}", table(&printed)?),
+    }
+    Ok(())
+}
+
+fn table(printed: &str) -> Result<String, String> {
+    let row = |line: &str| {
+        let value: Value = serde_json::from_str(line).ok()?;
+        let unit = value.get("unit")?.as_str()?;
+        let with_unit =
+            |number: f64| format!("{} {unit}", if number >= 1000.0 { format!("{number:.0}") } else { show(number) });
+        let aim = value.get("target").and_then(Value::as_f64).map(with_unit).unwrap_or_default();
+        Some([value.get("figure")?.as_str()?.to_owned(), with_unit(value.get("value")?.as_f64()?), aim])
+    };
+    let rows = printed.lines().map(|line| row(line).ok_or_else(|| format!("this is no measurement: {line}")));
+    Ok(aligned(HEADER, &rows.collect::<Result<Vec<_>, _>>()?, &[0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_stand_beside_their_aims() {
+        let printed = r#"{"figure":"events acknowledged","value":99998.4,"unit":"a second","target":100000.0}
+{"figure":"memory, last fifth","value":87.5,"unit":"MiB","target":null}
+"#;
+        let expected = "\
+figure                     measured              aim
+events acknowledged  99998 a second  100000 a second
+memory, last fifth         87.5 MiB
+";
+        let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+        assert_eq!(trimmed(&table(printed).unwrap()), trimmed(expected));
+        assert!(table("no measurement").is_err());
+    }
+}
