@@ -61,5 +61,5 @@ export class Device {
   respond(task: Task, answer: string, now?: number): Report;
 }
 
-/** Posts a report without cookies or referrer. */
+/** Posts a report without cookies or referrer; throws unless it counts, now or before. */
 export function send(url: string | URL, report: Report): Promise<void>;

@@ -57,8 +57,11 @@ export class Device {
 }
 
 export async function send(url, report) {
-  const body = JSON.stringify(report);
-  const options = { method: "POST", headers: { "Content-Type": "application/json" }, body, credentials: "omit" };
+  // As plain text a page of any site may send it without being asked first.
+  const options = { method: "POST", headers: { "Content-Type": "text/plain" }, body: JSON.stringify(report), credentials: "omit" };
   const response = await fetch(url, { ...options, referrerPolicy: "no-referrer" });
-  if (!response.ok) throw new Error(`the collector said ${response.status}`);
+  const told = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(told.error?.message ?? `the collector said ${response.status}`);
+  const rejected = Object.keys(told.rejected ?? {}).filter((reason) => reason !== "duplicate");
+  if (rejected.length > 0) throw new Error(`the collector rejected the report: ${rejected.join(", ")}`);
 }

@@ -7,13 +7,14 @@
 //! | `access` | who may do what: every route, every role |
 //! | `streams` | creating streams, sending events, reading releases |
 //! | `queries` | private SQL, its charges and its idempotence |
+//! | `surveys` | tasks, reports and estimates of the local model |
 //! | `limits` | too much, too often, too strange |
 //! | `silence` | nothing but releases depends on events |
 //! | `endings` | being told to stop, and being killed |
 //! | `commands` | `reticent stream` and `reticent token` |
 //! | `nats` | events from NATS JetStream |
 //! | `schema` | the description of the interface, tried out by schemathesis |
-//! | `webdriver`, `browser` | the dashboard in a real browser |
+//! | `webdriver`, `browser`, `survey_page` | the dashboard and a survey in a real browser |
 
 mod access;
 mod browser;
@@ -27,4 +28,6 @@ mod schema;
 mod service;
 mod silence;
 mod streams;
+mod survey_page;
+mod surveys;
 mod webdriver;

@@ -1,12 +1,12 @@
 //! The collector: from reports to estimates.
 
 use std::collections::HashSet;
-use std::fmt;
 
 use serde::Serialize;
 
+use super::admission::{Admission, Rejection};
 use super::report::{Payload, Report, ReportId};
-use super::task::{Domain, Randomiser, Task, TaskId};
+use super::task::{Domain, Randomiser, Task};
 use super::{
     Estimate, Estimator, FoundText, MeanEstimate, OracleResponse, OracleTally, PrefixReport, ValueSet, ValueTally,
     consistent,
@@ -44,10 +44,7 @@ use crate::statistic::Grid;
 /// ```
 #[derive(Debug)]
 pub struct Collection {
-    task: Task,
-    /// The task's, which takes a hash to work out.
-    id: TaskId,
-    randomiser: Randomiser,
+    admission: Admission,
     /// Hashed with a key of this process: whoever sends reports chooses their ids.
     seen: HashSet<ReportId>,
     tally: Tally,
@@ -59,37 +56,6 @@ enum Tally {
     Ones { ones: u64, n: u64 },
     Prefixes(Vec<PrefixReport>),
 }
-
-/// Why a report does not count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Rejection {
-    /// It was made for another task, or for another version of this one.
-    OtherTask,
-    /// A report of this id is there already.
-    Duplicate,
-    /// The task has expired.
-    Expired,
-    /// Its time is missing, not asked for, or in the future.
-    WrongPeriod,
-    /// The task's mechanism cannot have made this response.
-    WrongShape,
-}
-
-impl fmt::Display for Rejection {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::OtherTask => "the report is of another task",
-            Self::Duplicate => "the report is there already",
-            Self::Expired => "the task has expired",
-            Self::WrongPeriod => "the report's time is not as the task asks",
-            Self::WrongShape => "the report's response is not one of the task's mechanism",
-        })
-    }
-}
-
-impl std::error::Error for Rejection {}
 
 /// How common an answer is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -129,19 +95,19 @@ impl Collection {
     /// # Errors
     /// Never: the task was checked when it was made.
     pub fn new(task: Task) -> Result<Self> {
-        let randomiser = task.randomiser()?;
-        let tally = match &randomiser {
+        let admission = Admission::new(task)?;
+        let tally = match admission.randomiser() {
             Randomiser::Coins(_) => Tally::Oracle(OracleTally::Values(ValueTally::new(2))),
             Randomiser::Choices(oracle) => Tally::Oracle(oracle.tally()),
             Randomiser::Mean(_) => Tally::Ones { ones: 0, n: 0 },
             Randomiser::Texts(_) => Tally::Prefixes(Vec::new()),
         };
-        Ok(Self { id: task.id(), task, randomiser, seen: HashSet::new(), tally })
+        Ok(Self { admission, seen: HashSet::new(), tally })
     }
 
     /// The task.
     pub fn task(&self) -> &Task {
-        &self.task
+        self.admission.task()
     }
 
     /// How many reports count.
@@ -158,32 +124,26 @@ impl Collection {
     /// # Errors
     /// The reason.
     pub fn add(&mut self, report: &Report, now: u64) -> Result<(), Rejection> {
-        if report.task != self.id {
-            return Err(Rejection::OtherTask);
-        }
-        if self.task.has_expired(now) {
-            return Err(Rejection::Expired);
-        }
-        let current = self.task.time_precision().period(now);
-        // A clock that is a little fast may be one period ahead.
-        let is_timely = match (report.period, current) {
-            (None, None) => true,
-            (Some(period), Some(current)) => period <= current + 1,
-            _ => false,
-        };
-        if !is_timely {
-            return Err(Rejection::WrongPeriod);
-        }
+        self.admission.check(report, now)?;
         if self.seen.contains(&report.id) {
             return Err(Rejection::Duplicate);
         }
-        self.count(&report.response).ok_or(Rejection::WrongShape)?;
+        self.recount(&report.response)?;
         self.seen.insert(report.id);
         Ok(())
     }
 
+    /// Counts the response of a report that was [admitted](Admission::check) before and is kept by somebody who keeps each id once:
+    /// neither is looked at again.
+    ///
+    /// # Errors
+    /// [`Rejection::WrongShape`] if the task's mechanism cannot have made it.
+    pub fn recount(&mut self, response: &Payload) -> Result<(), Rejection> {
+        self.count(response).ok_or(Rejection::WrongShape)
+    }
+
     fn count(&mut self, response: &Payload) -> Option<()> {
-        match (&mut self.tally, response, &self.randomiser) {
+        match (&mut self.tally, response, self.admission.randomiser()) {
             (Tally::Oracle(tally @ OracleTally::Values(_)), Payload::Value(value), _) => {
                 tally.add(&OracleResponse::Value(*value)).ok()
             }
@@ -209,18 +169,19 @@ impl Collection {
     /// If there are fewer than the minimum batch, or more than the mechanism can decode.
     pub fn estimate(&mut self) -> Result<Answers> {
         let n = self.n();
-        if n < self.task.minimum_batch() {
+        let task = self.admission.task();
+        if n < task.minimum_batch() {
             return Err(Error::parameter("number of reports", n, "at least the task's minimum batch; collect more"));
         }
-        match (&self.randomiser, &mut self.tally) {
+        match (self.admission.randomiser(), &mut self.tally) {
             (Randomiser::Coins(coins), Tally::Oracle(OracleTally::Values(tally))) => {
-                rows(&self.task, coins.estimator(), tally.counts(), n).map(Answers::Choices)
+                rows(task, coins.estimator(), tally.counts(), n).map(Answers::Choices)
             }
             (Randomiser::Choices(oracle), Tally::Oracle(tally)) => {
-                rows(&self.task, oracle.estimator(), &oracle.supports(tally)?, n).map(Answers::Choices)
+                rows(task, oracle.estimator(), &oracle.supports(tally)?, n).map(Answers::Choices)
             }
             (Randomiser::Mean(mean), Tally::Ones { ones, n }) => {
-                let unit = match self.task.domain() {
+                let unit = match task.domain() {
                     Domain::Numbers(bounds) => Grid::new(bounds).step(),
                     _ => 1.0,
                 };

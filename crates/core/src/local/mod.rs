@@ -9,6 +9,7 @@
 //! | [`task`] | [`Task`]: what is asked, how and for how long; its hash is in every report |
 //! | [`device`] | [`Device`]: randomises answers, and remembers them |
 //! | [`report`] | [`Report`]: what one device sends |
+//! | [`admission`] | [`Admission`]: which reports count, and why others do not |
 //! | [`collection`] | [`Collection`]: from reports to estimates |
 //! | [`shuffle`] | [`Shuffled`]: what a shuffler adds |
 //!
@@ -28,6 +29,7 @@
 //! | [`estimator`] | [`Estimator`]: from these to the fraction, for every oracle with a pair (p*, q*) |
 //! | [`consistency`] | [`consistent`]: fractions that are not negative and add up to 1 |
 
+pub mod admission;
 pub mod collection;
 pub mod consistency;
 pub mod device;
@@ -49,7 +51,8 @@ pub mod tally;
 pub mod task;
 pub mod unary;
 
-pub use collection::{Answers, Collection, Rejection, Row};
+pub use admission::{Admission, Rejection};
+pub use collection::{Answers, Collection, Row};
 pub use consistency::consistent;
 pub use device::{Device, Memory, ShortMemory};
 pub use estimator::{Estimate, Estimator};

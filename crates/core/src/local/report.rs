@@ -84,6 +84,11 @@ impl ReportId {
         rng.fill_bytes(&mut bytes);
         Self(bytes)
     }
+
+    /// The bits themselves.
+    pub fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
 }
 
 impl From<ReportId> for String {
