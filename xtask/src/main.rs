@@ -3,12 +3,14 @@
 //! | module | holds |
 //! |---|---|
 //! | `test` | `cargo xtask test`: everything that must hold before a change is merged |
+//! | `wasm` | `cargo xtask wasm`: the module for browsers, built, and small |
 //! | `bench` | `cargo xtask bench`: speeds, beside those of other libraries |
 //! | `process` | starting programs and showing how to start them by hand |
 
 mod bench;
 mod process;
 mod test;
+mod wasm;
 
 use std::process::ExitCode;
 
@@ -20,6 +22,7 @@ Usage: cargo xtask <COMMAND>
 Commands:
   test [--long]                             Check format, lints, docs and the wasm32 build, then run every test.
                                             --long draws more samples from fresh seeds in the statistical tests
+  wasm                                      Build the module that randomises answers in a browser, and check its size
   bench [noise] [--format table|json]       Measure the noise samplers beside NumPy and OpenDP on one core.
                                             NumPy and OpenDP are installed into target/bench-venv
   bench once [--format table|json]          Measure whole releases beside OpenDP and beside the computation without
@@ -42,6 +45,7 @@ Example: cargo xtask test";
 enum Task {
     Help,
     Test { long: bool },
+    Wasm,
     BenchNoise { format: bench::Format },
     BenchOnce { format: bench::Format },
     BenchContinual { format: bench::Format },
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Task::Test { long } => test::run(long),
+        Task::Wasm => wasm::run(),
         Task::BenchNoise { format } => bench::noise(format),
         Task::BenchOnce { format } => bench::once(format),
         Task::BenchContinual { format } => bench::continual(format),
@@ -92,6 +97,7 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("help" | "-h" | "--help", _) => Ok(Task::Help),
         ("test", []) => Ok(Task::Test { long: false }),
         ("test", ["--long"]) => Ok(Task::Test { long: true }),
+        ("wasm", []) => Ok(Task::Wasm),
         ("bench", ["continual", options @ ..]) => parse_format(options).map(|format| Task::BenchContinual { format }),
         ("bench", ["local", options @ ..]) => parse_format(options).map(|format| Task::BenchLocal { format }),
         ("bench", ["ledger", options @ ..]) => parse_format(options).map(|format| Task::BenchLedger { format }),
@@ -126,6 +132,7 @@ mod tests {
     fn commands_are_understood() {
         assert_eq!(parse(&["test"]), Ok(Task::Test { long: false }));
         assert_eq!(parse(&["test", "--long"]), Ok(Task::Test { long: true }));
+        assert_eq!(parse(&["wasm"]), Ok(Task::Wasm));
         assert_eq!(parse(&["bench"]), Ok(Task::BenchNoise { format: Format::Table }));
         assert_eq!(parse(&["bench", "noise", "--format", "json"]), Ok(Task::BenchNoise { format: Format::Json }));
         assert_eq!(parse(&["bench", "--format=json"]), Ok(Task::BenchNoise { format: Format::Json }));

@@ -27,6 +27,7 @@
 //! | [`response`] | [`Response`]: a randomised answer, with what it promises |
 //! | [`tally`] | [`ValueTally`], [`SetTally`]: how many responses support each value |
 //! | [`estimator`] | [`Estimator`]: from these to the fraction, for every oracle with a pair (p*, q*) |
+//! | [`mod@lower_bound`] | [`lower_bound()`]: what no local protocol can do |
 //! | [`consistency`] | [`consistent`]: fractions that are not negative and add up to 1 |
 
 pub mod admission;
@@ -38,6 +39,7 @@ pub mod estimator;
 mod evidence;
 mod hexadecimal;
 pub mod k_ary;
+pub mod lower_bound;
 pub mod mean;
 pub mod oracle;
 pub mod prefix;
@@ -57,6 +59,7 @@ pub use consistency::consistent;
 pub use device::{Device, Memory, ShortMemory};
 pub use estimator::{Estimate, Estimator};
 pub use k_ary::KaryResponse;
+pub use lower_bound::lower_bound;
 pub use mean::{MeanEstimate, OneBitMean};
 pub use oracle::{FrequencyOracle, OracleResponse, OracleTally};
 pub use prefix::{FoundText, PrefixExtension, PrefixReport};
