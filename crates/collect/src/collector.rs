@@ -156,7 +156,10 @@ impl Collector {
     pub fn count(&self, task: &TaskId) -> Result<u64> {
         self.read(|pages| {
             let sql = "SELECT count(*) FROM report WHERE task = (SELECT number FROM task WHERE id = ?1)";
-            pages.query_row(sql, [&task.bytes()[..]], |row| row.get::<_, i64>(0)).map_err(read).map(|count| count as u64)
+            pages
+                .query_row(sql, [&task.bytes()[..]], |row| row.get::<_, i64>(0))
+                .map_err(read)
+                .map(|count| count as u64)
         })
     }
 

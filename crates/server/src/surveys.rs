@@ -41,7 +41,8 @@ impl Surveys {
     pub fn open(config: &Config, directory: &Path) -> Result<Self> {
         let module = config.survey_module.as_ref().map(|path| {
             let path = config.path(&path.to_string_lossy());
-            let message = |error| format!("survey_module {path} cannot be read: {error}; docs/local.md says how it is built");
+            let message =
+                |error| format!("survey_module {path} cannot be read: {error}; docs/local.md says how it is built");
             std::fs::read(&path).map_err(|error| Error::field("survey_module", message(error)))
         });
         let mut all = Self { surveys: BTreeMap::new(), collector: None, module: module.transpose()? };
@@ -56,7 +57,10 @@ impl Surveys {
             collector.bind(&name, &admission)?;
             let entry = Arc::new(Survey { name: name.clone(), admission, open: survey.open });
             if all.surveys.insert(name.clone(), entry).is_some() {
-                return Err(Error::field("survey", format!("the survey {name} stands there twice; choose another name")));
+                return Err(Error::field(
+                    "survey",
+                    format!("the survey {name} stands there twice; choose another name"),
+                ));
             }
         }
         all.collector = Some(collector);

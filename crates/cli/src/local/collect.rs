@@ -14,13 +14,15 @@ use crate::output::{print, say};
 
 /// The arguments of `reticent local collect`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Reports are JSON, one a line, as `reticent local respond` prints them. A report counts if it carries the \
+#[command(
+    after_help = "Reports are JSON, one a line, as `reticent local respond` prints them. A report counts if it carries the \
 hash of this very task, if it is not there already, until the task expires. The same file may be given again: nothing counts \
 twice. A service with the same task collects over HTTP.
 
 Examples:
   reticent local collect --task commute.toml --store reports.sqlite reports.ndjson
-  cat reports/*.json | reticent local collect --task commute.toml --store reports.sqlite")]
+  cat reports/*.json | reticent local collect --task commute.toml --store reports.sqlite"
+)]
 pub struct Arguments {
     /// The task file
     #[arg(long, value_name = "FILE")]
@@ -43,7 +45,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let day = admission.task().expires();
         return Err(usage(format!("--task {}: it has expired on {day}", arguments.task.display())));
     }
-    let open = |path: &PathBuf| File::open(path).map_err(|error| usage(format!("cannot read {}: {error}", path.display())));
+    let open =
+        |path: &PathBuf| File::open(path).map_err(|error| usage(format!("cannot read {}: {error}", path.display())));
     let files = arguments.files.iter().map(open).collect::<Result<Vec<File>>>()?;
     let store = Collector::open(&arguments.store).with_context(|| format!("--store {}", arguments.store.display()))?;
     let mut all: Vec<Collected> = Vec::new();

@@ -123,7 +123,8 @@ pub fn to_toml(task: &Task) -> Result<String> {
 fn inline(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
-            let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name} = {}", inline(value))).collect();
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name} = {}", inline(value))).collect();
             format!("{{ {} }}", fields.join(", "))
         }
         Value::Array(values) => format!("[{}]", values.iter().map(inline).collect::<Vec<_>>().join(", ")),

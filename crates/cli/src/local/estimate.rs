@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use reticent::local::Admission;
-use reticent_collect::{Collector, Error, estimated};
 use reticent::privacy::Delta;
+use reticent_collect::{Collector, Error, estimated};
 
 use super::{file, show};
 use crate::exit::{REFUSED, usage};
@@ -14,7 +14,8 @@ use crate::output::{Format, say};
 
 /// The arguments of `reticent local estimate`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Estimates are unbiased: a rare answer may come out negative. ± is a 95 % interval that is proved for any \
+#[command(
+    after_help = "Estimates are unbiased: a rare answer may come out negative. ± is a 95 % interval that is proved for any \
 number of people. Estimating costs nothing, and may be repeated.
 
 If the reports went through a shuffler, --shuffled states what holds against whoever sees only the shuffled ones: count honest \
@@ -25,7 +26,8 @@ Exit code 3: there are fewer reports than the task's minimum-batch.
 Examples:
   reticent local estimate --task commute.toml --store reports.sqlite
   reticent local estimate --task commute.toml --store reports.sqlite --format json
-  reticent local estimate --task commute.toml --store reports.sqlite --shuffled --delta 1e-6 --honest 90000")]
+  reticent local estimate --task commute.toml --store reports.sqlite --shuffled --delta 1e-6 --honest 90000"
+)]
 pub struct Arguments {
     /// The task file
     #[arg(long, value_name = "FILE")]
@@ -70,7 +72,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             let honest = arguments.honest.unwrap_or(estimated.reports);
             if honest > estimated.reports || honest == 0 {
                 let there = estimated.reports;
-                return Err(usage(format!("--honest is {honest}, but it must be from 1 to {there}, the reports there are")));
+                return Err(usage(format!(
+                    "--honest is {honest}, but it must be from 1 to {there}, the reports there are"
+                )));
             }
             Some((estimated::shuffled(admission.task(), honest, &delta)?, honest))
         }

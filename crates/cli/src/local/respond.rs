@@ -17,14 +17,16 @@ const LONGEST_ANSWER: u64 = 1 << 16;
 
 /// The arguments of `reticent local respond`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The answer is randomised here. What is printed, one line of JSON, is all that may leave this device; the answer \
+#[command(
+    after_help = "The answer is randomised here. What is printed, one line of JSON, is all that may leave this device; the answer \
 itself is written nowhere. What the device must remember, so that being asked again reveals no more, is in its folder: whoever \
 deletes it spends again.
 
 Examples:
   reticent local respond --task commute.toml --answer 'by train'
   reticent local respond --task commute.toml --answer - < answer.txt > report.json
-  reticent local respond --task commute.toml --answer 'on foot' | curl --data-binary @- URL")]
+  reticent local respond --task commute.toml --answer 'on foot' | curl --data-binary @- URL"
+)]
 pub struct Arguments {
     /// The task file
     #[arg(long, value_name = "FILE")]
@@ -58,6 +60,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut device = memory::device(&folder, &mut entropy)?;
     let report = device.respond(&task, &answer, now()?, &mut entropy)?;
     print(&(serde_json::to_string(&report)? + "\n"))?;
-    say!("promised: {}; by everything this device ever says about the task: ε = {}", task.guarantee(), task.lifetime_epsilon());
+    say!(
+        "promised: {}; by everything this device ever says about the task: ε = {}",
+        task.guarantee(),
+        task.lifetime_epsilon()
+    );
     Ok(())
 }

@@ -52,7 +52,12 @@ fn table(answers: &Answers) -> String {
             let most = rows.iter().map(|row| row.consistent).fold(1.0, f64::max);
             let lines = rows.iter().map(|row| {
                 let half_width = half_width(row);
-                vec![clean(&row.answer), format!("{:.0}", row.count), format!("± {half_width:.0}"), bar(row.consistent / most)]
+                vec![
+                    clean(&row.answer),
+                    format!("{:.0}", row.count),
+                    format!("± {half_width:.0}"),
+                    bar(row.consistent / most),
+                ]
             });
             let mut table = number_table(&["answer", "people", "95 %", ""], lines);
             if let Some(bars) = table.column_mut(3) {

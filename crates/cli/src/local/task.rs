@@ -29,7 +29,8 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "A task does not change: its hash is in every report, and a collector takes the reports of its own task \
+#[command(
+    after_help = "A task does not change: its hash is in every report, and a collector takes the reports of its own task \
 only. Whatever is left out has a careful default, and what `auto` chose becomes a part of the task.
 
 Examples:
@@ -37,7 +38,8 @@ Examples:
       --epsilon 1 --expires 2030-01-01 --out commute.toml
   reticent local task new --question 'How old are you?' --integers 0..120 --epsilon 1 --expires 2030-01-01
   reticent local task new --question 'Which word?' --alphabet abcdefghijklmnopqrstuvwxyz --longest 8 --epsilon 2 \\
-      --expires 2030-01-01")]
+      --expires 2030-01-01"
+)]
 struct New {
     #[command(flatten)]
     draft: Box<Draft>,

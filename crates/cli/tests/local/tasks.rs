@@ -11,9 +11,14 @@ fn a_task_is_made_checked_and_shown_and_never_overwritten() {
     let place = Place::with_tea("tasks", "1", "--minimum-batch 7 --time-precision day");
     let written = fs::read_to_string(place.0.join("tea.toml")).expect("the task");
     // What was left out stands there, too.
-    for line in ["epsilon = \"1\"", "mechanism = \"k-ary\"", "memoisation = \"first\"", "lifetime-epsilon = \"1\"",
-        "minimum-batch = 7", "choices = [\"yes\", \"no\"]"]
-    {
+    for line in [
+        "epsilon = \"1\"",
+        "mechanism = \"k-ary\"",
+        "memoisation = \"first\"",
+        "lifetime-epsilon = \"1\"",
+        "minimum-batch = 7",
+        "choices = [\"yes\", \"no\"]",
+    ] {
         assert!(written.contains(line), "{line} in {written}");
     }
     let checked = place.run("local task check tea.toml");

@@ -64,7 +64,8 @@ fn every_route_lets_in_whom_it_should_and_nobody_else() {
                     // What is missing in `{}` is told to those only who may ask.
                     let expected: &[u16] = if route.method == "POST" { &[200, 400] } else { &[200] };
                     // Nothing was released yet, and there are too few reports.
-                    let is_early = (status == 404 && path.ends_with("/now")) || (status == 409 && path.ends_with("/estimate"));
+                    let is_early =
+                        (status == 404 && path.ends_with("/now")) || (status == 409 && path.ends_with("/estimate"));
                     assert!(expected.contains(&status) || is_early, "{who}");
                 }
                 Some(_) => assert_eq!(status, 403, "{who}"),
@@ -86,7 +87,8 @@ fn an_open_survey_is_answered_by_anybody_and_estimated_by_nobody_else() {
         let answer = service.say(method, path, &from_elsewhere, b"").answer();
         assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, Some("*")), "{path}");
     }
-    for path in ["/v1/local", "/v1/local/commute/estimate", "/v1/streams", "/v1/local/other", "/v1/local/commute%2F.."] {
+    for path in ["/v1/local", "/v1/local/commute/estimate", "/v1/streams", "/v1/local/other", "/v1/local/commute%2F.."]
+    {
         assert_eq!(service.get(path).status, 401, "{path}");
     }
     assert_eq!(service.get_as(&owner, "/v1/local").json()["surveys"][0]["open"], json!(true));

@@ -87,10 +87,7 @@ impl Database {
     ///
     /// # Errors
     /// Those of the work, after which nothing is written, and those of the file.
-    pub fn write<T, E: FromFailure>(
-        &mut self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
-    ) -> Result<T, E> {
+    pub fn write<T, E: FromFailure>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T, E>) -> Result<T, E> {
         self.transact(TransactionBehavior::Immediate, "written", work)
     }
 
@@ -98,10 +95,7 @@ impl Database {
     ///
     /// # Errors
     /// Those of the work, and those of the file.
-    pub fn read<T, E: FromFailure>(
-        &mut self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
-    ) -> Result<T, E> {
+    pub fn read<T, E: FromFailure>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T, E>) -> Result<T, E> {
         self.transact(TransactionBehavior::Deferred, "read", work)
     }
 
@@ -202,7 +196,9 @@ impl Database {
         let is = |pragma: &str, expected| {
             connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0)).map(|found| found == expected)
         };
-        match is("application_id", self.form.application).and_then(|known| Ok(known && is("user_version", self.form.version)?)) {
+        match is("application_id", self.form.application)
+            .and_then(|known| Ok(known && is("user_version", self.form.version)?))
+        {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.damaged()),
             Err(error) => Err(self.failure(&error)),

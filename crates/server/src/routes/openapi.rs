@@ -78,7 +78,9 @@ mod tests {
                     .collect::<Vec<_>>()
             })
             .collect();
-        let is_page = |path: &str| ["/", "/openapi.json"].contains(&path) || path.starts_with("/assets/") || path.starts_with("/survey/");
+        let is_page = |path: &str| {
+            ["/", "/openapi.json"].contains(&path) || path.starts_with("/assets/") || path.starts_with("/survey/")
+        };
         let routes = super::super::table().into_iter().filter(|route| !is_page(route.path));
         let routes: BTreeSet<(String, String)> =
             routes.map(|route| (route.path.to_owned(), route.method.to_string())).collect();

@@ -47,7 +47,9 @@ pub async fn client() -> Response {
 /// What randomises.
 pub async fn module(State(app): State<Arc<App>>) -> Result<Response> {
     let missing = || {
-        Error::Missing("survey_module is not set in the configuration; docs/local.md says how the module is built".into())
+        Error::Missing(
+            "survey_module is not set in the configuration; docs/local.md says how the module is built".into(),
+        )
     };
     let bytes = app.surveys.module().ok_or_else(missing)?.to_vec();
     Ok(([(header::CONTENT_TYPE, "application/wasm"), (header::CACHE_CONTROL, "no-cache")], bytes).into_response())

@@ -9,7 +9,8 @@ const SLACK: f64 = 1.03;
 
 /// Is there a field of q elements that we can reckon in?
 pub(super) fn is_field(q: u32) -> bool {
-    (2..=LARGEST).contains(&q) && (2..).take_while(|divisor| divisor * divisor <= q).all(|divisor| !q.is_multiple_of(divisor))
+    (2..=LARGEST).contains(&q)
+        && (2..).take_while(|divisor| divisor * divisor <= q).all(|divisor| !q.is_multiple_of(divisor))
 }
 
 /// The prime with the cheapest decoding among those whose variance is at most 3 % above the least; `None` if all spaces have more than
