@@ -1,4 +1,7 @@
-/** What is asked, how, and for how long: the same as the collector's task file, as JSON. */
+/**
+ * What is asked, how, and for how long: as the service publishes it, or as `reticent local task show --format json` prints it. Nothing is left
+ * out: defaults are filled in, and `auto` is resolved.
+ */
 export interface Task {
   question: string;
   domain:
@@ -8,11 +11,11 @@ export interface Task {
     | { texts: { alphabet: string; longest: number } };
   /** Exact numbers are written as text: "1", "0.5". */
   epsilon: string;
-  mechanism?: string;
-  memoisation?: "first" | "per-answer" | "never";
-  "lifetime-epsilon"?: string;
+  mechanism: string;
+  memoisation: "first" | "per-answer" | "never";
+  "lifetime-epsilon": string;
   "minimum-batch": number;
-  "time-precision"?: "none" | "hour" | "day" | "week";
+  "time-precision": "none" | "hour" | "day" | "week";
   /** A day, such as "2030-01-31". */
   expires: string;
 }

@@ -7,6 +7,29 @@ const KEY = "reticent device key";
 const hexadecimal = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const randomBytes = () => hexadecimal(crypto.getRandomValues(new Uint8Array(32)));
 
+/** The 64 bits of a number. */
+const bits = (number) => {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setFloat64(0, number);
+  return view.getBigUint64(0).toString(16);
+};
+
+/** How probably a report supports the true answer, and any other: for people to read, nothing is decided by it. */
+function supports({ domain, epsilon, mechanism }) {
+  const growth = Math.exp(Number(epsilon));
+  const count = domain.choices?.length ?? 0;
+  if (mechanism === "fair-coin") return [0.75, 0.25];
+  if (mechanism === "k-ary") return [growth / (growth + count - 1), 1 / (growth + count - 1)];
+  if (mechanism === "unary") return [0.5, 1 / (growth + 1)];
+  if (!mechanism.startsWith("projective-")) return [null, null];
+  const q = Number(mechanism.slice("projective-".length));
+  const points = (dimensions) => (q ** dimensions - 1) / (q - 1);
+  let t = 2;
+  while (points(t) < count) t += 1;
+  const unit = 1 / ((growth - 1) * points(t - 1) + points(t));
+  return [growth * points(t - 1) * unit, (growth * points(t - 2) + points(t - 1) - points(t - 2)) * unit];
+}
+
 export class Device {
   #exports;
   #storage;
@@ -23,14 +46,19 @@ export class Device {
   }
 
   describe(task) {
-    return this.#ask({ do: "describe", task });
+    const { id } = this.#ask({ do: "describe", task });
+    const [supportsTruth, supportsOther] = supports(task);
+    const { question, mechanism, epsilon } = task;
+    const choices = task.domain.choices ?? null;
+    return { id, question, choices, mechanism, epsilon, lifetimeEpsilon: task["lifetime-epsilon"], supportsTruth, supportsOther };
   }
 
   respond(task, answer, now = Date.now()) {
     const key = this.#key();
     const { name } = this.#ask({ do: "name", task, key });
     const record = this.#storage.getItem(name);
-    const request = { do: "respond", task, answer, now: Math.floor(now / 1000), key, seed: randomBytes(), record };
+    const given = task.domain.numbers ? { bits: bits(Number(answer)) } : { answer: String(answer) };
+    const request = { do: "respond", task, ...given, now: Math.floor(now / 1000), key, seed: randomBytes(), record };
     const response = this.#ask(request);
     // Remembered before it is sent; where it cannot be, this throws and nothing is sent.
     this.#storage.setItem(name, response.record);

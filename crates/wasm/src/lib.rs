@@ -7,7 +7,13 @@
 //! | module | holds |
 //! |---|---|
 //! | [`request`] | what the page can ask for, and the answers: JSON in, JSON out |
+//! | [`task`] | a task, from the JSON in which it is published |
+//! | [`json`] | reading JSON |
 //! | `exports` | the three functions through which bytes go in and out |
+//!
+//! # Why it is small
+//! A page that asks one question should not load a megabyte. So this reckons with [`reticent::local::light`], whose numbers have 128 bits
+//! at most, and reads JSON by itself; `cargo xtask wasm` builds it and refuses a module of 120 kB or more.
 //!
 //! # Why there is no binding generator
 //! The interface is one function of text to text. Bytes are handed over one by one, by calls that only take and return numbers:
@@ -19,4 +25,6 @@
 //! ```
 
 mod exports;
+pub mod json;
 pub mod request;
+pub mod task;

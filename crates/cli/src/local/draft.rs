@@ -102,12 +102,27 @@ fn named(message: &str) -> String {
     }
 }
 
+/// The order of a task file.
+const ORDER: [&str; 8] = [
+    "question",
+    "mechanism",
+    "epsilon",
+    "memoisation",
+    "lifetime-epsilon",
+    "minimum-batch",
+    "time-precision",
+    "expires",
+];
+
 /// A task as TOML: all fields, tables last. A JSON text is a text in TOML, too.
 pub fn to_toml(task: &Task) -> Result<String> {
     let Value::Object(fields) = serde_json::to_value(task)? else { unreachable!("a task has fields") };
     let (tables, plain): (Map<String, Value>, Map<String, Value>) =
         fields.into_iter().partition(|(_, value)| value.is_object());
     let mut text = String::new();
+    let mut plain: Vec<(String, Value)> = plain.into_iter().collect();
+    // What people look for first comes first; what is not named here comes last.
+    plain.sort_by_key(|(name, _)| ORDER.iter().position(|known| known == name).unwrap_or(ORDER.len()));
     for (name, value) in plain {
         text += &format!("{name} = {value}\n");
     }

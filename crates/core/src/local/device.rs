@@ -9,7 +9,8 @@ use zeroize::Zeroizing;
 
 use super::hexadecimal;
 use super::report::{Payload, Report, ReportId};
-use super::task::{Answer, Memoisation, Randomiser, Task};
+use super::question::Question;
+use super::task::{Answer, Memoisation, Randomiser};
 use super::{OracleResponse, prefix::PrefixReport};
 use crate::error::{Error, Result};
 use crate::noise::Entropy;
@@ -119,7 +120,7 @@ impl<M: Memory> Device<M> {
     }
 
     /// The name under which its memory keeps all about a task; it tells nothing without the key.
-    pub fn record_name(&self, task: &Task) -> String {
+    pub fn record_name<Q: Question>(&self, task: &Q) -> String {
         self.name(task, None)
     }
 
@@ -127,12 +128,19 @@ impl<M: Memory> Device<M> {
     ///
     /// # Errors
     /// As the type says.
-    pub fn respond(&mut self, task: &Task, answer: &Answer, now: u64, entropy: &mut Entropy) -> Result<Report> {
+    pub fn respond<Q: Question>(
+        &mut self,
+        task: &Q,
+        answer: &Answer,
+        now: u64,
+        entropy: &mut Entropy,
+    ) -> Result<Report> {
         if task.has_expired(now) {
             return Err(Error::parameter("task", "expired", "one whose day of expiry has not come"));
         }
-        let randomiser = task.randomiser()?;
-        check(&randomiser, answer)?;
+        if !task.takes(answer) {
+            return Err(super::range::foreign_answer());
+        }
         let mut draw = entropy.draw()?;
         let name = self.record_name(task);
         let mut record = Record::read(self.memory.read(&name)?.as_deref())?;
@@ -148,7 +156,7 @@ impl<M: Memory> Device<M> {
         let response = match known {
             Some(response) => response,
             None if !is_spent => {
-                let response = randomise(&randomiser, answer, &mut draw);
+                let response = task.randomise(answer, &mut draw)?;
                 record.answers += 1;
                 if task.memoisation() != Memoisation::Never {
                     record.responses.push((tag, response.clone()));
@@ -159,7 +167,7 @@ impl<M: Memory> Device<M> {
             None => match record.responses.iter().find(|(tag, _)| *tag == record.last) {
                 Some((_, response)) => response.clone(),
                 None => {
-                    return Err(Error::NotPermitted { cost: task.guarantee().to_string(), remaining: "ε = 0".into() });
+                    return Err(Error::NotPermitted { cost: task.promise(), remaining: "ε = 0".into() });
                 }
             },
         };
@@ -172,7 +180,7 @@ impl<M: Memory> Device<M> {
     }
 
     /// The pseudorandom name of a task, or of an answer to it.
-    fn name(&self, task: &Task, answer: Option<&Answer>) -> String {
+    fn name<Q: Question>(&self, task: &Q, answer: Option<&Answer>) -> String {
         let mut mac = Hmac::<Sha256>::new_from_slice(&*self.key).expect("any key will do");
         mac.update(task.id().bytes());
         match answer {
@@ -194,31 +202,26 @@ impl<M: Memory> Device<M> {
     }
 }
 
-/// Does the answer belong to the mechanism?
-fn check(randomiser: &Randomiser, answer: &Answer) -> Result<()> {
-    let fits = match (randomiser, answer) {
-        (Randomiser::Coins(_), Answer::Choice(choice)) => *choice < 2,
-        (Randomiser::Choices(oracle), Answer::Choice(choice)) => *choice < oracle.values(),
-        (Randomiser::Mean(_), Answer::Number(_)) | (Randomiser::Texts(_), Answer::Text(_)) => true,
-        _ => false,
-    };
-    if fits { Ok(()) } else { Err(super::range::foreign_answer()) }
-}
-
-/// The answer was checked.
-fn randomise<R: CryptoRng + ?Sized>(randomiser: &Randomiser, answer: &Answer, rng: &mut R) -> Payload {
+/// By a task's mechanism.
+pub(super) fn randomise<R: CryptoRng + ?Sized>(
+    randomiser: &Randomiser,
+    answer: &Answer,
+    rng: &mut R,
+) -> Result<Payload> {
     match (randomiser, answer) {
         // The first choice is "yes".
-        (Randomiser::Coins(coins), Answer::Choice(choice)) => {
-            Payload::Value(u64::from(!coins.sample(*choice == 0, rng)))
+        (Randomiser::Coins(coins), Answer::Choice(choice @ (0 | 1))) => {
+            Ok(Payload::Value(u64::from(!coins.sample(*choice == 0, rng))))
         }
-        (Randomiser::Choices(oracle), Answer::Choice(choice)) => match oracle.sample(*choice, rng) {
-            OracleResponse::Value(value) => Payload::Value(value),
-            OracleResponse::Set(set) => Payload::Set(set.to_bytes()),
-        },
-        (Randomiser::Mean(mean), Answer::Number(number)) => Payload::Bit(mean.sample(*number, rng)),
-        (Randomiser::Texts(texts), Answer::Text(text)) => Payload::Prefix(texts.sample(text, rng)),
-        _ => unreachable!("the answer belongs to the mechanism"),
+        (Randomiser::Choices(oracle), Answer::Choice(choice)) if *choice < oracle.values() => {
+            Ok(match oracle.sample(*choice, rng) {
+                OracleResponse::Value(value) => Payload::Value(value),
+                OracleResponse::Set(set) => Payload::Set(set.to_bytes()),
+            })
+        }
+        (Randomiser::Mean(mean), Answer::Number(number)) => Ok(Payload::Bit(mean.sample(*number, rng))),
+        (Randomiser::Texts(texts), Answer::Text(text)) => Ok(Payload::Prefix(texts.sample(text, rng))),
+        _ => Err(super::range::foreign_answer()),
     }
 }
 
@@ -286,6 +289,7 @@ impl fmt::Display for Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::local::Task;
 
     const NOW: u64 = 1_800_000_000;
 

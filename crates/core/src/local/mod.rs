@@ -7,6 +7,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`task`] | [`Task`]: what is asked, how and for how long; its hash is in every report |
+//! | [`question`] | [`Question`]: what a device needs to know of a task |
+//! | [`light`] | [`LightTask`]: the same task and the same channels in a few kilobytes, for browsers |
 //! | [`device`] | [`Device`]: randomises answers, and remembers them |
 //! | [`report`] | [`Report`]: what one device sends |
 //! | [`admission`] | [`Admission`]: which reports count, and why others do not |
@@ -39,16 +41,19 @@ pub mod estimator;
 mod evidence;
 mod hexadecimal;
 pub mod k_ary;
+pub mod light;
 pub mod lower_bound;
 pub mod mean;
 pub mod oracle;
 pub mod prefix;
 pub mod projective;
+pub mod question;
 pub mod randomised_response;
 mod range;
 pub mod report;
 pub mod response;
 pub mod shuffle;
+mod spelling;
 pub mod tally;
 pub mod task;
 pub mod unary;
@@ -59,11 +64,13 @@ pub use consistency::consistent;
 pub use device::{Device, Memory, ShortMemory};
 pub use estimator::{Estimate, Estimator};
 pub use k_ary::KaryResponse;
+pub use light::LightTask;
 pub use lower_bound::lower_bound;
 pub use mean::{MeanEstimate, OneBitMean};
 pub use oracle::{FrequencyOracle, OracleResponse, OracleTally};
 pub use prefix::{FoundText, PrefixExtension, PrefixReport};
 pub use projective::ProjectiveResponse;
+pub use question::Question;
 pub use randomised_response::RandomisedResponse;
 pub use report::{Payload, Report, ReportId};
 pub use response::Response;

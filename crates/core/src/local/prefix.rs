@@ -4,8 +4,8 @@ use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
 use super::projective::decode::sums;
-use super::projective::geometry::Geometry;
 use super::projective::{Channel, field};
+use super::spelling::Spelling;
 use super::{Estimate, Response, range};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
@@ -54,12 +54,7 @@ use crate::release::LEVEL;
 /// ```
 #[derive(Debug, Clone)]
 pub struct PrefixExtension {
-    alphabet: Vec<char>,
-    longest: u32,
-    /// Letters by which a prefix grows.
-    step: u32,
-    /// Digits of a letter.
-    digits: u32,
+    spelling: Spelling,
     levels: Vec<Channel>,
 }
 
@@ -97,10 +92,7 @@ pub struct FoundText {
     pub interval: (f64, f64),
 }
 
-/// The numbers that all extensions of a prefix take, at most, unless one letter takes more.
-const MOST_EXTENSIONS: u128 = 1 << 12;
 const LARGEST_EPSILON: u64 = 11;
-const MOST_LETTERS: usize = 65_000;
 
 impl PrefixExtension {
     /// For texts of up to `longest` letters of an alphabet.
@@ -112,32 +104,10 @@ impl PrefixExtension {
         if *epsilon.value() > Rational::from(LARGEST_EPSILON) {
             return Err(Error::parameter("epsilon", epsilon, "from 2^-50 to 11 for texts"));
         }
-        let letters: Vec<char> = alphabet.chars().collect();
-        let mut different = letters.clone();
-        different.sort_unstable();
-        different.dedup();
-        if different.len() != letters.len() || !(1..=MOST_LETTERS).contains(&letters.len()) {
-            return Err(Error::parameter("alphabet", alphabet, "1 to 65000 letters, all different"));
-        }
-        if longest == 0 {
-            return Err(Error::parameter("longest text", longest, "at least 1 letter"));
-        }
-        let q = field::nearest(epsilon.to_f64());
-        // One code more than letters: the end of the text.
-        let digits = digits_for(letters.len() as u128 + 1, q);
-        let step = (1..=longest).rev().find(|step| extensions(q, digits * step) <= MOST_EXTENSIONS).unwrap_or(1);
-        let too_long =
-            || Error::parameter("longest text", longest, "so few letters that q^t < 2^127; about 20 for a to z");
-        if longest.checked_mul(digits).is_none_or(|all| all > 127) {
-            return Err(too_long());
-        }
-        let levels = (0..longest.div_ceil(step))
-            .map(|level| {
-                let letters = (step * (level + 1)).min(longest);
-                Channel::new(Geometry::new(q, 1 + digits * letters).ok_or_else(too_long)?, epsilon)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        Ok(Self { alphabet: letters, longest, step, digits, levels })
+        let spelling = Spelling::new(alphabet, longest, field::nearest(epsilon.to_f64()))?;
+        let channel = |level| Channel::new(spelling.space(level)?, epsilon);
+        let levels = (0..spelling.levels()).map(channel).collect::<Result<Vec<_>>>()?;
+        Ok(Self { spelling, levels })
     }
 
     /// How many lengths are asked for.
@@ -170,39 +140,8 @@ impl PrefixExtension {
     pub fn sample<R: CryptoRng + ?Sized>(&self, text: &str, rng: &mut R) -> PrefixReport {
         let level = always(below(self.levels.len() as u64, rng)) as u32;
         let channel = &self.levels[level as usize];
-        let vector = self.vector(&self.codes(text)[..self.letters(level) as usize]);
+        let vector = self.spelling.prefix(text, level);
         PrefixReport { level, point: channel.sample(channel.space().point(&vector), rng) }
-    }
-
-    /// Letters of a level's prefixes.
-    fn letters(&self, level: u32) -> u32 {
-        (self.step * (level + 1)).min(self.longest)
-    }
-
-    /// A letter's code counts from 1; 0 stands behind the end of the text.
-    fn codes(&self, text: &str) -> Vec<u32> {
-        let code = |letter: char| self.alphabet.iter().position(|&known| known == letter).map(|place| place as u32 + 1);
-        let mut codes: Vec<u32> = text.chars().filter_map(code).take(self.longest as usize).collect();
-        codes.resize(self.longest as usize, 0);
-        codes
-    }
-
-    fn text(&self, codes: &[u32]) -> String {
-        codes.iter().filter(|&&code| code > 0).map(|&code| self.alphabet[code as usize - 1]).collect()
-    }
-
-    /// (1, the digits of the codes).
-    fn vector(&self, codes: &[u32]) -> Vec<u32> {
-        let q = self.q();
-        let mut vector = vec![1];
-        for &code in codes {
-            vector.extend((0..self.digits).rev().map(|place| code / q.pow(place) % q));
-        }
-        vector
-    }
-
-    fn q(&self) -> u32 {
-        self.levels[0].space().q()
     }
 
     /// The texts that stand out among the reports, the most common first; of every length the `keep` most common prefixes are
@@ -244,7 +183,7 @@ impl PrefixExtension {
             let interval = estimator.interval(candidate.supporting, n, each)?;
             if interval.0 > 0.0 {
                 let estimate = estimator.estimate(candidate.supporting, n)?;
-                found.push(FoundText { text: self.text(&candidate.codes), estimate, interval });
+                found.push(FoundText { text: self.spelling.text(&candidate.codes), estimate, interval });
             }
         }
         Ok(found)
@@ -253,11 +192,11 @@ impl PrefixExtension {
     /// All extensions of a prefix to the level's length, with the reports that support each.
     fn extended(&self, level: u32, prefix: &Candidate, reports: &[Vec<u32>]) -> Vec<Candidate> {
         let space = self.levels[level as usize].space();
-        let q = self.q();
-        let letters = self.letters(level) - prefix.codes.len() as u32;
-        let last = (letters * self.digits) as usize;
+        let q = self.spelling.q;
+        let letters = self.spelling.letters(level) - prefix.codes.len() as u32;
+        let last = (letters * self.spelling.digits) as usize;
         let size = space.power(last as u32) as usize;
-        let known = self.vector(&prefix.codes);
+        let known = self.spelling.vector(&prefix.codes);
         let mut table = vec![0u32; q as usize * size];
         for report in reports {
             let (first, last) = report.split_at(report.len() - last);
@@ -267,25 +206,11 @@ impl PrefixExtension {
         let sums = sums(q as usize, last as u32, table);
         let mut candidates = Vec::new();
         for (number, &supporting) in sums[..size].iter().enumerate() {
-            if let Some(codes) = self.continued(&prefix.codes, number as u128, letters) {
+            if let Some(codes) = self.spelling.continued(&prefix.codes, number as u128, letters) {
                 candidates.push(Candidate { codes, supporting: supporting.into() });
             }
         }
         candidates
-    }
-
-    /// The prefix with more letters, from their digits; `None` if these are no letters, or letters behind the end of the text.
-    fn continued(&self, prefix: &[u32], mut number: u128, letters: u32) -> Option<Vec<u32>> {
-        let base = extensions(self.q(), self.digits);
-        let mut codes = vec![0; letters as usize];
-        for code in codes.iter_mut().rev() {
-            *code = (number % base) as u32;
-            number /= base;
-        }
-        let all: Vec<u32> = prefix.iter().copied().chain(codes).collect();
-        let is_known = all.iter().all(|&code| code as usize <= self.alphabet.len());
-        let ends_once = all.windows(2).all(|pair| pair[0] != 0 || pair[1] == 0);
-        (is_known && ends_once).then_some(all)
     }
 }
 
@@ -296,19 +221,10 @@ struct Candidate {
     supporting: u64,
 }
 
-/// q^digits, or the largest number there is.
-fn extensions(q: u32, digits: u32) -> u128 {
-    u128::from(q).checked_pow(digits).unwrap_or(u128::MAX)
-}
-
-/// The fewest digits of base q that tell `codes` codes apart.
-fn digits_for(codes: u128, q: u32) -> u32 {
-    (1..).find(|&digits| extensions(q, digits) >= codes).unwrap_or(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::local::projective::geometry::Geometry;
     use crate::local::evidence::{Law, assert_tight, largest_ratio_holds};
     use crate::noise::Entropy;
 
@@ -324,7 +240,7 @@ mod tests {
         Law::of(texts.len(), outputs.len(), |text, output| {
             let (level, point) = outputs[output];
             let channel = &question.levels[level as usize];
-            let vector = question.vector(&question.codes(texts[text])[..question.letters(level) as usize]);
+            let vector = question.spelling.prefix(texts[text], level);
             let mass = channel.probability(channel.space().point(&vector), point);
             let weight = weight(texts[text], level);
             mass.start() * &weight..=mass.end() * &weight
@@ -337,7 +253,7 @@ mod tests {
             // One letter a step, so that there are several lengths.
             let mut question = question("ab", 2, epsilon);
             question = PrefixExtension { step: 1, ..question };
-            let spaces = [1, 2].map(|letters| Geometry::new(question.q(), 1 + question.digits * letters).unwrap());
+            let spaces = [1, 2].map(|letters| Geometry::new(question.spelling.q, 1 + question.spelling.digits * letters).unwrap());
             question.levels = spaces.map(|space| Channel::new(space, &epsilon.parse().unwrap()).unwrap()).into();
             let texts = ["", "a", "b", "aa", "ab", "ba", "bb"];
             let even = law(&question, &texts, |_, _| Rational::new(1, 2).unwrap());
@@ -380,14 +296,14 @@ mod tests {
     fn codes_and_digits_lead_back() {
         let question = question("abc", 4, "1");
         for text in ["", "a", "cab", "abca"] {
-            let codes = question.codes(text);
-            assert_eq!(question.text(&codes), text);
-            let vector = question.vector(&codes);
+            let codes = question.spelling.codes(text);
+            assert_eq!(question.spelling.text(&codes), text);
+            let vector = question.spelling.vector(&codes);
             let number =
-                vector[1..].iter().fold(0u128, |number, &digit| number * u128::from(question.q()) + u128::from(digit));
-            assert_eq!(question.continued(&[], number, 4), Some(codes));
+                vector[1..].iter().fold(0u128, |number, &digit| number * u128::from(question.spelling.q) + u128::from(digit));
+            assert_eq!(question.spelling.continued(&[], number, 4), Some(codes));
         }
-        assert_eq!(question.codes("abcabc"), [1, 2, 3, 1]);
+        assert_eq!(question.spelling.codes("abcabc"), [1, 2, 3, 1]);
     }
 
     #[test]

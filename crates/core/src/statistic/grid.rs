@@ -6,7 +6,7 @@ use super::Bounds;
 use crate::exact::Rational;
 
 /// Bits of the larger end of the range: a step is at most 2^−28 of it.
-const BITS: i32 = 28;
+pub(crate) const BITS: i32 = 28;
 
 /// The lattice on which real values are summed: multiples of a power of two that depends on the bounds alone.
 ///
@@ -48,6 +48,11 @@ impl Grid {
         let steps = |end: &Rational| end / &power_of_two(exponent);
         let lower = i64::try_from(&steps(bounds.lower()).floor()).expect("at most 2^28 steps");
         let upper = i64::try_from(&steps(bounds.upper()).ceil()).expect("at most 2^28 steps");
+        Self { exponent, lower, upper }
+    }
+
+    /// Steps of 2^exponent from `lower` to `upper`, for bounds whose grid was worked out already.
+    pub(crate) fn of_steps(exponent: i32, lower: i64, upper: i64) -> Self {
         Self { exponent, lower, upper }
     }
 

@@ -8,7 +8,7 @@ const LARGEST: u32 = 65_521;
 const SLACK: f64 = 1.03;
 
 /// Is there a field of q elements that we can reckon in?
-pub(super) fn is_field(q: u32) -> bool {
+pub(crate) fn is_field(q: u32) -> bool {
     (2..=LARGEST).contains(&q)
         && (2..).take_while(|divisor| divisor * divisor <= q).all(|divisor| !q.is_multiple_of(divisor))
 }

@@ -65,7 +65,7 @@ impl TryFrom<String> for TaskId {
 
 /// A task as bytes, the same however it was written: names and texts one after another, each with its length in front, so that no
 /// two tasks have the same.
-pub(super) struct Canonical(Vec<u8>);
+pub(in crate::local) struct Canonical(Vec<u8>);
 
 impl Canonical {
     pub fn new() -> Self {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::day::Day;
 pub use self::domain::{Answer, Domain};
-use self::identity::Canonical;
+pub(super) use self::identity::Canonical;
 pub use self::identity::TaskId;
 use super::{FrequencyOracle, OneBitMean, PrefixExtension, RandomisedResponse};
 use crate::error::{Error, Result};
@@ -93,7 +93,12 @@ pub enum Memoisation {
 }
 
 impl Memoisation {
-    fn name(self) -> &'static str {
+    /// As tasks call it.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        [Self::First, Self::PerAnswer, Self::Never].into_iter().find(|known| known.name() == name)
+    }
+
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::First => "first",
             Self::PerAnswer => "per-answer",
@@ -123,6 +128,11 @@ impl TimePrecision {
         self.seconds().map(|seconds| second / seconds)
     }
 
+    /// As tasks call it.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        [Self::None, Self::Hour, Self::Day, Self::Week].into_iter().find(|known| known.name() == name)
+    }
+
     fn seconds(self) -> Option<u64> {
         match self {
             Self::None => None,
@@ -132,7 +142,7 @@ impl TimePrecision {
         }
     }
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Hour => "hour",
