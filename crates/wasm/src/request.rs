@@ -25,9 +25,8 @@ fn reply(input: &[u8]) -> Result<String, String> {
     let request = std::str::from_utf8(input).ok().and_then(Value::read).ok_or_else(unread)?;
     let task = task::read(request.get("task").ok_or_else(unread)?).map_err(told)?;
     let text = |name: &str| request.get(name).and_then(Value::text);
-    let bytes = |name: &str| {
-        text(name).and_then(digits).ok_or_else(|| "a key or a seed is 64 hexadecimal digits".to_owned())
-    };
+    let bytes =
+        |name: &str| text(name).and_then(digits).ok_or_else(|| "a key or a seed is 64 hexadecimal digits".to_owned());
     match text("do") {
         Some("describe") => Ok(object(&[("id", quoted(&String::from(task.id())))])),
         Some("name") => {
@@ -59,7 +58,9 @@ fn reply(input: &[u8]) -> Result<String, String> {
 fn told(error: Error) -> String {
     // The two that a page can meet, without the words for all others.
     match error {
-        Error::Parameter { parameter, value, allowed } => [parameter, " is ", &value, ", but it must be ", allowed].concat(),
+        Error::Parameter { parameter, value, allowed } => {
+            [parameter, " is ", &value, ", but it must be ", allowed].concat()
+        }
         Error::Memory(reason) => ["the device's memory failed: ", &reason, "; nothing was sent"].concat(),
         Error::NotPermitted { .. } => "the lifetime-epsilon is spent; nothing is sent any more".into(),
         _ => "the report could not be made; nothing was sent".into(),
@@ -184,15 +185,22 @@ mod tests {
         for (task, given) in [
             (tea(), answer("no")),
             (published(four.clone(), json!({ "mechanism": "unary", "time-precision": "day" })), answer("ü")),
-            (published(four, json!({ "mechanism": "projective", "memoisation": "never", "lifetime-epsilon": "4" })), answer("b")),
+            (
+                published(four, json!({ "mechanism": "projective", "memoisation": "never", "lifetime-epsilon": "4" })),
+                answer("b"),
+            ),
             (published(json!({ "integers": { "lower": -3, "upper": 10 } }), json!({})), answer("-2")),
-            (published(json!({ "numbers": "-0.5..120" }), json!({})), json!({ "bits": format!("{:016x}", 36.6f64.to_bits()) })),
+            (
+                published(json!({ "numbers": "-0.5..120" }), json!({})),
+                json!({ "bits": format!("{:016x}", 36.6f64.to_bits()) }),
+            ),
             (published(texts, json!({})), answer("cab")),
         ] {
             let admission = Admission::new(serde_json::from_value(task.clone()).unwrap()).unwrap();
             for seed in 0..10 {
                 let told = respond(&task, given.clone(), seed, &Value::Null);
-                let report: Report = serde_json::from_value(told["report"].clone()).unwrap_or_else(|_| panic!("{told}"));
+                let report: Report =
+                    serde_json::from_value(told["report"].clone()).unwrap_or_else(|_| panic!("{told}"));
                 assert_eq!(admission.check(&report, NOW), Ok(()), "{told}");
             }
             assert_eq!(ask(json!({ "do": "describe", "task": task }))["id"], json!(admission.id().to_string()));
@@ -220,7 +228,8 @@ mod tests {
 
     #[test]
     fn errors_are_told_and_never_repeat_the_answer() {
-        let error = respond(&tea(), json!({ "answer": "secret" }), 1, &Value::Null)["error"].as_str().unwrap().to_owned();
+        let error =
+            respond(&tea(), json!({ "answer": "secret" }), 1, &Value::Null)["error"].as_str().unwrap().to_owned();
         assert!(error.starts_with("answer is ") && !error.contains("secret"), "{error}");
         let mut changed = tea();
         changed["extra"] = json!(1);
@@ -235,6 +244,8 @@ mod tests {
         assert!(yes(1, &json!("nonsense"))["error"].as_str().unwrap().contains("memory"));
         let mut left_out = tea();
         left_out.as_object_mut().unwrap().remove("mechanism");
-        assert!(ask(json!({ "do": "describe", "task": left_out }))["error"].as_str().unwrap().contains("task is missing"));
+        assert!(
+            ask(json!({ "do": "describe", "task": left_out }))["error"].as_str().unwrap().contains("task is missing")
+        );
     }
 }

@@ -8,8 +8,8 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use super::hexadecimal;
-use super::report::{Payload, Report, ReportId};
 use super::question::Question;
+use super::report::{Payload, Report, ReportId};
 use super::task::{Answer, Memoisation, Randomiser};
 use super::{OracleResponse, prefix::PrefixReport};
 use crate::error::{Error, Result};

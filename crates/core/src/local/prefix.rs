@@ -224,8 +224,8 @@ struct Candidate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::local::projective::geometry::Geometry;
     use crate::local::evidence::{Law, assert_tight, largest_ratio_holds};
+    use crate::local::projective::geometry::Geometry;
     use crate::noise::Entropy;
 
     fn question(alphabet: &str, longest: u32, epsilon: &str) -> PrefixExtension {
@@ -252,8 +252,9 @@ mod tests {
         for epsilon in ["0.5", "1", "2"] {
             // One letter a step, so that there are several lengths.
             let mut question = question("ab", 2, epsilon);
-            question = PrefixExtension { step: 1, ..question };
-            let spaces = [1, 2].map(|letters| Geometry::new(question.spelling.q, 1 + question.spelling.digits * letters).unwrap());
+            question.spelling.step = 1;
+            let spaces = [1, 2]
+                .map(|letters| Geometry::new(question.spelling.q, 1 + question.spelling.digits * letters).unwrap());
             question.levels = spaces.map(|space| Channel::new(space, &epsilon.parse().unwrap()).unwrap()).into();
             let texts = ["", "a", "b", "aa", "ab", "ba", "bb"];
             let even = law(&question, &texts, |_, _| Rational::new(1, 2).unwrap());
@@ -299,8 +300,9 @@ mod tests {
             let codes = question.spelling.codes(text);
             assert_eq!(question.spelling.text(&codes), text);
             let vector = question.spelling.vector(&codes);
-            let number =
-                vector[1..].iter().fold(0u128, |number, &digit| number * u128::from(question.spelling.q) + u128::from(digit));
+            let number = vector[1..]
+                .iter()
+                .fold(0u128, |number, &digit| number * u128::from(question.spelling.q) + u128::from(digit));
             assert_eq!(question.spelling.continued(&[], number, 4), Some(codes));
         }
         assert_eq!(question.spelling.codes("abcabc"), [1, 2, 3, 1]);

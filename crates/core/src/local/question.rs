@@ -65,7 +65,8 @@ impl Question for Task {
     fn takes(&self, answer: &Answer) -> bool {
         match (self.domain(), answer) {
             (Domain::Choices(choices), Answer::Choice(choice)) => *choice < choices.len() as u64,
-            (Domain::Integers { .. } | Domain::Numbers(_), Answer::Number(_)) | (Domain::Texts { .. }, Answer::Text(_)) => true,
+            (Domain::Integers { .. } | Domain::Numbers(_), Answer::Number(_))
+            | (Domain::Texts { .. }, Answer::Text(_)) => true,
             _ => false,
         }
     }

@@ -9,7 +9,7 @@ pub(crate) struct Spelling {
     alphabet: Vec<char>,
     longest: u32,
     /// Letters by which a prefix grows.
-    step: u32,
+    pub step: u32,
     /// Digits of a letter.
     pub digits: u32,
     pub q: u32,

@@ -17,7 +17,8 @@ const MOST_DIGITS: usize = 15;
 impl Amount {
     /// Reads a decimal in the one way in which the library writes it: another text of the same number would be another task.
     pub fn read(name: &'static str, text: &str) -> Result<Self> {
-        let refused = || Error::parameter(name, text, "a decimal of at most 15 digits without needless zeros, such as 0.5");
+        let refused =
+            || Error::parameter(name, text, "a decimal of at most 15 digits without needless zeros, such as 0.5");
         let (whole, part) = match text.split_once('.') {
             Some((whole, part)) if !part.is_empty() && !part.ends_with('0') => (whole, part),
             Some(_) => return Err(refused()),

@@ -110,7 +110,8 @@ fn ceil_log2(amount: &Amount) -> i32 {
 fn down((is_negative, amount): &(bool, Amount), exponent: i32) -> i64 {
     let (top, bottom) = (i128::from(amount.top), i128::from(amount.bottom));
     let signed = if *is_negative { -top } else { top };
-    let steps = if exponent <= 0 { (signed << -exponent).div_euclid(bottom) } else { signed.div_euclid(bottom << exponent) };
+    let steps =
+        if exponent <= 0 { (signed << -exponent).div_euclid(bottom) } else { signed.div_euclid(bottom << exponent) };
     steps as i64
 }
 
@@ -121,9 +122,17 @@ mod tests {
 
     #[test]
     fn grids_are_those_of_the_library() {
-        for bounds in
-            ["0..120", "-10..20", "-0.001..0.0007", "0..1", "-1..0", "0.3..0.7", "5..1024", "-1000000..999999.5", "0..3000000000"]
-        {
+        for bounds in [
+            "0..120",
+            "-10..20",
+            "-0.001..0.0007",
+            "0..1",
+            "-1..0",
+            "0.3..0.7",
+            "5..1024",
+            "-1000000..999999.5",
+            "0..3000000000",
+        ] {
             let reference = Grid::new(&bounds.parse::<Bounds>().unwrap());
             assert_eq!(grid(bounds).unwrap(), reference, "{bounds}");
         }

@@ -26,7 +26,10 @@ pub(super) enum Mechanism {
     Kary(u64),
     Unary(u64),
     Projective(Geometry, u64),
-    OneBit { lower: i64, upper: i64 },
+    OneBit {
+        lower: i64,
+        upper: i64,
+    },
     Prefix(Spelling),
 }
 
@@ -40,11 +43,18 @@ const LN_3: &str = "1.0986122886681096914";
 
 impl Mechanism {
     pub fn new(name: &str, domain: &LightDomain, epsilon: &Amount) -> Result<Self> {
-        let unknown = || Error::parameter("mechanism", name, "one that fits the domain; auto is resolved by whoever publishes the task");
-        let limit = |most: u64| match epsilon.top / epsilon.bottom < most || *epsilon == (Amount { top: most, bottom: 1 }) {
-            true => Ok(()),
-            false => Err(Error::parameter("epsilon", most, "no more than the mechanism takes")),
+        let unknown = || {
+            Error::parameter(
+                "mechanism",
+                name,
+                "one that fits the domain; auto is resolved by whoever publishes the task",
+            )
         };
+        let limit =
+            |most: u64| match epsilon.top / epsilon.bottom < most || *epsilon == (Amount { top: most, bottom: 1 }) {
+                true => Ok(()),
+                false => Err(Error::parameter("epsilon", "too large", "at most 11 for projective geometry and texts, and 1000 else")),
+            };
         limit(LARGEST_EPSILON)?;
         match (domain, name) {
             (LightDomain::Choices(choices), _) => {
@@ -133,7 +143,8 @@ impl Mechanism {
             }
             (Self::Prefix(spelling), Answer::Text(text)) => {
                 let level = below(spelling.levels().into(), source)? as u32;
-                let space = spelling.space(level).unwrap_or_else(|_| unreachable!("the last and largest was made before"));
+                let space =
+                    spelling.space(level).unwrap_or_else(|_| unreachable!("the last and largest was made before"));
                 let point = point(&space, &spelling.prefix(text, level), epsilon, source)?;
                 Payload::Prefix(PrefixReport { level, point })
             }
@@ -143,7 +154,12 @@ impl Mechanism {
 }
 
 /// A point, likelier by e^ε if it is orthogonal to one's own.
-fn point<B: BitSource + ?Sized>(space: &Geometry, own: &[u32], epsilon: &Amount, source: &mut B) -> Result<u128, B::Error> {
+fn point<B: BitSource + ?Sized>(
+    space: &Geometry,
+    own: &[u32],
+    epsilon: &Amount,
+    source: &mut B,
+) -> Result<u128, B::Error> {
     accept(epsilon, source, |source| {
         let drawn = below_wide(space.points(), source)?;
         Ok((drawn, space.product(own, &space.vector(drawn)) == 0))

@@ -158,7 +158,8 @@ fn sets_have_the_stated_law() {
         });
         assert_law(&law(&light, &Answer::Choice(answer), DEPTH), &stated.collect(), 0.1);
     }
-    let payload = always(light.mechanism.sample(&Answer::Choice(0), &light.epsilon, &mut Entropy::seeded(1).draw().unwrap()));
+    let payload =
+        always(light.mechanism.sample(&Answer::Choice(0), &light.epsilon, &mut Entropy::seeded(1).draw().unwrap()));
     let Payload::Set(bytes) = payload else { panic!("a set") };
     assert!(ValueSet::from_bytes(2, &bytes).is_some());
 }
@@ -189,7 +190,8 @@ fn prefixes_have_the_stated_law() {
     let Mechanism::Prefix(spelling) = &light.mechanism else { panic!("texts are asked for") };
     assert_eq!(spelling.levels(), 1, "all points of one space");
     let space: Geometry = spelling.space(0).unwrap();
-    let reference = ProjectiveResponse::over_field(space.points() as u64, &epsilon.parse().unwrap(), spelling.q).unwrap();
+    let reference =
+        ProjectiveResponse::over_field(space.points() as u64, &epsilon.parse().unwrap(), spelling.q).unwrap();
     for text in ["", "a", "aa"] {
         let own = space.point(&spelling.prefix(text, 0)) as u64;
         let stated = (0..space.points() as u64).map(|point| (point, reference.probability(own, point))).collect();
