@@ -87,7 +87,7 @@ impl Reader<'_> {
             return self.object(deepest).map(Value::Object);
         }
         let end = self.rest.find([',', ']', '}', ' ', '\t', '\n', '\r']).unwrap_or(self.rest.len());
-        let (word, rest) = self.rest.split_at(end);
+        let (word, rest) = self.rest.split_at_checked(end)?;
         self.rest = rest;
         match word {
             "null" => Some(Value::Null),

@@ -78,8 +78,9 @@ fn digits(text: &str) -> Option<[u8; 32]> {
     if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
-    for (byte, place) in bytes.iter_mut().zip((0..64).step_by(2)) {
-        *byte = u8::from_str_radix(&text[place..place + 2], 16).ok()?;
+    let value = |digit: u8| char::from(digit).to_digit(16).unwrap_or(0) as u8;
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = pair.iter().fold(0, |byte, &digit| byte << 4 | value(digit));
     }
     Some(bytes)
 }
@@ -103,8 +104,15 @@ fn written(report: &Report) -> String {
 }
 
 fn object(fields: &[(&str, String)]) -> String {
-    let fields: Vec<String> = fields.iter().map(|(name, value)| [&quoted(name), ":", value].concat()).collect();
-    ["{", &fields.join(","), "}"].concat()
+    let mut object = String::new();
+    for (name, value) in fields {
+        object.push(if object.is_empty() { '{' } else { ',' });
+        object.push_str(&quoted(name));
+        object.push(':');
+        object.push_str(value);
+    }
+    object.push('}');
+    object
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

@@ -50,7 +50,7 @@ impl LightDomain {
     pub(super) fn number(&self, number: f64) -> Result<Answer> {
         let wrong = || Error::parameter("answer", "not one that can be given", "a number");
         let Self::Numbers(bounds) = self else { return Err(wrong()) };
-        grid(bounds)?.steps(number).map(Answer::Number).ok_or_else(wrong)
+        steps(&grid(bounds)?, number).map(Answer::Number).ok_or_else(wrong)
     }
 
     pub(super) fn write(&self, canonical: &mut Canonical) {
@@ -75,7 +75,9 @@ impl LightDomain {
 /// The grid of bounds, as [`Grid::new`] makes it: steps of 2^(⌈log₂ max(|L|, |U|)⌉ − 28), ends rounded outwards.
 pub(super) fn grid(bounds: &str) -> Result<Grid> {
     let refused = || Error::parameter("numbers", bounds, "two decimals of at most 12 digits, such as 0..120");
-    let (lower, upper) = bounds.split_once("..").ok_or_else(refused)?;
+    // Searching for a text of two letters would take more code than all of this.
+    let dots = bounds.as_bytes().windows(2).position(|pair| pair == b"..").ok_or_else(refused)?;
+    let (Some(lower), Some(upper)) = (bounds.get(..dots), bounds.get(dots + 2..)) else { return Err(refused()) };
     let [lower, upper] = [signed(lower)?, signed(upper)?];
     // 2^(68 + 40) is the largest number below.
     const MOST: u64 = 1_000_000_000_000;
@@ -86,6 +88,21 @@ pub(super) fn grid(bounds: &str) -> Result<Grid> {
     let exponent = ceil_log2(&lower.1).max(ceil_log2(&upper.1)) - BITS;
     let [lower, upper] = [down(&lower, exponent), -down(&(!upper.0, upper.1), exponent)];
     if lower < upper { Ok(Grid::of_steps(exponent, lower, upper)) } else { Err(refused()) }
+}
+
+/// The value in steps, as [`Grid::steps`] says it; `clamp` would bring along the printing of floats, for a panic that never comes.
+fn steps(grid: &Grid, value: f64) -> Option<i64> {
+    let scaled = value / grid.step();
+    let (lower, upper) = (grid.lower(), grid.upper());
+    if scaled <= lower as f64 {
+        return Some(lower);
+    }
+    if scaled >= upper as f64 {
+        return Some(upper);
+    }
+    let whole = scaled as i64;
+    let rest = scaled - whole as f64;
+    (!value.is_nan()).then(|| whole + i64::from(rest >= 0.5) - i64::from(rest <= -0.5))
 }
 
 /// Is it negative, and how much is it?
@@ -136,6 +153,34 @@ mod tests {
             let reference = Grid::new(&bounds.parse::<Bounds>().unwrap());
             assert_eq!(grid(bounds).unwrap(), reference, "{bounds}");
         }
+        let grid = |bounds| grid(bounds).unwrap();
+        for bounds in ["0..120", "-10..20", "-0.001..0.0007"] {
+            let grid = grid(bounds);
+            for value in [
+                0.0,
+                -0.0,
+                1e-9,
+                0.3,
+                -0.3,
+                7.5,
+                119.999_999_98,
+                120.0,
+                1e300,
+                f64::MIN,
+                f64::INFINITY,
+                f64::NEG_INFINITY,
+            ] {
+                for shift in -3..4 {
+                    let value = value + f64::from(shift) * grid.step() / 2.0;
+                    assert_eq!(steps(&grid, value), grid.steps(value), "{value} in {bounds}");
+                }
+            }
+            assert_eq!(steps(&grid, f64::NAN), None);
+        }
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused() {
         for wrong in ["", "1", "1..1", "2..1", "0..0", "a..b", "0..1e9", "0..99999999999999"] {
             assert!(grid(wrong).is_err(), "{wrong}");
         }

@@ -53,7 +53,11 @@ impl Mechanism {
         let limit =
             |most: u64| match epsilon.top / epsilon.bottom < most || *epsilon == (Amount { top: most, bottom: 1 }) {
                 true => Ok(()),
-                false => Err(Error::parameter("epsilon", "too large", "at most 11 for projective geometry and texts, and 1000 else")),
+                false => Err(Error::parameter(
+                    "epsilon",
+                    "too large",
+                    "at most 11 for projective geometry and texts, and 1000 else",
+                )),
             };
         limit(LARGEST_EPSILON)?;
         match (domain, name) {
