@@ -8,7 +8,7 @@ use crate::noise::uniform::below_wide;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Amount {
     pub top: u64,
-    /// A power of ten.
+    /// The two have no divisor in common: smaller numbers take fewer random bits.
     pub bottom: u64,
 }
 
@@ -30,7 +30,13 @@ impl Amount {
             return Err(refused());
         }
         let top = digits().fold(0, |number, digit| 10 * number + u64::from(digit - b'0'));
-        Ok(Self { top, bottom: 10u64.pow(part.len() as u32) })
+        let (mut top, mut bottom) = (top, 10u64.pow(part.len() as u32));
+        for prime in [2, 5] {
+            while top.is_multiple_of(prime) && bottom.is_multiple_of(prime) {
+                (top, bottom) = (top / prime, bottom / prime);
+            }
+        }
+        Ok(Self { top, bottom })
     }
 
     pub fn is_zero(&self) -> bool {
@@ -93,7 +99,7 @@ mod tests {
 
     #[test]
     fn decimals_are_read_in_one_way() {
-        for (text, top, bottom) in [("1", 1, 1), ("0.5", 5, 10), ("12.05", 1205, 100), ("0", 0, 1), ("1000", 1000, 1)] {
+        for (text, top, bottom) in [("1", 1, 1), ("0.5", 1, 2), ("12.05", 241, 20), ("0", 0, 1), ("1000", 1000, 1)] {
             assert_eq!(Amount::read("epsilon", text).unwrap(), Amount { top, bottom }, "{text}");
         }
         for wrong in ["", ".5", "1.", "1.0", "01", "+1", "-1", "1e3", "1/2", "0.1234567890123456", "1 ", "٣"] {
