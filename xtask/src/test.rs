@@ -71,7 +71,8 @@ fn steps(long: bool) -> Vec<Step> {
     let mut interface =
         step("HTTP interface", "cargo test --workspace --exclude dist-test --test serve -- --ignored schema");
     interface.prepare = schemathesis;
-    let mut nats = step("NATS", "cargo test --workspace --exclude dist-test --test serve -- --ignored nats");
+    let brokers = "cargo test --workspace --exclude dist-test --test serve --test streams -- --ignored nats";
+    let mut nats = step("NATS", brokers);
     nats.prepare = nats_server;
     let mut statistics = step("statistical tests", "cargo test --release -p dist-test");
     if long {

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, UInt32Array};
+use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning, collect_partitioned};
 
 use super::choice::ChoiceKey;
-use super::exec::{BoundExec, distribution_key};
+use super::exec::{BoundExec, Job, distribution_key};
 use super::feature::Features;
 use super::keys::{Keys, PublicKeys, sorted};
 use super::layout::{Caps, Layout};
@@ -54,16 +56,47 @@ pub async fn aggregate(
     key: ChoiceKey,
     context: Arc<TaskContext>,
 ) -> Result<Groups> {
-    let schema = input.schema();
-    layout.check(&schema)?;
-    let input = if layout.unit { by_unit(input, &context)? } else { input };
-    let plan = BoundExec::try_new(input, layout, caps, known, key)?;
-    let mut keys = Keys::new(layout.key_types(&schema), known, None)?;
+    let plan = Arc::new(plan(input, layout, caps, known, key, context.session_config().target_partitions())?);
+    let partitions = collect_partitioned(Arc::clone(&plan) as Arc<dyn ExecutionPlan>, context).await?;
+    merge(&plan, partitions.into_iter().flatten())
+}
+
+/// The plan that [`aggregate()`] runs: rows brought together by unit into so many partitions, bounded and added up.
+///
+/// # Errors
+/// If the input's schema is not what the layout says.
+pub fn plan(
+    input: Arc<dyn ExecutionPlan>,
+    layout: &Layout,
+    caps: Option<Caps>,
+    known: Option<&PublicKeys>,
+    key: ChoiceKey,
+    partitions: usize,
+) -> Result<BoundExec> {
+    layout.check(&input.schema())?;
+    let input = if layout.unit { by_unit(input, partitions)? } else { input };
+    BoundExec::try_new(input, layout, caps, known, key)
+}
+
+/// The statistics that all partitions of a plan's output are parts of, wherever each of them ran.
+///
+/// # Errors
+/// If the batches are not of the plan's schema.
+pub fn merge(plan: &BoundExec, batches: impl IntoIterator<Item = RecordBatch>) -> Result<Groups> {
+    let Job { layout, known, .. } = plan.job();
+    let schema = plan.children()[0].schema();
+    let mut keys = Keys::new(layout.key_types(&schema), known.as_ref(), None)?;
     let (mut features, read) = Features::of(layout, &schema)?;
     let mut totals = Totals::new(layout, read);
     totals.resize(keys.len());
     let mut groups = Vec::new();
-    for batch in collect_partitioned(Arc::new(plan), context).await?.into_iter().flatten() {
+    let types =
+        |schema: SchemaRef| -> Vec<DataType> { schema.fields().iter().map(|f| f.data_type().clone()).collect() };
+    let expected = types(plan.schema());
+    for batch in batches {
+        if types(batch.schema()) != expected {
+            return plan_err!("what is merged is not the output of the plan");
+        }
         keys.group_rows(&batch.columns()[..layout.keys], batch.num_rows(), &mut groups)?;
         totals.resize(keys.len());
         totals.merge(&groups, &batch.columns()[layout.keys..], &mut features)?;
@@ -72,8 +105,7 @@ pub async fn aggregate(
 }
 
 /// Brings all rows of a unit into one partition.
-fn by_unit(input: Arc<dyn ExecutionPlan>, context: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
-    let partitions = context.session_config().target_partitions();
+fn by_unit(input: Arc<dyn ExecutionPlan>, partitions: usize) -> Result<Arc<dyn ExecutionPlan>> {
     if partitions == 1 && input.output_partitioning().partition_count() == 1 {
         return Ok(input);
     }

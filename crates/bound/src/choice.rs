@@ -8,9 +8,9 @@ use siphasher::{sip, sip128};
 /// The key under which a unit's groups and rows are chosen.
 ///
 /// Fresh for every release: from the generator of the release's permit. The same key gives the same choice, so tests seed the
-/// generator.
+/// generator. It travels with a plan that runs elsewhere ([`BoundExec::to_bytes`](super::BoundExec::to_bytes)).
 #[derive(Clone, PartialEq, Eq)]
-pub struct ChoiceKey([u8; 32]);
+pub struct ChoiceKey(pub(super) [u8; 32]);
 
 impl ChoiceKey {
     /// A key that nobody knows.

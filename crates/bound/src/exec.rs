@@ -30,6 +30,7 @@ use super::keys::{DROPPED, Keys, PublicKeys};
 use super::layout::{Caps, Layout};
 use super::totals::{Totals, state_schema};
 use super::unit::{UnitForm, Units};
+use super::wire;
 
 /// Bounds what each unit contributes and adds up the rest, partition by partition.
 ///
@@ -50,11 +51,11 @@ pub struct BoundExec {
 
 /// What every partition needs to know.
 #[derive(Debug)]
-struct Job {
-    layout: Layout,
-    caps: Option<Caps>,
-    known: Option<PublicKeys>,
-    key: ChoiceKey,
+pub(super) struct Job {
+    pub layout: Layout,
+    pub caps: Option<Caps>,
+    pub known: Option<PublicKeys>,
+    pub key: ChoiceKey,
 }
 
 impl BoundExec {
@@ -77,6 +78,33 @@ impl BoundExec {
         let caps = caps.map(|caps| if layout.keys == 0 { Caps { groups: 1, ..caps } } else { caps });
         let job = Job { layout: layout.clone(), caps, known: known.cloned(), key };
         Ok(Self::over(input, Arc::new(job)))
+    }
+
+    /// All that the operator knows, but for its input.
+    ///
+    /// # Privacy
+    /// The [`ChoiceKey`] is among it. Who sees it can tell which of a unit's rows count, but privacy does not rest on its
+    /// secrecy (see the [crate's page](super)): it need only be chosen without looking at the rows. What does rest on the road
+    /// that the bytes take is everything else: whoever changes caps on it changes what is promised, and what partitions give
+    /// back is exact. The road must be as trusted as the curator.
+    ///
+    /// # Errors
+    /// If public keys are of a type that Arrow's format does not have.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        wire::write_job(&self.job)
+    }
+
+    /// The operator that [`BoundExec::to_bytes`] was asked of, over another input.
+    ///
+    /// # Errors
+    /// If these are other bytes, or the input's schema is not what they say.
+    pub fn from_bytes(input: Arc<dyn ExecutionPlan>, bytes: &[u8]) -> Result<Self> {
+        let Job { layout, caps, known, key } = wire::read_job(bytes)?;
+        Self::try_new(input, &layout, caps, known.as_ref(), key)
+    }
+
+    pub(super) fn job(&self) -> &Job {
+        &self.job
     }
 
     fn over(input: Arc<dyn ExecutionPlan>, job: Arc<Job>) -> Self {

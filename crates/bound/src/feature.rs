@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use datafusion::arrow::datatypes::Schema;
 use datafusion::error::Result;
+use reticent::mechanism::range::bin;
 use reticent::statistic::Grid;
 
 use super::canonical::Numbers;
@@ -22,7 +23,7 @@ enum Feature {
     /// Steps of the grid.
     Steps(Grid),
     /// The bin.
-    Magnitude { bins: usize, bin: fn(f64) -> Option<usize> },
+    Magnitude,
     /// The number in a table of items.
     Item,
 }
@@ -46,7 +47,7 @@ impl Features {
                 Measure::Moments { column, grid, .. }
                 | Measure::Bins { column, grid, .. }
                 | Measure::Values { column, grid } => (*column, Feature::Steps(grid.clone())),
-                Measure::Magnitudes { column, bins, bin } => (*column, Feature::Magnitude { bins: *bins, bin: *bin }),
+                Measure::Magnitudes { column } => (*column, Feature::Magnitude),
                 Measure::Items { column } => (*column, Feature::Item),
             };
             let known = kinds.iter().position(|(column, feature)| *column == wanted.0 && feature.is_same(&wanted.1));
@@ -80,8 +81,8 @@ impl Features {
                     numbers.extend((0..input.len()).map(|row| if present(row) { 1 } else { MISSING }));
                 }
                 Feature::Steps(grid) => steps(&Numbers::of(input)?, grid, numbers),
-                Feature::Magnitude { bins, bin } => {
-                    let bin = |value: f64| bin(value).map_or(MISSING, |bin| bin.min(bins - 1) as i32);
+                Feature::Magnitude => {
+                    let bin = |value: f64| bin(value).map_or(MISSING, |bin| bin as i32);
                     match &Numbers::of(input)? {
                         Numbers::Float(values) => each(values, numbers, bin),
                         Numbers::Integer(values) => each(values, numbers, |value| bin(value as f64)),
@@ -121,7 +122,7 @@ impl Features {
 impl Feature {
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Present, Self::Present) | (Self::Item, Self::Item) => true,
+            (Self::Present, Self::Present) | (Self::Magnitude, Self::Magnitude) | (Self::Item, Self::Item) => true,
             (Self::Steps(one), Self::Steps(other)) => one == other,
             _ => false,
         }

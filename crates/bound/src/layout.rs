@@ -4,11 +4,15 @@ use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::plan_err;
 use datafusion::error::Result;
 use reticent::statistic::Grid;
+use serde::{Deserialize, Serialize};
 
 use super::canonical::{canonical_type, number_type};
 
+/// More bins than anyone can look at.
+pub const MOST_BINS: u32 = 100_000;
+
 /// What the plan's output columns are: the unit if there is one, the keys, the inputs, in this order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Layout {
     /// Is the first column the unit? If not, the unit is the row.
     pub unit: bool,
@@ -19,7 +23,7 @@ pub struct Layout {
 }
 
 /// What is measured in every group. `column` counts among the inputs: 0 is the first after the keys.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Measure {
     /// How many kept rows have a value (not NULL; NaN is a value).
     Present {
@@ -42,18 +46,14 @@ pub enum Measure {
         column: usize,
         /// Whose range is divided.
         grid: Grid,
-        /// How many bins; at least one.
+        /// How many bins; from one to [`MOST_BINS`].
         bins: u32,
     },
-    /// How many values are in each bin of a public function, such as [`reticent::mechanism::range::bin`]; NULL is dropped, and
-    /// what has no bin (NaN).
+    /// How many values are of each order of magnitude: in each bin of [`reticent::mechanism::range::bin`]. NULL and NaN are
+    /// dropped.
     Magnitudes {
         /// Of numbers.
         column: usize,
-        /// How many bins; at least one. What the function puts beyond the last is counted in the last.
-        bins: usize,
-        /// The bin of a value, if it has one.
-        bin: fn(f64) -> Option<usize>,
     },
     /// All values on the grid; NaN and NULL are dropped, the rest is clamped.
     Values {
@@ -72,7 +72,7 @@ pub enum Measure {
 /// At most so much of a unit is kept: up to `rows` rows in each of up to `groups` groups.
 ///
 /// Without keys there is one group; `groups` does not matter then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caps {
     /// Groups per unit.
     pub groups: u64,
@@ -87,7 +87,7 @@ impl Measure {
             Self::Present { column }
             | Self::Moments { column, .. }
             | Self::Bins { column, .. }
-            | Self::Magnitudes { column, .. }
+            | Self::Magnitudes { column }
             | Self::Values { column, .. }
             | Self::Items { column } => *column,
         }
@@ -109,12 +109,14 @@ impl Layout {
 
     /// Does the schema have what is asked for? It depends on no row.
     pub(super) fn check(&self, schema: &Schema) -> Result<()> {
-        let first = self.first_input();
         let columns = schema.fields();
-        if columns.len() < first {
-            return plan_err!("{first} columns of units and keys are needed, but the plan has {}", columns.len());
-        }
-        for field in &columns[..first] {
+        let Some((grouping, inputs)) =
+            self.keys.checked_add(usize::from(self.unit)).and_then(|n| columns.split_at_checked(n))
+        else {
+            let (keys, unit) = (self.keys, usize::from(self.unit));
+            return plan_err!("{keys} keys and {unit} unit are needed, but the plan has {} columns", columns.len());
+        };
+        for field in grouping {
             if canonical_type(field.data_type()).is_none() {
                 return plan_err!(
                     "`{}` is of type {}, by which rows cannot be grouped",
@@ -124,16 +126,17 @@ impl Layout {
             }
         }
         for measure in &self.measures {
-            let Some(field) = columns.get(first + measure.column()) else {
+            let Some(field) = inputs.get(measure.column()) else {
                 return plan_err!("input {} is measured, but the plan has no such column", measure.column());
             };
             let kind = field.data_type();
             let suits = match measure {
                 Measure::Present { .. } => true,
                 Measure::Items { .. } => canonical_type(kind).is_some(),
-                Measure::Moments { .. } | Measure::Values { .. } => number_type(kind).is_some(),
-                Measure::Bins { bins, .. } => *bins > 0 && number_type(kind).is_some(),
-                Measure::Magnitudes { bins, .. } => *bins > 0 && number_type(kind).is_some(),
+                Measure::Moments { .. } | Measure::Values { .. } | Measure::Magnitudes { .. } => {
+                    number_type(kind).is_some()
+                }
+                Measure::Bins { bins, .. } => (1..=MOST_BINS).contains(bins) && number_type(kind).is_some(),
             };
             if !suits {
                 return plan_err!("`{}` is of type {kind}, which cannot be measured so", field.name());

@@ -45,6 +45,7 @@
 //! | `totals` | all accumulators together, and their partial state as a batch |
 //! | `exec` | [`BoundExec`] |
 //! | `aggregate` | [`aggregate()`]: runs the operator and merges its partitions |
+//! | [`wire`] | what the operator knows, as bytes |
 
 mod aggregate;
 mod bucket;
@@ -62,10 +63,11 @@ mod measure;
 mod tests;
 mod totals;
 mod unit;
+pub mod wire;
 
-pub use aggregate::{Group, Groups, aggregate};
+pub use aggregate::{Group, Groups, aggregate, merge, plan};
 pub use choice::ChoiceKey;
 pub use exec::BoundExec;
 pub use keys::PublicKeys;
-pub use layout::{Caps, Layout, Measure};
+pub use layout::{Caps, Layout, MOST_BINS, Measure};
 pub use measure::Measured;

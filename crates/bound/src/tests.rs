@@ -8,9 +8,10 @@ use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::execution::TaskContext;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, collect_partitioned};
 use datafusion::prelude::SessionConfig;
 use proptest::prelude::*;
+use reticent::mechanism::range;
 use reticent::noise::Entropy;
 use reticent::statistic::{Grid, Moments};
 
@@ -20,10 +21,9 @@ use super::feature::Features;
 use super::keep::{Bucket, Keeper, Kept};
 use super::keys::in_order;
 use super::unit::{UnitForm, hash};
-use super::{Caps, ChoiceKey, Groups, Layout, Measure, Measured, PublicKeys, aggregate};
+use super::{BoundExec, Caps, ChoiceKey, Groups, Layout, Measure, Measured, PublicKeys, aggregate, merge};
 
 const BINS: u32 = 5;
-const MAGNITUDES: usize = 4;
 
 /// A person's row: who, where (a place and a floor), how much, what.
 type Row = (Option<i64>, Option<String>, Option<i64>, Option<f64>, Option<String>);
@@ -36,11 +36,6 @@ fn grid() -> Grid {
     Grid::new(&"-20..100".parse().unwrap())
 }
 
-/// 0 for nothing, then by powers of ten; far beyond the number of bins for infinity.
-fn magnitude(value: f64) -> Option<usize> {
-    (!value.is_nan()).then(|| if value == 0.0 { 0 } else { (value.abs().log10().max(0.0) as usize).saturating_add(1) })
-}
-
 fn layout() -> Layout {
     let (grid, squares) = (grid(), true);
     let measures = vec![
@@ -48,7 +43,7 @@ fn layout() -> Layout {
         Measure::Moments { column: 0, grid: grid.clone(), squares },
         Measure::Moments { column: 0, grid: grid.clone(), squares: false },
         Measure::Bins { column: 0, grid: grid.clone(), bins: BINS },
-        Measure::Magnitudes { column: 0, bins: MAGNITUDES, bin: magnitude },
+        Measure::Magnitudes { column: 0 },
         Measure::Values { column: 0, grid },
         Measure::Items { column: 1 },
         Measure::Present { column: 1 },
@@ -112,7 +107,7 @@ fn features(row: &Row) -> Features5 {
     (
         row.3.map(|_| 1),
         number.map(|value| grid().steps(value).unwrap() as i32),
-        number.and_then(magnitude).map(|bin| bin.min(MAGNITUDES - 1) as i32),
+        number.and_then(range::bin).map(|bin| bin as i32),
         row.4.clone(),
         row.4.as_ref().map(|_| 1),
     )
@@ -184,7 +179,7 @@ fn measured(units: u64, rows: &[Features5]) -> Vec<Measured> {
     for &step in &steps {
         bins[(((step - grid.lower()) as f64 / width) as usize).min(BINS as usize - 1)] += 1;
     }
-    let mut magnitudes = vec![0; MAGNITUDES];
+    let mut magnitudes = vec![0; range::BINS];
     rows.iter().filter_map(|row| row.2).for_each(|bin| magnitudes[bin as usize] += 1);
     let mut items: BTreeMap<&str, u64> = BTreeMap::new();
     rows.iter().filter_map(|row| row.3.as_deref()).for_each(|item| *items.entry(item).or_default() += 1);
@@ -258,6 +253,27 @@ proptest! {
         let input = plan(&batch(&rows, text_units), batch_rows, partitions);
         let found = run(input, caps, None, seed, partitions);
         prop_assert_eq!(by_key(&found), model(&rows, text_units, caps, None, seed));
+    }
+
+    #[test]
+    fn an_operator_that_was_bytes_does_the_same(
+        rows in rows(), groups in 1u64..5, most in 1u64..4, seed in any::<u64>(), partitions in 1usize..4, public in any::<bool>(),
+    ) {
+        let caps = Caps { groups, rows: most };
+        let columns: [ArrayRef; 2] = [
+            Arc::new(StringArray::from(vec![Some("b"), None, Some("a")])),
+            Arc::new(Int64Array::from(vec![Some(0), None, Some(i64::MIN)])),
+        ];
+        let known = public.then(|| PublicKeys { columns: columns.to_vec() });
+        let input = || plan(&batch(&rows, true), 20, partitions);
+        let here = super::plan(input(), &layout(), Some(caps), known.as_ref(), key(seed), partitions).unwrap();
+        let repartitioned = Arc::clone(here.children()[0]);
+        let copy: Arc<dyn ExecutionPlan> =
+            Arc::new(BoundExec::from_bytes(repartitioned, &here.to_bytes().unwrap()).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let output = runtime.block_on(collect_partitioned(copy, context(partitions))).unwrap();
+        let found = merge(&here, output.into_iter().flatten()).unwrap();
+        prop_assert_eq!(found, run(input(), caps, known.as_ref(), seed, partitions));
     }
 
     #[test]

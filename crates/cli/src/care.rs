@@ -5,7 +5,7 @@ use reticent::continual::Kind;
 /// How careful the process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Care {
-    /// Every line is erased as soon as it is counted.
+    /// Every line is erased as soon as it is counted, and freed memory is overwritten.
     pub erase: bool,
     /// No core dump may be written, and no other process of the same user may look into the memory.
     pub hide: bool,
@@ -37,6 +37,10 @@ impl Care {
     #[cfg(target_os = "linux")]
     pub fn apply(self) -> std::io::Result<()> {
         use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
+        #[cfg(debug_assertions)]
+        if !self.erase {
+            reticent_erase::never();
+        }
         if self.hide {
             setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
             set_dumpable_behavior(DumpableBehavior::NotDumpable)?;

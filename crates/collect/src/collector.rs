@@ -17,6 +17,7 @@ use crate::estimated::Estimated;
 const FORM: Form = Form {
     application: 0x5274_4c63,
     version: 1,
+    page_bytes: 4 << 10,
     // A report stands where its random id puts it: the order of the file is not that of arrival.
     schema: "
 CREATE TABLE task (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, name TEXT UNIQUE, written TEXT NOT NULL) STRICT;
@@ -55,7 +56,10 @@ impl Collector {
     }
 
     fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner).write(work)
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = writer.write(work);
+        writer.tidy();
+        outcome
     }
 
     fn read<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {

@@ -60,7 +60,7 @@ function table(place, header, rows) {
   place.tHead.replaceChildren(head);
   place.tBodies[0].replaceChildren(...rows.map((cells) => {
     const row = element("tr");
-    cells.forEach((cell, at) => row.append(element("td", cell, { className: header[at][1] ? "number" : header[at][2] ? "words" : "" })));
+    cells.forEach((cell, at) => row.append(element("td", cell, { className: header[at][1] ? "number" : "" })));
     return row;
   }));
 }
@@ -205,6 +205,14 @@ async function showBudgets() {
   list.replaceChildren(...datasets.map((dataset, at) => budget(dataset, at, open.has(dataset.name))));
 }
 
+function entryOf({ at, kind, cost, caller, description }) {
+  const entry = element("li");
+  entry.append(element("strong", [kind, cost].filter(Boolean).join(" ")));
+  entry.append(element("small", [new Date(at).toLocaleString(), caller && `by ${caller}`].filter(Boolean).join(" ")));
+  if (description) entry.append(element("span", description));
+  return entry;
+}
+
 function budget(dataset, at, open) {
   const place = element("div", undefined, { className: "budget" });
   place.dataset.name = dataset.name;
@@ -220,8 +228,7 @@ function budget(dataset, at, open) {
   }
   const details = element("details");
   details.dataset.name = dataset.name;
-  const entries = element("table");
-  entries.append(element("thead"), element("tbody"));
+  const entries = element("ul", undefined, { className: "entries" });
   const scroll = element("div", undefined, { className: "scroll", tabIndex: 0 });
   scroll.setAttribute("role", "region");
   scroll.setAttribute("aria-label", `History of ${dataset.name}`);
@@ -230,9 +237,8 @@ function budget(dataset, at, open) {
   const fill = async () => {
     if (!details.open) return;
     const { entries: list } = await read(`/v1/datasets/${encodeURIComponent(dataset.name)}/history?limit=1000`);
-    const rows = list.filter((entry) => entry.kind !== "released").reverse()
-      .map((entry) => [new Date(entry.at).toLocaleString(), entry.kind, entry.cost || "", entry.caller || "", entry.description || ""]);
-    table(entries, [["When"], ["What"], ["Cost"], ["Who"], ["Asked", false, true]], rows);
+    const newestFirst = list.filter((entry) => entry.kind !== "released").reverse();
+    entries.replaceChildren(...newestFirst.map(entryOf));
   };
   details.addEventListener("toggle", fill);
   if (open) details.open = true;

@@ -15,6 +15,7 @@
 //! | [`release`] | what is released, how it is paid for, and the noise |
 //! | [`answer`] | [`Answer`]: released rows, and what they cost |
 //! | [`scalar`] | a query that gives one value, asked of rows that someone else protects |
+//! | [`runner`] | [`Runner`]: where plans run |
 //! | [`session`] | the query engine, set up so that nothing else looks at rows |
 //! | [`functions`] | aggregates that the query engine has not |
 //! | [`error`] | the one error type |
@@ -27,6 +28,7 @@ pub mod functions;
 pub mod options;
 pub mod query;
 pub mod release;
+pub mod runner;
 pub mod scalar;
 pub mod session;
 pub mod settings;
@@ -40,5 +42,6 @@ pub use error::{Error, Result};
 pub use options::{Options, Range, Unit};
 pub use query::{Input, Query};
 pub use reticent_bound as bound;
+pub use runner::Runner;
 pub use settings::{Asked, Settings};
 pub use table::Table;

@@ -24,7 +24,7 @@ use reticent::privacy::{Adjacency, Guarantee};
 use reticent::statistic::{Bounds, Grid};
 
 use crate::answer::{Answer, HALF_WIDTHS, Summary};
-use crate::bound::{Caps, ChoiceKey, Groups, Layout, PublicKeys, aggregate};
+use crate::bound::{self, Caps, ChoiceKey, Groups, Layout, PublicKeys};
 use crate::check::{self, Checked, Origin, Owner, above, ranges};
 use crate::error::{Error, Result, no_such, planning};
 use crate::options::{Options, Range, Unit};
@@ -32,6 +32,7 @@ use crate::release::contribution::Touched;
 use crate::release::design::Wanted;
 use crate::release::search::Search;
 use crate::release::{self, Design, draw};
+use crate::runner::Runner;
 use crate::session;
 use crate::statement;
 use crate::table::{Kind, Table, reading};
@@ -208,6 +209,14 @@ impl Query {
     /// # Errors
     /// [`Error::Reading`] if the rows cannot be read to their end.
     pub async fn answer(&self, permit: &mut Permit, key: ChoiceKey) -> Result<Answer> {
+        self.answer_on(&self.session, permit, key).await
+    }
+
+    /// As [`Query::answer`], but the rows are read wherever `runner` says.
+    ///
+    /// # Errors
+    /// [`Error::Reading`] if the rows cannot be read to their end.
+    pub async fn answer_on(&self, runner: &dyn Runner, permit: &mut Permit, key: ChoiceKey) -> Result<Answer> {
         let (mut design, mut found) = (Cow::Borrowed(&self.design), BTreeMap::new());
         if let Some(search) = &self.search {
             let layout = Layout {
@@ -216,7 +225,7 @@ impl Query {
                 measures: search.measures(&self.design, self.checked.keys.len()),
             };
             let caps = Caps { groups: 1, rows: search.rows };
-            let groups = self.measure(&layout, caps, None, key.clone()).await?;
+            let groups = self.measure(runner, &layout, caps, None, key.clone()).await?;
             found = search.find(&groups, permit)?;
             let grids = found.iter().map(|(name, bounds)| (name.clone(), Grid::new(bounds))).collect();
             let Self { checked, options, weights, touched, .. } = self;
@@ -225,7 +234,7 @@ impl Query {
         }
         let layout = Layout { unit: self.has_unit(), keys: self.checked.keys.len(), measures: design.measures.clone() };
         let caps = Caps { groups: self.touched.groups(), rows: self.touched.max_rows() };
-        let groups = self.measure(&layout, caps, self.keys.as_ref(), key).await?;
+        let groups = self.measure(runner, &layout, caps, self.keys.as_ref(), key).await?;
         let released = draw::draw(&design, groups, permit)?;
         let table = self.post_process(&released).await?;
         let summary = self.summary_of(&design, &found)?;
@@ -238,10 +247,19 @@ impl Query {
     /// As [`Query::answer`].
     #[cfg(feature = "test-util")]
     pub async fn exact(&self, key: ChoiceKey) -> Result<release::exact::Exact> {
+        self.exact_on(&self.session, key).await
+    }
+
+    /// As [`Query::exact`], but the rows are read wherever `runner` says. **Not private**: for tests only.
+    ///
+    /// # Errors
+    /// As [`Query::answer`].
+    #[cfg(feature = "test-util")]
+    pub async fn exact_on(&self, runner: &dyn Runner, key: ChoiceKey) -> Result<release::exact::Exact> {
         let layout =
             Layout { unit: self.has_unit(), keys: self.checked.keys.len(), measures: self.design.measures.clone() };
         let caps = Caps { groups: self.touched.groups(), rows: self.touched.max_rows() };
-        let groups = self.measure(&layout, caps, self.keys.as_ref(), key).await?;
+        let groups = self.measure(runner, &layout, caps, self.keys.as_ref(), key).await?;
         release::exact::exact(&self.design, &self.touched, &groups)
     }
 
@@ -256,12 +274,24 @@ impl Query {
     }
 
     /// Reads the rows.
-    async fn measure(&self, layout: &Layout, caps: Caps, keys: Option<&PublicKeys>, key: ChoiceKey) -> Result<Groups> {
+    async fn measure(
+        &self,
+        runner: &dyn Runner,
+        layout: &Layout,
+        caps: Caps,
+        keys: Option<&PublicKeys>,
+        key: ChoiceKey,
+    ) -> Result<Groups> {
         let caps = self.has_unit().then_some(caps);
-        // A plan runs once; a search for bounds makes two runs.
-        let plan = reset_plan_states(Arc::clone(&self.plan)).map_err(Error::while_reading)?;
-        let context = self.session.task_ctx();
-        reading(aggregate(plan, layout, caps, keys, key, context)).await
+        reading(async {
+            // A plan runs once; a search for bounds makes two runs.
+            let rows = reset_plan_states(Arc::clone(&self.plan))?;
+            let partitions = self.session.copied_config().target_partitions();
+            let plan = Arc::new(bound::plan(rows, layout, caps, keys, key, partitions)?);
+            let output = runner.run(plan.clone()).await?;
+            bound::merge(&plan, output)
+        })
+        .await
     }
 
     /// What the query does with released values.

@@ -8,6 +8,8 @@ use crate::error::Error;
 /// "RtSt": tells it from any other SQLite file.
 const APPLICATION: i64 = 0x5274_5374;
 const VERSION: i64 = 1;
+/// The counters of ten thousand keys are megabytes, written as a whole at the end of every step: fewer and larger pages.
+const PAGE_BYTES: u32 = 16 << 10;
 
 const SCHEMA: &str = "
 CREATE TABLE stream (
@@ -28,7 +30,8 @@ CREATE TABLE release (
 ";
 
 /// The file's form.
-pub(crate) const FORM: Form = Form { application: APPLICATION, version: VERSION, schema: SCHEMA };
+pub(crate) const FORM: Form =
+    Form { application: APPLICATION, version: VERSION, page_bytes: PAGE_BYTES, schema: SCHEMA };
 
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {

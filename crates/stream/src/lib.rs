@@ -22,7 +22,6 @@
 //! | `timeline` | steps of time |
 //! | `curator` | durable streams: journal, checkpoint, ids, one transaction for all who wait |
 //! | `pan_private` | streams whose memory and disk may be taken |
-//! | [`seizure`] | overwriting what calls left on the stack |
 //! | [`source`] | events from files, pipes and NATS JetStream |
 //! | `charge`, `catalogue`, `archive`, `database`, `shared` | the charge, and the files of a data directory |
 //! | [`error`] | the one error type |
@@ -34,6 +33,7 @@
 //!
 //! # Features
 //! - `nats` (default): events from NATS JetStream.
+//! - `test-util`: `simulation`, processes that end wherever a test wants.
 
 mod archive;
 pub mod board;
@@ -50,12 +50,14 @@ mod ndjson;
 mod pan_private;
 mod plan;
 pub mod release;
-pub mod seizure;
 mod shared;
 pub mod source;
 pub mod stream;
 pub mod streams;
 mod timeline;
+
+#[cfg(feature = "test-util")]
+pub use pan_private::simulation;
 
 pub use board::Subscription;
 pub use clock::{Clock, HandClock, SystemClock};

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use reticent::Permit;
 use reticent::ledger::{Accounting, Ledger};
@@ -62,6 +63,10 @@ impl Shared {
     }
 }
 
+/// The process before may be just ending, or a child that it starts may not have let go yet of what it inherited.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// Holds a directory for this process; given up when it is dropped, and by the system when the process ends.
 #[derive(Debug)]
 pub(crate) struct Hold {
@@ -74,10 +79,14 @@ impl Hold {
         let unusable = |error: std::io::Error| Error::storage("opened", format!("{}: {error}", path.display()));
         let lock =
             private(OpenOptions::new().create(true).truncate(false).write(true)).open(&path).map_err(unusable)?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self { _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(Error::InUse(directory.display().to_string())),
-            Err(TryLockError::Error(error)) => Err(unusable(error)),
+        let since = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(Self { _lock: lock }),
+                Err(TryLockError::WouldBlock) if since.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => return Err(Error::InUse(directory.display().to_string())),
+                Err(TryLockError::Error(error)) => return Err(unusable(error)),
+            }
         }
     }
 }

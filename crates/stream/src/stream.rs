@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use reticent::continual::Kind;
+use reticent_erase::burn_stack;
 use rusqlite::{OptionalExtension, params};
 use serde::{Serialize, Serializer};
 use zeroize::Zeroize;
@@ -20,7 +21,6 @@ use crate::error::{Error, Result};
 use crate::event::{Events, Rules};
 use crate::pan_private::PanPrivateStream;
 use crate::release::StepRelease;
-use crate::seizure::burn_stack;
 use crate::shared::Shared;
 use crate::timeline::Timeline;
 

@@ -1,5 +1,7 @@
 //! Tables for people.
 
+use serde_json::Value;
+
 /// The header and the rows in columns: those named in `texts` to the left, numbers to the right.
 pub fn aligned<const N: usize>(header: [&str; N], rows: &[[String; N]], texts: &[usize]) -> String {
     let header = header.map(String::from);
@@ -16,6 +18,20 @@ pub fn aligned<const N: usize>(header: [&str; N], rows: &[[String; N]], texts: &
         text.push('\n');
     }
     text
+}
+
+/// What a measuring program printed, one JSON object a line, as a table with the first column to the left.
+///
+/// # Errors
+/// If a line is none of its measurements.
+pub fn measured<const N: usize>(
+    header: [&str; N],
+    printed: &str,
+    row: impl Fn(&Value) -> Option<[String; N]>,
+) -> Result<String, String> {
+    let read = |line: &str| serde_json::from_str(line).ok().and_then(|value| row(&value));
+    let rows = printed.lines().map(|line| read(line).ok_or_else(|| format!("this is no measurement: {line}")));
+    Ok(aligned(header, &rows.collect::<Result<Vec<_>, _>>()?, &[0]))
 }
 
 /// Three digits that count.

@@ -1,9 +1,7 @@
 //! Durable charges beside what the disk allows. No other library has a ledger to compare with.
 
-use serde_json::Value;
-
 use super::Format;
-use super::layout::{aligned, show};
+use super::layout::{measured, show};
 use crate::process::{Invocation, target};
 
 const HEADER: [&str; 3] = ["task", "a second", "of fdatasync alone"];
@@ -26,14 +24,11 @@ pub fn run(format: Format) -> Result<(), String> {
 }
 
 fn table(printed: &str) -> Result<String, String> {
-    let row = |line: &str| {
-        let value: Value = serde_json::from_str(line).ok()?;
+    measured(HEADER, printed, |value| {
         let number = |name: &str| value.get(name)?.as_f64();
         let task = value.get("task")?.as_str()?.to_owned();
         Some([task, format!("{:.0}", number("per_second")?), show(number("of_raw")?) + " ×"])
-    };
-    let rows = printed.lines().map(|line| row(line).ok_or_else(|| format!("this is no measurement: {line}")));
-    Ok(aligned(HEADER, &rows.collect::<Result<Vec<_>, _>>()?, &[0]))
+    })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Format;
-use super::layout::{aligned, show};
+use super::layout::{measured, show};
 use crate::process::{Invocation, target};
 
 const HEADER: [&str; 3] = ["figure", "measured", "aim"];
@@ -34,16 +34,13 @@ pub fn run(format: Format, short: bool) -> Result<(), String> {
 }
 
 fn table(printed: &str) -> Result<String, String> {
-    let row = |line: &str| {
-        let value: Value = serde_json::from_str(line).ok()?;
+    measured(HEADER, printed, |value| {
         let unit = value.get("unit")?.as_str()?;
         let with_unit =
             |number: f64| format!("{} {unit}", if number >= 1000.0 { format!("{number:.0}") } else { show(number) });
         let aim = value.get("target").and_then(Value::as_f64).map(with_unit).unwrap_or_default();
         Some([value.get("figure")?.as_str()?.to_owned(), with_unit(value.get("value")?.as_f64()?), aim])
-    };
-    let rows = printed.lines().map(|line| row(line).ok_or_else(|| format!("this is no measurement: {line}")));
-    Ok(aligned(HEADER, &rows.collect::<Result<Vec<_>, _>>()?, &[0]))
+    })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, AsArray, FixedSizeListArray, Int64Array};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
 use datafusion::error::Result;
+use reticent::mechanism::range::BINS as MAGNITUDES;
 use reticent::statistic::Grid;
 
 use super::super::feature::MISSING;
@@ -25,8 +26,8 @@ impl Bins {
         Self { bins: bins as usize, grid: Some(grid.clone()), groups: 0, counts: Vec::new() }
     }
 
-    pub fn of_function(bins: usize) -> Self {
-        Self { bins, grid: None, groups: 0, counts: Vec::new() }
+    pub fn of_magnitudes() -> Self {
+        Self { bins: MAGNITUDES, grid: None, groups: 0, counts: Vec::new() }
     }
 
     /// The bin of so many steps: the range is divided evenly, and the upper end belongs to the last bin.

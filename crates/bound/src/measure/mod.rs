@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `present` | how many rows have a value |
 //! | `moments` | count, sum and squares |
-//! | `bins` | counts per bin, of the grid or of a function |
+//! | `bins` | counts per bin, of the grid or of magnitudes |
 //! | `values` | all values on the grid |
 //! | `items` | all values of any type and how often each occurs |
 
@@ -20,6 +20,7 @@ mod values;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::error::Result;
+use reticent::mechanism::range::BINS as MAGNITUDES;
 use reticent::statistic::Moments;
 
 use super::canonical::canonical_type;
@@ -74,7 +75,7 @@ pub(super) fn accumulator(measure: &Measure) -> Box<dyn Accumulator> {
         Measure::Moments { grid, squares: false, .. } => Box::new(moments::Sums::new(grid)),
         Measure::Moments { grid, squares: true, .. } => Box::new(moments::Squares::new(grid)),
         Measure::Bins { grid, bins, .. } => Box::new(bins::Bins::of_grid(grid, *bins)),
-        Measure::Magnitudes { bins, .. } => Box::new(bins::Bins::of_function(*bins)),
+        Measure::Magnitudes { .. } => Box::new(bins::Bins::of_magnitudes()),
         Measure::Values { .. } => Box::new(values::Values::default()),
         Measure::Items { .. } => Box::new(items::Frequencies::default()),
     }
@@ -86,7 +87,7 @@ pub(super) fn state_type(measure: &Measure, layout: &Layout, input: &Schema) -> 
         Measure::Present { .. } => DataType::Int64,
         Measure::Moments { .. } => moments::state_type(),
         Measure::Bins { bins, .. } => bins::state_type(*bins as usize),
-        Measure::Magnitudes { bins, .. } => bins::state_type(*bins),
+        Measure::Magnitudes { .. } => bins::state_type(MAGNITUDES),
         Measure::Values { .. } => values::state_type(),
         Measure::Items { column } => {
             let kind = input.field(layout.first_input() + column).data_type();

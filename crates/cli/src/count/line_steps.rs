@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use reticent::continual::Stream;
-use reticent_stream::seizure::burn_stack;
+use reticent_erase::burn_stack;
 use zeroize::Zeroize;
 
 use super::definition::Definition;

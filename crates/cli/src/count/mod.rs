@@ -105,6 +105,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let request = plan.request(&definition, &source.full_name());
     let care = Care::with(plan.strategy().kind());
     care.apply()?;
+    if care.erase {
+        reticent_erase::begin();
+    }
     let mut lines = Lines::new(source.file, care.erase);
     let parser = parser(&definition, &source.name, &mut lines)?;
     let store = arguments.save.as_deref().map(Store::create).transpose()?;

@@ -11,6 +11,7 @@ mod signals;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use reticent::continual::Kind;
@@ -20,6 +21,10 @@ use reticent_sql::session::STACK;
 use crate::care::Care;
 use crate::exit::usage;
 use crate::output::print;
+
+/// Threads that wait for the disk are kept so long. Each new one brings a heap of its own: memory would grow with their comings and
+/// goings.
+const KEPT: Duration = Duration::from_secs(3600);
 
 /// The arguments of `reticent serve`.
 #[derive(Debug, clap::Args)]
@@ -70,7 +75,7 @@ It stops when it is told to (SIGTERM or SIGINT): requests are finished, everythi
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     // A panic's own text may hold what lies in rows or events.
     std::panic::set_hook(Box::new(|_| {}));
-    // A pan-private stream may be created at any time.
+    // A pan-private stream may be created at any time. (Freed memory is overwritten from then on: it begins with the stream.)
     Care::with(Kind::PanPrivate).apply().context("core dumps cannot be switched off")?;
     logs::start();
     let mut config = arguments.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
@@ -86,6 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(STACK)
+        .thread_keep_alive(KEPT)
         .build()
         .context("threads cannot be started")?;
     runtime.block_on(async {

@@ -5,8 +5,7 @@
 //! is nothing to test, and the test says so.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::time::Duration;
+use std::io::{BufRead, BufReader, Write};
 
 use super::*;
 
@@ -33,7 +32,7 @@ fn found(counter: &str, seizure: &str, csv: bool) -> Option<Vec<String>> {
         stdout.read_line(&mut String::new()).expect("read");
     }
     // The last release has been printed; now the process waits for more.
-    std::thread::sleep(Duration::from_millis(200));
+    seized::wait_until_asleep(child.id());
     let found = search(child.id());
     drop(stdin);
     assert!(child.wait().expect("it ends").success());
@@ -41,29 +40,7 @@ fn found(counter: &str, seizure: &str, csv: bool) -> Option<Vec<String>> {
 }
 
 fn search(process: u32) -> Option<Vec<String>> {
-    let maps = std::fs::read_to_string(format!("/proc/{process}/maps"));
-    let memory = File::open(format!("/proc/{process}/mem"));
-    let (Ok(maps), Ok(mut memory)) = (maps, memory) else {
-        println!("SKIPPED: the memory of another process cannot be read here");
-        return None;
-    };
-    let mut bytes = Vec::new();
-    let mut read = 0;
-    for map in maps.lines().filter(|map| map.split(' ').nth(1).is_some_and(|rights| rights.starts_with("rw"))) {
-        let (start, end) = map.split(' ').next().and_then(|range| range.split_once('-')).expect("a range");
-        let place = |text| u64::from_str_radix(text, 16).expect("an address");
-        let (start, end) = (place(start), place(end));
-        memory.seek(SeekFrom::Start(start)).expect("a place");
-        let mut part = vec![0; (end - start) as usize];
-        if memory.read_exact(&mut part).is_ok() {
-            read += 1;
-            bytes.extend(part);
-        }
-    }
-    if read < 3 {
-        println!("SKIPPED: the memory of another process cannot be read here");
-        return None;
-    }
+    let bytes = seized::memory(process)?;
     let mut found = Vec::new();
     for canary in CANARIES {
         let forms = [

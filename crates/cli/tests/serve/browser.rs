@@ -86,7 +86,7 @@ fn a_stream_is_created_fed_and_watched_and_a_query_spends_budget() {
     wait_until(
         &browser,
         "the history",
-        "document.querySelector('.budget[data-name=visits] td.words')?.textContent.includes('GROUP BY region')",
+        "document.querySelector('.budget[data-name=visits] .entries li span')?.textContent.includes('GROUP BY region')",
     );
     keep("dashboard");
 

@@ -1,6 +1,6 @@
 //! A client that says exactly what it is told to say.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -50,19 +50,24 @@ impl Answer {
 /// A connection on which an answer is awaited.
 pub struct Waiting(BufReader<TcpStream>);
 
-/// Says something.
+/// Says something, for the last time on this connection unless the headers say otherwise.
 pub fn say(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Waiting {
     let mut stream = TcpStream::connect(address).expect("the service listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
-    let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
-    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
-        head += &format!("Host: {address}\r\n");
+    let mut head = format!("{method} {path} HTTP/1.1\r\n");
+    let given = |name: &str| headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+    let ours =
+        [("Host", address.to_string()), ("Connection", "close".into()), ("Content-Length", body.len().to_string())];
+    for (name, value) in ours {
+        if !given(name) && (name != "Content-Length" || !given("Transfer-Encoding")) {
+            head += &format!("{name}: {value}\r\n");
+        }
     }
     for (name, value) in headers {
         head += &format!("{name}: {value}\r\n");
     }
     // The service may have answered, and closed, before it has read everything.
-    let _ = stream.write_all((head + "\r\n").as_bytes()).and_then(|()| stream.write_all(body));
+    let _ = stream.write_all(&[(head + "\r\n").as_bytes(), body].concat());
     Waiting(BufReader::new(stream))
 }
 
@@ -96,6 +101,11 @@ impl Waiting {
     }
 
     pub fn answer(mut self) -> Answer {
+        self.whole()
+    }
+
+    /// The whole answer; the connection stays.
+    pub fn whole(&mut self) -> Answer {
         let mut answer = self.head();
         if answer.header("transfer-encoding") == Some("chunked") {
             while let Some(piece) = self.piece() {
@@ -103,9 +113,18 @@ impl Waiting {
             }
         } else {
             let length: Option<u64> = answer.header("content-length").and_then(|length| length.parse().ok());
-            let mut rest = self.0.take(length.unwrap_or(u64::MAX));
+            let mut rest = (&mut self.0).take(length.unwrap_or(u64::MAX));
             rest.read_to_end(&mut answer.body).expect("a whole answer");
         }
         answer
+    }
+
+    /// Has the service closed the connection, with nothing more to say?
+    pub fn is_closed(&mut self) -> bool {
+        match self.0.fill_buf() {
+            Ok(rest) => rest.is_empty(),
+            // So it ends if not everything was read from it.
+            Err(error) => error.kind() == ErrorKind::ConnectionReset,
+        }
     }
 }

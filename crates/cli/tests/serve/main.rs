@@ -12,6 +12,7 @@
 //! | `silence` | nothing but releases depends on events |
 //! | `endings` | being told to stop, and being killed |
 //! | `commands` | `reticent stream` and `reticent token` |
+//! | `seizure` | what is found in memory, on the disk and in the logs of a service whose machine is taken |
 //! | `nats` | events from NATS JetStream |
 //! | `schema` | the description of the interface, tried out by schemathesis |
 //! | `webdriver`, `browser`, `survey_page` | the dashboard and a survey in a real browser |
@@ -25,6 +26,8 @@ mod limits;
 mod nats;
 mod queries;
 mod schema;
+#[cfg(target_os = "linux")]
+mod seizure;
 mod service;
 mod silence;
 mod streams;

@@ -103,10 +103,16 @@ impl Place {
     }
 
     pub fn start_at(&self, listen: &str) -> Service {
+        self.start_with(listen, &[])
+    }
+
+    /// With these variables in its environment.
+    pub fn start_with(&self, listen: &str, environment: &[(&str, &str)]) -> Service {
         let config = if self.0.join("reticent.toml").is_file() { "--config reticent.toml" } else { "" };
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log()).expect("a log");
         let mut child = self
             .program(&format!("serve --listen {listen} --data-dir data {config}"))
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
@@ -129,6 +135,11 @@ impl Place {
 }
 
 impl Service {
+    /// The process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn say(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Waiting {
         say(self.address, method, path, headers, body)
     }

@@ -1,12 +1,16 @@
 //! Real values as whole numbers.
 
 use dashu_int::UBig;
+use serde::{Deserialize, Serialize};
 
 use super::Bounds;
+use crate::error::{Error, Result};
 use crate::exact::Rational;
 
 /// Bits of the larger end of the range: a step is at most 2^−28 of it.
 pub(crate) const BITS: i32 = 28;
+/// The exponents of all bounds that there are: their larger end is at least ½·10^−140 > 2^−467 and at most 10^140 < 2^466.
+const EXPONENTS: std::ops::RangeInclusive<i32> = -466 - BITS..=466 - BITS;
 
 /// The lattice on which real values are summed: multiples of a power of two that depends on the bounds alone.
 ///
@@ -29,7 +33,8 @@ pub(crate) const BITS: i32 = 28;
 /// assert_eq!(grid.value(steps), 30.0 + 50.0 + 120.0);
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "(i32, i64, i64)", try_from = "(i32, i64, i64)")]
 pub struct Grid {
     /// The step is 2^exponent.
     exponent: i32,
@@ -140,6 +145,29 @@ impl Grid {
     }
 }
 
+impl From<Grid> for (i32, i64, i64) {
+    /// The exponent of the step, and both ends in steps.
+    fn from(grid: Grid) -> Self {
+        (grid.exponent, grid.lower, grid.upper)
+    }
+}
+
+impl TryFrom<(i32, i64, i64)> for Grid {
+    type Error = Error;
+
+    /// # Errors
+    /// If no bounds have this grid.
+    fn try_from((exponent, lower, upper): (i32, i64, i64)) -> Result<Self> {
+        let largest = lower.unsigned_abs().max(upper.unsigned_abs());
+        let is_fine = largest > 1 << (BITS - 1) && largest <= 1 << BITS;
+        if lower >= upper || !is_fine || !EXPONENTS.contains(&exponent) {
+            let value = format!("{lower}..{upper} times 2^{exponent}");
+            return Err(Error::parameter("grid", value, "the grid of some bounds"));
+        }
+        Ok(Self { exponent, lower, upper })
+    }
+}
+
 /// The nearest `i64`.
 pub(crate) fn saturated(sum: i128) -> i64 {
     sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
@@ -168,6 +196,19 @@ mod tests {
 
     fn grid(bounds: &str) -> Grid {
         Grid::new(&bounds.parse().unwrap())
+    }
+
+    #[test]
+    fn a_grid_is_read_as_it_was_written_and_no_other_is() {
+        for bounds in ["0..1", "-128..5", "0..129", "-1e140..1e140", "-5e-141..5e-141", "0.1..0.3"] {
+            let grid = grid(bounds);
+            let parts = <(i32, i64, i64)>::from(grid.clone());
+            assert_eq!(Grid::try_from(parts), Ok(grid), "{bounds}");
+        }
+        let top = 1 << BITS;
+        for parts in [(0, 5, 5), (0, top, -top), (0, 0, top + 1), (0, -1, top / 2), (0, i64::MIN, top), (439, 0, top)] {
+            assert!(Grid::try_from(parts).is_err(), "{parts:?}");
+        }
     }
 
     #[test]

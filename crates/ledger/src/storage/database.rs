@@ -14,6 +14,10 @@ use super::replace::beside;
 
 /// Statements that are kept prepared.
 const STATEMENTS: usize = 64;
+/// So much of the file is kept in memory, in KiB.
+const CACHE: i32 = 16 << 10;
+/// A longer log is copied into the database when nobody waits.
+const LONG_LOG: u64 = 4 << 20;
 
 /// What a file holds.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +26,8 @@ pub struct Form {
     pub application: i64,
     /// Of the tables.
     pub version: i64,
+    /// Of a page: what is written at once should fill a few.
+    pub page_bytes: u32,
     /// The statements that make the tables.
     pub schema: &'static str,
 }
@@ -99,6 +105,20 @@ impl Database {
         self.transact(TransactionBehavior::Deferred, "read", work)
     }
 
+    /// Copies the log into the database if it has become long. Not a part of any commit: whoever waits for one need not wait for
+    /// this, too. Whoever writes must call it now and then: nothing else shortens the log.
+    pub fn tidy(&mut self) {
+        let long = self.files.length(&self.log()).is_ok_and(|length| length.unwrap_or(0) > LONG_LOG);
+        if let (true, Some(connection)) = (long, &self.connection) {
+            // If it fails, all is in the log still, and the next attempt writes everything once more.
+            let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        }
+    }
+
+    fn log(&self) -> PathBuf {
+        beside(&self.path, "-wal")
+    }
+
     fn transact<T, E: FromFailure>(
         &mut self,
         behavior: TransactionBehavior,
@@ -148,6 +168,11 @@ impl Database {
         if self.access == Access::Read {
             return Ok(connection);
         }
+        if empty {
+            connection.pragma_update(None, "page_size", self.form.page_bytes).map_err(failed)?;
+        }
+        connection.pragma_update(None, "cache_size", -CACHE).map_err(failed)?;
+        connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
         let mode: String =
             connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(failed)?;
         if mode != "wal" {
@@ -167,7 +192,7 @@ impl Database {
     }
 
     fn secure_log(&self, connection: &mut Connection) -> Result<(), Failure> {
-        let log = beside(&self.path, "-wal");
+        let log = self.log();
         let io = |error: std::io::Error| Failure::storage("opened", format!("{}: {error}", log.display()));
         if self.files.length(&log).map_err(io)?.unwrap_or(0) == 0 {
             return Ok(());

@@ -24,6 +24,8 @@ use serde_json::json;
 const EVENTS_PER_SECOND: u64 = 100_000;
 const BATCH: u64 = 1_000;
 const KEYS: u64 = 10_000;
+/// A day of seconds. (Without an end the counters themselves would grow, with the logarithm of the steps.)
+const HORIZON: u64 = 86_400;
 const CONNECTIONS: u64 = 4;
 /// So many different batches are made beforehand.
 const BODIES: u64 = 64;
@@ -48,7 +50,7 @@ fn main() -> Outcome<()> {
 
 fn measure(service: &Service, lasts: Duration) -> Outcome<()> {
     let keys: Vec<String> = (0..KEYS).map(|key| format!("k{key}")).collect();
-    let stream = json!({ "name": "load", "step": "1s", "epsilon": 1, "keys": keys });
+    let stream = json!({ "name": "load", "step": "1s", "horizon": HORIZON, "epsilon": 1, "keys": keys });
     let mut control = Connection::open(&service.address)?;
     let status = control.post("/v1/streams", "application/json", stream.to_string().as_bytes())?;
     if status != 201 {

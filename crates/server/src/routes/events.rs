@@ -4,8 +4,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
-use axum::http::{StatusCode, header};
+use axum::extract::{MatchedPath, Path, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use reticent_stream::{Mode, Stream};
@@ -17,6 +18,13 @@ use super::streams::named;
 use crate::app::App;
 use crate::body::Unpacked;
 use crate::error::{Problem, Result};
+
+/// Where events are sent.
+pub const PATH: &str = "/v1/streams/{name}/events";
+
+/// On an answer about events: they are a curator's, and the connection may stay.
+#[derive(Debug, Clone, Copy)]
+struct Curators;
 
 /// What is promised about the events of a request. It depends on the stream alone.
 #[derive(Debug, Serialize, ToSchema)]
@@ -48,7 +56,9 @@ pub async fn send(
     match stream.definition().mode() {
         Mode::Curator => {
             app.blocking(move || Ok(stream.ingest_ndjson(&mut body)?)).await?;
-            Ok(json(&Acknowledged { acknowledged: "durable" }))
+            let mut answer = json(&Acknowledged { acknowledged: "durable" });
+            answer.extensions_mut().insert(Curators);
+            Ok(answer)
         }
         Mode::PanPrivate => {
             if stream.status().ended {
@@ -77,4 +87,16 @@ fn acknowledged_first(app: Arc<App>, stream: Arc<Stream>, body: Vec<u8>) -> Resp
     });
     let headers = [(header::CONTENT_TYPE, "application/json")];
     (StatusCode::ACCEPTED, headers, Body::from_stream(pieces)).into_response()
+}
+
+/// Closes the connection behind events, unless a curator has counted them, and behind whatever is sent where there is nothing:
+/// while a connection is open its buffer is, and in it what it has read. Whether it is closed depends on the stream alone.
+pub async fn close_behind(request: Request, next: Next) -> Response {
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let may_hold_events = path.is_none_or(|path| path == PATH);
+    let mut response = next.run(request).await;
+    if may_hold_events && response.extensions().get::<Curators>().is_none() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }

@@ -73,7 +73,7 @@ struct Follower {
     stopping: watch::Receiver<bool>,
     /// The next step to be sent.
     next: u64,
-    ready: VecDeque<StepRelease>,
+    ready: VecDeque<Arc<StepRelease>>,
 }
 
 impl Follower {
@@ -85,10 +85,15 @@ impl Follower {
             }
             if let Some(release) = self.ready.pop_front() {
                 self.next = release.step + 1;
-                let text = serde_json::to_string(&ReleaseView::from(&release)).expect("plain data");
+                let text = serde_json::to_string(&ReleaseView::from(&*release)).expect("plain data");
                 return Some(Event::default().event("release").id(release.step.to_string()).data(text));
             }
             let newest = self.stream.status().steps;
+            if let Some(release) = self.stream.now().filter(|release| release.step == self.next) {
+                // As a rule: it need not be read from the disk.
+                self.ready.push_back(release);
+                continue;
+            }
             if self.next <= newest {
                 let (stream, next) = (Arc::clone(&self.stream), self.next);
                 let missed = self.app.blocking(move || Ok(stream.history(next, CATCH_UP)?)).await.ok()?;
@@ -96,7 +101,7 @@ impl Follower {
                     // They are kept no longer.
                     self.next = newest + 1;
                 }
-                self.ready = missed.into();
+                self.ready = missed.into_iter().map(Arc::new).collect();
                 continue;
             }
             tokio::select! {

@@ -35,7 +35,7 @@ use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, Method, header};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -86,7 +86,7 @@ pub fn table() -> Vec<Route> {
         read("/v1/streams", Read, get(streams::list)),
         write("/v1/streams", Manage, post(streams::create)),
         read("/v1/streams/{name}", Read, get(streams::show)),
-        write("/v1/streams/{name}/events", Send, post(events::send)),
+        write(events::PATH, Send, post(events::send)),
         read("/v1/streams/{name}/releases", Read, get(releases::history)),
         read("/v1/streams/{name}/releases/now", Read, get(releases::now)),
         read("/v1/streams/{name}/releases/stream", Read, get(live::follow)),
@@ -140,6 +140,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route_layer(from_fn_with_state(Arc::clone(&app), guard))
         .fallback(missing)
         .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn(events::close_behind))
         .layer(header(header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY))
         .layer(header(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .layer(header(header::REFERRER_POLICY, "no-referrer"))

@@ -9,6 +9,7 @@ use reticent::exact::Rational;
 use super::rows::{Owner, Rows, is_one_of, visible};
 use super::total::total;
 use super::words;
+use crate::bound::MOST_BINS;
 use crate::error::{Error, Result, planning};
 
 /// What can be asked, for those who asked for something else.
@@ -16,8 +17,6 @@ const KNOWN: &str = "COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE(x, p), 
                      and COUNT(DISTINCT unit)";
 /// Bins of a histogram, unless the user says how many.
 const BINS: u32 = 10;
-/// More bins than anyone can look at.
-const MOST_BINS: u32 = 100_000;
 
 /// One aggregate of the query.
 #[derive(Debug, Clone)]

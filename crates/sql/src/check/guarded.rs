@@ -42,9 +42,18 @@ pub struct Guarded {
 impl Guarded {
     /// The guarded operation of arguments that have the right types already.
     pub fn call(operation: Operation, arguments: Vec<Expr>) -> Expr {
+        Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(Self::function(operation)), arguments))
+    }
+
+    /// The guarded operation.
+    pub fn function(operation: Operation) -> ScalarUDF {
         let signature = Signature::variadic_any(Volatility::Immutable);
-        let function = ScalarUDF::new_from_impl(Self { operation, signature });
-        Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), arguments))
+        ScalarUDF::new_from_impl(Self { operation, signature })
+    }
+
+    /// What is guarded.
+    pub fn operation(&self) -> &Operation {
+        &self.operation
     }
 
     fn apply(&self, arguments: ScalarFunctionArgs) -> Result<ArrayRef> {

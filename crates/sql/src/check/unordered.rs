@@ -30,6 +30,17 @@ pub fn unordered(name: &str) -> Option<AggregateUDF> {
     Some(AggregateUDF::new_from_impl(Unordered { kind, signature }))
 }
 
+/// The engine's name of a function that [`unordered`] gave; nothing for other functions.
+pub fn origin(function: &AggregateUDF) -> Option<&'static str> {
+    let Unordered { kind, .. } = function.inner().downcast_ref()?;
+    Some(match kind {
+        Kind::Sum => "sum",
+        Kind::Mean => "avg",
+        Kind::Least => "min",
+        Kind::Most => "max",
+    })
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     Sum,

@@ -6,7 +6,7 @@ use datafusion::logical_expr::Expr;
 use reticent::Permit;
 use reticent::exact::Rational;
 use reticent::mechanism::RangeMechanism;
-use reticent::mechanism::range::{BINS, bin};
+use reticent::mechanism::range::BINS;
 use reticent::privacy::{Epsilon, Guarantee};
 use reticent::statistic::{Bounds, Contribution, Grid, Rows};
 
@@ -86,7 +86,7 @@ impl Search {
     /// What is counted in the first pass, where keys are inputs like all others.
     pub fn measures(&self, design: &Design, keys: usize) -> Vec<Measure> {
         let column = |of: &Expr| keys + design.inputs.iter().position(|input| input == of).unwrap_or_default();
-        self.wanted.iter().map(|of| Measure::Magnitudes { column: column(of), bins: BINS, bin }).collect()
+        self.wanted.iter().map(|of| Measure::Magnitudes { column: column(of) }).collect()
     }
 
     /// Releases the bounds.

@@ -12,10 +12,11 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::convert::fb_to_schema;
 use datafusion::arrow::ipc::reader::{FileReader, StreamReader, read_footer_length};
 use datafusion::arrow::ipc::{root_as_footer, root_as_message};
+use serde::{Deserialize, Serialize};
 
 use super::cells::BATCH_ROWS;
 use super::locate::short;
-use super::scan::{Emit, Format, Part};
+use super::scan::{Emit, Part};
 use super::typed::Columns;
 use crate::{Error, Result};
 
@@ -124,7 +125,7 @@ fn footer_schema(file: &mut File) -> Result<SchemaRef, ArrowError> {
 }
 
 /// Reads some columns of the files.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ArrowReader {
     files: Vec<PathBuf>,
     /// Of each file, where the columns are that a query sees.
@@ -140,10 +141,21 @@ impl ArrowReader {
             .map(|(file, schema)| columns.in_file(file).iter().map(|field| schema.index_of(field.name())).collect());
         Ok(Self { places: places.collect::<Result<_, _>>()?, files })
     }
-}
 
-impl Format for ArrowReader {
-    fn read(&self, part: &Part, columns: &[usize], schema: &SchemaRef, emit: Emit<'_>) -> Result<()> {
+    /// How many files there are, and how many columns each of them offers; nothing if they do not agree.
+    pub fn files_and_columns(&self) -> Option<(usize, usize)> {
+        let columns = self.places.first().map_or(0, Vec::len);
+        let agree = self.places.iter().all(|places| places.len() == columns) && self.places.len() == self.files.len();
+        agree.then_some((self.files.len(), columns))
+    }
+
+    /// Where a file is.
+    pub fn path(&self, file: usize) -> Option<&Path> {
+        self.files.get(file).map(PathBuf::as_path)
+    }
+
+    /// Reads a part of a file: of the columns that it offers, those at `columns`, which make up `schema`.
+    pub fn read(&self, part: &Part, columns: &[usize], schema: &SchemaRef, emit: Emit<'_>) -> Result<()> {
         let places = columns.iter().map(|column| self.places[part.file()][*column]).collect();
         read(&self.files[part.file()], part, places, schema, emit).map_err(|_| Error::Reading)
     }

@@ -11,6 +11,7 @@
 //! | `csv` | comma- or tab-separated values |
 //! | `ndjson`, `json` | one JSON object per line |
 //! | `scan` | files that this crate reads, as a table of the query engine |
+//! | `source` | how the engine reads them; its scans as bytes |
 //! | `typed` | the types that a query sees |
 //! | `arrow`, `parquet` | files that know their types |
 
@@ -22,6 +23,7 @@ mod locate;
 mod ndjson;
 mod parquet;
 mod scan;
+mod source;
 mod typed;
 
 use std::collections::HashSet;
@@ -40,7 +42,8 @@ use self::csv::Csv;
 use self::locate::FileFormat;
 use self::ndjson::NdjsonReader;
 use self::parquet::Parquet;
-use self::scan::Files;
+use self::scan::{Files, Format};
+pub use self::source::{scan_from_bytes, scan_to_bytes};
 use self::typed::Columns;
 use crate::{Error, Result};
 
@@ -173,16 +176,17 @@ impl Table {
                     place.ok_or_else(|| format!("there is no column `{name}`; there are {}", csv.names().join(", ")))
                 };
                 let places = columns.iter().map(place).collect::<Result<_, _>>()?;
-                Arc::new(Files::new(csv.reader(places), cells::schema(columns), sizes))
+                Arc::new(Files::new(Format::Csv(csv.reader(places)), cells::schema(columns), sizes))
             }
             Content::Ndjson => {
                 distinct(columns)?;
                 let names = columns.iter().map(|(name, _)| name.clone()).collect();
-                Arc::new(Files::new(NdjsonReader::new(files, names), cells::schema(columns), sizes))
+                let format = Format::Ndjson(NdjsonReader::new(files, names));
+                Arc::new(Files::new(format, cells::schema(columns), sizes))
             }
             Content::Arrow(columns, schemas) => {
                 let reader = ArrowReader::new(files, columns, schemas).map_err(|error| error.to_string())?;
-                Arc::new(Files::new(reader, columns.schema().clone(), sizes))
+                Arc::new(Files::new(Format::Arrow(reader), columns.schema().clone(), sizes))
             }
             Content::Parquet(columns) => Arc::new(Parquet::new(&files, &sizes, columns)?),
         })

@@ -12,10 +12,11 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use datafusion::arrow::datatypes::SchemaRef;
+use serde::{Deserialize, Serialize};
 
 use super::cells::Rows;
 use super::json::{Value, fields};
-use super::scan::{Emit, Format, Part};
+use super::scan::{Emit, Part};
 use crate::{Error, Result};
 
 /// Longer lines are dropped.
@@ -26,7 +27,7 @@ const CHUNK: usize = 256 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads some fields of each object.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct NdjsonReader {
     files: Vec<PathBuf>,
     names: Vec<String>,
@@ -37,10 +38,19 @@ impl NdjsonReader {
     pub fn new(files: Vec<PathBuf>, names: Vec<String>) -> Self {
         Self { files, names }
     }
-}
 
-impl Format for NdjsonReader {
-    fn read(&self, part: &Part, columns: &[usize], schema: &SchemaRef, emit: Emit<'_>) -> Result<()> {
+    /// How many files there are, and how many columns each of them offers.
+    pub fn files_and_columns(&self) -> (usize, usize) {
+        (self.files.len(), self.names.len())
+    }
+
+    /// Where a file is.
+    pub fn path(&self, file: usize) -> Option<&Path> {
+        self.files.get(file).map(PathBuf::as_path)
+    }
+
+    /// Reads a part of a file: of the columns that it offers, those at `columns`, which make up `schema`.
+    pub fn read(&self, part: &Part, columns: &[usize], schema: &SchemaRef, emit: Emit<'_>) -> Result<()> {
         let names: Vec<&str> = columns.iter().map(|column| self.names[*column].as_str()).collect();
         let path = &self.files[part.file()];
         let range = part.range(0, |targets| cuts(path, targets))?;

@@ -1,11 +1,10 @@
 //! Files that this crate reads itself, as a table of the query engine.
 //!
-//! Each partition reads in a thread of its own that may block, so that reading and computing overlap. How a table is cut
-//! into partitions depends on the sizes of its files and on the settings, not on what is in them.
+//! How a table is cut into partitions depends on the sizes of its files and on the settings, not on what is in them.
 
 use std::fmt::{self, Debug, Formatter};
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
@@ -13,39 +12,81 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::error::Result as EngineResult;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::stream::RecordBatchReceiverStream;
-use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use serde::{Deserialize, Serialize};
 
+use super::arrow::ArrowReader;
+use super::csv::CsvReader;
+use super::ndjson::NdjsonReader;
+use super::source;
 use crate::{Error, Result};
 
 /// No part of a file is smaller, unless the file is.
 const SMALLEST_PART: u64 = 4 << 20;
-/// Batches that wait for whoever computes with them.
-const BATCHES_AHEAD: usize = 2;
+/// No file is cut into more parts.
+const MOST_PARTS: usize = 1 << 16;
 
 /// Takes a batch; false if nobody wants more.
 pub type Emit<'a> = &'a mut dyn FnMut(RecordBatch) -> bool;
 
-/// How files of a format are read.
-pub trait Format: Debug + Send + Sync + 'static {
+/// How files are read, where they are and what they offer.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Format {
+    Csv(CsvReader),
+    Ndjson(NdjsonReader),
+    Arrow(ArrowReader),
+}
+
+impl Format {
     /// Reads a part of a file: of the columns that the table offers, those at `columns`, which make up `schema`.
-    fn read(&self, part: &Part, columns: &[usize], schema: &SchemaRef, emit: Emit<'_>) -> Result<()>;
+    pub fn read(&self, part: &Part, columns: &[usize], schema: &SchemaRef, emit: Emit<'_>) -> Result<()> {
+        match self {
+            Self::Csv(reader) => reader.read(part, columns, schema, emit),
+            Self::Ndjson(reader) => reader.read(part, columns, schema, emit),
+            Self::Arrow(reader) => reader.read(part, columns, schema, emit),
+        }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Csv(_) => "CSV",
+            Self::Ndjson(_) => "NDJSON",
+            Self::Arrow(_) => "Arrow",
+        }
+    }
+
+    /// Where a file is.
+    pub fn path(&self, file: usize) -> Option<&Path> {
+        match self {
+            Self::Csv(reader) => reader.path(file),
+            Self::Ndjson(reader) => reader.path(file),
+            Self::Arrow(reader) => reader.path(file),
+        }
+    }
+
+    /// How many files there are, and how many columns each of them offers; nothing if they do not agree.
+    pub fn files_and_columns(&self) -> Option<(usize, usize)> {
+        match self {
+            Self::Csv(reader) => reader.files_and_columns(),
+            Self::Ndjson(reader) => Some(reader.files_and_columns()),
+            Self::Arrow(reader) => reader.files_and_columns(),
+        }
+    }
 }
 
 /// A table of files.
 #[derive(Debug)]
 pub struct Files {
-    format: Arc<dyn Format>,
+    format: Arc<Format>,
     schema: SchemaRef,
     sizes: Vec<u64>,
 }
 
 impl Files {
     /// A table that offers the columns of `schema`, from files of these sizes.
-    pub fn new(format: impl Format, schema: SchemaRef, sizes: Vec<u64>) -> Self {
+    pub fn new(format: Format, schema: SchemaRef, sizes: Vec<u64>) -> Self {
         Self { format: Arc::new(format), schema, sizes }
     }
 }
@@ -70,31 +111,50 @@ impl TableProvider for Files {
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
         let columns: Vec<usize> = projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
         let schema = Arc::new(self.schema.project(&columns)?);
-        let partition = |parts: Vec<Part>| -> Arc<dyn PartitionStream> {
-            let (format, columns, schema) = (self.format.clone(), columns.clone(), schema.clone());
-            Arc::new(Partition(Arc::new(Work { format, parts, columns, schema })))
-        };
         let partitions = partitions(&self.sizes, state.config().target_partitions());
-        let partitions = partitions.into_iter().map(partition).collect();
-        Ok(Arc::new(StreamingTableExec::try_new(schema.clone(), partitions, None, [], false, None)?))
+        Ok(source::scan(self.format.clone(), partitions, columns, schema, None))
     }
 }
 
-/// A part of a file, of nearly equal parts.
+/// Which part of a file, of nearly equal parts.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Piece {
+    /// Which file, counted from 0.
+    pub file: usize,
+    /// The size of the file.
+    pub size: u64,
+    index: usize,
+    /// How many parts the file has.
+    pub of: usize,
+}
+
+/// Where the parts of a file after the first begin; nothing if they could not be found out.
+pub type Starts = Arc<OnceLock<Option<Vec<u64>>>>;
+
+impl Piece {
+    /// Whether there is such a part if there are so many files.
+    pub fn is_of(&self, files: usize) -> bool {
+        self.file < files && self.index < self.of && self.of <= MOST_PARTS
+    }
+
+    /// The part, which finds out where all parts of the file begin unless another one did.
+    pub fn part(self, starts: &Starts) -> Part {
+        Part { piece: self, starts: starts.clone() }
+    }
+}
+
+/// A part of a file.
 #[derive(Clone)]
 pub struct Part {
-    file: usize,
-    size: u64,
-    index: usize,
-    of: usize,
-    /// Where the parts of the file after the first begin; nothing if they could not be found out.
-    starts: Arc<OnceLock<Option<Vec<u64>>>>,
+    piece: Piece,
+    starts: Starts,
 }
 
 impl Debug for Part {
     /// Without the starts: they depend on the rows.
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        write!(formatter, "part {} of {} of file {}", self.index, self.of, self.file)
+        let Piece { file, index, of, .. } = self.piece;
+        write!(formatter, "part {index} of {of} of file {file}")
     }
 }
 
@@ -102,32 +162,38 @@ impl Part {
     /// A part among `of` parts of a file of `size` bytes.
     fn all(file: usize, size: u64, of: usize) -> impl Iterator<Item = Self> {
         let starts = Arc::new(OnceLock::new());
-        (0..of).map(move |index| Self { file, size, index, of, starts: starts.clone() })
+        (0..of).map(move |index| Piece { file, size, index, of }.part(&starts))
     }
 
     /// Which file, counted from 0.
     pub fn file(&self) -> usize {
-        self.file
+        self.piece.file
+    }
+
+    /// Which part it is.
+    pub fn piece(&self) -> Piece {
+        self.piece
     }
 
     /// This part of so many things.
     pub fn share(&self, things: usize) -> Range<usize> {
-        let place = |index: usize| (things as u128 * index as u128 / self.of as u128) as usize;
-        place(self.index)..place(self.index + 1)
+        let place = |index: usize| (things as u128 * index as u128 / self.piece.of as u128) as usize;
+        place(self.piece.index)..place(self.piece.index + 1)
     }
 
     /// The bytes of this part. `cut` finds places near the given ones where a file whose rows begin at `start` may be
-    /// cut; it is called once for all parts. The last part goes to the end of the file, wherever that is by then.
+    /// cut; it is called once for all parts, and gives the same for each of them. The last part goes to the end of the file, wherever that is by then.
     pub fn range(&self, start: u64, cut: impl FnOnce(&[u64]) -> std::io::Result<Vec<u64>>) -> Result<Range<u64>> {
+        let Piece { size, index, of, .. } = self.piece;
         let starts = self.starts.get_or_init(|| {
-            let room = u128::from(self.size.saturating_sub(start));
-            let target = |index: usize| start + (room * index as u128 / self.of as u128) as u64;
-            let targets: Vec<u64> = (1..self.of).map(target).collect();
+            let room = u128::from(size.saturating_sub(start));
+            let target = |index: usize| start + (room * index as u128 / of as u128) as u64;
+            let targets: Vec<u64> = (1..of).map(target).collect();
             if targets.is_empty() { Some(targets) } else { cut(&targets).ok() }
         });
         let starts = starts.as_ref().ok_or(Error::Reading)?;
-        let first = if self.index == 0 { start } else { starts[self.index - 1] };
-        let end = starts.get(self.index).copied().unwrap_or(u64::MAX);
+        let first = if index == 0 { start } else { starts[index - 1] };
+        let end = starts.get(index).copied().unwrap_or(u64::MAX);
         Ok(first..end.max(first))
     }
 }
@@ -137,7 +203,7 @@ fn partitions(sizes: &[u64], most: usize) -> Vec<Vec<Part>> {
     let goal = (sizes.iter().sum::<u64>() / most.max(1) as u64).max(SMALLEST_PART);
     let mut partitions: Vec<(u64, Vec<Part>)> = Vec::new();
     for (file, size) in sizes.iter().enumerate() {
-        let count = size.div_ceil(goal).clamp(1, most.max(1) as u64);
+        let count = size.div_ceil(goal).clamp(1, most.clamp(1, MOST_PARTS) as u64);
         let weight = size / count;
         for part in Part::all(file, *size, count as usize) {
             let may_grow = partitions.len() < most;
@@ -153,62 +219,13 @@ fn partitions(sizes: &[u64], most: usize) -> Vec<Vec<Part>> {
     partitions.into_iter().map(|(_, parts)| parts).collect()
 }
 
-struct Work {
-    format: Arc<dyn Format>,
-    parts: Vec<Part>,
-    columns: Vec<usize>,
-    schema: SchemaRef,
-}
-
-impl Work {
-    /// Reads all parts.
-    fn run(&self, emit: Emit<'_>) -> Result<()> {
-        let mut wanted = true;
-        for part in &self.parts {
-            self.format.read(part, &self.columns, &self.schema, &mut |batch| {
-                wanted = emit(batch);
-                wanted
-            })?;
-            if !wanted {
-                break;
-            }
-        }
-        Ok(())
-    }
-}
-
-struct Partition(Arc<Work>);
-
-impl Debug for Partition {
-    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        formatter.debug_list().entries(&self.0.parts).finish()
-    }
-}
-
-impl PartitionStream for Partition {
-    fn schema(&self) -> &SchemaRef {
-        &self.0.schema
-    }
-
-    fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let mut stream = RecordBatchReceiverStream::builder(self.0.schema.clone(), BATCHES_AHEAD);
-        let (work, sender) = (self.0.clone(), stream.tx());
-        stream.spawn_blocking(move || {
-            let mut emit = |batch| sender.blocking_send(Ok(batch)).is_ok();
-            // A broken Arrow file can make its decoder panic.
-            let result = catch_unwind(AssertUnwindSafe(|| work.run(&mut emit)));
-            Ok(result.unwrap_or(Err(Error::Reading))?)
-        });
-        stream.build()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn shapes(sizes: &[u64], most: usize) -> Vec<Vec<(usize, usize, usize)>> {
-        let shape = |parts: Vec<Part>| parts.iter().map(|part| (part.file, part.index, part.of)).collect();
+        let shape =
+            |parts: Vec<Part>| parts.iter().map(|part| (part.piece.file, part.piece.index, part.piece.of)).collect();
         partitions(sizes, most).into_iter().map(shape).collect()
     }
 

@@ -50,6 +50,8 @@ pub(crate) struct Live {
     /// The keys that are released.
     names: Vec<Arc<str>>,
     turn: Turn,
+    /// What was written down last: megabytes, which need not be fetched from the system at the end of every step.
+    written: Vec<u8>,
 }
 
 /// What happened since the last transaction.
@@ -134,7 +136,8 @@ impl Live {
         };
         let (window, timeline) = (Window::new(definition.dedup()), Timeline::new(&definition, created));
         let (open_sum, open_events, names) = (0, 0, Vec::new());
-        Self { id, definition, timeline, board, tally, open_sum, open_events, window, names, turn }
+        let written = Vec::new();
+        Self { id, definition, timeline, board, tally, open_sum, open_events, window, names, turn, written }
     }
 
     pub fn id(&self) -> i64 {
@@ -295,8 +298,11 @@ impl Live {
             )?;
         }
         let (open_sum, open_events) = (self.open_sum, self.open_events);
-        let state = encoded(&Checkpoint { open_sum, open_events, tally: self.tally.save()? })?;
-        run("INSERT OR REPLACE INTO checkpoint (stream, state) VALUES (?1, ?2)", params![self.id, state])?;
+        let checkpoint = Checkpoint { open_sum, open_events, tally: self.tally.save()? };
+        let mut room = std::mem::take(&mut self.written);
+        room.clear();
+        self.written = postcard::to_extend(&checkpoint, room).map_err(|error| Error::storage("written", error))?;
+        run("INSERT OR REPLACE INTO checkpoint (stream, state) VALUES (?1, ?2)", params![self.id, self.written])?;
         run("DELETE FROM journal WHERE stream = ?1", params![self.id])?;
         run("DELETE FROM seen WHERE stream = ?1 AND step <= ?2", params![self.id, kept_after as i64])?;
         if let Some(oldest) = self.definition.history().and_then(|kept| self.tally.steps().checked_sub(kept)) {

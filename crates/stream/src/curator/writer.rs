@@ -40,6 +40,7 @@ impl Writer {
         loop {
             let (jobs, over) = self.queue.next(self.nap());
             self.turn(jobs);
+            self.shared.database.lock().unwrap_or_else(PoisonError::into_inner).tidy();
             if over {
                 break;
             }

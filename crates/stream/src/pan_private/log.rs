@@ -9,6 +9,7 @@ use reticent_ledger::storage::replace::{private, replace, sync_directory};
 use serde::{Deserialize, Serialize};
 
 use super::record::Record;
+use super::tree::Tree;
 use crate::definition::Definition;
 use crate::error::{Error, Result};
 
@@ -23,16 +24,57 @@ struct Header {
     definition: Definition,
 }
 
+/// How far a step has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Point {
+    /// All events are counted; nothing is drawn.
+    Due,
+    /// The record is made; nothing of it is written.
+    Drawn,
+    /// The record is durable and everybody can see it.
+    Shown,
+    /// Nothing is left of the step but what is published; the next one is open.
+    Opened,
+}
+
 /// Where releases are published: the seam at which tests fail and crash.
-pub(crate) trait Log: Send {
+pub(super) trait Log: Send {
     /// The record is durable when this returns; after an error it is not there.
     fn append(&mut self, record: &[u8]) -> io::Result<()>;
+
+    /// A step has come to a point. Only in tests does anything happen there: a process ends.
+    fn reached(&mut self, _: Point, _: &Tree, _: Option<&Record>) {}
+}
+
+/// What records are written to: a file, and in tests a disk that loses what was not synced.
+pub(super) trait Medium: Send {
+    /// Writes bytes at a place, to the system's memory at first.
+    fn put(&mut self, place: u64, bytes: &[u8]) -> io::Result<()>;
+    /// All that was written is on the disk when this returns.
+    fn sync(&mut self) -> io::Result<()>;
+    /// Takes off what lies beyond a length.
+    fn cut(&mut self, length: u64) -> io::Result<()>;
+}
+
+impl Medium for File {
+    fn put(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
+        self.seek(SeekFrom::Start(place))?;
+        self.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.set_len(length)
+    }
 }
 
 /// The file itself.
 #[derive(Debug)]
-pub(crate) struct LogFile {
-    file: File,
+pub(crate) struct LogFile<M = File> {
+    file: M,
     /// Up to where it holds complete records.
     length: u64,
 }
@@ -66,7 +108,8 @@ impl LogFile {
             return Err(damaged());
         }
         let shelf = Shelf { path: path.clone(), header: header.len() as u64, lanes: Record::lanes(definition) };
-        let (records, last) = shelf.check(&file).map_err(unusable)?.ok_or_else(damaged)?;
+        (&file).seek(SeekFrom::Start(shelf.header)).map_err(unusable)?;
+        let (records, last) = complete(&file, shelf.lanes).map_err(unusable)?.ok_or_else(damaged)?;
         let length = shelf.place_of(records + 1);
         file.set_len(length).map_err(unusable)?;
         SystemFiles.rewrite(&path).map_err(unusable)?;
@@ -75,56 +118,39 @@ impl LogFile {
 }
 
 #[cfg(test)]
-impl LogFile {
+impl<M: Medium> LogFile<M> {
+    pub fn on(file: M) -> Self {
+        Self { file, length: 0 }
+    }
+
     /// As a disk does it that loses power, or is full.
     pub fn append_torn(&mut self, part: &[u8]) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(self.length))?;
-        self.file.write_all(part)
+        self.file.put(self.length, part)
     }
 }
 
-impl Log for LogFile {
+impl<M: Medium> Log for LogFile<M> {
     fn append(&mut self, record: &[u8]) -> io::Result<()> {
-        let written = (|| {
-            self.file.seek(SeekFrom::Start(self.length))?;
-            self.file.write_all(record)?;
-            self.file.sync_data()
-        })();
+        let written = self.file.put(self.length, record).and_then(|()| self.file.sync());
         match written {
             Ok(()) => self.length += record.len() as u64,
             // If not even that works, the next attempt overwrites it, or whoever opens the file finds it.
-            Err(_) => drop(self.file.set_len(self.length)),
+            Err(_) => drop(self.file.cut(self.length)),
         }
         written
     }
 }
 
 impl Shelf {
+    /// Of records that are not in a file.
+    #[cfg(feature = "test-util")]
+    pub fn nowhere() -> Self {
+        Self { path: PathBuf::new(), header: 0, lanes: 1 }
+    }
+
     /// Where the record of a step, counted from 1, begins.
     fn place_of(&self, step: u64) -> u64 {
         self.header + (step - 1) * Record::length(self.lanes) as u64
-    }
-
-    /// How many complete records there are, and the last; `None` if they are not those of steps 1, 2, 3 …
-    fn check(&self, mut file: &File) -> io::Result<Option<(u64, Option<Record>)>> {
-        file.seek(SeekFrom::Start(self.header))?;
-        let length = Record::length(self.lanes);
-        let mut bytes = vec![0; (STRETCH / length).max(1) * length];
-        let (mut steps, mut last) = (0, None);
-        loop {
-            let read = fill(file, &mut bytes)?;
-            for chunk in bytes[..read].chunks_exact(length) {
-                let Some(record) = Record::from_bytes(chunk) else { return Ok(Some((steps, last))) };
-                if record.step != steps + 1 {
-                    return Ok(None);
-                }
-                steps += 1;
-                last = Some(record);
-            }
-            if read < bytes.len() {
-                return Ok(Some((steps, last)));
-            }
-        }
     }
 
     /// Records from a step on, up to one that is published.
@@ -151,7 +177,28 @@ fn read_header(file: &File) -> io::Result<Option<Vec<u8>>> {
     Ok((line.last() == Some(&b'\n')).then_some(line))
 }
 
-fn fill(mut file: &File, bytes: &mut [u8]) -> io::Result<usize> {
+/// How many complete records there are, and the last; `None` if they are not those of steps 1, 2, 3 …
+pub(super) fn complete(mut records: impl Read, lanes: usize) -> io::Result<Option<(u64, Option<Record>)>> {
+    let length = Record::length(lanes);
+    let mut bytes = vec![0; (STRETCH / length).max(1) * length];
+    let (mut steps, mut last) = (0, None);
+    loop {
+        let read = fill(&mut records, &mut bytes)?;
+        for chunk in bytes[..read].chunks_exact(length) {
+            let Some(record) = Record::from_bytes(chunk) else { return Ok(Some((steps, last))) };
+            if record.step != steps + 1 {
+                return Ok(None);
+            }
+            steps += 1;
+            last = Some(record);
+        }
+        if read < bytes.len() {
+            return Ok(Some((steps, last)));
+        }
+    }
+}
+
+fn fill(file: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < bytes.len() {
         match file.read(&mut bytes[filled..])? {

@@ -12,9 +12,12 @@
 //! | `tree` | its counters since the process began, and why one charge covers all of them |
 //! | `record` | a published release as it is on the disk |
 //! | `log` | the file |
+//! | `simulation` | a process that ends wherever a test wants (feature `test-util`) |
 
 mod log;
 mod record;
+#[cfg(feature = "test-util")]
+pub mod simulation;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -26,7 +29,7 @@ use reticent::Permit;
 use reticent::ledger::Accounting;
 use zeroize::Zeroize;
 
-use self::log::{Log, LogFile, Shelf};
+use self::log::{Log, LogFile, Point, Shelf};
 use self::record::Record;
 use self::tree::Tree;
 use crate::board::Board;
@@ -63,7 +66,8 @@ struct State {
 }
 
 impl PanPrivateStream {
-    /// Goes on after what is on the disk.
+    /// Goes on after what is on the disk. From now on, before the first event comes, freed memory is overwritten, if the program
+    /// has installed the allocator for it.
     pub fn open(
         directory: &Path,
         definition: Arc<Definition>,
@@ -72,26 +76,27 @@ impl PanPrivateStream {
         permit: Permit,
         board: Arc<Board>,
     ) -> Result<Self> {
+        reticent_erase::begin();
         let (log, shelf, last) = LogFile::open(&directory.join(FOLDER), &definition)?;
-        Self::on(Box::new(log), shelf, last, definition, created, accounting, permit, board)
+        let permit = permit.resume_stream(accounting)?;
+        let steps = last.as_ref().map_or(0, |record| record.step);
+        let ended = definition.horizon().is_none_or(|horizon| steps >= horizon);
+        let tree = if ended { None } else { Some(Tree::new(&definition, last.as_ref(), permit)?) };
+        Self::on(Box::new(log), shelf, last, tree, definition, created, board)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "each is a part of its own, and there is one caller beside tests")]
+    /// On top of the last record, with the tree that counts what is left.
     fn on(
         log: Box<dyn Log>,
         shelf: Shelf,
         last: Option<Record>,
+        mut tree: Option<Tree>,
         definition: Arc<Definition>,
         created: i64,
-        accounting: &Accounting,
-        permit: Permit,
         board: Arc<Board>,
     ) -> Result<Self> {
         let timeline = Timeline::new(&definition, created);
         let steps = last.as_ref().map_or(0, |record| record.step);
-        let permit = permit.resume_stream(accounting)?;
-        let ended = definition.horizon().is_none_or(|horizon| steps >= horizon);
-        let mut tree = if ended { None } else { Some(Tree::new(&definition, last.as_ref(), permit)?) };
         if let Some(tree) = &mut tree {
             tree.open()?;
         }
@@ -163,11 +168,13 @@ impl PanPrivateStream {
         let record = match state.unpublished.take() {
             Some(record) => record,
             None => {
+                state.log.reached(Point::Due, tree, None);
                 let record = tree.close(state.steps + 1, closed)?;
                 state.open_events = 0;
                 record
             }
         };
+        state.log.reached(Point::Drawn, tree, Some(&record));
         let mut bytes = record.to_bytes();
         let written = state.log.append(&bytes);
         bytes.zeroize();
@@ -176,11 +183,13 @@ impl PanPrivateStream {
             return Err(Error::storage("written", error));
         }
         self.board.show(Arc::new(record.release(&self.definition)));
+        state.log.reached(Point::Shown, tree, Some(&record));
         state.steps = record.step;
         if self.definition.horizon().is_some_and(|horizon| state.steps >= horizon) {
             state.tree = None;
         } else {
             tree.open()?;
+            state.log.reached(Point::Opened, tree, None);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use reticent::Permit;
 use reticent::ledger::Accounting;
 
-use super::log::{Log, LogFile};
+use super::log::{Log, LogFile, Medium};
 use super::record::Record;
 use super::*;
 use crate::event::Rules;
@@ -63,9 +63,10 @@ fn open(folder: &Path, keys: &str, fates: &[Fate]) -> Opened {
     let (board, asked) = (Arc::new(Board::new()), Arc::new(Mutex::new(Vec::new())));
     let log = Box::new(Fated { file, fates: fates.to_vec(), asked: Arc::clone(&asked) });
     let rules = Rules::new(Arc::clone(&definition), [0; 16]);
-    let (permit, shown) = (Permit::unaccounted().unwrap(), Arc::clone(&board));
-    let stream =
-        PanPrivateStream::on(log, shelf, last, definition, 0, &Accounting::Unaccounted, permit, shown).unwrap();
+    let permit = Permit::unaccounted().unwrap().resume_stream(&Accounting::Unaccounted).unwrap();
+    let ended = last.as_ref().is_some_and(|last| last.step == HORIZON);
+    let tree = (!ended).then(|| Tree::new(&definition, last.as_ref(), permit).unwrap());
+    let stream = PanPrivateStream::on(log, shelf, last, tree, definition, 0, Arc::clone(&board)).unwrap();
     Opened { stream, board, rules, asked }
 }
 
@@ -153,4 +154,71 @@ fn a_file_of_another_stream_or_with_a_step_missing_is_refused() {
     assert!(matches!(LogFile::open(folder.path(), &definition), Err(Error::Damaged(_))));
     std::fs::write(&path, "").unwrap();
     assert!(matches!(LogFile::open(folder.path(), &definition), Err(Error::Damaged(_))));
+}
+
+/// A disk with the system's memory before it: what is not synced is lost with the power. So many syncs fail at first, and, as
+/// Linux does it, what they should have written is then taken for written.
+#[derive(Clone, Default)]
+struct Forgetful(Arc<Mutex<Pages>>);
+
+#[derive(Default)]
+struct Pages {
+    seen: Vec<u8>,
+    /// Which of the bytes seen are still to be written.
+    dirty: Vec<bool>,
+    durable: Vec<u8>,
+    failing: usize,
+}
+
+impl Medium for Forgetful {
+    fn put(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut pages = self.0.lock().unwrap();
+        let (from, to) = (place as usize, place as usize + bytes.len());
+        let length = pages.seen.len().max(to);
+        pages.seen.resize(length, 0);
+        pages.dirty.resize(length, false);
+        pages.seen[from..to].copy_from_slice(bytes);
+        pages.dirty[from..to].fill(true);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let pages = &mut *self.0.lock().unwrap();
+        if pages.failing > 0 {
+            pages.failing -= 1;
+            pages.dirty.fill(false);
+            return Err(io::ErrorKind::Other.into());
+        }
+        pages.durable.resize(pages.seen.len(), 0);
+        for (place, dirty) in pages.dirty.iter_mut().enumerate().filter(|(_, dirty)| **dirty) {
+            pages.durable[place] = pages.seen[place];
+            *dirty = false;
+        }
+        Ok(())
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        let pages = &mut *self.0.lock().unwrap();
+        pages.seen.truncate(length as usize);
+        pages.dirty.truncate(length as usize);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_record_is_on_the_disk_before_anybody_hears_of_it() {
+    let disk = Forgetful::default();
+    let mut log = LogFile::on(disk.clone());
+    let mut expected = Vec::new();
+    for (number, failing) in [0, 1, 0, 3, 0].into_iter().enumerate() {
+        let record = [number as u8 + 1; 40];
+        disk.0.lock().unwrap().failing = failing;
+        for _ in 0..failing {
+            assert!(log.append(&record).is_err());
+            assert_eq!(disk.0.lock().unwrap().durable, expected);
+        }
+        log.append(&record).unwrap();
+        expected.extend(record);
+        assert_eq!(disk.0.lock().unwrap().durable, expected);
+    }
 }

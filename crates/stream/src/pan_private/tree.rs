@@ -1,6 +1,8 @@
 //! The counters of a pan-private stream since the process began.
 
 use reticent::Result;
+#[cfg(feature = "test-util")]
+use reticent::continual::pan_private::Seized;
 use reticent::continual::pan_private::{Design, PanPrivate, PanPrivateSurviving};
 use reticent::continual::{Counter, Kind, SeizableCounter, SeizableKeyedCounter, Shape, Stream};
 use reticent::permit::StreamPermit;
@@ -18,6 +20,9 @@ trait Cells: Send {
     fn half_width(&self, step: u64) -> Result<f64>;
     /// Of one draw.
     fn law_variance(&self) -> f64;
+    /// What an intruder would find now, in the first lane.
+    #[cfg(feature = "test-util")]
+    fn seized(&self) -> Seized;
 }
 
 impl<D: Design> Cells for SeizableCounter<D> {
@@ -45,6 +50,11 @@ impl<D: Design> Cells for SeizableCounter<D> {
     fn law_variance(&self) -> f64 {
         self.design().law().variance()
     }
+
+    #[cfg(feature = "test-util")]
+    fn seized(&self) -> Seized {
+        self.state_after()
+    }
 }
 
 impl<D: Design> Cells for SeizableKeyedCounter<D> {
@@ -70,6 +80,11 @@ impl<D: Design> Cells for SeizableKeyedCounter<D> {
 
     fn law_variance(&self) -> f64 {
         self.design().law().variance()
+    }
+
+    #[cfg(feature = "test-util")]
+    fn seized(&self) -> Seized {
+        self.state_after(0)
     }
 }
 
@@ -113,14 +128,30 @@ impl Tree {
             Kind::PanPrivateSurviving => cells::<PanPrivateSurviving>(definition, stream, lanes, permit)?,
             _ => cells::<PanPrivate>(definition, stream, lanes, permit)?,
         };
-        Ok(Self {
+        Ok(Self::on(cells, lanes, widest, last))
+    }
+
+    /// Of a design that was made before: that takes longer than to count a few steps.
+    #[cfg(feature = "test-util")]
+    pub fn of<D: Design + 'static>(design: D, widest: f64, last: Option<&Record>, permit: StreamPermit) -> Self {
+        Self::on(Box::new(SeizableCounter::begin(design, permit)), 1, widest, last)
+    }
+
+    fn on(cells: Box<dyn Cells>, lanes: usize, widest: f64, last: Option<&Record>) -> Self {
+        Self {
             cells,
-            before,
+            before: last.map_or(0, |record| record.step),
             restarts: last.map_or(0, |record| record.restarts + 1),
             base: last.map_or_else(|| vec![0; lanes], |record| record.values.clone()),
             base_variance: last.map_or(0.0, |record| record.variance),
             widest,
-        })
+        }
+    }
+
+    /// What an intruder would find now, in the first lane.
+    #[cfg(feature = "test-util")]
+    pub fn seized(&self) -> Seized {
+        self.cells.seized()
     }
 
     pub fn restarts(&self) -> u64 {

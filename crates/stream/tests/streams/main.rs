@@ -5,6 +5,7 @@
 //! | `counting` | what is counted, and when steps end |
 //! | `creating` | is everything checked and charged, once, before a stream counts? |
 //! | `restarting` | is everything as it was? |
+//! | `crashes` | what if the process of a pan-private stream ends at any point, and its memory and disk are taken? |
 //! | `disk` | what if the power fails, or the disk, at any point? |
 //! | `kills` | what if the process is killed? |
 //! | `pan_private` | what is on the disk, and what is counted after a restart? |
@@ -16,6 +17,7 @@
 mod bench;
 mod child;
 mod counting;
+mod crashes;
 mod creating;
 mod disk;
 mod files;

@@ -3,9 +3,7 @@
 //! Where one process may not look into another's memory there is nothing to test, and the test says so.
 #![cfg(target_os = "linux")]
 
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::io::Write;
 
 use crate::bench::{Bench, START, definition};
 use crate::child::Process;
@@ -42,9 +40,9 @@ fn found(keys: &str, mode: &str) -> Option<(Vec<String>, Vec<String>)> {
     process.input.write_all(text.as_bytes()).unwrap();
     while process.hear().unwrap() != ("released".to_owned(), vec![2]) {}
     // The last event is counted when the reader waits for more: its thread sleeps in a read of the pipe.
-    wait_until_all_threads_sleep(process.child.id());
-    let memory = memory(process.child.id())?;
-    let disk = files(&bench.directory());
+    seized::wait_until_asleep(process.child.id());
+    let memory = seized::memory(process.child.id())?;
+    let disk = seized::files(&bench.directory());
     drop(process.input);
     assert!(process.child.wait().unwrap().success());
     let search = |bytes: &[u8]| -> Vec<String> {
@@ -52,52 +50,6 @@ fn found(keys: &str, mode: &str) -> Option<(Vec<String>, Vec<String>)> {
         there.map(|(name, _)| name).collect()
     };
     Some((search(&memory), search(&disk)))
-}
-
-fn wait_until_all_threads_sleep(process: u32) {
-    let mut quiet = 0;
-    while quiet < 20 {
-        let asleep = fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten().all(|task| {
-            let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-            stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
-        });
-        quiet = if asleep { quiet + 1 } else { 0 };
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-}
-
-fn memory(process: u32) -> Option<Vec<u8>> {
-    let maps = fs::read_to_string(format!("/proc/{process}/maps"));
-    let memory = File::open(format!("/proc/{process}/mem"));
-    let (Ok(maps), Ok(mut memory)) = (maps, memory) else {
-        println!("SKIPPED: the memory of another process cannot be read here");
-        return None;
-    };
-    let mut bytes = Vec::new();
-    for map in maps.lines().filter(|map| map.split(' ').nth(1).is_some_and(|rights| rights.starts_with("rw"))) {
-        let (start, end) = map.split(' ').next().and_then(|range| range.split_once('-')).unwrap();
-        let place = |text| u64::from_str_radix(text, 16).unwrap();
-        let mut part = vec![0; (place(end) - place(start)) as usize];
-        memory.seek(SeekFrom::Start(place(start))).unwrap();
-        if memory.read_exact(&mut part).is_ok() {
-            bytes.extend(part);
-        }
-    }
-    if bytes.len() < 1 << 20 {
-        println!("SKIPPED: the memory of another process cannot be read here");
-        return None;
-    }
-    Some(bytes)
-}
-
-/// All bytes of all files.
-fn files(folder: &Path) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        bytes.extend(if path.is_dir() { files(&path) } else { fs::read(&path).unwrap() });
-    }
-    bytes
 }
 
 #[test]

@@ -22,15 +22,19 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use datafusion::arrow::datatypes::SchemaRef;
+use serde::{Deserialize, Serialize};
 
 use self::header::Header;
 use self::records::Records;
 use super::cells::Rows;
-use super::scan::{Emit, Format, Part};
+use super::scan::{Emit, Part};
 use crate::{Error, Result};
 
+/// What may stand between two values.
+const DELIMITERS: [u8; 2] = [b',', b'\t'];
+
 /// Files of separated values with one header.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Csv {
     delimiter: u8,
     names: Vec<String>,
@@ -67,14 +71,26 @@ impl Csv {
 }
 
 /// Reads some columns of the files.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct CsvReader {
     csv: Csv,
     places: Vec<usize>,
 }
 
-impl Format for CsvReader {
-    fn read(&self, part: &Part, columns: &[usize], schema: &SchemaRef, emit: Emit<'_>) -> Result<()> {
+impl CsvReader {
+    /// How many files there are, and how many columns each of them offers; nothing if a column is not in the header.
+    pub fn files_and_columns(&self) -> Option<(usize, usize)> {
+        let known = self.places.iter().all(|place| *place < self.csv.names.len());
+        (known && DELIMITERS.contains(&self.csv.delimiter)).then_some((self.csv.files.len(), self.places.len()))
+    }
+
+    /// Where a file is.
+    pub fn path(&self, file: usize) -> Option<&Path> {
+        self.csv.files.get(file).map(|(path, _)| path.as_path())
+    }
+
+    /// Reads a part of a file: of the columns that it offers, those at `columns`, which make up `schema`.
+    pub fn read(&self, part: &Part, columns: &[usize], schema: &SchemaRef, emit: Emit<'_>) -> Result<()> {
         let places: Vec<usize> = columns.iter().map(|column| self.places[*column]).collect();
         let (path, start) = &self.csv.files[part.file()];
         let range = part.range(*start, |targets| {

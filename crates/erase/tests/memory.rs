@@ -1,0 +1,106 @@
+//! What is freed, and what is left behind by a block that grows, shrinks or moves. One test: the flag is the whole process's.
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::{Read, Seek, SeekFrom};
+
+#[global_allocator]
+static ALLOCATOR: reticent_erase::Erasing = reticent_erase::Erasing;
+
+/// Blocks of these sizes: small ones, which the system keeps on lists, and ones that it maps.
+const SIZES: [usize; 5] = [64, 1000, 5000, 100_000, 3_000_000];
+/// Words that are found by chance hardly ever; masked, so that the test's own copy is not what is found.
+const MASK: u64 = 0x3c5a_96e1_b4d2_7f08;
+const MARK: u64 = 0x1b7e_60d3_a95c_f824 ^ MASK;
+
+/// Ways to lose memory are told apart by words of their own, before it has begun and after.
+const FREED: u64 = 1;
+const GROWN: u64 = 2;
+const SHRUNK: u64 = 3;
+const LATER: u64 = 16;
+
+fn fill(block: &mut [u8], way: u64) {
+    let word = (MARK ^ black_box(MASK)) + way;
+    block.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&word.to_le_bytes()));
+}
+
+fn freed(size: usize, when: u64) {
+    let mut block = vec![0; size];
+    fill(&mut block, when + FREED);
+    drop(black_box(block));
+}
+
+fn grown(size: usize, when: u64) -> Vec<u8> {
+    let mut block = vec![0; size];
+    fill(&mut block, when + GROWN);
+    // So that it cannot grow where it is.
+    let behind = black_box(vec![1u8; size]);
+    block.reserve_exact(5 * size);
+    drop(behind);
+    block.fill(0);
+    block
+}
+
+fn shrunk(size: usize, when: u64) -> Vec<u8> {
+    let mut block = vec![0; size];
+    fill(&mut block, when + SHRUNK);
+    block.truncate(size / 4);
+    block.shrink_to_fit();
+    block.fill(0);
+    block
+}
+
+/// Which ways left words in memory that can be written to.
+fn found(when: u64) -> Vec<u64> {
+    reticent_erase::burn_stack();
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let mut memory = File::open("/proc/self/mem").unwrap();
+    let mut buffer = vec![0u8; 1 << 16];
+    let own = buffer.as_ptr() as u64;
+    let mut found = Vec::new();
+    for line in maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|rights| rights.starts_with("rw"))) {
+        let (from, to) = line.split(' ').next().unwrap().split_once('-').unwrap();
+        let (mut at, to) = (u64::from_str_radix(from, 16).unwrap(), u64::from_str_radix(to, 16).unwrap());
+        while at < to {
+            let length = buffer.len().min((to - at) as usize);
+            memory.seek(SeekFrom::Start(at)).unwrap();
+            if memory.read_exact(&mut buffer[..length]).is_err() {
+                break;
+            }
+            for (index, chunk) in buffer[..length].chunks_exact(8).enumerate() {
+                let is_own = (own..own + buffer.len() as u64).contains(&(at + 8 * index as u64));
+                let way = u64::from_le_bytes(chunk.try_into().unwrap()).wrapping_sub(MARK ^ black_box(MASK));
+                if !is_own && (when + FREED..=when + SHRUNK).contains(&way) {
+                    found.push(way - when);
+                }
+            }
+            at += length as u64;
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// All ways, and what is still held.
+fn lose(when: u64) -> Vec<Vec<u8>> {
+    let shrunk: Vec<_> = SIZES.iter().map(|size| shrunk(*size, when)).collect();
+    let grown: Vec<_> = SIZES.iter().map(|size| grown(*size, when)).collect();
+    SIZES.iter().for_each(|size| freed(*size, when));
+    shrunk.into_iter().chain(grown).collect()
+}
+
+#[test]
+fn nothing_is_left_of_what_was_freed_or_moved_once_it_has_begun() {
+    // The control: the search finds what an ordinary allocator leaves.
+    let held = lose(0);
+    assert_eq!(found(0), [FREED, GROWN, SHRUNK]);
+    assert!(!reticent_erase::is_on());
+    drop(held);
+    reticent_erase::begin();
+    assert!(reticent_erase::is_on());
+    let held = lose(LATER);
+    assert_eq!(found(LATER), [0u64; 0]);
+    drop(held);
+}

@@ -1,0 +1,84 @@
+//! What whoever takes a machine finds: the memory of another process, and all bytes of a folder. For tests, on Linux.
+//!
+//! Where one process may not look into another's memory there is nothing to search, and it is said so.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const PAGE: usize = 4096;
+/// No process has less: where so little can be read, nothing can.
+const LEAST: usize = 1 << 20;
+/// All threads have to be found asleep so often, one time after the other.
+const QUIET: usize = 25;
+const PAUSE: Duration = Duration::from_millis(10);
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// All memory that the process can have written to, pages of nothing but zeros left out; nothing if it must not be looked at.
+pub fn memory(process: u32) -> Option<Vec<u8>> {
+    let bytes = read(process).unwrap_or_default();
+    if bytes.len() < LEAST {
+        println!("SKIPPED: the memory of another process cannot be read here");
+        return None;
+    }
+    Some(bytes)
+}
+
+fn read(process: u32) -> std::io::Result<Vec<u8>> {
+    let maps = fs::read_to_string(format!("/proc/{process}/maps"))?;
+    let mut memory = File::open(format!("/proc/{process}/mem"))?;
+    let (mut bytes, mut page) = (Vec::new(), [0; PAGE]);
+    for map in maps.lines() {
+        let words: Vec<&str> = map.split_whitespace().collect();
+        // What is read from a file and cannot be written to is that file.
+        let (rights, is_file) = (words[1], words[4] != "0");
+        if !rights.starts_with('r') || is_file && !rights.starts_with("rw") {
+            continue;
+        }
+        let (start, end) = words[0].split_once('-').expect("a range");
+        let place = |text| u64::from_str_radix(text, 16).expect("an address");
+        memory.seek(SeekFrom::Start(place(start)))?;
+        for _ in 0..(place(end) - place(start)) / PAGE as u64 {
+            // The system keeps some pages to itself.
+            if memory.read_exact(&mut page).is_err() {
+                break;
+            }
+            if page != [0; PAGE] {
+                bytes.extend(page);
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+/// All bytes of all files in a folder, and in those within it.
+///
+/// # Panics
+/// If there is no such folder.
+pub fn files(folder: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("a file").path();
+        bytes.extend(if path.is_dir() { files(&path) } else { fs::read(&path).expect("a file") });
+    }
+    bytes
+}
+
+/// Waits until a process has nothing to do: all of its threads have been asleep for a while.
+///
+/// # Panics
+/// If that never comes, or there is no such process.
+pub fn wait_until_asleep(process: u32) {
+    let (since, mut quiet) = (Instant::now(), 0);
+    while quiet < QUIET {
+        let mut threads = fs::read_dir(format!("/proc/{process}/task")).expect("a process").flatten();
+        let asleep = threads.all(|thread| {
+            let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
+        });
+        quiet = if asleep { quiet + 1 } else { 0 };
+        assert!(since.elapsed() < PATIENCE, "the process never sleeps");
+        std::thread::sleep(PAUSE);
+    }
+}
