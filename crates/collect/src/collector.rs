@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use reticent::local::{Admission, Collection, Rejection, Report, TaskId};
 use reticent_ledger::storage::database::{Access, Database, Form};
 use reticent_ledger::storage::files::SystemFiles;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Transaction, params};
 
 use crate::collected::Collected;
 use crate::error::{Error, Result};
@@ -20,7 +20,8 @@ const FORM: Form = Form {
     page_bytes: 4 << 10,
     // A report stands where its random id puts it: the order of the file is not that of arrival.
     schema: "
-CREATE TABLE task (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, name TEXT UNIQUE, written TEXT NOT NULL) STRICT;
+CREATE TABLE task (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, written TEXT NOT NULL) STRICT;
+CREATE TABLE name (name TEXT PRIMARY KEY, task INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE report (
     task INTEGER NOT NULL, id BLOB NOT NULL, report BLOB NOT NULL, PRIMARY KEY (task, id)) STRICT, WITHOUT ROWID;
 ",
@@ -66,23 +67,19 @@ impl Collector {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner).read(work)
     }
 
-    /// Binds a name to a task, for good.
+    /// Binds a name to a task, for good. A task may have several.
     ///
     /// # Errors
     /// [`Error::OtherTask`] if the name is another task's.
     pub fn bind(&self, name: &str, admission: &Admission) -> Result<()> {
         self.write(|pages| {
-            let sql = "SELECT id FROM task WHERE name = ?1";
-            let known: Option<Vec<u8>> = pages.query_row(sql, [name], |row| row.get(0)).optional().map_err(written)?;
-            match known {
-                Some(id) if id == admission.id().bytes() => Ok(()),
-                Some(_) => Err(Error::OtherTask(name.into())),
-                None => {
-                    let number = number_of(pages, admission)?;
-                    let sql = "UPDATE task SET name = ?2 WHERE number = ?1";
-                    pages.execute(sql, params![number, name]).map_err(written).map(drop)
-                }
-            }
+            let number = number_of(pages, admission)?;
+            let sql = "INSERT OR IGNORE INTO name (name, task) VALUES (?1, ?2)";
+            pages.execute(sql, params![name, number]).map_err(written)?;
+            let sql = "SELECT task FROM name WHERE name = ?1";
+            let bound: i64 = pages.query_row(sql, [name], |row| row.get(0)).map_err(written)?;
+            // Nothing is written then: not the task either.
+            if bound == number { Ok(()) } else { Err(Error::OtherTask(name.into())) }
         })
     }
 

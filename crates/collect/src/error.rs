@@ -37,6 +37,15 @@ pub enum Error {
     #[error("the reports could not be read: {0}")]
     Input(String),
 
+    /// A task cannot be read from a file.
+    #[error("the task {path}: {reason}")]
+    TaskFile {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// The core library said no.
     #[error(transparent)]
     Core(#[from] reticent::Error),
@@ -54,7 +63,7 @@ impl Error {
     /// Is it something that the caller can put right by asking otherwise?
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::OtherTask(_) | Self::Damaged(_) => true,
+            Self::OtherTask(_) | Self::Damaged(_) | Self::TaskFile { .. } => true,
             Self::Core(error) => error.is_parameter(),
             _ => false,
         }

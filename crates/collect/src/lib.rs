@@ -22,6 +22,7 @@
 //! | [`collector`] | [`Collector`]: the file of reports |
 //! | [`collected`] | [`Collected`]: what became of some reports |
 //! | [`estimated`] | [`Estimated`]: what all reports together say |
+//! | [`task_file`] | reading a task file |
 //! | [`error`] | the one error type |
 //!
 //! # What is not promised
@@ -33,6 +34,7 @@ pub mod collected;
 pub mod collector;
 pub mod error;
 pub mod estimated;
+pub mod task_file;
 
 pub use collected::Collected;
 pub use collector::Collector;

@@ -84,6 +84,9 @@ fn names_are_bound_for_good() {
     let refused = collector.bind("commute", &second).unwrap_err();
     assert!(refused.is_usage() && refused.to_string().contains("commute"), "{refused}");
     collector.bind("other", &second).unwrap();
+    // A task of two names keeps both.
+    collector.bind("again", &first).unwrap();
+    assert!(collector.bind("commute", &second).is_err() && collector.bind("again", &second).is_err());
 }
 
 /// The file keeps reports where their random ids put them; the order in which they came is not the order in which they lie.

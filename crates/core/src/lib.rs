@@ -34,6 +34,7 @@
 //! | [`ledger`] | what a keeper of budgets is asked: charges, receipts, the [`Ledger`] trait |
 //! | [`audit`] | evidence: empirical bounds on ε, goodness of fit |
 //! | [`exact`] | fractions that are never rounded behind your back |
+//! | [`hexadecimal`] | bytes as text, for hashes and ids |
 //! | [`error`] | the one error type |
 //!
 //! # What is not promised
@@ -49,6 +50,7 @@ pub mod audit;
 pub mod continual;
 pub mod error;
 pub mod exact;
+pub mod hexadecimal;
 pub mod ledger;
 pub mod local;
 pub mod mechanism;

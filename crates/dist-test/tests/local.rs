@@ -1,10 +1,13 @@
 //! The local model: what is estimated from many responses, and what a response reveals.
 
+use std::collections::BTreeMap;
+
 use dist_test::{FALSE_ALARM, samples, seed};
-use reticent::audit::{EmpiricalEpsilon, Verdict, chi_squared_quantile};
+use reticent::audit::{EmpiricalEpsilon, ExpectedLaw, GoodnessOfFit, Verdict, chi_squared_quantile};
+use reticent::local::light::{Fields, LightDomain};
 use reticent::local::{
-    Answers, Collection, Estimator, FrequencyOracle, KaryResponse, OneBitMean, OracleResponse, Payload, Randomiser,
-    Task, ValueTally,
+    Answer, Answers, Collection, Estimator, FrequencyOracle, KaryResponse, LightTask, OneBitMean, OracleResponse,
+    Payload, ProjectiveResponse, Question, Randomiser, Task, UnaryEncoding, ValueTally,
 };
 use reticent::noise::Entropy;
 use reticent::privacy::Epsilon;
@@ -214,5 +217,83 @@ fn assert_near(truth: &[u64], supports: &[u64], estimator: &Estimator, name: &st
             "{name}, {value}: {} against {truth}",
             found.count()
         );
+    }
+}
+
+/// Responses of the browser's device to one answer. A probability of ½ is then known to 0.25 % at the level of these tests.
+const LIGHT_RESPONSES: u64 = 1_000_000;
+const LONG_LIGHT_RESPONSES: u64 = 100_000_000;
+
+fn light(domain: LightDomain, mechanism: &str, epsilon: &str) -> LightTask {
+    LightTask::new(&Fields {
+        question: "?",
+        domain,
+        mechanism,
+        epsilon,
+        memoisation: "first",
+        lifetime_epsilon: epsilon,
+        minimum_batch: 1,
+        time_precision: "none",
+        expires: "2999-01-01",
+    })
+    .unwrap()
+}
+
+/// How well the responses to an answer follow the law that the library's own mechanism states.
+fn fit(task: &LightTask, answer: Answer, law: Vec<f64>, name: &str) -> GoodnessOfFit {
+    let mut entropy = Entropy::seeded(seed(name));
+    let mut rng = entropy.draw().unwrap();
+    let mut observed = BTreeMap::new();
+    for _ in 0..samples(LIGHT_RESPONSES, LONG_LIGHT_RESPONSES) {
+        let response = match task.randomise(&answer, &mut rng).unwrap() {
+            Payload::Value(value) => value as i64,
+            Payload::Bit(bit) => i64::from(bit),
+            Payload::Set(bytes) => i64::from(bytes[0]),
+            Payload::Prefix(_) => panic!("no texts are asked for"),
+        };
+        *observed.entry(response).or_insert(0) += 1;
+    }
+    GoodnessOfFit::test(&ExpectedLaw::new(0, 0.0, law, 0.0).unwrap(), &observed).unwrap()
+}
+
+/// Whole responses, rounds and all; the enumeration in the library walks through one round only.
+#[test]
+fn the_browsers_device_follows_the_law_that_the_library_states() {
+    const CHOICES: u64 = 6;
+    let choices = || LightDomain::Choices((0..CHOICES).map(|choice| choice.to_string()).collect());
+    for text in ["0.7", "1", "2.25"] {
+        let epsilon: Epsilon = text.parse().unwrap();
+        let check = |mechanism: &str, domain: LightDomain, answer: Answer, law: Vec<f64>| {
+            let name = format!("light {mechanism} at {text}");
+            let fit = fit(&light(domain, mechanism, text), answer, law, &name);
+            println!("{name}: χ² = {:.2} on {}", fit.statistic, fit.degrees_of_freedom);
+            assert!(fit.passes(FALSE_ALARM), "{name}: {fit:?}");
+        };
+        let k_ary = |epsilon: &Epsilon| -> Vec<f64> {
+            let k_ary = KaryResponse::new(CHOICES, epsilon).unwrap();
+            (0..CHOICES as u32).map(|response| k_ary.probability(4, response).end().to_f64()).collect()
+        };
+        check("k-ary", choices(), Answer::Choice(4), k_ary(&epsilon));
+        // The mutant: taken by the coin of an ε that is 5 % larger.
+        let wrong = Epsilon::try_from(1.05 * epsilon.to_f64()).unwrap();
+        let mutant = fit(&light(choices(), "k-ary", text), Answer::Choice(4), k_ary(&wrong), "light mutant");
+        assert!(!mutant.passes(FALSE_ALARM), "not caught at {text}: {mutant:?}");
+
+        let projective = ProjectiveResponse::over_field(CHOICES, &epsilon, 5).unwrap();
+        let law = (0..projective.points()).map(|point| projective.probability(2, point).end().to_f64()).collect();
+        check("projective-5", choices(), Answer::Choice(2), law);
+
+        let unary = UnaryEncoding::new(CHOICES, &epsilon).unwrap();
+        let [own, other] = [true, false].map(|is_answer| unary.probability(is_answer).end().to_f64());
+        let bit = |set: u32, value: u64| {
+            let one = if value == 1 { own } else { other };
+            if set >> value & 1 == 1 { one } else { 1.0 - one }
+        };
+        let law = (0..1 << CHOICES).map(|set| (0..CHOICES).map(|value| bit(set, value)).product()).collect();
+        check("unary", choices(), Answer::Choice(1), law);
+
+        let one = OneBitMean::new(-3, 10, &epsilon).unwrap().probability(1).end().to_f64();
+        let integers = LightDomain::Integers { lower: -3, upper: 10 };
+        check("one-bit", integers, Answer::Number(1), vec![1.0 - one, one]);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use reticent::local::{Admission, Task};
-use reticent_collect::Collector;
+use reticent_collect::{Collector, task_file};
 
 use crate::config::{Config, SurveyTask};
 use crate::error::{Error, Result};
@@ -106,9 +106,5 @@ fn read(config: &Config, name: &str, task: &SurveyTask) -> Result<Task> {
         SurveyTask::Inline(task) => return Ok((**task).clone()),
         SurveyTask::File(path) => config.path(&path.to_string_lossy()),
     };
-    let failed = |error: &dyn std::fmt::Display| {
-        Error::field("survey", format!("the task {path} of the survey {name}: {}", error.to_string().trim_end()))
-    };
-    let text = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
-    toml::from_str(&text).map_err(|error| failed(&error))
+    task_file::read(Path::new(&path)).map_err(|error| Error::field("survey", format!("survey {name}: {error}")))
 }

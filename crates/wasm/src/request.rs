@@ -8,9 +8,9 @@
 //!
 //! Keys and seeds are 64 hexadecimal digits, `now` is in seconds since 1970, `bits` are the 64 of a number as 16 hexadecimal digits.
 
-use reticent::Error;
 use reticent::local::{Device, LightTask, Memory, Payload, Question, Report};
 use reticent::noise::{Entropy, EntropySource};
+use reticent::{Error, hexadecimal};
 
 use crate::json::{Value, quoted};
 use crate::task;
@@ -74,22 +74,14 @@ fn number(task: &LightTask, bits: &str) -> Result<reticent::local::Answer, Strin
 
 /// 64 hexadecimal digits as 32 bytes.
 fn digits(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    let value = |digit: u8| char::from(digit).to_digit(16).unwrap_or(0) as u8;
-    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-        *byte = pair.iter().fold(0, |byte, &digit| byte << 4 | value(digit));
-    }
-    Some(bytes)
+    hexadecimal::read(text)?.try_into().ok()
 }
 
 /// As the collector reads it.
 fn written(report: &Report) -> String {
     let response = match &report.response {
         Payload::Value(value) => object(&[("value", value.to_string())]),
-        Payload::Set(set) => object(&[("set", quoted(&hexadecimal(set)))]),
+        Payload::Set(set) => object(&[("set", quoted(&hexadecimal::write(set)))]),
         Payload::Bit(bit) => object(&[("bit", if *bit { "true" } else { "false" }.into())]),
         Payload::Prefix(prefix) => {
             let point = quoted(&prefix.point.to_string());
@@ -113,11 +105,6 @@ fn object(fields: &[(&str, String)]) -> String {
     }
     object.push('}');
     object
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// The one record that the page handed over.

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use reticent::local::Admission;
-use reticent_collect::{Collected, Collector};
+use reticent_collect::{Collected, Collector, task_file};
 
-use super::{file, now};
+use super::now;
 use crate::exit::usage;
 use crate::output::{print, say};
 
@@ -39,7 +39,7 @@ pub struct Arguments {
 
 /// Collects them.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let admission = Admission::new(file::read(&arguments.task)?)?;
+    let admission = Admission::new(task_file::read(&arguments.task)?)?;
     let now = now()?;
     if admission.task().has_expired(now) {
         let day = admission.task().expires();

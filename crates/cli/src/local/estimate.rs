@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use reticent::local::Admission;
 use reticent::privacy::Delta;
-use reticent_collect::{Collector, Error, estimated};
+use reticent_collect::{Collector, Error, estimated, task_file};
 
-use super::{file, show};
+use super::show;
 use crate::exit::{REFUSED, usage};
 use crate::output::{Format, say};
 
@@ -51,7 +51,7 @@ pub struct Arguments {
 
 /// Prints the estimates.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let admission = Admission::new(file::read(&arguments.task)?)?;
+    let admission = Admission::new(task_file::read(&arguments.task)?)?;
     let delta: Delta = arguments.delta.parse().map_err(|error| usage(format!("--delta: {error}")))?;
     if !arguments.store.is_file() {
         let store = arguments.store.display();

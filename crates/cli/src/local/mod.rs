@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `task` | making, checking and showing tasks |
 //! | `draft` | a task from arguments, as TOML |
-//! | `file` | reading a task file |
 //! | `respond` | what one device sends |
 //! | `memory` | what a device must not forget, in a folder |
 //! | `collect` | reports from files or a pipe |
@@ -14,7 +13,6 @@
 mod collect;
 mod draft;
 mod estimate;
-mod file;
 mod memory;
 mod respond;
 mod show;

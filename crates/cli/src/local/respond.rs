@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use reticent::noise::Entropy;
+use reticent_collect::task_file;
 
-use super::{file, memory, now};
+use super::{memory, now};
 use crate::exit::usage;
 use crate::output::{print, say};
 
@@ -41,7 +42,7 @@ pub struct Arguments {
 
 /// Prints the report.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let task = file::read(&arguments.task)?;
+    let task = task_file::read(&arguments.task)?;
     let answer = match arguments.answer.as_str() {
         "-" => {
             let mut text = String::new();

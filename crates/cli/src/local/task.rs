@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use reticent::local::{Domain, Memoisation, Randomiser, Task};
+use reticent_collect::task_file;
 use reticent_ledger::storage::replace::replace;
 
 use super::draft::{Draft, to_toml};
-use super::file;
 use crate::exit::usage;
 use crate::output::{print, say, text_table};
 
@@ -86,7 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Command::New(arguments) => make(arguments),
         Command::Check(arguments) => {
             for path in &arguments.files {
-                let task = file::read(path)?;
+                let task = task_file::read(path)?;
                 say!("{}: {} at {}, {}", path.display(), task.mechanism(), task.guarantee(), task.id());
             }
             Ok(())
@@ -112,7 +112,7 @@ fn make(arguments: &New) -> Result<()> {
 }
 
 fn show(arguments: &Show) -> Result<()> {
-    let task = file::read(&arguments.file)?;
+    let task = task_file::read(&arguments.file)?;
     let text = match arguments.format {
         Format::Json => serde_json::to_string(&task)? + "\n",
         Format::Toml => to_toml(&task)?,

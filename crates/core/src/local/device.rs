@@ -7,12 +7,12 @@ use rand_core::{CryptoRng, Rng};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::hexadecimal;
 use super::question::Question;
 use super::report::{Payload, Report, ReportId};
 use super::task::{Answer, Memoisation, Randomiser};
 use super::{OracleResponse, prefix::PrefixReport};
 use crate::error::{Error, Result};
+use crate::hexadecimal;
 use crate::noise::Entropy;
 
 /// Where a device keeps what it must not forget: a file, a browser's storage.
@@ -59,8 +59,8 @@ impl Memory for ShortMemory {
 /// - with any policy, that the person takes part.
 ///
 /// # Algorithm
-/// The record of a task is kept under HMAC-SHA-256(key, task) and each answer in it under HMAC-SHA-256(key, task, answer) \[BCK96\]: whoever
-/// reads the memory but not the key learns no answer from it.
+/// The record of a task is kept under HMAC-SHA-256(key, task) and each answer in it under HMAC-SHA-256(key, task, answer), a
+/// pseudorandom function \[B06\]: whoever reads the memory but not the key learns no answer from it.
 ///
 /// # Errors
 /// [`Device::respond`] says nothing if the task has expired, the answer is none of its domain, the lifetime ε is spent (with
@@ -385,6 +385,24 @@ mod tests {
         assert!(one.0 != other.0 && one.1 != other.1);
         assert_eq!(one.0, names(1, "b").0, "the record is the task's");
         assert_ne!(one.1, names(1, "b").1);
+    }
+
+    /// Nothing of the device is in a report's id: with the same random bits any device draws the same, and with others another.
+    #[test]
+    fn ids_of_reports_tell_nothing_of_the_device() {
+        let task = task("");
+        let id = |key: u8, answer: u64, seed: u64| {
+            let mut device = Device::new([key; 32], ShortMemory::default());
+            let first = device.respond(&task, &Answer::Choice(answer), NOW, &mut Entropy::seeded(seed)).unwrap().id;
+            // What is remembered by now takes no random bits: the id is the first that is drawn.
+            let second = device.respond(&task, &Answer::Choice(answer), NOW, &mut Entropy::seeded(seed)).unwrap().id;
+            [first, second]
+        };
+        assert_eq!(id(1, 0, 5), id(2, 0, 5), "another device");
+        let [first, second] = id(1, 0, 5);
+        assert_ne!(first, second, "another report of one device");
+        assert_eq!(second, id(2, 3, 5)[1], "another answer");
+        assert_ne!(second, id(1, 0, 6)[1], "other bits");
     }
 
     #[test]

@@ -39,7 +39,6 @@ pub mod device;
 pub mod estimator;
 #[cfg(test)]
 mod evidence;
-mod hexadecimal;
 pub mod k_ary;
 pub mod light;
 pub mod lower_bound;

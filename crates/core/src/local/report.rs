@@ -3,10 +3,10 @@
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
-use super::hexadecimal;
 use super::prefix::PrefixReport;
 use super::task::TaskId;
 use crate::error::{Error, Result};
+use crate::hexadecimal;
 
 /// What one device sends: which task, a number that nothing but chance decided, perhaps a coarse time, and the randomised answer.
 ///
@@ -60,7 +60,7 @@ pub enum Payload {
 mod bytes_as_text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    use crate::local::hexadecimal;
+    use crate::hexadecimal;
 
     pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&hexadecimal::write(bytes))

@@ -119,67 +119,76 @@ impl Mechanism {
         epsilon: &Amount,
         source: &mut B,
     ) -> Result<Payload, B::Error> {
+        // Drawn once: were it drawn anew with each point, the lengths whose points are taken more often would be told more often.
+        let level = match self {
+            Self::Prefix(spelling) => below(spelling.levels().into(), source)? as u32,
+            _ => 0,
+        };
+        loop {
+            if let Some(response) = self.attempt(answer, level, epsilon, source)? {
+                return Ok(response);
+            }
+        }
+    }
+
+    /// One round: `None` if another must be drawn.
+    pub fn attempt<B: BitSource + ?Sized>(
+        &self,
+        answer: &Answer,
+        level: u32,
+        epsilon: &Amount,
+        source: &mut B,
+    ) -> Result<Option<Payload>, B::Error> {
         Ok(match (self, answer) {
             (Self::Coins, Answer::Choice(choice)) => {
                 let (is_truth, second) = (source.bits(1)? == 1, source.bits(1)?);
-                Payload::Value(if is_truth { *choice } else { second })
+                Some(Payload::Value(if is_truth { *choice } else { second }))
             }
-            (Self::Kary(k), Answer::Choice(choice)) => Payload::Value(accept(epsilon, source, |source| {
+            (Self::Kary(k), Answer::Choice(choice)) => {
                 let drawn = below(*k, source)?;
-                Ok((drawn, drawn == *choice))
-            })?),
+                accept(drawn == *choice, epsilon, source)?.then_some(Payload::Value(drawn))
+            }
             (Self::Unary(k), Answer::Choice(choice)) => {
                 let mut bytes = vec![0u8; k.div_ceil(8) as usize];
                 for value in 0..*k {
                     let bit = if value == *choice { source.bits(1)? == 1 } else { epsilon.lie(source)? };
                     bytes[(value / 8) as usize] |= u8::from(bit) << (value % 8);
                 }
-                Payload::Set(bytes)
+                Some(Payload::Set(bytes))
             }
             (Self::Projective(space, _), Answer::Choice(choice)) => {
                 let own = space.vector((*choice).into());
-                Payload::Value(point(space, &own, epsilon, source)? as u64)
+                point(space, &own, epsilon, source)?.map(|point| Payload::Value(point as u64))
             }
             (Self::OneBit { lower, upper }, Answer::Number(number)) => {
                 let offset = (*number).max(*lower).min(*upper).abs_diff(*lower);
                 let end = below(upper.abs_diff(*lower), source)? < offset;
-                Payload::Bit(end != epsilon.lie(source)?)
+                Some(Payload::Bit(end != epsilon.lie(source)?))
             }
             (Self::Prefix(spelling), Answer::Text(text)) => {
-                let level = below(spelling.levels().into(), source)? as u32;
                 let space =
                     spelling.space(level).unwrap_or_else(|_| unreachable!("the last and largest was made before"));
                 let point = point(&space, &spelling.prefix(text, level), epsilon, source)?;
-                Payload::Prefix(PrefixReport { level, point })
+                point.map(|point| Payload::Prefix(PrefixReport { level, point }))
             }
             _ => unreachable!("the answer was taken"),
         })
     }
 }
 
-/// A point, likelier by e^ε if it is orthogonal to one's own.
+/// A point, likelier by e^ε if it is orthogonal to one's own; `None` if another must be drawn.
 fn point<B: BitSource + ?Sized>(
     space: &Geometry,
     own: &[u32],
     epsilon: &Amount,
     source: &mut B,
-) -> Result<u128, B::Error> {
-    accept(epsilon, source, |source| {
-        let drawn = below_wide(space.points(), source)?;
-        Ok((drawn, space.product(own, &space.vector(drawn)) == 0))
-    })
+) -> Result<Option<u128>, B::Error> {
+    let drawn = below_wide(space.points(), source)?;
+    let supports = space.product(own, &space.vector(drawn)) == 0;
+    Ok(accept(supports, epsilon, source)?.then_some(drawn))
 }
 
-/// Draws until one is taken: always if it supports the answer, else with probability e^−ε. That coin is tossed in any case.
-fn accept<T, B: BitSource + ?Sized>(
-    epsilon: &Amount,
-    source: &mut B,
-    mut draw: impl FnMut(&mut B) -> Result<(T, bool), B::Error>,
-) -> Result<T, B::Error> {
-    loop {
-        let (drawn, supports) = draw(source)?;
-        if epsilon.exp_neg(source)? | supports {
-            return Ok(drawn);
-        }
-    }
+/// Is a drawn response taken? Always if it supports the answer, else with probability e^−ε. That coin is tossed in any case.
+fn accept<B: BitSource + ?Sized>(supports: bool, epsilon: &Amount, source: &mut B) -> Result<bool, B::Error> {
+    Ok(epsilon.exp_neg(source)? | supports)
 }

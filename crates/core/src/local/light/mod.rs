@@ -55,8 +55,10 @@ pub struct Fields<'text> {
 /// A task that a device can answer, and nothing else can be done with.
 ///
 /// # Privacy
-/// As [`Task`](super::Task): the channels are the same, probability for probability. Time and random bits do not depend on the answer: they
-/// are drawn again and again until a response is accepted, which has the same probability for every answer.
+/// As [`Task`](super::Task): the channels are the same, probability for probability. Time and random bits by themselves do
+/// not depend on the answer: responses are drawn until one is taken, which has the same probability for every answer. Together with the
+/// response they may tell more than the response does: some rounds can only end in one that supports the answer. Only the page
+/// itself, which knows the answer, sees them apart from everything else that it does.
 ///
 /// # Errors
 /// If a field means nothing, or is out of the range that this takes.

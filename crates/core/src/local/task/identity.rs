@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::local::hexadecimal;
+use crate::hexadecimal;
 
 /// What all canonical texts begin with; another form of task would begin otherwise.
 const FORM: &str = "reticent local task 1";

@@ -1,12 +1,13 @@
 //! Bytes as text, two digits each.
 
-pub(super) fn write(bytes: &[u8]) -> String {
+/// Two lower-case digits a byte.
+pub fn write(bytes: &[u8]) -> String {
     let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// `None` unless there are lower-case digits in pairs: there is one way to write some bytes.
-pub(super) fn read(text: &str) -> Option<Vec<u8>> {
+/// The bytes; `None` unless there are lower-case digits in pairs: there is one way to write some bytes.
+pub fn read(text: &str) -> Option<Vec<u8>> {
     let value = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),
