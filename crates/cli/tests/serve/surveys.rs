@@ -10,7 +10,7 @@ use crate::service::{COMMUTE, Place, Service};
 /// As many reports as people, one a line, each of a device of its own.
 fn reports(place: &Place, people: usize) -> String {
     let report = |person: usize| {
-        let answer = ["on foot", "by train"][usize::from(person % 4 > 0)];
+        let answer = ["on foot", "by train"][usize::from(!person.is_multiple_of(4))];
         let mut command = place.program("local respond --task commute.toml --answer");
         let output = command.arg(answer).args(["--device", &format!("device-{person}")]).output().expect("it starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
