@@ -222,7 +222,7 @@ fn assert_near(truth: &[u64], supports: &[u64], estimator: &Estimator, name: &st
 
 /// Responses of the browser's device to one answer. A probability of ½ is then known to 0.25 % at the level of these tests.
 const LIGHT_RESPONSES: u64 = 1_000_000;
-const LONG_LIGHT_RESPONSES: u64 = 100_000_000;
+const LONG_LIGHT_RESPONSES: u64 = 10_000_000;
 
 fn light(domain: LightDomain, mechanism: &str, epsilon: &str) -> LightTask {
     LightTask::new(&Fields {
@@ -260,7 +260,8 @@ fn fit(task: &LightTask, answer: Answer, law: Vec<f64>, name: &str) -> GoodnessO
 #[test]
 fn the_browsers_device_follows_the_law_that_the_library_states() {
     const CHOICES: u64 = 6;
-    let choices = || LightDomain::Choices((0..CHOICES).map(|choice| choice.to_string()).collect());
+    let some = |choices: u64| LightDomain::Choices((0..choices).map(|choice| choice.to_string()).collect());
+    let choices = || some(CHOICES);
     for text in ["0.7", "1", "2.25"] {
         let epsilon: Epsilon = text.parse().unwrap();
         let check = |mechanism: &str, domain: LightDomain, answer: Answer, law: Vec<f64>| {
@@ -269,14 +270,16 @@ fn the_browsers_device_follows_the_law_that_the_library_states() {
             println!("{name}: χ² = {:.2} on {}", fit.statistic, fit.degrees_of_freedom);
             assert!(fit.passes(FALSE_ALARM), "{name}: {fit:?}");
         };
-        let k_ary = |epsilon: &Epsilon| -> Vec<f64> {
-            let k_ary = KaryResponse::new(CHOICES, epsilon).unwrap();
-            (0..CHOICES as u32).map(|response| k_ary.probability(4, response).end().to_f64()).collect()
+        let k_ary = |values: u64, epsilon: &Epsilon| -> Vec<f64> {
+            let k_ary = KaryResponse::new(values, epsilon).unwrap();
+            (0..values as u32).map(|response| k_ary.probability(3, response).end().to_f64()).collect()
         };
-        check("k-ary", choices(), Answer::Choice(4), k_ary(&epsilon));
+        for values in [4, CHOICES] {
+            check("k-ary", some(values), Answer::Choice(3), k_ary(values, &epsilon));
+        }
         // The mutant: taken by the coin of an ε that is 5 % larger.
         let wrong = Epsilon::try_from(1.05 * epsilon.to_f64()).unwrap();
-        let mutant = fit(&light(choices(), "k-ary", text), Answer::Choice(4), k_ary(&wrong), "light mutant");
+        let mutant = fit(&light(choices(), "k-ary", text), Answer::Choice(3), k_ary(CHOICES, &wrong), "light mutant");
         assert!(!mutant.passes(FALSE_ALARM), "not caught at {text}: {mutant:?}");
 
         let projective = ProjectiveResponse::over_field(CHOICES, &epsilon, 5).unwrap();
