@@ -20,10 +20,10 @@ pub const SQL: &str = "xtask/src/bench/sql_peers.py";
 
 /// What is measured, by name and version.
 // pure-LDP imports statsmodels and does not say so.
-const PACKAGES: [&str; 5] =
-    ["numpy", "opendp[polars]==0.16.*", "jax-privacy==2.0.*", "pure-ldp==1.2.*", "statsmodels"];
+const PACKAGES: [&str; 5] = ["numpy", "opendp[polars]==0.16.*", "jax-privacy==2.0.*", "pure-ldp==1.2.*", "statsmodels"];
 /// Succeeds if what [`PACKAGES`] asks for is installed.
-const IS_READY: &str = "import numpy, polars, statsmodels, importlib.metadata as m; assert m.version('opendp').startswith('0.16.') and \
+const IS_READY: &str = "import numpy, polars, statsmodels, importlib.metadata as m; \
+                        assert m.version('opendp').startswith('0.16.') and \
                         m.version('jax-privacy').startswith('2.0.') and m.version('pure-ldp').startswith('1.2.')";
 
 /// The interpreter of a private environment with the peers in it, made if it is missing.
