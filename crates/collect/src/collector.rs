@@ -18,6 +18,8 @@ const FORM: Form = Form {
     application: 0x5274_4c63,
     version: 1,
     page_bytes: 4 << 10,
+    // Ids are random: a report may belong on any page.
+    cache_kib: 16 << 10,
     // A report stands where its random id puts it: the order of the file is not that of arrival.
     schema: "
 CREATE TABLE task (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, written TEXT NOT NULL) STRICT;

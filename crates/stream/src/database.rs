@@ -10,6 +10,9 @@ const APPLICATION: i64 = 0x5274_5374;
 const VERSION: i64 = 1;
 /// The counters of ten thousand keys are megabytes, written as a whole at the end of every step: fewer and larger pages.
 const PAGE_BYTES: u32 = 16 << 10;
+/// So much of the file is kept in memory, in KiB: what one step of ten thousand keys writes, and hardly more, since pages of old
+/// releases would take the rest.
+const CACHE: u16 = 8 << 10;
 
 const SCHEMA: &str = "
 CREATE TABLE stream (
@@ -31,7 +34,7 @@ CREATE TABLE release (
 
 /// The file's form.
 pub(crate) const FORM: Form =
-    Form { application: APPLICATION, version: VERSION, page_bytes: PAGE_BYTES, schema: SCHEMA };
+    Form { application: APPLICATION, version: VERSION, page_bytes: PAGE_BYTES, cache_kib: CACHE, schema: SCHEMA };
 
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {

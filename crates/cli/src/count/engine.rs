@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use reticent::Error;
-use reticent::continual::Tally;
+use reticent::continual::{SavedTally, Tally};
 
 use super::definition::Definition;
 use super::kept::Kept;
@@ -45,7 +45,7 @@ impl Engine {
     }
 
     /// Goes on with a saved counter; shows the last releases again, which may not have been seen.
-    pub fn resume(state: State, tally: Tally, store: Store, mut printer: Printer) -> Result<Self> {
+    pub fn resume(state: State<SavedTally>, tally: Tally, store: Store, mut printer: Printer) -> Result<Self> {
         if state.unshown.iter().any(|release| release.step == 0 || release.step > tally.steps()) {
             return Err(Error::DamagedState.into());
         }

@@ -34,7 +34,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use reticent::Permit;
-use reticent::continual::{AnyStrategy, KeyedPlan, Kind, Stream, Tally};
+use reticent::continual::{AnyStrategy, KeyedPlan, Kind, SavedTally, Stream, Tally};
 use reticent::ledger::{Accounting, Releases};
 use reticent::privacy::Guarantee;
 use reticent_ledger::hash::Hash;
@@ -193,7 +193,7 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<ExitCode
 }
 
 /// Where a saved counter was charged: what it remembers, unless the arguments say otherwise.
-fn account_of(arguments: &Arguments, source: &Source, state: &store::State) -> Result<Account> {
+fn account_of(arguments: &Arguments, source: &Source, state: &store::State<SavedTally>) -> Result<Account> {
     let given = &arguments.accounting;
     let (dataset, remembered) = match state.counter.accounting() {
         Accounting::Unaccounted => (given.dataset.clone(), None),

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use reticent::continual::SavedTally;
+use reticent::continual::{SavedTally, TallySaving};
 use reticent_ledger::storage::replace::{beside, private, replace};
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub const VERSION: u32 = 1;
 
 /// What is saved.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct State<T> {
     /// How it is written: [`VERSION`].
     pub version: u32,
     /// How lines become steps.
@@ -32,8 +32,8 @@ pub struct State {
     pub highest: Highest,
     /// The last releases, which may not have been shown when the process ended.
     pub unshown: Vec<Released>,
-    /// The counter after them.
-    pub counter: SavedTally,
+    /// The counter after them: a [`TallySaving`], which is read back as a [`SavedTally`].
+    pub counter: T,
     /// The ledger that it was charged to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
@@ -78,14 +78,14 @@ impl Store {
     ///
     /// # Errors
     /// If there is none, it cannot be read, or another process counts.
-    pub fn open(path: &Path) -> Result<(Self, State, u64)> {
+    pub fn open(path: &Path) -> Result<(Self, State<SavedTally>, u64)> {
         let name = path.display();
         if !path.exists() {
             return Err(usage(format!("there is no saved counter {name}; leave --resume out to start one")));
         }
         let store = Self::lock(path)?;
         let text = fs::read(path).map_err(|error| unusable(path, &error))?;
-        let state = serde_json::from_slice::<State>(&text).ok().filter(|state| state.version == VERSION);
+        let state = serde_json::from_slice::<State<SavedTally>>(&text).ok().filter(|state| state.version == VERSION);
         let state = state.ok_or_else(|| anyhow!("{name} is damaged, or not a saved counter"))?;
         let epoch = store.epoch().ok().flatten().ok_or_else(|| {
             let epoch = store.epoch_path();
@@ -112,7 +112,7 @@ impl Store {
     ///
     /// # Errors
     /// If the disk does not take it.
-    pub fn save(&self, state: &State) -> Result<()> {
+    pub fn save(&self, state: &State<TallySaving<'_>>) -> Result<()> {
         let text = serde_json::to_vec(state)?;
         // The state first: if the process dies in between, the newer state is still good.
         replace(&self.path, &text)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AnyCounter, AnyKeyedCounter, AnyKeyedSaved, AnySaved, Counter, Kind, Stream};
+use super::{AnyCounter, AnyKeyedCounter, AnyKeyedSaved, AnyKeyedSaving, AnySaved, Counter, Kind, Stream};
 use crate::Result;
 use crate::ledger::Accounting;
 use crate::permit::Permit;
@@ -17,8 +17,28 @@ pub enum Tally {
     Keyed(AnyKeyedCounter<String>),
 }
 
+/// A [`Tally`], as it is written down; read back it is a [`SavedTally`].
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TallySaving<'a> {
+    /// One counter.
+    One(AnySaved),
+    /// One for each key.
+    Keyed(AnyKeyedSaving<'a, String>),
+}
+
+impl TallySaving<'_> {
+    /// Larger than those of all earlier savings.
+    pub fn epoch(&self) -> u64 {
+        match self {
+            Self::One(saved) => saved.epoch(),
+            Self::Keyed(saving) => saving.epoch(),
+        }
+    }
+}
+
 /// A [`Tally`], written down.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SavedTally {
     /// One counter.
@@ -61,10 +81,10 @@ impl Tally {
     ///
     /// # Errors
     /// If it is a counter whose memory must not be seen twice.
-    pub fn save(&mut self) -> Result<SavedTally> {
+    pub fn save(&mut self) -> Result<TallySaving<'_>> {
         match self {
-            Self::One(counter) => counter.save().map(SavedTally::One),
-            Self::Keyed(counter) => Ok(SavedTally::Keyed(counter.save())),
+            Self::One(counter) => counter.save().map(TallySaving::One),
+            Self::Keyed(counter) => Ok(TallySaving::Keyed(counter.save())),
         }
     }
 

@@ -14,8 +14,6 @@ use super::replace::beside;
 
 /// Statements that are kept prepared.
 const STATEMENTS: usize = 64;
-/// So much of the file is kept in memory, in KiB.
-const CACHE: i32 = 16 << 10;
 /// A longer log is copied into the database when nobody waits.
 const LONG_LOG: u64 = 4 << 20;
 
@@ -28,6 +26,8 @@ pub struct Form {
     pub version: i64,
     /// Of a page: what is written at once should fill a few.
     pub page_bytes: u32,
+    /// So much of the file is kept in memory.
+    pub cache_kib: u16,
     /// The statements that make the tables.
     pub schema: &'static str,
 }
@@ -171,7 +171,7 @@ impl Database {
         if empty {
             connection.pragma_update(None, "page_size", self.form.page_bytes).map_err(failed)?;
         }
-        connection.pragma_update(None, "cache_size", -CACHE).map_err(failed)?;
+        connection.pragma_update(None, "cache_size", -i32::from(self.form.cache_kib)).map_err(failed)?;
         connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
         let mode: String =
             connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(failed)?;

@@ -70,10 +70,11 @@ struct Turn {
 
 /// What is written down when a step is closed.
 #[derive(Serialize, Deserialize)]
-struct Checkpoint {
+struct Checkpoint<T> {
     open_sum: i128,
     open_events: u64,
-    tally: SavedTally,
+    /// A tally as it is written, or as it is read back.
+    tally: T,
 }
 
 impl Live {
@@ -94,7 +95,7 @@ impl Live {
             .and_then(|mut query| query.query_row([identity.id], |row| row.get(0)).optional())
             .map_err(failed)?;
         let Some(state) = state else { return Self::begin(identity, permit, board) };
-        let checkpoint: Checkpoint = postcard::from_bytes(&state).map_err(|_| damaged.clone())?;
+        let checkpoint: Checkpoint<SavedTally> = postcard::from_bytes(&state).map_err(|_| damaged.clone())?;
         let epoch = checkpoint.tally.epoch();
         let tally = checkpoint.tally.restore(epoch, permit)?;
         let id = identity.id;

@@ -263,7 +263,7 @@ impl Strategy for Bridged {
 
     fn state_bytes(&self) -> usize {
         let bytes = |block: &Block| {
-            let bounds = |fan_out: u64| (fan_out as usize + 1) * size_of::<i128>() + size_of::<Vec<i128>>() + 8;
+            let bounds = |fan_out: u64| (fan_out as usize + 1) * size_of::<i128>() + size_of::<Vec<i128>>();
             block.levels.iter().map(|level| bounds(level.fan_out)).sum::<usize>()
         };
         size_of::<Bridges>() + self.blocks.iter().map(bytes).max().unwrap_or(0)

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::block::{Block, LARGEST_FAN_OUT};
+use crate::continual::packed;
 use crate::noise::DiscreteLaplace;
 
 /// Noise is kept in units of 2^−20.
@@ -26,22 +27,21 @@ pub struct Bridges {
 }
 
 /// An open node.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Node {
-    /// How many of its children were entered.
-    entered: u16,
-    /// The noise at its beginning and at the end of each child.
-    bounds: Vec<i128>,
+    /// The noise at the boundaries of its children that are not behind us, the last first: at the end the boundary that the
+    /// next child begins with.
+    #[serde(with = "packed")]
+    ahead: Vec<i128>,
 }
 
 impl Node {
     fn is_spent(&self) -> bool {
-        usize::from(self.entered) + 1 == self.bounds.len()
+        self.ahead.len() == 1
     }
 
     /// Bridges from `low` to `high`: keeps the ends and sets the boundaries in between.
-    fn open(&mut self, low: i128, high: i128, mut fill: impl FnMut(&mut [i64])) {
-        let fan_out = self.bounds.len() - 1;
+    fn open(&mut self, fan_out: usize, low: i128, high: i128, mut fill: impl FnMut(&mut [i64])) {
         let mut draws = [0; LARGEST_FAN_OUT];
         let draws = &mut draws[..fan_out];
         fill(draws);
@@ -50,22 +50,21 @@ impl Node {
         let left = high - low - (sum << FRACTION_BITS);
         let reciprocal = (1 << RECIPROCAL_BITS) / fan_out as i128;
         let each = (left * reciprocal) >> RECIPROCAL_BITS;
+        self.ahead.resize(fan_out + 1, 0);
+        self.ahead[0] = high;
         let mut bound = low;
-        self.entered = 0;
-        self.bounds[0] = low;
-        for (slot, &draw) in self.bounds[1..fan_out].iter_mut().zip(draws.iter()) {
+        for (slot, &draw) in self.ahead[1..fan_out].iter_mut().rev().zip(draws.iter()) {
             bound += (i128::from(draw) << FRACTION_BITS) + each;
             *slot = bound;
         }
-        self.bounds[fan_out] = high;
+        self.ahead[fan_out] = low;
     }
 
     /// The ends of the next child.
     #[inline]
     fn enter(&mut self) -> (i128, i128) {
-        let index = usize::from(self.entered);
-        self.entered += 1;
-        (self.bounds[index], self.bounds[index + 1])
+        let low = self.ahead.pop().expect("a node that is not spent has two boundaries ahead");
+        (low, self.ahead[self.ahead.len() - 1])
     }
 }
 
@@ -114,13 +113,13 @@ impl Bridges {
             low = self.end;
             high = low + (i128::from(draw[0]) << FRACTION_BITS);
             self.end = high;
-            let closed = |fan_out: u64| Node { entered: 0, bounds: vec![0; fan_out as usize + 1] };
-            self.open = block.levels.iter().map(|level| closed(level.fan_out)).collect();
+            self.open.resize_with(block.levels.len(), Node::default);
             depth = 0;
         }
         let block = block(self.blocks - 1);
         while depth < self.open.len() {
-            self.open[depth].open(low, high, |draws| fill(&block.inside, draws));
+            let fan_out = block.levels[depth].fan_out as usize;
+            self.open[depth].open(fan_out, low, high, |draws| fill(&block.inside, draws));
             (low, high) = self.open[depth].enter();
             depth += 1;
         }
@@ -132,22 +131,20 @@ impl Bridges {
         if self.blocks != blocks || self.open.len() != block.levels.len() {
             return false;
         }
-        // The open node's ends, as its parent has them; the block's beginning is known to itself alone.
-        let mut ends = (None, self.end);
+        // Where the open node ends, as its parent has it.
+        let mut end = self.end;
         let mut rest = offset - 1;
         let fits = |noise: &i128| noise.unsigned_abs() <= LARGEST.unsigned_abs();
         for (node, level) in self.open.iter().zip(&block.levels) {
-            let index = (rest / level.child) as usize;
+            let index = rest / level.child;
             rest %= level.child;
-            let sound = node.bounds.len() as u64 == level.fan_out + 1
-                && usize::from(node.entered) == index + 1
-                && node.bounds.iter().all(fits)
-                && ends.0.is_none_or(|low| low == node.bounds[0])
-                && ends.1 == node.bounds[level.fan_out as usize];
+            let sound = node.ahead.len() as u64 == level.fan_out - index
+                && node.ahead.iter().all(fits)
+                && node.ahead.first() == Some(&end);
             if !sound {
                 return false;
             }
-            ends = (Some(node.bounds[index]), node.bounds[index + 1]);
+            end = node.ahead[node.ahead.len() - 1];
         }
         fits(&self.end)
     }

@@ -13,8 +13,23 @@ macro_rules! keyed_counters {
             $(#[allow(missing_docs, reason = "named as its type")] $variant(Box<super::KeyedCounter<K, $variant>>),)+
         }
 
+        /// Any counter with keys, as it is written down.
+        #[derive(Debug, Serialize)]
+        #[serde(rename_all = "kebab-case", bound = "K: Serialize")]
+        #[non_exhaustive]
+        pub enum AnyKeyedSaving<'a, K> {
+            $(#[allow(missing_docs, reason = "named as its type")] $variant(super::KeyedSaving<'a, K, $variant>),)+
+        }
+
+        impl<K> AnyKeyedSaving<'_, K> {
+            /// Larger than those of all earlier savings of the same counter.
+            pub fn epoch(&self) -> u64 {
+                match self { $(Self::$variant(saving) => saving.epoch(),)+ }
+            }
+        }
+
         /// Any counter with keys, written down.
-        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         #[non_exhaustive]
         pub enum AnyKeyedSaved<K> {
@@ -178,8 +193,8 @@ macro_rules! keyed_counters {
 
         impl<K: std::hash::Hash + Ord + Clone> AnyKeyedCounter<K> {
             /// Writes the counter down, in a new epoch.
-            pub fn save(&mut self) -> AnyKeyedSaved<K> {
-                match self { $(Self::$variant(counter) => AnyKeyedSaved::$variant(counter.save()),)+ }
+            pub fn save(&mut self) -> AnyKeyedSaving<'_, K> {
+                match self { $(Self::$variant(counter) => AnyKeyedSaving::$variant(counter.save()),)+ }
             }
 
             /// See [`KeyedCounter::restore`](super::KeyedCounter::restore).

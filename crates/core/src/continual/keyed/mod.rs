@@ -8,7 +8,7 @@
 //! | [`plan`] | [`KeyedPlan`]: what one event can change when there are keys, and how the noise is made |
 //! | [`counter`] | [`KeyedCounter`]: the sums, the noise and the releases |
 //! | [`admission`] | [`Admission`]: the threshold that lets in keys nobody knew beforehand |
-//! | [`saved`] | [`KeyedSaved`]: saving and restoring |
+//! | [`saved`] | [`KeyedSaving`], [`KeyedSaved`]: writing down and reading back |
 //!
 //! [`Strategy`]: super::Strategy
 
@@ -24,4 +24,4 @@ mod tests;
 pub use admission::Admission;
 pub use counter::KeyedCounter;
 pub use plan::{KeyedPlan, each_key};
-pub use saved::KeyedSaved;
+pub use saved::{KeyedSaved, KeyedSaving};

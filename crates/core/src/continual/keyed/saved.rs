@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::admission::Admission;
 use super::counter::{KeyedCounter, Running};
@@ -21,8 +21,8 @@ use crate::privacy::Guarantee;
 /// # Privacy
 /// It holds the exact sums, the noise, the events of the open step and all keys, admitted or not: as secret as the data. As
 /// with [`Saved`](crate::continual::Saved), every saving has a larger *epoch* than the one before, one for all keys.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(bound(serialize = "K: Serialize", deserialize = "K: Deserialize<'de>"))]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(bound = "K: Deserialize<'de>")]
 pub struct KeyedSaved<K, S: Strategy> {
     epoch: u64,
     stream: Stream,
@@ -50,6 +50,50 @@ struct SavedCounter<T> {
     state: T,
 }
 
+/// A counter with keys as it is written down: what is read back is a [`KeyedSaved`]. It is borrowed, since counters of ten
+/// thousand keys are megabytes, and written at the end of every step.
+///
+/// # Privacy
+/// As [`KeyedSaved`]'s.
+#[derive(Debug, Serialize)]
+#[serde(bound = "K: Serialize")]
+pub struct KeyedSaving<'a, K, S: Strategy> {
+    epoch: u64,
+    stream: &'a Stream,
+    guarantee: &'a Guarantee,
+    admits: bool,
+    accounting: &'a Accounting,
+    parameters: S::Parameters,
+    steps: u64,
+    keys: Keys<'a, K, S::State>,
+    shown: &'a [u32],
+}
+
+#[derive(Debug)]
+struct Keys<'a, K, T> {
+    keys: &'a [K],
+    pending: Vec<i128>,
+    counters: &'a [Running<T>],
+}
+
+impl<K: Serialize, T: Serialize> Serialize for Keys<'_, K, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.keys.iter().zip(&self.pending).enumerate().map(|(place, (key, &pending))| {
+            let counter = self.counters.get(place);
+            let counter =
+                counter.map(|Running { sum, state, value, .. }| SavedCounter { sum: *sum, value: *value, state });
+            SavedKey { key, pending, counter }
+        }))
+    }
+}
+
+impl<K, S: Strategy> KeyedSaving<'_, K, S> {
+    /// Larger than those of all earlier savings of the same counter.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+}
+
 impl<K, S: Strategy> KeyedSaved<K, S> {
     /// Larger than those of all earlier savings of the same counter.
     pub fn epoch(&self) -> u64 {
@@ -64,25 +108,18 @@ impl<K, S: Strategy> KeyedSaved<K, S> {
 
 impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
     /// Writes the counter down, in a new epoch; the events of the open step are in it.
-    pub fn save(&mut self) -> KeyedSaved<K, S> {
+    pub fn save(&mut self) -> KeyedSaving<'_, K, S> {
         self.epoch += 1;
-        let counter = |place: usize| {
-            let Running { sum, state, value, .. } = self.counters.get(place)?;
-            Some(SavedCounter { sum: *sum, value: *value, state: state.clone() })
-        };
-        let keys = self.keys.keys().iter().zip(self.keys.pending()).enumerate();
-        KeyedSaved {
+        KeyedSaving {
             epoch: self.epoch,
-            stream: self.plan.stream.clone(),
-            guarantee: self.plan.guarantee.clone(),
+            stream: &self.plan.stream,
+            guarantee: &self.plan.guarantee,
             admits: self.plan.admission.is_some(),
-            accounting: self.permit.accounting().clone(),
+            accounting: self.permit.accounting(),
             parameters: self.plan.strategy.parameters(),
             steps: self.steps,
-            keys: keys
-                .map(|(place, (key, pending))| SavedKey { key: key.clone(), pending, counter: counter(place) })
-                .collect(),
-            shown: self.shown.clone(),
+            keys: Keys { keys: self.keys.keys(), pending: self.keys.pending(), counters: &self.counters },
+            shown: &self.shown,
         }
     }
 
