@@ -3,12 +3,14 @@
 //! | module | holds |
 //! |---|---|
 //! | `test` | `cargo xtask test`: everything that must hold before a change is merged |
+//! | `wasm` | `cargo xtask wasm`: the module for browsers, built, and small |
 //! | `bench` | `cargo xtask bench`: speeds, beside those of other libraries |
 //! | `process` | starting programs and showing how to start them by hand |
 
 mod bench;
 mod process;
 mod test;
+mod wasm;
 
 use std::process::ExitCode;
 
@@ -20,12 +22,14 @@ Usage: cargo xtask <COMMAND>
 Commands:
   test [--long]                             Check format, lints, docs and the wasm32 build, then run every test.
                                             --long draws more samples from fresh seeds in the statistical tests
+  wasm                                      Build the module that randomises answers in a browser, and check its size
   bench [noise] [--format table|json]       Measure the noise samplers beside NumPy and OpenDP on one core.
                                             NumPy and OpenDP are installed into target/bench-venv
   bench once [--format table|json]          Measure whole releases beside OpenDP and beside the computation without
                                             privacy, on one core
   bench continual [--format table|json]     Measure counters beside jax-privacy and beside drawing their noise alone, on
                                             one core
+  bench local [--format table|json]         Measure devices and collector of the local model beside pure-LDP, on one core
   bench ledger [--format table|json]        Measure durable charges beside what the disk allows
   bench sql [--format table|json]           Measure private SQL's bounding on ten million rows beside the same query without
                                             privacy, bounding written as SQL, and OpenDP with Polars, on all cores
@@ -41,9 +45,11 @@ Example: cargo xtask test";
 enum Task {
     Help,
     Test { long: bool },
+    Wasm,
     BenchNoise { format: bench::Format },
     BenchOnce { format: bench::Format },
     BenchContinual { format: bench::Format },
+    BenchLocal { format: bench::Format },
     BenchLedger { format: bench::Format },
     BenchSql { format: bench::Format },
     BenchService { format: bench::Format, short: bool },
@@ -64,9 +70,11 @@ fn main() -> ExitCode {
             Ok(())
         }
         Task::Test { long } => test::run(long),
+        Task::Wasm => wasm::run(),
         Task::BenchNoise { format } => bench::noise(format),
         Task::BenchOnce { format } => bench::once(format),
         Task::BenchContinual { format } => bench::continual(format),
+        Task::BenchLocal { format } => bench::local(format),
         Task::BenchLedger { format } => bench::ledger::run(format),
         Task::BenchSql { format } => bench::sql::run(format),
         Task::BenchService { format, short } => bench::service::run(format, short),
@@ -89,7 +97,9 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("help" | "-h" | "--help", _) => Ok(Task::Help),
         ("test", []) => Ok(Task::Test { long: false }),
         ("test", ["--long"]) => Ok(Task::Test { long: true }),
+        ("wasm", []) => Ok(Task::Wasm),
         ("bench", ["continual", options @ ..]) => parse_format(options).map(|format| Task::BenchContinual { format }),
+        ("bench", ["local", options @ ..]) => parse_format(options).map(|format| Task::BenchLocal { format }),
         ("bench", ["ledger", options @ ..]) => parse_format(options).map(|format| Task::BenchLedger { format }),
         ("bench", ["sql", options @ ..]) => parse_format(options).map(|format| Task::BenchSql { format }),
         ("bench", ["service", "--short", options @ ..]) => {
@@ -122,12 +132,14 @@ mod tests {
     fn commands_are_understood() {
         assert_eq!(parse(&["test"]), Ok(Task::Test { long: false }));
         assert_eq!(parse(&["test", "--long"]), Ok(Task::Test { long: true }));
+        assert_eq!(parse(&["wasm"]), Ok(Task::Wasm));
         assert_eq!(parse(&["bench"]), Ok(Task::BenchNoise { format: Format::Table }));
         assert_eq!(parse(&["bench", "noise", "--format", "json"]), Ok(Task::BenchNoise { format: Format::Json }));
         assert_eq!(parse(&["bench", "--format=json"]), Ok(Task::BenchNoise { format: Format::Json }));
         assert_eq!(parse(&["bench", "once"]), Ok(Task::BenchOnce { format: Format::Table }));
         assert_eq!(parse(&["bench", "once", "--format=json"]), Ok(Task::BenchOnce { format: Format::Json }));
         assert_eq!(parse(&["bench", "continual"]), Ok(Task::BenchContinual { format: Format::Table }));
+        assert_eq!(parse(&["bench", "local"]), Ok(Task::BenchLocal { format: Format::Table }));
         assert_eq!(parse(&["bench", "ledger"]), Ok(Task::BenchLedger { format: Format::Table }));
         assert_eq!(parse(&["bench", "sql"]), Ok(Task::BenchSql { format: Format::Table }));
         assert_eq!(parse(&["bench", "service"]), Ok(Task::BenchService { format: Format::Table, short: false }));

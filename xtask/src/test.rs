@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use crate::process::{Invocation, exists, target};
 
-const WASM: &str = "wasm32-unknown-unknown";
+pub const WASM: &str = "wasm32-unknown-unknown";
 /// What tries out the description of the HTTP interface.
 const SCHEMATHESIS: &str = "schemathesis==4.*";
 
@@ -60,11 +60,13 @@ fn steps(long: bool) -> Vec<Step> {
     let mut wasm = step("wasm32", "cargo check -p reticent --no-default-features --target");
     wasm.invocation = wasm.invocation.argument(WASM);
     wasm.prepare = wasm_target;
+    let mut module = step("browser module", "cargo xtask wasm");
+    module.prepare = wasm_target;
     let mut postgres = step("PostgreSQL", "cargo test -p reticent-ledger --test postgres -- --ignored");
     postgres.prepare = postgres_server;
     // The same packages as before, so that nothing is built anew.
     let mut dashboard =
-        step("dashboard", "cargo test --workspace --exclude dist-test --test serve -- --ignored browser");
+        step("dashboard", "cargo test --workspace --exclude dist-test --test serve -- --ignored browser survey_page");
     dashboard.prepare = browser;
     let mut interface =
         step("HTTP interface", "cargo test --workspace --exclude dist-test --test serve -- --ignored schema");
@@ -83,6 +85,7 @@ fn steps(long: bool) -> Vec<Step> {
         step("lints", "cargo clippy --workspace --all-targets -- -D warnings"),
         documentation,
         wasm,
+        module,
         step("tests", "cargo test --workspace --exclude dist-test"),
         postgres,
         dashboard,
@@ -93,7 +96,7 @@ fn steps(long: bool) -> Vec<Step> {
 }
 
 /// Makes sure that the standard library for wasm32 is there.
-fn wasm_target() -> Result<(), String> {
+pub fn wasm_target() -> Result<(), String> {
     let folder = Invocation::new("rustc --print target-libdir --target").argument(WASM).output()?;
     if std::path::Path::new(folder.trim()).is_dir() {
         return Ok(());

@@ -43,6 +43,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     let usage = error.is::<Usage>()
         || error.downcast_ref::<reticent::Error>().is_some_and(reticent::Error::is_parameter)
         || error.downcast_ref::<reticent_sql::Error>().is_some_and(reticent_sql::Error::is_usage)
+        || error.downcast_ref::<reticent_collect::Error>().is_some_and(reticent_collect::Error::is_usage)
         || of_server.is_some_and(reticent_server::Error::is_usage)
         || of_ledger.is_some_and(reticent_ledger::Error::is_usage);
     if usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }

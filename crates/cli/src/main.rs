@@ -7,6 +7,7 @@ mod count;
 mod exit;
 mod figures;
 mod ledger;
+mod local;
 mod numbers;
 mod output;
 mod parallel;
@@ -47,6 +48,8 @@ enum Command {
     Count(Box<count::Arguments>),
     /// Keeps privacy budgets: what may be spent, what was spent, on what
     Ledger(ledger::Arguments),
+    /// Asks people without learning a true answer: tasks, devices, collector, estimates
+    Local(local::Arguments),
     /// Says what a release would cost in accuracy, before anything is spent
     Plan(plan::Arguments),
     /// Asks a query of private tables in SQL
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Count(arguments) => count::run(&arguments),
         Command::Ledger(arguments) => ledger::run(&arguments),
+        Command::Local(arguments) => local::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),

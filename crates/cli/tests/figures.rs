@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-const FIGURES: [&str; 5] = ["one-run", "error-by-step", "error-by-horizon", "largest-error-by-horizon", "pan-private"];
+const FIGURES: [&str; 6] =
+    ["one-run", "error-by-step", "error-by-horizon", "largest-error-by-horizon", "pan-private", "trust"];
 /// Charts are for documents: none is larger.
 const MOST_BYTES: usize = 150_000;
 

@@ -89,6 +89,10 @@ pub enum Error {
         counter: &'static str,
     },
 
+    /// A device cannot keep, or read, what it must not forget.
+    #[error("the device's memory failed: {0}; nothing was sent")]
+    Memory(String),
+
     /// The operating system, or another source of entropy, gave none.
     #[error("the entropy source failed: {0}; nothing was released")]
     Entropy(String),

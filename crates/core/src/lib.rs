@@ -28,12 +28,13 @@
 //! | [`statistic`] | what is measured, as exact whole numbers, and how far one unit can move it |
 //! | [`mechanism`] | how a statistic is released once |
 //! | [`continual`] | how a statistic is released again and again: counters over streams |
-//! | [`local`] | what a person's own device says: randomised response, and the estimate from many answers |
+//! | [`local`] | what a person's own device says: randomised answers, tasks, reports, and estimates from many of them |
 //! | [`release`] | what leaves the engine: [`Release`], [`ErrorBar`], [`Outcome`] |
 //! | [`permit`] | [`Permit`]: no noise without a charge |
 //! | [`ledger`] | what a keeper of budgets is asked: charges, receipts, the [`Ledger`] trait |
 //! | [`audit`] | evidence: empirical bounds on ε, goodness of fit |
 //! | [`exact`] | fractions that are never rounded behind your back |
+//! | [`hexadecimal`] | bytes as text, for hashes and ids |
 //! | [`error`] | the one error type |
 //!
 //! # What is not promised
@@ -49,6 +50,7 @@ pub mod audit;
 pub mod continual;
 pub mod error;
 pub mod exact;
+pub mod hexadecimal;
 pub mod ledger;
 pub mod local;
 pub mod mechanism;
@@ -78,7 +80,12 @@ mod send_and_sync {
         check::<crate::continual::AnyStrategy>();
         check::<crate::exact::Rational>();
         check::<crate::local::RandomisedResponse>();
-        check::<crate::local::Report<bool>>();
+        check::<crate::local::Response<bool>>();
+        check::<crate::local::Collection>();
+        check::<crate::local::Device<crate::local::ShortMemory>>();
+        check::<crate::local::FrequencyOracle>();
+        check::<crate::local::PrefixExtension>();
+        check::<crate::local::Task>();
         check::<crate::mechanism::stable::StableMedian>();
         check::<crate::mechanism::stable::StableMode>();
         check::<crate::mechanism::stable::StableRelease>();

@@ -14,7 +14,6 @@ use crate::chain::{Known, continues, head, ledger_id, no_first_entry};
 use crate::entry::{Dataset, Entry, Event, Row};
 use crate::error::{Error, Result};
 use crate::group::Group;
-use crate::hash::hexadecimal;
 use crate::history::{self, Record};
 use crate::limit;
 use crate::rules::{self, Done};
@@ -403,7 +402,7 @@ impl fmt::Debug for DurableLedger {
 pub fn fresh_id() -> Result<String> {
     let mut id = [0; 16];
     getrandom::fill(&mut id).map_err(|error| reticent::Error::Entropy(error.to_string()))?;
-    Ok(hexadecimal(&id))
+    Ok(reticent::hexadecimal::write(&id))
 }
 
 fn check(charge: &Charge) -> Result<()> {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use reticent::hexadecimal;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -23,15 +24,9 @@ impl Hash {
     }
 }
 
-/// Two digits a byte.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
 impl fmt::Display for Hash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&hexadecimal(&self.0))
+        formatter.write_str(&hexadecimal::write(&self.0))
     }
 }
 
@@ -51,17 +46,8 @@ impl FromStr for Hash {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong = || Error::Damaged("a hash is not 64 hexadecimal digits".into());
-        let mut bytes = [0; 32];
-        if text.len() != 2 * bytes.len() {
-            return Err(wrong());
-        }
-        let digit = |letter: u8| char::from(letter).to_digit(16).ok_or_else(wrong);
-        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            // Two digits of 4 bits each.
-            *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
-        }
-        Ok(Self(bytes))
+        let bytes = hexadecimal::read(text).and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or_else(|| Error::Damaged("a hash is not 64 hexadecimal digits".into()))
     }
 }
 

@@ -2,14 +2,15 @@
 //!
 //! With tokens, a request needs one, whatever the address. Before the first token is made, the service listens on the loopback
 //! address only and whoever can reach it is its owner; but a page in the owner's browser is not the owner, so such requests must
-//! name a loopback host (no foreign name that resolves to it) and must not come from another site.
+//! name a loopback host (no foreign name that resolves to it) and must not come from another site. Surveys that the configuration
+//! calls open are answered by anybody.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
@@ -21,6 +22,8 @@ use crate::tokens::Token;
 
 /// The caller's name where there are no tokens.
 const LOCAL: &str = "local";
+/// Whoever answers an open survey; no token can have this name.
+const ANYBODY: &str = "";
 /// What is said to whoever has no token that counts.
 const NO_TOKEN: &str =
     "this needs a token: send the header `Authorization: Bearer TOKEN`; `reticent token create` makes one";
@@ -49,6 +52,11 @@ pub async fn guard(
     if permission == Permission::Open {
         return Ok(next.run(request).await);
     }
+    if let Some(survey) = routes::answered_survey(path.as_str(), request.uri().path())
+        && app.surveys.is_open(survey)
+    {
+        return answer_openly(&app, request, next).await;
+    }
     let caller = caller(&app, request.headers()).await?;
     if !app.rate.admits(&caller.name, Instant::now()) {
         return Err(Error::TooMany);
@@ -62,6 +70,17 @@ pub async fn guard(
     }
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
+}
+
+/// Whoever answers an open survey is nobody here, on whichever site the survey stands: all share one limit, nothing is noted, and
+/// nothing of theirs but the report is looked at.
+async fn answer_openly(app: &App, request: Request, next: Next) -> Result<Response> {
+    if !app.rate.admits(ANYBODY, Instant::now()) {
+        return Err(Error::TooMany);
+    }
+    let mut response = next.run(request).await;
+    response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    Ok(response)
 }
 
 fn refusal(role: Role, permission: Permission) -> String {

@@ -16,6 +16,7 @@ use crate::metrics::Metrics;
 use crate::rate::Rate;
 use crate::role::Role;
 use crate::sources;
+use crate::surveys::Surveys;
 use crate::tables::Tables;
 use crate::tokens::Tokens;
 
@@ -35,6 +36,8 @@ pub struct App {
     pub ledger: Arc<DurableLedger>,
     /// What can be asked about.
     pub tables: Tables,
+    /// Surveys of the local model.
+    pub surveys: Surveys,
     /// Who may ask.
     pub tokens: Arc<Tokens>,
     /// How much.
@@ -76,12 +79,14 @@ impl App {
         let tables = Tables::open(config, &ledger)?;
         let tokens = Arc::new(Tokens::open(directory)?);
         let streams = Streams::open(directory, Arc::clone(&ledger), Arc::new(SystemClock))?;
+        let surveys = Surveys::open(config, directory)?;
         let limits = config.limits;
         let app = Self {
             listen: config.listen.unwrap_or(DEFAULT_LISTEN),
             streams,
             ledger,
             tables,
+            surveys,
             tokens,
             limits,
             rate: Rate::new(limits.requests_per_second, limits.burst),

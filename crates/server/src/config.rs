@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use reticent::local::Task;
 use reticent_sql::settings::policy::{Budget, Rules};
 use reticent_stream::Draft;
 use serde::Deserialize;
@@ -53,6 +54,11 @@ pub struct Config {
     /// Streams, to be created if they are not.
     #[serde(default, rename = "stream")]
     pub streams: Vec<Draft>,
+    /// Surveys of the local model.
+    #[serde(default, rename = "survey")]
+    pub surveys: Vec<SurveyConfig>,
+    /// The WebAssembly that randomises answers in a browser, for the page of a survey.
+    pub survey_module: Option<PathBuf>,
     /// Where the file is: paths are relative to it.
     #[serde(skip)]
     pub folder: Option<PathBuf>,
@@ -128,6 +134,29 @@ pub enum PolicyConfig {
     File(PathBuf),
     /// In place.
     Inline(Box<Rules>),
+}
+
+/// A survey of the local model.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SurveyConfig {
+    /// As addresses call it.
+    pub name: String,
+    /// What is asked, how, and for how long: a file, or the same in place.
+    pub task: SurveyTask,
+    /// May anybody answer, without a token?
+    #[serde(default)]
+    pub open: bool,
+}
+
+/// What a survey asks.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum SurveyTask {
+    /// In a file of its own.
+    File(PathBuf),
+    /// In place.
+    Inline(Box<Task>),
 }
 
 impl std::str::FromStr for Config {

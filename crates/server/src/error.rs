@@ -188,6 +188,19 @@ impl From<reticent_stream::Error> for Error {
     }
 }
 
+impl From<reticent_collect::Error> for Error {
+    fn from(error: reticent_collect::Error) -> Self {
+        use reticent_collect::Error as Collect;
+        let message = error.to_string();
+        match error {
+            Collect::TooFew { .. } => Self::Conflict(message),
+            Collect::OtherTask(_) => Self::field("survey", message),
+            Collect::Core(error) => error.into(),
+            _ => Self::Machine(message),
+        }
+    }
+}
+
 impl From<reticent_sql::Error> for Error {
     fn from(error: reticent_sql::Error) -> Self {
         if error.is_usage() { Self::from_arguments(&error.to_string()) } else { Self::Machine(error.to_string()) }

@@ -5,11 +5,12 @@
 //! | [`serve`] | [`Server`]: from a configuration to a service that runs until it is told to stop |
 //! | [`listen`] | connections: how many there may be, and how long they may be silent |
 //! | [`config`] | [`Config`]: how it is set up |
-//! | [`app`] | all that it holds: streams, ledger, tables, tokens |
+//! | [`app`] | all that it holds: streams, ledger, tables, surveys, tokens |
 //! | [`routes`] | what can be asked |
 //! | [`access`], [`role`], [`tokens`], [`rate`] | who asks, whether they may, and how often |
 //! | [`sources`] | events from NATS JetStream |
 //! | [`tables`] | the tables that can be asked about |
+//! | [`surveys`] | surveys of the local model, and their reports |
 //! | [`body`] | what a request brings |
 //! | [`metrics`] | figures for operators |
 //! | [`error`] | what can go wrong, and how it is told |
@@ -30,6 +31,7 @@ pub mod role;
 pub mod routes;
 pub mod serve;
 pub mod sources;
+pub mod surveys;
 pub mod tables;
 pub mod tokens;
 

@@ -16,7 +16,7 @@ pub enum Role {
     Owner,
     /// Sees releases and asks queries, within caps of its own.
     Analyst,
-    /// Sends events and sees nothing.
+    /// Sends events and reports, and sees no more than what to send.
     Source,
     /// Sees releases and budgets.
     Viewer,
@@ -27,9 +27,11 @@ pub enum Role {
 pub enum Permission {
     /// Nothing that needs protection: the page itself, the description of the interface, health.
     Open,
+    /// Shows what a survey asks, to those who answer it.
+    Look,
     /// Shows releases, budgets and definitions.
     Read,
-    /// Sends events.
+    /// Sends events, or reports.
     Send,
     /// Spends budget on answers.
     Ask,
@@ -44,7 +46,7 @@ impl Role {
     /// May it?
     pub fn may(self, permission: Permission) -> bool {
         match permission {
-            Permission::Open => true,
+            Permission::Open | Permission::Look => true,
             Permission::Read => self != Self::Source,
             Permission::Send => matches!(self, Self::Owner | Self::Source),
             Permission::Ask => matches!(self, Self::Owner | Self::Analyst),

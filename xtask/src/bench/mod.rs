@@ -53,6 +53,16 @@ pub fn continual(format: Format) -> Result<(), String> {
     Ok(())
 }
 
+/// Our devices and collector, then pure-LDP's, each alone on one core.
+pub fn local(format: Format) -> Result<(), String> {
+    let pairs = Pair::of(&measure("local_bench", peers::LOCAL)?);
+    match format {
+        Format::Table => print!("{}", pair::table(&pairs)),
+        Format::Json => pairs.iter().for_each(|pair| println!("{}", pair.json())),
+    }
+    Ok(())
+}
+
 /// Runs an example of dist-test and the peers' script, and reads what both print.
 fn measure(example: &str, script: &str) -> Result<Vec<Measurement>, String> {
     eprintln!("building {example} …");

@@ -5,6 +5,7 @@ mod by_step;
 mod contender;
 mod measure;
 mod one_run;
+mod trust;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -68,6 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let bar = progress_bar();
     let mut figures = vec![one_run::figure()?, by_step::figure(effort, &bar)?];
     figures.extend(by_horizon::figures(effort, &bar)?);
+    figures.push(trust::figure(effort, &bar)?);
     bar.finish_and_clear();
     let mut listed = String::new();
     for figure in figures {

@@ -8,14 +8,14 @@ use crate::service::{Place, wait_for};
 use crate::webdriver::Browser;
 
 /// Where pictures are kept.
-fn pictures() -> PathBuf {
+pub fn pictures() -> PathBuf {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let folder = target.parent().expect("the target directory").join("artifacts");
     std::fs::create_dir_all(&folder).expect("a folder");
     folder
 }
 
-fn wait_until(browser: &Browser, what: &str, expression: &str) -> Value {
+pub fn wait_until(browser: &Browser, what: &str, expression: &str) -> Value {
     wait_for(what, || {
         Some(browser.value(expression)).filter(|value| !matches!(value, Value::Null | Value::Bool(false)))
     })

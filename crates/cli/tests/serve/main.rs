@@ -7,6 +7,7 @@
 //! | `access` | who may do what: every route, every role |
 //! | `streams` | creating streams, sending events, reading releases |
 //! | `queries` | private SQL, its charges and its idempotence |
+//! | `surveys` | tasks, reports and estimates of the local model |
 //! | `limits` | too much, too often, too strange |
 //! | `silence` | nothing but releases depends on events |
 //! | `endings` | being told to stop, and being killed |
@@ -14,7 +15,7 @@
 //! | `seizure` | what is found in memory, on the disk and in the logs of a service whose machine is taken |
 //! | `nats` | events from NATS JetStream |
 //! | `schema` | the description of the interface, tried out by schemathesis |
-//! | `webdriver`, `browser` | the dashboard in a real browser |
+//! | `webdriver`, `browser`, `survey_page` | the dashboard and a survey in a real browser |
 
 mod access;
 mod browser;
@@ -30,4 +31,6 @@ mod seizure;
 mod service;
 mod silence;
 mod streams;
+mod survey_page;
+mod surveys;
 mod webdriver;

@@ -16,6 +16,17 @@ pub const WITHOUT_NOISE: &str = "10000";
 /// The same for sums of values up to a thousand.
 const WITHOUT_NOISE_IN_THOUSANDS: &str = "1000000";
 
+/// A task of the local model.
+pub const COMMUTE: &str = r#"
+question = "How did you come here today?"
+epsilon = "2"
+minimum-batch = 20
+expires = "2999-01-01"
+
+[domain]
+choices = ["on foot", "by bicycle", "by train"]
+"#;
+
 /// A folder with a data directory and whatever the service needs.
 pub struct Place(pub PathBuf);
 
@@ -52,6 +63,16 @@ impl Place {
                 policy = { unit = "user", max_rows = 3, bounds = { age = "0..120" }, budget = { epsilon = 2500, delta = "1e-6" } }
             "#,
         );
+        place
+    }
+
+    /// With a survey `commute`, whose task is in `commute.toml`, and something in the module's place.
+    pub fn with_survey(name: &str, open: bool) -> Self {
+        let place = Self::new(name);
+        place.write("commute.toml", COMMUTE);
+        place.write("module.wasm", "not a module");
+        let survey = format!("[[survey]]\nname = \"commute\"\ntask = \"commute.toml\"\nopen = {open}\n");
+        place.write("reticent.toml", &("survey_module = \"module.wasm\"\n".to_owned() + &survey));
         place
     }
 

@@ -6,8 +6,9 @@
 //! accurate to better than 10⁻¹⁰, relative to the smaller tail (the tests below compare with values computed to 40
 //! digits).
 //!
-//! All functions work on logarithms inside, so a tail as small as 10⁻³⁰⁰ keeps its digits. They are evidence for
-//! auditors, never part of a mechanism: nothing that is released depends on them.
+//! All functions work on logarithms inside, so a tail as small as 10⁻³⁰⁰ keeps its digits. Auditors, the intervals around
+//! estimates and what is stated of shuffled reports rest on them. No mechanism does: nothing is drawn by them. Whoever states a
+//! promise by them must add more than their error.
 //!
 //! | function | value |
 //! |---|---|

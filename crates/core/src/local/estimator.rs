@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::audit::{clopper_pearson_lower, clopper_pearson_upper};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::release::{ErrorBar, LEVEL};
@@ -66,6 +67,21 @@ impl Estimator {
         Ok(Self { p: p.to_f64(), q: q.to_f64(), gap: (p - q).to_f64() })
     }
 
+    /// p*: how probably a report supports the person's own value, rounded.
+    pub fn p(&self) -> f64 {
+        self.p
+    }
+
+    /// q*: how probably a report supports another value, rounded.
+    pub fn q(&self) -> f64 {
+        self.q
+    }
+
+    /// p* − q*, rounded once from the exact difference.
+    pub fn gap(&self) -> f64 {
+        self.gap
+    }
+
     /// The fraction of people who hold the value, from `supporting` of `n` reports.
     ///
     /// # Errors
@@ -113,6 +129,32 @@ impl Estimator {
         /// Pays for the rounding of these few operations.
         const MARGIN: f64 = 1.0 + 1e-14;
         Ok((libm::log(2.0 / (1.0 - level)) / (2.0 * n as f64)).sqrt() / self.gap * MARGIN)
+    }
+
+    /// Two numbers that the true fraction lies between with probability at least `level`, given how many of n reports support
+    /// the value: narrower than ± [`half_width`](Self::half_width), above all where q* is small.
+    ///
+    /// Proved: C is a sum of n independent coins, and Clopper and Pearson's interval for their average probability, exact for equal
+    /// coins, holds for unequal ones, too. For P(C ≥ c) is at most what it is for n equal coins with the same mean μ if c ≥ μ + 1
+    /// \[H56\], and the interval goes wrong on that side only if P(C ≥ c) ≤ (1−level)/2 for equal coins: while P(C ≥ μ) > ¼ for
+    /// them if μ > 1 \[GM14\], so that c ≥ μ + 1 then, as level ≥ ½. The same holds for the reports that do not support the value.
+    /// That μ > 1 for both is known where n·q* > 1 and n·(1−p*) > 1; otherwise the half-width serves.
+    ///
+    /// # Errors
+    /// If there are no reports, more supporting ones than all, or the level lies outside ½ ≤ level < 1.
+    pub fn interval(&self, supporting: u64, n: u64, level: f64) -> Result<(f64, f64)> {
+        let fraction = self.estimate(supporting, n)?.fraction();
+        if !(0.5..1.0).contains(&level) {
+            return Err(Error::parameter("level", level, "at least 0.5 and less than 1; write for example 0.95"));
+        }
+        if n as f64 * self.q <= 1.0 || n as f64 * (1.0 - self.p) <= 1.0 {
+            let half_width = self.half_width(n, level)?;
+            return Ok((fraction - half_width, fraction + half_width));
+        }
+        let each = 1.0 - (1.0 - level) / 2.0;
+        let lower = clopper_pearson_lower(supporting, n, each)?;
+        let upper = clopper_pearson_upper(supporting, n, each)?;
+        Ok(((lower - self.q) / self.gap, (upper - self.q) / self.gap))
     }
 }
 
@@ -207,6 +249,30 @@ mod tests {
                 assert!(covered >= LEVEL, "{p} {q} {holders}: {covered}");
             }
         }
+    }
+
+    /// Coverage of the interval, summed over every outcome, for every number of holders.
+    #[test]
+    fn intervals_cover_and_are_narrower_where_support_is_rare() {
+        for (p, q) in [("3/4", "1/4"), ("0.5", "0.1"), ("0.2", "0.05"), ("0.9", "0.03")] {
+            let estimator = estimator(p, q).unwrap();
+            let n = 60;
+            for holders in 0..=n {
+                let f = holders as f64 / n as f64;
+                let law = law(estimator.p, estimator.q, holders, n);
+                let covered = mean(&law, |count| {
+                    let (lower, upper) = estimator.interval(count, n as u64, LEVEL).unwrap();
+                    f64::from(u8::from(lower <= f && f <= upper))
+                });
+                assert!(covered >= LEVEL, "{p} {q} {holders}: {covered}");
+            }
+        }
+        let rare = estimator("0.003", "0.001").unwrap();
+        let (lower, upper) = rare.interval(100, 100_000, LEVEL).unwrap();
+        assert!(upper - lower < 0.2 * 2.0 * rare.half_width(100_000, LEVEL).unwrap());
+        // Too few reports for the proof: the half-width.
+        assert_eq!(rare.interval(0, 100, LEVEL).unwrap().1, -0.5 + rare.half_width(100, LEVEL).unwrap());
+        assert!(rare.interval(0, 100, 0.3).is_err() && rare.interval(0, 0, LEVEL).is_err());
     }
 
     /// The form in which the variance is usually printed.

@@ -10,16 +10,13 @@ use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
 use crate::exact::logarithm::neg_ln;
-use crate::local::{Estimate, Estimator, Report};
+use crate::local::{Estimate, Estimator, Response, range as epsilon_range};
 use crate::noise::Coin;
 use crate::permit::Permit;
 use crate::privacy::{Epsilon, Guarantee};
 
 /// Digits of an irrational ε, which is rounded up.
 const DIGITS: u32 = 20;
-/// ε from 2^−50 to 1000, as for Laplace noise of sensitivity 1.
-const SMALLEST_EPSILON_BITS: usize = 50;
-const LARGEST_EPSILON: u64 = 1000;
 
 /// Answers yes or no, and now and then lies.
 ///
@@ -56,8 +53,8 @@ const LARGEST_EPSILON: u64 = 1000;
 /// // On a person's device.
 /// let question = RandomisedResponse::with_epsilon(&"1".parse()?)?;
 /// let mut permit = Permit::unaccounted()?; // unless the device keeps a ledger
-/// let report = question.respond(true, &mut permit)?;
-/// println!("sent: {}, at a cost of {}", report.response(), report.guarantee());
+/// let response = question.respond(true, &mut permit)?;
+/// println!("sent: {}, at a cost of {}", response.value(), response.guarantee());
 ///
 /// // At the collector: 4,300 of 10,000 said yes.
 /// let estimate = question.estimate(4_300, 10_000)?;
@@ -96,9 +93,7 @@ impl RandomisedResponse {
     /// # Errors
     /// If ε lies outside 2^−50 to 1000.
     pub fn with_epsilon(epsilon: &Epsilon) -> Result<Self> {
-        if !is_in_range(epsilon) {
-            return Err(Error::parameter("epsilon", epsilon, "from 2^-50 to 1000"));
-        }
+        epsilon_range::check(epsilon)?;
         Self::new(Form::Logistic(epsilon.clone()), epsilon.clone(), Coin::lie(epsilon))
     }
 
@@ -122,7 +117,7 @@ impl RandomisedResponse {
             return Err(refused());
         }
         let epsilon = Epsilon::new(bias_epsilon(bias).end().round_up(DIGITS))?;
-        if !is_in_range(&epsilon) {
+        if !epsilon_range::contains(&epsilon) {
             return Err(refused());
         }
         let lie = Coin::ratio(&bias_lie(bias))?;
@@ -171,10 +166,10 @@ impl RandomisedResponse {
     ///
     /// # Errors
     /// If the permit does not cover ε.
-    pub fn respond(&self, answer: bool, permit: &mut Permit) -> Result<Report<bool>> {
+    pub fn respond(&self, answer: bool, permit: &mut Permit) -> Result<Response<bool>> {
         let mut draw = permit.spend(&self.guarantee)?;
         let response = self.sample(answer, &mut draw);
-        Ok(Report::new(response, self.guarantee.clone(), draw.accounting().clone()))
+        Ok(Response::new(response, self.guarantee.clone(), draw.accounting().clone()))
     }
 
     /// A response from any generator, for simulations and audits: nothing is charged and nothing says so.
@@ -207,7 +202,7 @@ impl Form {
             }
             Self::Logistic(epsilon) => {
                 // e^−ε > 2^−1.5ε keeps 128 bits, and so does 1 − 2·lie > ε/4 ≥ 2^−52.
-                let whole = usize::try_from(&epsilon.value().ceil()).unwrap_or(LARGEST_EPSILON as usize);
+                let whole = usize::try_from(&epsilon.value().ceil()).unwrap_or(epsilon_range::LARGEST as usize);
                 let bits = 192 + whole * 3 / 2;
                 let small = exp_neg(epsilon.value(), bits);
                 let lie = small.over(&small.add(&Enclosure::one(bits)), bits);
@@ -235,11 +230,6 @@ fn bias_epsilon(bias: &Rational) -> RangeInclusive<Rational> {
 fn range(enclosure: &Enclosure, bits: usize) -> RangeInclusive<Rational> {
     let real = |end: &UBig| Rational::from_big(end.clone(), UBig::ONE << bits);
     real(&enclosure.lo)..=real(&enclosure.hi)
-}
-
-fn is_in_range(epsilon: &Epsilon) -> bool {
-    let least = Rational::from_big(UBig::ONE, UBig::ONE << SMALLEST_EPSILON_BITS);
-    *epsilon.value() >= least && *epsilon.value() <= Rational::from(LARGEST_EPSILON)
 }
 
 impl fmt::Display for RandomisedResponse {
@@ -364,9 +354,9 @@ mod tests {
         let question = RandomisedResponse::fair_coin();
         let receipt = Receipt { dataset: "device".into(), request: "q".into(), entry: 1 };
         let mut permit = Permit::from_durable_charge(receipt.clone(), question.guarantee(), Entropy::seeded(1));
-        let report = question.respond(true, &mut permit).unwrap();
-        assert_eq!(report.guarantee(), question.guarantee());
-        assert_eq!(report.accounting(), &crate::ledger::Accounting::Charged(receipt));
+        let response = question.respond(true, &mut permit).unwrap();
+        assert_eq!(response.guarantee(), question.guarantee());
+        assert_eq!(response.accounting(), &crate::ledger::Accounting::Charged(receipt));
         assert!(question.respond(true, &mut permit).unwrap_err().is_not_permitted());
     }
 

@@ -9,6 +9,7 @@ use super::bits::{BitSource, always};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
+use crate::exact::exp_fraction::ExpFraction;
 use crate::privacy::Epsilon;
 
 /// A coin that is tossed again and again with one exactly known probability: rational, e^−γ, or 1/(1+e^ε).
@@ -47,6 +48,8 @@ enum Bias {
     ExpNeg(Rational),
     /// 1/(1 + e^ε).
     Logistic(Rational),
+    /// (a + b·e^−ε)/(c + d·e^−ε).
+    ExpFraction(ExpFraction),
 }
 
 impl Bias {
@@ -54,6 +57,7 @@ impl Bias {
         match self {
             Self::Ratio(p) => Enclosure::rational(p, bits),
             Self::ExpNeg(gamma) => exp_neg(gamma, bits),
+            Self::ExpFraction(fraction) => fraction.enclosure(bits),
             Self::Logistic(epsilon) => {
                 let guard = bits + 8;
                 let small = exp_neg(epsilon, guard);
@@ -92,6 +96,17 @@ impl Coin {
         Self::from_bias(Bias::Logistic(epsilon.value().clone()))
     }
 
+    /// Heads with a probability that is a fraction in e^−ε.
+    pub(crate) fn exp_fraction(fraction: ExpFraction) -> Self {
+        Self::from_bias(Bias::ExpFraction(fraction))
+    }
+
+    /// The probability of heads.
+    #[cfg(test)]
+    pub(crate) fn enclosure(&self, bits: usize) -> Enclosure {
+        self.bias.enclosure(bits)
+    }
+
     fn from_bias(bias: Bias) -> Self {
         let word = bias.enclosure(64);
         let clamp = |bound: UBig| u64::try_from(&bound).unwrap_or(u64::MAX);
@@ -108,12 +123,32 @@ impl Coin {
     #[inline]
     pub(crate) fn toss_from<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<bool, B::Error> {
         let word = source.bits(64)?;
+        match self.decide(word) {
+            Some(heads) => Ok(heads),
+            None => self.look_further(word, source),
+        }
+    }
+
+    /// What the first 64 bits of the uniform number say, unless they leave it open.
+    #[inline]
+    pub(crate) fn decide(&self, word: u64) -> Option<bool> {
         if word < self.lo {
-            return Ok(true);
+            Some(true)
+        } else if word > self.hi {
+            Some(false)
+        } else {
+            None
         }
-        if word > self.hi {
-            return Ok(false);
-        }
+    }
+
+    /// The toss whose first 64 bits left it open.
+    #[cold]
+    pub(crate) fn decide_further<R: CryptoRng + ?Sized>(&self, word: u64, rng: &mut R) -> bool {
+        always(self.look_further(word, rng))
+    }
+
+    #[cold]
+    fn look_further<B: BitSource + ?Sized>(&self, word: u64, source: &mut B) -> Result<bool, B::Error> {
         is_below(Prefix { bits: 64, value: word.into() }, source, |bits| self.bias.enclosure(bits))
     }
 }
@@ -124,6 +159,9 @@ impl fmt::Display for Coin {
             Bias::Ratio(p) => write!(formatter, "heads with probability {p}"),
             Bias::ExpNeg(gamma) => write!(formatter, "heads with probability exp(-{gamma})"),
             Bias::Logistic(epsilon) => write!(formatter, "heads with probability 1/(1+exp({epsilon}))"),
+            Bias::ExpFraction(fraction) => {
+                write!(formatter, "heads with probability {}", fraction.range().end().to_f64())
+            }
         }
     }
 }

@@ -25,7 +25,7 @@ pub mod laplace;
 pub mod law;
 pub mod negative_binomial;
 mod scale;
-mod table;
+pub(crate) mod table;
 pub mod uniform;
 
 pub use bernoulli::Coin;

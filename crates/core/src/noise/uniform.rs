@@ -44,6 +44,21 @@ pub(crate) fn below<B: BitSource + ?Sized>(n: u64, source: &mut B) -> Result<u64
     }
 }
 
+/// [`below`] from one word of `width` bits, for 1 ≤ n ≤ 2^width and width ≤ 64; `None` if the word is not to be used.
+///
+/// The word times n is a number of two such words. For each upper word there are ⌊2^width/n⌋ or one more words that lead to it,
+/// and a lower word of less than 2^width mod n occurs exactly for the one more: those are not used \[L19\].
+#[inline]
+pub(crate) fn scaled(word: u64, width: u32, n: u64) -> Option<u64> {
+    let product = u128::from(word) * u128::from(n);
+    let lower = product & ((1 << width) - 1);
+    // The remainder is below n, and a division is slow.
+    if lower < u128::from(n) && lower < (1u128 << width) % u128::from(n) {
+        return None;
+    }
+    Some((product >> width) as u64)
+}
+
 /// [`below`] for numbers up to 2^128 − 1.
 pub(crate) fn below_wide<B: BitSource + ?Sized>(n: u128, source: &mut B) -> Result<u128, B::Error> {
     if let Ok(small) = u64::try_from(n) {
@@ -77,6 +92,17 @@ mod tests {
             }
             assert!(law.unresolved() < &Rational::new(1, 1 << 6).unwrap());
         }
+    }
+
+    #[test]
+    fn scaled_words_are_shared_out_evenly() {
+        const WIDTH: u32 = 8;
+        for n in 1..=1u64 << WIDTH {
+            let mut owned = vec![0; n as usize];
+            (0..1 << WIDTH).filter_map(|word| scaled(word, WIDTH, n)).for_each(|value| owned[value as usize] += 1);
+            assert!(owned.iter().all(|&words| words == (1 << WIDTH) / n), "{n}: {owned:?}");
+        }
+        assert_eq!(scaled(u64::MAX, 64, 1 << 63), Some((1 << 63) - 1));
     }
 
     #[test]

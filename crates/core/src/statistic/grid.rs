@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::exact::Rational;
 
 /// Bits of the larger end of the range: a step is at most 2^−28 of it.
-const BITS: i32 = 28;
+pub(crate) const BITS: i32 = 28;
 /// The exponents of all bounds that there are: their larger end is at least ½·10^−140 > 2^−467 and at most 10^140 < 2^466.
 const EXPONENTS: std::ops::RangeInclusive<i32> = -466 - BITS..=466 - BITS;
 
@@ -53,6 +53,11 @@ impl Grid {
         let steps = |end: &Rational| end / &power_of_two(exponent);
         let lower = i64::try_from(&steps(bounds.lower()).floor()).expect("at most 2^28 steps");
         let upper = i64::try_from(&steps(bounds.upper()).ceil()).expect("at most 2^28 steps");
+        Self { exponent, lower, upper }
+    }
+
+    /// Steps of 2^exponent from `lower` to `upper`, for bounds whose grid was worked out already.
+    pub(crate) fn of_steps(exponent: i32, lower: i64, upper: i64) -> Self {
         Self { exponent, lower, upper }
     }
 

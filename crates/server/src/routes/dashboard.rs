@@ -8,7 +8,7 @@ const SCRIPT: &str = include_str!("../../assets/app.js");
 const STYLE: &str = include_str!("../../assets/style.css");
 const ICON: &str = include_str!("../../assets/icon.svg");
 
-fn asset(kind: &'static str, text: &'static str) -> Response {
+pub(super) fn asset(kind: &'static str, text: &'static str) -> Response {
     // Asked for again each time, so that a page never runs with the script of another version.
     ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], text).into_response()
 }

@@ -8,9 +8,11 @@
 //! | [`live`] | what is released, when it is released |
 //! | [`datasets`] | budgets, and what was spent of them |
 //! | [`query`] | private SQL, and the tables that it is asked of |
+//! | [`surveys`] | surveys of the local model: tasks, reports, estimates |
 //! | [`health`] | is it alive, is it ready, figures for operators |
 //! | [`openapi`] | the description of all this |
 //! | [`dashboard`] | the page |
+//! | [`survey_page`] | the page on which people answer a survey |
 //!
 //! Every route stands in [`table`] once, with what it needs; the guard, the router, the description and the tests are made from
 //! it. A route that does not stand there does not exist.
@@ -25,6 +27,8 @@ pub mod openapi;
 pub mod query;
 pub mod releases;
 pub mod streams;
+pub mod survey_page;
+pub mod surveys;
 
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
@@ -60,7 +64,7 @@ pub struct Route {
 
 /// All routes.
 pub fn table() -> Vec<Route> {
-    use Permission::{Ask, Manage, Open, Read, Send};
+    use Permission::{Ask, Look, Manage, Open, Read, Send};
     let route = |method, path, permission, handler| Route { method, path, permission, handler };
     let read = |path, permission, handler| route(Method::GET, path, permission, handler);
     let write = |path, permission, handler| route(Method::POST, path, permission, handler);
@@ -69,6 +73,11 @@ pub fn table() -> Vec<Route> {
         read("/assets/app.js", Open, get(dashboard::script)),
         read("/assets/style.css", Open, get(dashboard::style)),
         read("/assets/icon.svg", Open, get(dashboard::icon)),
+        read("/survey/{task}", Open, get(survey_page::page)),
+        read("/assets/survey.js", Open, get(survey_page::script)),
+        read("/assets/survey.css", Open, get(survey_page::style)),
+        read("/assets/reticent.js", Open, get(survey_page::client)),
+        read("/assets/reticent.wasm", Open, get(survey_page::module)),
         read("/healthz", Open, get(health::alive)),
         read("/readyz", Open, get(health::ready)),
         read("/metrics", Read, get(health::metrics)),
@@ -89,6 +98,10 @@ pub fn table() -> Vec<Route> {
         read("/v1/datasets/{name}/history", Read, get(datasets::history)),
         read("/v1/tables", Read, get(query::tables)),
         write("/v1/query", Ask, post(query::ask)),
+        read("/v1/local", Read, get(surveys::list)),
+        read("/v1/local/{task}", Look, get(surveys::show)),
+        write("/v1/local/{task}/reports", Send, post(surveys::send)),
+        read("/v1/local/{task}/estimate", Read, get(surveys::estimate)),
     ]
 }
 
@@ -97,6 +110,16 @@ static TABLE: LazyLock<Vec<Route>> = LazyLock::new(table);
 /// What a route needs; `None` if there is no such route.
 pub(crate) fn permission(method: &Method, path: &str) -> Option<Permission> {
     TABLE.iter().find(|route| route.method == *method && route.path == path).map(|route| route.permission)
+}
+
+/// The survey that is looked at or answered by a request, if it is one: open surveys need no token.
+pub(crate) fn answered_survey<'path>(matched: &str, path: &'path str) -> Option<&'path str> {
+    let rest = path.strip_prefix("/v1/local/")?;
+    match matched {
+        "/v1/local/{task}" => Some(rest),
+        "/v1/local/{task}/reports" => rest.strip_suffix("/reports"),
+        _ => None,
+    }
 }
 
 /// The methods that a path knows.

@@ -1,5 +1,6 @@
 //! The token itself: a public id, by which it is found, and 32 secret bytes.
 
+use reticent::hexadecimal;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -30,15 +31,13 @@ impl Secret {
     pub fn draw() -> Result<Self> {
         let mut bytes = [0; ID_BYTES + SECRET_BYTES];
         getrandom::fill(&mut bytes).map_err(|_| Error::Machine("the operating system gives no randomness".into()))?;
-        Ok(Self { id: hexadecimal(&bytes[..ID_BYTES]), hex: hexadecimal(&bytes[ID_BYTES..]) })
+        Ok(Self { id: hexadecimal::write(&bytes[..ID_BYTES]), hex: hexadecimal::write(&bytes[ID_BYTES..]) })
     }
 
     /// From its text; `None` if it is no token.
     pub fn read(text: &str) -> Option<Self> {
         let (id, hex) = text.strip_prefix(PREFIX)?.split_once('_')?;
-        let is_hex = |text: &str, bytes: usize| {
-            text.len() == 2 * bytes && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-        };
+        let is_hex = |text: &str, length| hexadecimal::read(text).is_some_and(|bytes| bytes.len() == length);
         (is_hex(id, ID_BYTES) && is_hex(hex, SECRET_BYTES)).then(|| Self { id: id.into(), hex: hex.into() })
     }
 
@@ -61,8 +60,4 @@ impl Secret {
     pub fn into_text(self) -> String {
         format!("{PREFIX}{}_{}", self.id, self.hex)
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

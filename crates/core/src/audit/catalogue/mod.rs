@@ -8,7 +8,7 @@
 //! | `stable` | the median, mode and subsampling that may refuse |
 //! | `counters` | counters over streams, with inputs chosen by an adversary |
 //! | `seized` | counters whose memory may be seized: releases and memory together |
-//! | `devices` | randomised response |
+//! | `devices` | randomised response and the frequency oracles, means and texts of the local model |
 //! | `mutants` | mechanisms that are wrong on purpose (in tests only): every one must be found out |
 
 mod counters;

@@ -1,7 +1,7 @@
 //! Mechanisms that are wrong on purpose: an auditor that does not find every one of them out is of no use.
 
 use super::counters;
-use super::devices::response_pair;
+use super::devices::{k_ary_pair, response_pair, unary_pair};
 use super::keys::threshold_pairs;
 use super::noise::gaussian_pair;
 use super::seized;
@@ -13,7 +13,7 @@ use crate::continual::pan_private::Noise;
 use crate::continual::{Kind, PanPrivate, PanPrivateSurviving, Schedule};
 use crate::error::Result;
 use crate::exact::Rational;
-use crate::local::RandomisedResponse;
+use crate::local::{KaryResponse, RandomisedResponse};
 use crate::mechanism::stable::StableMedian;
 use crate::mechanism::{Batch, Laplace, Part, Threshold};
 use crate::noise::{DiscreteGaussian, DiscreteLaplace, Law};
@@ -52,6 +52,24 @@ pub const SUBJECTS: &[Subject] = &[
         summary: "randomised response with bias ½ that claims ε = ½",
         is_exact: true,
         audit: bias_as_epsilon,
+    },
+    Subject {
+        name: "mutant-k-ary-epsilon",
+        summary: "k-ary response of ε = 1.01 that claims ε = 1",
+        is_exact: true,
+        audit: |audit| {
+            let more = Epsilon::new(audit.request.epsilon.value() * &Rational::new(101, 100)?)?;
+            audit.exactly(audit.pure(), &[k_ary_pair(&KaryResponse::new(10, &more)?)])
+        },
+    },
+    Subject {
+        name: "mutant-unary-own-bit",
+        summary: "a bit for each value, where the answer's own is 1 with probability 0.51",
+        is_exact: true,
+        audit: |audit| {
+            let own = Rational::new(51, 100)?;
+            audit.exactly(audit.pure(), &[unary_pair(&audit.request.epsilon, &own)?])
+        },
     },
     Subject {
         name: "mutant-threshold-off-by-one",

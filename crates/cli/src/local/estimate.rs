@@ -1,0 +1,84 @@
+//! `reticent local estimate`: what the reports say together.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use reticent::local::Admission;
+use reticent::privacy::Delta;
+use reticent_collect::{Collector, Error, estimated, task_file};
+
+use super::show;
+use crate::exit::{REFUSED, usage};
+use crate::output::{Format, say};
+
+/// The arguments of `reticent local estimate`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Estimates are unbiased: a rare answer may come out negative. ± is a 95 % interval that is proved for any \
+number of people. Estimating costs nothing, and may be repeated.
+
+If the reports went through a shuffler, --shuffled states what holds against whoever sees only the shuffled ones: count honest \
+reports with --honest, as those that an adversary made hide nobody.
+
+Exit code 3: there are fewer reports than the task's minimum-batch.
+
+Examples:
+  reticent local estimate --task commute.toml --store reports.sqlite
+  reticent local estimate --task commute.toml --store reports.sqlite --format json
+  reticent local estimate --task commute.toml --store reports.sqlite --shuffled --delta 1e-6 --honest 90000"
+)]
+pub struct Arguments {
+    /// The task file
+    #[arg(long, value_name = "FILE")]
+    task: PathBuf,
+    /// The file of reports
+    #[arg(long, value_name = "FILE")]
+    store: PathBuf,
+    /// States the epsilon that remains once a shuffler has removed the order of the reports
+    #[arg(long)]
+    shuffled: bool,
+    /// With --shuffled: the delta of the statement
+    #[arg(long, default_value = "1e-6", requires = "shuffled", allow_hyphen_values = true)]
+    delta: String,
+    /// With --shuffled: how many of the reports are honest [default: all]
+    #[arg(long, value_name = "REPORTS", requires = "shuffled")]
+    honest: Option<u64>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Prints the estimates.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let admission = Admission::new(task_file::read(&arguments.task)?)?;
+    let delta: Delta = arguments.delta.parse().map_err(|error| usage(format!("--delta: {error}")))?;
+    if !arguments.store.is_file() {
+        let store = arguments.store.display();
+        return Err(usage(format!("--store {store} is not there; `reticent local collect` makes it")));
+    }
+    let store = Collector::open(&arguments.store).with_context(|| format!("--store {}", arguments.store.display()))?;
+    let estimated = match store.estimate(&admission) {
+        Ok(estimated) => estimated,
+        Err(error @ Error::TooFew { .. }) => {
+            say!("refused: {error}");
+            return Ok(ExitCode::from(REFUSED));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let central = match arguments.shuffled {
+        false => None,
+        true => {
+            let honest = arguments.honest.unwrap_or(estimated.reports);
+            if honest > estimated.reports || honest == 0 {
+                let there = estimated.reports;
+                return Err(usage(format!(
+                    "--honest is {honest}, but it must be from 1 to {there}, the reports there are"
+                )));
+            }
+            Some((estimated::shuffled(admission.task(), honest, &delta)?, honest))
+        }
+    };
+    show::estimates(admission.task(), &estimated, central.as_ref(), arguments.format)?;
+    Ok(ExitCode::SUCCESS)
+}

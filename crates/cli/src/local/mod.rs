@@ -1,0 +1,60 @@
+//! `reticent local`: surveys in which the collector never learns a true answer.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `task` | making, checking and showing tasks |
+//! | `draft` | a task from arguments, as TOML |
+//! | `respond` | what one device sends |
+//! | `memory` | what a device must not forget, in a folder |
+//! | `collect` | reports from files or a pipe |
+//! | `estimate` | what they say together |
+//! | `show` | estimates, for people and programs |
+
+mod collect;
+mod draft;
+mod estimate;
+mod memory;
+mod respond;
+mod show;
+mod task;
+
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+
+/// The arguments of `reticent local`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Makes, checks and shows tasks: what is asked, how, and for how long
+    Task(task::Arguments),
+    /// Randomises an answer on this device and prints the report to send
+    Respond(respond::Arguments),
+    /// Keeps reports from files or standard input, durably and each once
+    Collect(collect::Arguments),
+    /// Says how common each answer is, from the reports that were collected
+    Estimate(estimate::Arguments),
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match &arguments.command {
+        Command::Task(arguments) => task::run(arguments)?,
+        Command::Respond(arguments) => respond::run(arguments)?,
+        Command::Collect(arguments) => collect::run(arguments)?,
+        Command::Estimate(arguments) => return estimate::run(arguments),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Seconds since the beginning of 1970.
+fn now() -> Result<u64> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("this machine's clock stands before 1970")?;
+    Ok(since.as_secs())
+}

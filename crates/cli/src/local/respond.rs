@@ -1,0 +1,70 @@
+//! `reticent local respond`: what one device sends.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use reticent::noise::Entropy;
+use reticent_collect::task_file;
+
+use super::{memory, now};
+use crate::exit::usage;
+use crate::output::{print, say};
+
+/// Where the device's own things are, among the user's data.
+const FOLDER: &str = "reticent/device";
+/// No answer is longer.
+const LONGEST_ANSWER: u64 = 1 << 16;
+
+/// The arguments of `reticent local respond`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The answer is randomised here. What is printed, one line of JSON, is all that may leave this device; the answer \
+itself is written nowhere. What the device must remember, so that being asked again reveals no more, is in its folder: whoever \
+deletes it spends again.
+
+Examples:
+  reticent local respond --task commute.toml --answer 'by train'
+  reticent local respond --task commute.toml --answer - < answer.txt > report.json
+  reticent local respond --task commute.toml --answer 'on foot' | curl --data-binary @- URL"
+)]
+pub struct Arguments {
+    /// The task file
+    #[arg(long, value_name = "FILE")]
+    task: PathBuf,
+    /// The answer; - reads it from standard input, where no other user of this machine can see it
+    #[arg(long, allow_hyphen_values = true)]
+    answer: String,
+    /// The device's folder, with its key and its memory [default: a folder among your own data]
+    #[arg(long, value_name = "DIR")]
+    device: Option<PathBuf>,
+}
+
+/// Prints the report.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let task = task_file::read(&arguments.task)?;
+    let answer = match arguments.answer.as_str() {
+        "-" => {
+            let mut text = String::new();
+            let read = std::io::stdin().take(LONGEST_ANSWER).read_to_string(&mut text);
+            read.map_err(|error| usage(format!("--answer -: {error}")))?;
+            text.trim_end_matches(['\r', '\n']).to_owned()
+        }
+        text => text.to_owned(),
+    };
+    let answer = task.domain().answer(&answer).map_err(|error| usage(format!("--{error}")))?;
+    let folder = match &arguments.device {
+        Some(folder) => folder.clone(),
+        None => dirs::data_dir().context("there is no folder for your data; name one with --device")?.join(FOLDER),
+    };
+    let mut entropy = Entropy::from_os()?;
+    let mut device = memory::device(&folder, &mut entropy)?;
+    let report = device.respond(&task, &answer, now()?, &mut entropy)?;
+    print(&(serde_json::to_string(&report)? + "\n"))?;
+    say!(
+        "promised: {}; by everything this device ever says about the task: ε = {}",
+        task.guarantee(),
+        task.lifetime_epsilon()
+    );
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! `reticent local task`: what is asked, how, and for how long.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use reticent::local::{Domain, Memoisation, Randomiser, Task};
+use reticent_collect::task_file;
+use reticent_ledger::storage::replace::replace;
+
+use super::draft::{Draft, to_toml};
+use crate::exit::usage;
+use crate::output::{print, say, text_table};
+
+/// The arguments of `reticent local task`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Makes a task file
+    New(New),
+    /// Says whether task files can be used
+    Check(Check),
+    /// Shows a task, what a report of it reveals and how exact it will be
+    Show(Show),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A task does not change: its hash is in every report, and a collector takes the reports of its own task \
+only. Whatever is left out has a careful default, and what `auto` chose becomes a part of the task.
+
+Examples:
+  reticent local task new --question 'How did you come here today?' --choices 'on foot,by bicycle,by train' \\
+      --epsilon 1 --expires 2030-01-01 --out commute.toml
+  reticent local task new --question 'How old are you?' --integers 0..120 --epsilon 1 --expires 2030-01-01
+  reticent local task new --question 'Which word?' --alphabet abcdefghijklmnopqrstuvwxyz --longest 8 --epsilon 2 \\
+      --expires 2030-01-01"
+)]
+struct New {
+    #[command(flatten)]
+    draft: Box<Draft>,
+    /// Where to write it [default: standard output]; a file that is there is not overwritten
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  reticent local task check commute.toml")]
+struct Check {
+    /// Task files: TOML, or JSON if the name ends in .json
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "As JSON it is what a browser needs.
+
+Examples:
+  reticent local task show commute.toml
+  reticent local task show commute.toml --format json > commute.json")]
+struct Show {
+    /// The task file
+    file: PathBuf,
+    /// How to print it
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people
+    Table,
+    /// The task itself, for a browser
+    Json,
+    /// The task itself, as a file
+    Toml,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    match &arguments.command {
+        Command::New(arguments) => make(arguments),
+        Command::Check(arguments) => {
+            for path in &arguments.files {
+                let task = task_file::read(path)?;
+                say!("{}: {} at {}, {}", path.display(), task.mechanism(), task.guarantee(), task.id());
+            }
+            Ok(())
+        }
+        Command::Show(arguments) => show(arguments),
+    }
+}
+
+fn make(arguments: &New) -> Result<()> {
+    let task = arguments.draft.task()?;
+    let text = to_toml(&task)?;
+    match &arguments.out {
+        None => print(&text)?,
+        Some(path) if path.exists() => {
+            return Err(usage(format!("--out {} is there already; tasks do not change: name another", path.display())));
+        }
+        Some(path) => {
+            replace(path, text.as_bytes()).map_err(|error| usage(format!("--out {}: {error}", path.display())))?;
+        }
+    }
+    say!("task {}: {} at {}", task.id(), task.mechanism(), task.guarantee());
+    Ok(())
+}
+
+fn show(arguments: &Show) -> Result<()> {
+    let task = task_file::read(&arguments.file)?;
+    let text = match arguments.format {
+        Format::Json => serde_json::to_string(&task)? + "\n",
+        Format::Toml => to_toml(&task)?,
+        Format::Table => format!("{}\n", text_table(&["task", ""], rows(&task)?)),
+    };
+    Ok(print(&text)?)
+}
+
+fn rows(task: &Task) -> Result<Vec<Vec<String>>> {
+    let answers = match task.domain() {
+        Domain::Choices(choices) if choices.len() <= 20 => choices.join(", "),
+        Domain::Choices(choices) => format!("one of {} choices", choices.len()),
+        Domain::Integers { lower, upper } => format!("a whole number from {lower} to {upper}"),
+        Domain::Numbers(bounds) => format!("a number in {bounds}"),
+        Domain::Texts { longest, .. } => format!("a text of up to {longest} letters"),
+    };
+    let again = match task.memoisation() {
+        Memoisation::First => "the first response is repeated for ever".to_owned(),
+        Memoisation::PerAnswer => format!("each of up to {} answers has its own response", task.lifetime_answers()),
+        Memoisation::Never => format!("randomised afresh, {} times at most", task.lifetime_answers()),
+    };
+    let mut rows = vec![
+        ["question", task.question()].map(String::from),
+        ["answers".into(), answers],
+        ["mechanism".into(), task.mechanism().into()],
+        ["promise of a report".into(), task.guarantee().to_string()],
+        ["when asked again".into(), again],
+        ["promise of all reports".into(), format!("ε = {}", task.lifetime_epsilon())],
+        ["expires".into(), task.expires().to_string()],
+        ["minimum batch".into(), task.minimum_batch().to_string()],
+    ];
+    let n = task.minimum_batch();
+    let exact = match task.randomiser()? {
+        Randomiser::Coins(coins) => Some(*coins.estimator()),
+        Randomiser::Choices(oracle) => Some(*oracle.estimator()),
+        Randomiser::Mean(_) | Randomiser::Texts(_) => None,
+    };
+    if let Some(estimator) = exact {
+        let (p, q) = (100.0 * estimator.p(), 100.0 * estimator.q());
+        rows.push(["a report supports".into(), format!("the true answer in {p:.1} %, another in {q:.1} % of cases")]);
+        let error = estimator.variance(0.0, n).sqrt() * n as f64;
+        rows.push(["standard error".into(), format!("{error:.1} people of {n}, for a rare answer")]);
+    }
+    rows.push(["hash".into(), task.id().to_string()]);
+    Ok(rows.into_iter().map(Vec::from).collect())
+}

@@ -1,0 +1,42 @@
+//! The collector of the local model: keeps the reports of many devices, durably and each once, and estimates from them.
+//!
+//! ```
+//! use reticent::local::{Admission, Task};
+//! use reticent_collect::Collector;
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("reports.sqlite");
+//! # let json = r#"{"question": "Tea?", "domain": {"choices": ["yes", "no"]}, "epsilon": "1", "minimum-batch": 100,
+//! #     "expires": "2030-01-01"}"#;
+//! let task: Task = serde_json::from_str(json).unwrap();
+//! let admission = Admission::new(task)?;
+//! let collector = Collector::open(&path)?;
+//! let collected = collector.collect_lines(&admission, &b"not a report\n"[..], 1_800_000_000)?;
+//! assert_eq!((collected.counted, collected.rejected["unreadable"]), (0, 1));
+//! assert!(collector.estimate(&admission).unwrap_err().is_too_few());
+//! # Ok::<(), reticent_collect::Error>(())
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`collector`] | [`Collector`]: the file of reports |
+//! | [`collected`] | [`Collected`]: what became of some reports |
+//! | [`estimated`] | [`Estimated`]: what all reports together say |
+//! | [`task_file`] | reading a task file |
+//! | [`error`] | the one error type |
+//!
+//! # What is not promised
+//! Nothing here needs to be secret: every report was randomised before it came. But who sent which, from where and when is not
+//! randomised. None of it is kept: a report is filed under its random id, so that the file's order is not that of arrival. What
+//! the disk, its log or a backup tell of that order is not erased.
+
+pub mod collected;
+pub mod collector;
+pub mod error;
+pub mod estimated;
+pub mod task_file;
+
+pub use collected::Collected;
+pub use collector::Collector;
+pub use error::{Error, Result};
+pub use estimated::Estimated;

@@ -1,0 +1,334 @@
+//! The collector: from reports to estimates.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use super::admission::{Admission, Rejection};
+use super::report::{Payload, Report, ReportId};
+use super::task::{Domain, Randomiser, Task};
+use super::{
+    Estimate, Estimator, FoundText, MeanEstimate, OracleResponse, OracleTally, PrefixReport, ValueSet, ValueTally,
+    consistent,
+};
+use crate::error::{Error, Result};
+use crate::release::LEVEL;
+use crate::statistic::Grid;
+
+/// The reports of one task, as they come in.
+///
+/// # Privacy
+/// Everything in it was randomised on the devices: nothing here needs protection beyond theirs. The minimum batch is a courtesy, not
+/// a part of the proof.
+///
+/// # Example
+/// ```
+/// use reticent::local::{Answers, Collection, Device, ShortMemory, Task};
+/// use reticent::noise::Entropy;
+///
+/// let json = r#"{"question": "Tea?", "domain": {"choices": ["yes", "no"]}, "epsilon": "2", "minimum-batch": 1000,
+///     "expires": "2030-01-01"}"#;
+/// let task: Task = serde_json::from_str(json).unwrap();
+/// let (mut entropy, now) = (Entropy::from_os()?, 1_800_000_000);
+/// let mut collection = Collection::new(task.clone())?;
+/// for person in 0..10_000 {
+///     let mut device = Device::new(Device::new_key(&mut entropy)?, ShortMemory::default());
+///     let answer = task.domain().answer(if person % 4 == 0 { "yes" } else { "no" })?;
+///     let report = device.respond(&task, &answer, now, &mut entropy)?;
+///     collection.add(&report, now).expect("a report of this task");
+/// }
+/// let Answers::Choices(rows) = collection.estimate()? else { panic!("choices were asked for") };
+/// assert_eq!(rows[0].answer, "yes");
+/// assert!((rows[0].count - 2_500.0).abs() < 500.0);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Collection {
+    admission: Admission,
+    /// Hashed with a key of this process: whoever sends reports chooses their ids.
+    seen: HashSet<ReportId>,
+    tally: Tally,
+}
+
+#[derive(Debug)]
+enum Tally {
+    Oracle(OracleTally),
+    Ones { ones: u64, n: u64 },
+    Prefixes(Vec<PrefixReport>),
+}
+
+/// How common an answer is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// The choice.
+    pub answer: String,
+    /// The estimated number of people, unbiased; it may be negative.
+    pub count: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// Two numbers that it lies between with probability at least 95 %, by [`Estimator::interval`].
+    pub interval: (f64, f64),
+    /// The estimated number after [`consistent`]: not negative, and all together as many as reported.
+    pub consistent: f64,
+}
+
+/// What all reports together say.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answers {
+    /// A row for each choice, in the task's order.
+    Choices(Vec<Row>),
+    /// The mean of the numbers.
+    Mean(MeanEstimate),
+    /// The common texts, the most common first.
+    Texts(Vec<FoundText>),
+}
+
+/// Prefixes that are followed from length to length.
+const KEPT_PREFIXES: usize = 64;
+/// Above this many choices the intervals are the wider ones that take no time.
+const MOST_EXACT_INTERVALS: usize = 20_000;
+
+impl Collection {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// Never: the task was checked when it was made.
+    pub fn new(task: Task) -> Result<Self> {
+        let admission = Admission::new(task)?;
+        let tally = match admission.randomiser() {
+            Randomiser::Coins(_) => Tally::Oracle(OracleTally::Values(ValueTally::new(2))),
+            Randomiser::Choices(oracle) => Tally::Oracle(oracle.tally()),
+            Randomiser::Mean(_) => Tally::Ones { ones: 0, n: 0 },
+            Randomiser::Texts(_) => Tally::Prefixes(Vec::new()),
+        };
+        Ok(Self { admission, seen: HashSet::new(), tally })
+    }
+
+    /// The task.
+    pub fn task(&self) -> &Task {
+        self.admission.task()
+    }
+
+    /// How many reports count.
+    pub fn n(&self) -> u64 {
+        match &self.tally {
+            Tally::Oracle(tally) => tally.n(),
+            Tally::Ones { n, .. } => *n,
+            Tally::Prefixes(reports) => reports.len() as u64,
+        }
+    }
+
+    /// Counts a report that came in `now` seconds after the beginning of 1970, unless there is a reason not to.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn add(&mut self, report: &Report, now: u64) -> Result<(), Rejection> {
+        self.admission.check(report, now)?;
+        if self.seen.contains(&report.id) {
+            return Err(Rejection::Duplicate);
+        }
+        self.recount(&report.response)?;
+        self.seen.insert(report.id);
+        Ok(())
+    }
+
+    /// Counts the response of a report that was [admitted](Admission::check) before and is kept by somebody who keeps each id once:
+    /// neither is looked at again.
+    ///
+    /// # Errors
+    /// [`Rejection::WrongShape`] if the task's mechanism cannot have made it.
+    pub fn recount(&mut self, response: &Payload) -> Result<(), Rejection> {
+        self.count(response).ok_or(Rejection::WrongShape)
+    }
+
+    fn count(&mut self, response: &Payload) -> Option<()> {
+        match (&mut self.tally, response, self.admission.randomiser()) {
+            (Tally::Oracle(tally @ OracleTally::Values(_)), Payload::Value(value), _) => {
+                tally.add(&OracleResponse::Value(*value)).ok()
+            }
+            (Tally::Oracle(tally @ OracleTally::Sets(_)), Payload::Set(bytes), Randomiser::Choices(oracle)) => {
+                let set = ValueSet::from_bytes(u32::try_from(oracle.values()).ok()?, bytes)?;
+                tally.add(&OracleResponse::Set(set)).ok()
+            }
+            (Tally::Ones { ones, n }, Payload::Bit(bit), _) => {
+                *ones += u64::from(*bit);
+                *n += 1;
+                Some(())
+            }
+            (Tally::Prefixes(reports), Payload::Prefix(report), Randomiser::Texts(texts)) => {
+                texts.can_be(report).then(|| reports.push(*report))
+            }
+            _ => None,
+        }
+    }
+
+    /// What all reports together say.
+    ///
+    /// # Errors
+    /// If there are fewer than the minimum batch, or more than the mechanism can decode.
+    pub fn estimate(&mut self) -> Result<Answers> {
+        let n = self.n();
+        let task = self.admission.task();
+        if n < task.minimum_batch() {
+            return Err(Error::parameter("number of reports", n, "at least the task's minimum batch; collect more"));
+        }
+        match (self.admission.randomiser(), &mut self.tally) {
+            (Randomiser::Coins(coins), Tally::Oracle(OracleTally::Values(tally))) => {
+                rows(task, coins.estimator(), tally.counts(), n).map(Answers::Choices)
+            }
+            (Randomiser::Choices(oracle), Tally::Oracle(tally)) => {
+                rows(task, oracle.estimator(), &oracle.supports(tally)?, n).map(Answers::Choices)
+            }
+            (Randomiser::Mean(mean), Tally::Ones { ones, n }) => {
+                let unit = match task.domain() {
+                    Domain::Numbers(bounds) => Grid::new(bounds).step(),
+                    _ => 1.0,
+                };
+                Ok(Answers::Mean(mean.estimate(*ones, *n)?.scaled(unit)))
+            }
+            (Randomiser::Texts(texts), Tally::Prefixes(reports)) => {
+                texts.find(reports, KEPT_PREFIXES).map(Answers::Texts)
+            }
+            _ => unreachable!("the tally is the mechanism's"),
+        }
+    }
+}
+
+fn rows(task: &Task, estimator: &Estimator, supports: &[u64], n: u64) -> Result<Vec<Row>> {
+    let Domain::Choices(choices) = task.domain() else { unreachable!("rows are of choices") };
+    let estimates: Vec<Estimate> =
+        supports.iter().map(|&supporting| estimator.estimate(supporting, n)).collect::<Result<_>>()?;
+    let fractions: Vec<f64> = estimates.iter().map(Estimate::fraction).collect();
+    let people = n as f64;
+    let row = |(((answer, &supporting), estimate), consistent): (((&String, &u64), &Estimate), f64)| {
+        let (lower, upper) = if choices.len() <= MOST_EXACT_INTERVALS {
+            estimator.interval(supporting, n, LEVEL)?
+        } else {
+            let half_width = estimate.error().half_width();
+            (estimate.fraction() - half_width, estimate.fraction() + half_width)
+        };
+        Ok(Row {
+            answer: answer.clone(),
+            count: estimate.count(),
+            standard_error: estimate.count_standard_error(),
+            interval: (lower * people, upper * people),
+            consistent: consistent * people,
+        })
+    };
+    choices.iter().zip(supports).zip(&estimates).zip(consistent(&fractions)).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::{Device, ShortMemory};
+    use crate::noise::Entropy;
+
+    const NOW: u64 = 1_800_000_000;
+
+    fn task(domain: &str, more: &str) -> Task {
+        let json = format!(
+            r#"{{"question": "?", "domain": {domain}, "epsilon": "2", "minimum-batch": 10, "expires": "2030-01-01"{more}}}"#
+        );
+        serde_json::from_str(&json).unwrap()
+    }
+
+    fn fair_coin() -> Task {
+        let json = r#"{"question": "?", "domain": {"choices": ["yes", "no"]}, "epsilon": "1.0986122886681096914",
+            "mechanism": "fair-coin", "minimum-batch": 10, "expires": "2030-01-01"}"#;
+        serde_json::from_str(json).unwrap()
+    }
+
+    fn report(task: &Task, answer: &str, entropy: &mut Entropy) -> Report {
+        let mut device = Device::new(Device::new_key(entropy).unwrap(), ShortMemory::default());
+        device.respond(task, &task.domain().answer(answer).unwrap(), NOW, entropy).unwrap()
+    }
+
+    fn collected(task: &Task, answer: impl Fn(usize) -> String, people: usize) -> Answers {
+        let mut entropy = Entropy::seeded(6);
+        let mut collection = Collection::new(task.clone()).unwrap();
+        for person in 0..people {
+            collection.add(&report(task, &answer(person), &mut entropy), NOW).unwrap();
+        }
+        assert_eq!(collection.n(), people as u64);
+        collection.estimate().unwrap()
+    }
+
+    /// From devices to estimates, with every mechanism.
+    #[test]
+    fn what_people_hold_is_found() {
+        const PEOPLE: usize = 4_000;
+        let list = r#"{"choices": ["a", "b", "c", "d"]}"#;
+        let mechanisms =
+            ["k-ary", "unary", "projective"].map(|name| task(list, &format!(r#", "mechanism": "{name}""#)));
+        for task in &mechanisms {
+            let Answers::Choices(rows) = collected(task, |person| ["a", "b", "b", "b"][person % 4].into(), PEOPLE)
+            else {
+                panic!("choices were asked for")
+            };
+            for (row, share) in rows.iter().zip([0.25, 0.75, 0.0, 0.0]) {
+                let truth = share * PEOPLE as f64;
+                assert!((row.count - truth).abs() < 5.0 * row.standard_error, "{}: {row:?}", task.mechanism());
+                assert!(row.interval.0 <= row.count && row.count <= row.interval.1);
+            }
+            let total: f64 = rows.iter().map(|row| row.consistent).sum();
+            assert!((total - PEOPLE as f64).abs() < 1e-6 && rows.iter().all(|row| row.consistent >= 0.0));
+        }
+        let Answers::Choices(coins) =
+            collected(&fair_coin(), |person| ["yes", "no"][usize::from(person % 4 > 0)].into(), PEOPLE)
+        else {
+            panic!("choices were asked for")
+        };
+        assert!((coins[0].count - 1000.0).abs() < 5.0 * coins[0].standard_error, "{coins:?}");
+        for (domain, truth) in [(r#"{"integers": {"lower": 0, "upper": 20}}"#, 6.0), (r#"{"numbers": "-10..20"}"#, 6.0)]
+        {
+            let Answers::Mean(mean) = collected(&task(domain, ""), |person| (5 + person % 3).to_string(), PEOPLE)
+            else {
+                panic!("a mean was asked for")
+            };
+            assert!((mean.mean() - truth).abs() < 5.0 * mean.standard_error(), "{mean:?}");
+        }
+        let texts = task(r#"{"texts": {"alphabet": "abc", "longest": 5}}"#, "");
+        let Answers::Texts(found) = collected(&texts, |person| ["abc", "cab"][person % 2].into(), PEOPLE) else {
+            panic!("texts were asked for")
+        };
+        let names: std::collections::BTreeSet<&str> = found.iter().map(|found| found.text.as_str()).collect();
+        assert!(names.contains("abc") && names.contains("cab"), "{found:?}");
+    }
+
+    #[test]
+    fn what_does_not_count_is_rejected_with_its_reason() {
+        let task = task(r#"{"choices": ["a", "b", "c"]}"#, r#", "time-precision": "day""#);
+        let mut entropy = Entropy::seeded(2);
+        let mut collection = Collection::new(task.clone()).unwrap();
+        let good = report(&task, "a", &mut entropy);
+        let other = Collection::new(fair_coin()).unwrap().add(&good, NOW);
+        assert_eq!(other, Err(Rejection::OtherTask));
+        assert_eq!(collection.add(&good, task.expires().begins()), Err(Rejection::Expired));
+        for period in [None, Some(NOW / 86_400 + 2)] {
+            assert_eq!(collection.add(&Report { period, ..good.clone() }, NOW), Err(Rejection::WrongPeriod));
+        }
+        for response in [Payload::Value(3), Payload::Bit(true), Payload::Set(vec![1])] {
+            assert_eq!(collection.add(&Report { response, ..good.clone() }, NOW), Err(Rejection::WrongShape));
+        }
+        // What was rejected left no trace: the same id counts once, and only once.
+        assert_eq!((collection.add(&good, NOW), collection.n()), (Ok(()), 1));
+        assert_eq!((collection.add(&good, NOW), collection.n()), (Err(Rejection::Duplicate), 1));
+        let error = collection.estimate().unwrap_err().to_string();
+        assert!(error.starts_with("number of reports is 1"), "{error}");
+    }
+
+    #[test]
+    fn sets_of_the_wrong_size_do_not_count() {
+        let task = task(r#"{"choices": ["a", "b", "c"]}"#, r#", "mechanism": "unary""#);
+        let mut entropy = Entropy::seeded(2);
+        let good = report(&task, "a", &mut entropy);
+        let mut collection = Collection::new(task).unwrap();
+        for set in [vec![], vec![8], vec![1, 0]] {
+            let wrong = Report { response: Payload::Set(set), ..good.clone() };
+            assert_eq!(collection.add(&wrong, NOW), Err(Rejection::WrongShape));
+        }
+        assert_eq!(collection.add(&good, NOW), Ok(()));
+    }
+}

@@ -1,0 +1,211 @@
+//! The same tasks and the same channels in a few kilobytes, for browsers.
+//!
+//! A page must not be asked to load an arithmetic of numbers of any size for one answer. Here every number has 128 bits at most, and
+//! nothing is prepared that one answer does not need. [`Task`](super::Task) is the reference: the tests of this folder compare
+//! hashes, and enumerate the probabilities of every mechanism against those that it states.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `amount` | ε as a quotient of two small whole numbers, and coins of e^−ε |
+//! | `domain` | what can be answered |
+//! | `mechanism` | how answers are randomised |
+//!
+//! # What it does not take
+//! A task in which something was left out: `auto` is resolved, and defaults are filled in, by whoever publishes the task. An ε or
+//! bounds with more than fifteen digits, or written as a fraction or a power.
+
+mod amount;
+mod domain;
+mod mechanism;
+
+use rand_core::CryptoRng;
+
+use self::amount::Amount;
+pub use self::domain::LightDomain;
+use self::mechanism::Mechanism;
+use super::question::Question;
+use super::report::Payload;
+use super::task::{Answer, Canonical, Day, Memoisation, TaskId, TimePrecision};
+use crate::error::{Error, Result};
+use crate::noise::bits::always;
+
+/// A task as it is written down in full, field by field.
+#[derive(Debug, Clone)]
+pub struct Fields<'text> {
+    /// What people are asked.
+    pub question: &'text str,
+    /// What can be answered.
+    pub domain: LightDomain,
+    /// The mechanism's name; not `auto`.
+    pub mechanism: &'text str,
+    /// ε of one randomised answer.
+    pub epsilon: &'text str,
+    /// `first`, `per-answer` or `never`.
+    pub memoisation: &'text str,
+    /// ε of everything a device ever says.
+    pub lifetime_epsilon: &'text str,
+    /// The fewest reports that an estimate is made from.
+    pub minimum_batch: u64,
+    /// `none`, `hour`, `day` or `week`.
+    pub time_precision: &'text str,
+    /// The day from which on nothing is reported.
+    pub expires: &'text str,
+}
+
+/// A task that a device can answer, and nothing else can be done with.
+///
+/// # Privacy
+/// As [`Task`](super::Task): the channels are the same, probability for probability. Time and random bits by themselves do
+/// not depend on the answer: responses are drawn until one is taken, which has the same probability for every answer. Together with the
+/// response they may tell more than the response does: some rounds can only end in one that supports the answer. Only the page
+/// itself, which knows the answer, sees them apart from everything else that it does.
+///
+/// # Errors
+/// If a field means nothing, or is out of the range that this takes.
+///
+/// # Example
+/// ```
+/// use reticent::local::light::{Fields, LightDomain};
+/// use reticent::local::{Device, LightTask, ShortMemory};
+/// use reticent::noise::Entropy;
+///
+/// let task = LightTask::new(&Fields {
+///     question: "Tea?",
+///     domain: LightDomain::Choices(vec!["yes".into(), "no".into()]),
+///     mechanism: "k-ary",
+///     epsilon: "1",
+///     memoisation: "first",
+///     lifetime_epsilon: "1",
+///     minimum_batch: 100,
+///     time_precision: "none",
+///     expires: "2030-01-01",
+/// })?;
+/// let mut entropy = Entropy::from_os()?;
+/// let mut device = Device::new(Device::new_key(&mut entropy)?, ShortMemory::default());
+/// let report = device.respond(&task, &task.answer("yes")?, 1_800_000_000, &mut entropy)?;
+/// println!("{:?}", report.response);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct LightTask {
+    id: TaskId,
+    domain: LightDomain,
+    epsilon: Amount,
+    mechanism: Mechanism,
+    memoisation: Memoisation,
+    lifetime_answers: u64,
+    time_precision: TimePrecision,
+    expires: Day,
+    promise: String,
+}
+
+impl LightTask {
+    /// Reads the fields.
+    ///
+    /// # Errors
+    /// As the type says.
+    pub fn new(fields: &Fields<'_>) -> Result<Self> {
+        let (mechanism, epsilon, lifetime_answers) =
+            match Mechanism::coins(fields.mechanism, &fields.domain, fields.epsilon) {
+                // The digits of ln 3 are more than are reckoned with here; once is what it is answered.
+                Some(coins) => (coins, Amount { top: 0, bottom: 1 }, 1),
+                None => {
+                    let epsilon = Amount::read("epsilon", fields.epsilon)?;
+                    let answers = Amount::read("lifetime-epsilon", fields.lifetime_epsilon)?.over(&epsilon);
+                    if answers == 0 {
+                        let allowed = "greater than 0, and lifetime-epsilon no less";
+                        return Err(Error::parameter("epsilon", fields.epsilon, allowed));
+                    }
+                    (Mechanism::new(fields.mechanism, &fields.domain, &epsilon)?, epsilon, answers)
+                }
+            };
+        let unknown = |name, value: &str, allowed| Error::parameter(name, value, allowed);
+        let memoisation = Memoisation::named(fields.memoisation)
+            .ok_or_else(|| unknown("memoisation", fields.memoisation, "first, per-answer or never"))?;
+        let time_precision = TimePrecision::named(fields.time_precision)
+            .ok_or_else(|| unknown("time-precision", fields.time_precision, "none, hour, day or week"))?;
+        Ok(Self {
+            id: id(fields),
+            mechanism,
+            domain: fields.domain.clone(),
+            memoisation,
+            lifetime_answers,
+            time_precision,
+            expires: fields.expires.parse()?,
+            promise: ["ε = ", fields.epsilon].concat(),
+            epsilon,
+        })
+    }
+
+    /// Reads an answer as a person gives it: one of the choices, a whole number, or a text. For the mean of real numbers, use
+    /// [`LightTask::number`].
+    ///
+    /// # Errors
+    /// If it is none. The message does not contain it.
+    pub fn answer(&self, text: &str) -> Result<Answer> {
+        self.domain.answer(text)
+    }
+
+    /// A real number as an answer.
+    ///
+    /// # Errors
+    /// If the task does not ask for one, or it is not a number.
+    pub fn number(&self, number: f64) -> Result<Answer> {
+        self.domain.number(number)
+    }
+}
+
+/// As [`Task::id`](super::Task::id) hashes it.
+fn id(fields: &Fields<'_>) -> TaskId {
+    let mut canonical = Canonical::new();
+    canonical.field("question", fields.question);
+    fields.domain.write(&mut canonical);
+    canonical.field("mechanism", fields.mechanism);
+    canonical.field("epsilon", fields.epsilon);
+    canonical.field("memoisation", fields.memoisation);
+    canonical.field("lifetime-epsilon", fields.lifetime_epsilon);
+    canonical.field("minimum-batch", &fields.minimum_batch.to_string());
+    canonical.field("time-precision", fields.time_precision);
+    canonical.field("expires", fields.expires);
+    canonical.hash()
+}
+
+impl Question for LightTask {
+    fn id(&self) -> TaskId {
+        self.id
+    }
+
+    fn promise(&self) -> String {
+        self.promise.clone()
+    }
+
+    fn memoisation(&self) -> Memoisation {
+        self.memoisation
+    }
+
+    fn lifetime_answers(&self) -> u64 {
+        self.lifetime_answers
+    }
+
+    fn time_precision(&self) -> TimePrecision {
+        self.time_precision
+    }
+
+    fn has_expired(&self, second: u64) -> bool {
+        second >= self.expires.begins()
+    }
+
+    fn takes(&self, answer: &Answer) -> bool {
+        self.mechanism.takes(answer)
+    }
+
+    fn randomise<R: CryptoRng + ?Sized>(&self, answer: &Answer, rng: &mut R) -> Result<Payload> {
+        if !self.takes(answer) {
+            return Err(super::range::foreign_answer());
+        }
+        Ok(always(self.mechanism.sample(answer, &self.epsilon, rng)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

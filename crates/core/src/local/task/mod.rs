@@ -1,0 +1,345 @@
+//! What is asked, how, and for how long: fixed before anybody answers.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`domain`] | [`Domain`]: what can be answered |
+//! | [`day`] | [`Day`]: when a task ends |
+//! | [`identity`] | [`TaskId`]: the hash by which every report names its task |
+
+pub mod day;
+pub mod domain;
+pub mod identity;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::day::Day;
+pub use self::domain::{Answer, Domain};
+pub(super) use self::identity::Canonical;
+pub use self::identity::TaskId;
+use super::{FrequencyOracle, OneBitMean, PrefixExtension, RandomisedResponse};
+use crate::error::{Error, Result};
+use crate::exact::Rational;
+use crate::privacy::{Epsilon, Guarantee};
+use crate::statistic::Grid;
+
+/// The immutable description of a collection, agreed on by devices and collector.
+///
+/// Every report carries the hash of all of it, [`Task::id`]: a device that was shown another ε than the collector states makes
+/// reports that the collector rejects. The same shape is written as TOML and as JSON.
+///
+/// # Privacy
+/// What a person is promised, by their own device alone: `epsilon` for each randomised answer, `lifetime-epsilon` for all of them
+/// together as far as [`Memoisation`] says. Neither depends on the collector's honesty.
+///
+/// # Example
+/// ```
+/// use reticent::local::Task;
+///
+/// let task: Task = serde_json::from_str(r#"{
+///     "question": "How did you come here today?",
+///     "domain": { "choices": ["on foot", "by bicycle", "by train", "by car"] },
+///     "epsilon": "1",
+///     "minimum-batch": 100,
+///     "expires": "2030-01-01"
+/// }"#).unwrap();
+/// assert_eq!(task.mechanism(), "k-ary"); // what `auto` chose is part of the task
+/// assert_eq!(task.lifetime_epsilon().to_string(), "1");
+/// println!("{}", task.id());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub struct Task {
+    written: Written,
+}
+
+/// As it is written down.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Written {
+    question: String,
+    #[serde(default = "auto")]
+    mechanism: String,
+    epsilon: Epsilon,
+    #[serde(default)]
+    memoisation: Memoisation,
+    #[serde(default)]
+    lifetime_epsilon: Option<Epsilon>,
+    minimum_batch: u64,
+    #[serde(default)]
+    time_precision: TimePrecision,
+    expires: Day,
+    // The last, as tables come last in TOML.
+    domain: Domain,
+}
+
+fn auto() -> String {
+    "auto".into()
+}
+
+/// What a device does when it is asked again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memoisation {
+    /// The first response is repeated for ever, whatever the answer would be by then. All reports together are ε-differentially
+    /// private.
+    #[default]
+    First,
+    /// Each answer is randomised once, and its response is repeated whenever it is the answer again, until as many
+    /// different answers were given as the lifetime ε pays for; then the last response is repeated. A person's
+    /// answers are protected with lifetime-ε, but *when* they change is not: the response usually changes with the answer.
+    PerAnswer,
+    /// Every report is randomised afresh and costs ε again, until the lifetime ε is spent; then the device is silent.
+    Never,
+}
+
+impl Memoisation {
+    /// As tasks call it.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        [Self::First, Self::PerAnswer, Self::Never].into_iter().find(|known| known.name() == name)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::PerAnswer => "per-answer",
+            Self::Never => "never",
+        }
+    }
+}
+
+/// How exactly reports say when they were made. A report's exact time can tell whose it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimePrecision {
+    /// Not at all.
+    #[default]
+    None,
+    /// The hour.
+    Hour,
+    /// The day (UTC).
+    Day,
+    /// Seven days, counted from 1 January 1970.
+    Week,
+}
+
+impl TimePrecision {
+    /// The number of the hour, day or week in which a second since 1970 lies.
+    pub fn period(self, second: u64) -> Option<u64> {
+        self.seconds().map(|seconds| second / seconds)
+    }
+
+    /// As tasks call it.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        [Self::None, Self::Hour, Self::Day, Self::Week].into_iter().find(|known| known.name() == name)
+    }
+
+    fn seconds(self) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::Hour => Some(3600),
+            Self::Day => Some(day::SECONDS),
+            Self::Week => Some(7 * day::SECONDS),
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Hour => "hour",
+            Self::Day => "day",
+            Self::Week => "week",
+        }
+    }
+}
+
+/// A mechanism that is ready to randomise answers and to decode reports.
+#[derive(Debug, Clone)]
+pub enum Randomiser {
+    /// Two fair coins, for two choices.
+    Coins(RandomisedResponse),
+    /// How common each choice is.
+    Choices(FrequencyOracle),
+    /// The mean of numbers: whole ones, or steps of a grid.
+    Mean(OneBitMean),
+    /// Common texts.
+    Texts(PrefixExtension),
+}
+
+impl Task {
+    /// The fewest reports that an estimate is made from.
+    pub fn minimum_batch(&self) -> u64 {
+        self.written.minimum_batch
+    }
+
+    /// What people are asked.
+    pub fn question(&self) -> &str {
+        &self.written.question
+    }
+
+    /// What can be answered.
+    pub fn domain(&self) -> &Domain {
+        &self.written.domain
+    }
+
+    /// The mechanism's name, never `auto`.
+    pub fn mechanism(&self) -> &str {
+        &self.written.mechanism
+    }
+
+    /// ε of one randomised answer.
+    pub fn epsilon(&self) -> &Epsilon {
+        &self.written.epsilon
+    }
+
+    /// What one randomised answer promises, and costs.
+    pub fn guarantee(&self) -> Guarantee {
+        Guarantee::Pure(self.written.epsilon.clone())
+    }
+
+    /// What a device does when it is asked again.
+    pub fn memoisation(&self) -> Memoisation {
+        self.written.memoisation
+    }
+
+    /// ε of everything a device ever says about this task, as [`Memoisation`] explains.
+    pub fn lifetime_epsilon(&self) -> &Epsilon {
+        self.written.lifetime_epsilon.as_ref().unwrap_or(&self.written.epsilon)
+    }
+
+    /// How many answers the lifetime ε pays for.
+    pub fn lifetime_answers(&self) -> u64 {
+        let answers = self.lifetime_epsilon().value() / self.written.epsilon.value();
+        u64::try_from(&answers.floor()).unwrap_or(u64::MAX)
+    }
+
+    /// How exactly reports say when they were made.
+    pub fn time_precision(&self) -> TimePrecision {
+        self.written.time_precision
+    }
+
+    /// The day from whose beginning (UTC) on nothing is reported or collected.
+    pub fn expires(&self) -> Day {
+        self.written.expires
+    }
+
+    /// Has it ended, at a second since 1970?
+    pub fn has_expired(&self, second: u64) -> bool {
+        second >= self.written.expires.begins()
+    }
+
+    /// The hash of all of it.
+    pub fn id(&self) -> TaskId {
+        let written = &self.written;
+        let mut canonical = Canonical::new();
+        canonical.field("question", &written.question);
+        written.domain.write(&mut canonical);
+        canonical.field("mechanism", &written.mechanism);
+        canonical.field("epsilon", &written.epsilon.to_string());
+        canonical.field("memoisation", written.memoisation.name());
+        canonical.field("lifetime-epsilon", &self.lifetime_epsilon().to_string());
+        canonical.field("minimum-batch", &written.minimum_batch.to_string());
+        canonical.field("time-precision", written.time_precision.name());
+        canonical.field("expires", &written.expires.to_string());
+        canonical.hash()
+    }
+
+    /// The mechanism, ready for use.
+    ///
+    /// # Errors
+    /// Never: the task was checked when it was made.
+    pub fn randomiser(&self) -> Result<Randomiser> {
+        randomiser(&self.written)
+    }
+}
+
+fn randomiser(written: &Written) -> Result<Randomiser> {
+    let Written { mechanism, epsilon, .. } = written;
+    let only = |name: &'static str, allowed: &'static str| {
+        if [name, "auto"].contains(&mechanism.as_str()) {
+            Ok(())
+        } else {
+            Err(Error::parameter("mechanism", mechanism, allowed))
+        }
+    };
+    match &written.domain {
+        Domain::Choices(choices) if mechanism == "fair-coin" => {
+            let coins = RandomisedResponse::fair_coin();
+            if choices.len() != 2 {
+                return Err(Error::parameter("mechanism", mechanism, "another one for more than two choices"));
+            }
+            if coins.guarantee().epsilon() != Some(epsilon) {
+                let allowed = "1.0986122886681096914 for two fair coins: ln 3, rounded up";
+                return Err(Error::parameter("epsilon", epsilon, allowed));
+            }
+            Ok(Randomiser::Coins(coins))
+        }
+        Domain::Choices(choices) => {
+            FrequencyOracle::named(mechanism, choices.len() as u64, epsilon).map(Randomiser::Choices)
+        }
+        Domain::Integers { lower, upper } => {
+            only("one-bit", "one-bit or auto for the mean of numbers")?;
+            OneBitMean::new(*lower, *upper, epsilon).map(Randomiser::Mean)
+        }
+        Domain::Numbers(bounds) => {
+            only("one-bit", "one-bit or auto for the mean of numbers")?;
+            let grid = Grid::new(bounds);
+            OneBitMean::new(grid.lower(), grid.upper(), epsilon).map(Randomiser::Mean)
+        }
+        Domain::Texts { alphabet, longest } => {
+            only("prefix", "prefix or auto for texts")?;
+            PrefixExtension::new(alphabet, *longest, epsilon).map(Randomiser::Texts)
+        }
+    }
+}
+
+impl Randomiser {
+    /// The name that stands in the task.
+    fn name(&self) -> String {
+        match self {
+            Self::Coins(_) => "fair-coin".into(),
+            Self::Choices(oracle) => oracle.name(),
+            Self::Mean(_) => "one-bit".into(),
+            Self::Texts(_) => "prefix".into(),
+        }
+    }
+}
+
+impl TryFrom<Written> for Task {
+    type Error = Error;
+
+    fn try_from(mut written: Written) -> Result<Self> {
+        const QUESTION: usize = 10_000;
+        if written.question.trim().is_empty() || written.question.len() > QUESTION {
+            let length = format!("{} bytes long", written.question.len());
+            return Err(Error::parameter("question", length, "a text of 1 to 10000 bytes"));
+        }
+        written.domain.check()?;
+        if written.minimum_batch == 0 {
+            return Err(Error::parameter("minimum-batch", 0, "at least 1; a few hundred make a useful estimate"));
+        }
+        let lifetime = written.lifetime_epsilon.clone().unwrap_or_else(|| written.epsilon.clone());
+        if lifetime < written.epsilon {
+            return Err(Error::parameter("lifetime-epsilon", lifetime, "at least epsilon"));
+        }
+        if written.memoisation == Memoisation::First && lifetime != written.epsilon {
+            let allowed = "epsilon itself, or left out, when the first response is repeated for ever";
+            return Err(Error::parameter("lifetime-epsilon", lifetime, allowed));
+        }
+        let most = Rational::from(1_000_000u64);
+        if lifetime.value() / written.epsilon.value() > most {
+            return Err(Error::parameter("lifetime-epsilon", lifetime, "at most a million times epsilon"));
+        }
+        written.lifetime_epsilon = Some(lifetime);
+        written.mechanism = randomiser(&written)?.name();
+        Ok(Self { written })
+    }
+}
+
+impl From<Task> for Written {
+    fn from(task: Task) -> Self {
+        task.written
+    }
+}
+
+#[cfg(test)]
+mod tests;

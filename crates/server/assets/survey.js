@@ -1,0 +1,109 @@
+// A survey: the answer is randomised on this page, and only the randomised one is sent.
+
+import { Device, send } from "/assets/reticent.js";
+
+const at = (id) => document.getElementById(id);
+const name = decodeURIComponent(location.pathname.split("/").pop());
+const address = `/v1/local/${encodeURIComponent(name)}`;
+const percent = (probability) => `${(100 * probability).toFixed(1)} %`;
+
+function tell(problem) {
+  at("problem").textContent = problem;
+  at("problem").hidden = false;
+}
+
+function show(id, text) {
+  if (text !== undefined) at(id).textContent = text;
+  at(id).hidden = false;
+}
+
+/** Inputs for the answers that the task allows. */
+function inputs(task) {
+  const domain = task.domain;
+  const label = (text, input) => {
+    const element = document.createElement("label");
+    element.append(...(input.type === "radio" ? [input, ` ${text}`] : [text, input]));
+    return element;
+  };
+  const input = (type, more) => Object.assign(document.createElement("input"), { type, name: "answer", required: true, ...more });
+  if (domain.choices) return domain.choices.map((choice) => label(choice, input("radio", { value: choice })));
+  if (domain.integers) {
+    const { lower, upper } = domain.integers;
+    return [label(`A whole number from ${lower} to ${upper}`, input("number", { min: lower, max: upper, step: 1 }))];
+  }
+  if (domain.numbers) return [label(`A number in ${domain.numbers}`, input("number", { step: "any" }))];
+  return [label(`A text of up to ${domain.texts.longest} letters`, input("text", { maxLength: domain.texts.longest }))];
+}
+
+/** What whoever reads the report can learn at most. */
+function deniability(description) {
+  const { epsilon, supportsTruth, supportsOther } = description;
+  const odds = Math.exp(Number(epsilon));
+  const most = `Whoever reads your report, and knows how it was made, can raise or lower the odds of any guess about you by a factor
+    of ${odds < 1000 ? odds.toFixed(2) : odds.toExponential(1)} at most (ε = ${epsilon}).`.replace(/\s+/g, " ");
+  if (supportsTruth === null) return `Chance decides what your report says; your answer only changes the odds. ${most}`;
+  return `Chance decides what your report says: it speaks for your true answer with probability ${percent(supportsTruth)}, and for
+    any other one with probability ${percent(supportsOther)}. ${most}`.replace(/\s+/g, " ");
+}
+
+const AGAIN = {
+  first: "This browser remembers the randomised answer and repeats it whenever this survey asks again, so that asking often reveals no more.",
+  "per-answer": "This browser remembers one randomised answer for each true one, so that asking often reveals no more; but when your answer changes may be seen.",
+  never: "Every report is randomised afresh, until the promise for all of them together is used up.",
+};
+
+function meaning(response, description) {
+  const { choices } = description;
+  if (!choices) return "";
+  if (response.value !== undefined && description.mechanism === "k-ary")
+    return `It says “${choices[response.value]}”, which may be the truth or not.`;
+  if (response.value !== undefined && description.mechanism === "fair-coin")
+    return `It says “${choices[response.value]}”, which may be the truth or not.`;
+  return "It speaks for many of the answers at once, by chance.";
+}
+
+async function start() {
+  const answer = await fetch(address, { credentials: "omit", referrerPolicy: "no-referrer" });
+  if (!answer.ok) throw new Error((await answer.json()).error?.message ?? `the collector said ${answer.status}`);
+  const task = await answer.json();
+  const device = await Device.load("/assets/reticent.wasm");
+  const description = device.describe(task);
+  document.title = description.question;
+  show("question", description.question);
+  at("answers").append(...inputs(task));
+  show("deniable", deniability(description));
+  show("again", AGAIN[task.memoisation ?? "first"]);
+  show("why");
+  show("ask");
+  at("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    at("problem").hidden = true;
+    try {
+      const report = device.respond(task, new FormData(at("ask")).get("answer"));
+      // There is one report to send: choosing among several would tell what was chosen.
+      at("answers").disabled = true;
+      at("ask").querySelector("button").disabled = true;
+      show("sent", JSON.stringify(report, null, 2));
+      show("meaning", meaning(report.response, description));
+      show("report");
+      at("send").addEventListener("click", () => post(report));
+      at("send").focus();
+    } catch (error) {
+      tell(error.message);
+    }
+  });
+}
+
+async function post(report) {
+  at("send").disabled = true;
+  at("problem").hidden = true;
+  try {
+    await send(`${address}/reports`, report);
+    show("done", "Sent. Thank you: nobody will ever know what you really answered.");
+  } catch (error) {
+    at("send").disabled = false;
+    tell(error.message);
+  }
+}
+
+start().catch((error) => tell(error.message));

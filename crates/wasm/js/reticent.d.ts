@@ -1,0 +1,68 @@
+/**
+ * What is asked, how, and for how long: as the service publishes it, or as `reticent local task show --format json` prints it. Nothing is left
+ * out: defaults are filled in, and `auto` is resolved.
+ */
+export interface Task {
+  question: string;
+  domain:
+    | { choices: string[] }
+    | { integers: { lower: number; upper: number } }
+    | { numbers: string }
+    | { texts: { alphabet: string; longest: number } };
+  /** Exact numbers are written as text: "1", "0.5". */
+  epsilon: string;
+  mechanism: string;
+  memoisation: "first" | "per-answer" | "never";
+  "lifetime-epsilon": string;
+  "minimum-batch": number;
+  "time-precision": "none" | "hour" | "day" | "week";
+  /** A day, such as "2030-01-31". */
+  expires: string;
+}
+
+/** A task, for the person who is to answer. */
+export interface Description {
+  id: string;
+  question: string;
+  choices: string[] | null;
+  mechanism: string;
+  epsilon: string;
+  lifetimeEpsilon: string;
+  /** How probably a report supports the true answer, and any other: no report proves anything. Null for numbers and texts. */
+  supportsTruth: number | null;
+  supportsOther: number | null;
+}
+
+/** What is sent. */
+export interface Report {
+  task: string;
+  id: string;
+  period?: number;
+  response: { value: number } | { set: string } | { bit: boolean } | { prefix: { level: number; point: string } };
+}
+
+/** The part of `Storage` that a device needs. */
+export interface DeviceStorage {
+  getItem(name: string): string | null;
+  setItem(name: string, text: string): void;
+}
+
+export class Device {
+  /**
+   * Loads the WebAssembly from an address or from bytes. What the device must remember is kept in `storage`, `localStorage` unless
+   * another is given; clearing it makes the device spend its privacy budget again.
+   */
+  static load(source: string | URL | ArrayBuffer | ArrayBufferView, storage?: DeviceStorage): Promise<Device>;
+
+  /** What the task asks, and what a report would reveal. Nothing is spent. */
+  describe(task: Task): Description;
+
+  /**
+   * Randomises the answer and remembers the response; the report that is returned is all that may leave the page. `now` is in
+   * milliseconds since 1970.
+   */
+  respond(task: Task, answer: string, now?: number): Report;
+}
+
+/** Posts a report without cookies or referrer; throws unless it counts, now or before. */
+export function send(url: string | URL, report: Report): Promise<void>;

@@ -1,0 +1,95 @@
+// The local model in a browser: answers are randomised on this page, before anything leaves it.
+//
+// Types and explanations: reticent.d.ts.
+
+const KEY = "reticent device key";
+
+const hexadecimal = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+const randomBytes = () => hexadecimal(crypto.getRandomValues(new Uint8Array(32)));
+
+/** The 64 bits of a number. */
+const bits = (number) => {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setFloat64(0, number);
+  return view.getBigUint64(0).toString(16);
+};
+
+/** How probably a report supports the true answer, and any other: for people to read, nothing is decided by it. */
+function supports({ domain, epsilon, mechanism }) {
+  const growth = Math.exp(Number(epsilon));
+  const count = domain.choices?.length ?? 0;
+  if (mechanism === "fair-coin") return [0.75, 0.25];
+  if (mechanism === "k-ary") return [growth / (growth + count - 1), 1 / (growth + count - 1)];
+  if (mechanism === "unary") return [0.5, 1 / (growth + 1)];
+  if (!mechanism.startsWith("projective-")) return [null, null];
+  const q = Number(mechanism.slice("projective-".length));
+  const points = (dimensions) => (q ** dimensions - 1) / (q - 1);
+  let t = 2;
+  while (points(t) < count) t += 1;
+  const unit = 1 / ((growth - 1) * points(t - 1) + points(t));
+  return [growth * points(t - 1) * unit, (growth * points(t - 2) + points(t - 1) - points(t - 2)) * unit];
+}
+
+export class Device {
+  #exports;
+  #storage;
+
+  constructor(exports, storage) {
+    this.#exports = exports;
+    this.#storage = storage;
+  }
+
+  static async load(source, storage = globalThis.localStorage) {
+    const bytes = source instanceof ArrayBuffer || ArrayBuffer.isView(source) ? source : await (await fetch(source)).arrayBuffer();
+    const { instance } = await WebAssembly.instantiate(bytes, {});
+    return new Device(instance.exports, storage);
+  }
+
+  describe(task) {
+    const { id } = this.#ask({ do: "describe", task });
+    const [supportsTruth, supportsOther] = supports(task);
+    const { question, mechanism, epsilon } = task;
+    const choices = task.domain.choices ?? null;
+    return { id, question, choices, mechanism, epsilon, lifetimeEpsilon: task["lifetime-epsilon"], supportsTruth, supportsOther };
+  }
+
+  respond(task, answer, now = Date.now()) {
+    const key = this.#key();
+    const { name } = this.#ask({ do: "name", task, key });
+    const record = this.#storage.getItem(name);
+    const given = task.domain.numbers ? { bits: bits(Number(answer)) } : { answer: String(answer) };
+    const request = { do: "respond", task, ...given, now: Math.floor(now / 1000), key, seed: randomBytes(), record };
+    const response = this.#ask(request);
+    // Remembered before it is sent; where it cannot be, this throws and nothing is sent.
+    this.#storage.setItem(name, response.record);
+    if (this.#storage.getItem(name) !== response.record) throw new Error("the browser's storage forgets; nothing was sent");
+    return response.report;
+  }
+
+  #key() {
+    const known = this.#storage.getItem(KEY);
+    if (known !== null) return known;
+    const key = randomBytes();
+    this.#storage.setItem(KEY, key);
+    return key;
+  }
+
+  #ask(request) {
+    for (const byte of new TextEncoder().encode(JSON.stringify(request))) this.#exports.reticent_push(byte);
+    const bytes = new Uint8Array(this.#exports.reticent_answer());
+    for (let index = 0; index < bytes.length; index++) bytes[index] = this.#exports.reticent_pull(index);
+    const answer = JSON.parse(new TextDecoder().decode(bytes));
+    if ("error" in answer) throw new Error(answer.error);
+    return answer;
+  }
+}
+
+export async function send(url, report) {
+  // As plain text a page of any site may send it without being asked first.
+  const options = { method: "POST", headers: { "Content-Type": "text/plain" }, body: JSON.stringify(report), credentials: "omit" };
+  const response = await fetch(url, { ...options, referrerPolicy: "no-referrer" });
+  const told = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(told.error?.message ?? `the collector said ${response.status}`);
+  const rejected = Object.keys(told.rejected ?? {}).filter((reason) => reason !== "duplicate");
+  if (rejected.length > 0) throw new Error(`the collector rejected the report: ${rejected.join(", ")}`);
+}
