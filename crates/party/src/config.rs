@@ -135,7 +135,9 @@ mod tests {
     fn what_means_nothing_is_refused_by_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.toml");
-        for (more, why) in [("tabels = 1", "tabels"), ("round_seconds = 0", "round_seconds is 0"), ("party = 3", "party")] {
+        for (more, why) in
+            [("tabels = 1", "tabels"), ("round_seconds = 0", "round_seconds is 0"), ("party = 3", "party")]
+        {
             fs::write(&path, format!("{more}\n{TEXT}")).unwrap();
             let error = Config::read(&path).unwrap_err();
             assert!(error.is_usage() && error.to_string().contains(why), "{error}");

@@ -46,6 +46,18 @@ pub enum Error {
     #[error("another process uses the state directory {0}; there can be one at a time")]
     InUse(String),
 
+    /// This attempt was charged before.
+    #[error(
+        "attempt {attempt} was charged before (entry {entry} of the ledger), so nothing is drawn for it again; was the state \
+         directory deleted, or put back from a copy? Run again: the next attempt is another one"
+    )]
+    AttemptCharged {
+        /// Which.
+        attempt: u32,
+        /// Where it was charged.
+        entry: u64,
+    },
+
     /// The parties did not come to an end together.
     #[error("{0}")]
     Aborted(Box<Abort>),

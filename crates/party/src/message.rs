@@ -166,7 +166,9 @@ impl Message {
         body.extend_from_slice(&self.previous.0);
         match &self.content {
             Content::Hello { keys } => keys.iter().for_each(|key| body.extend_from_slice(&key.0)),
-            Content::Contribution { words } => words.iter().for_each(|word| body.extend_from_slice(&word.to_le_bytes())),
+            Content::Contribution { words } => {
+                words.iter().for_each(|word| body.extend_from_slice(&word.to_le_bytes()))
+            }
             Content::Abort { reason, culprit } => {
                 body.push(reason.code());
                 body.extend_from_slice(&culprit.unwrap_or(NOBODY).to_le_bytes());

@@ -78,8 +78,12 @@ impl Mesh {
         largest_frame: usize,
     ) -> Result<Self> {
         let failed = |error: io::Error| Error::network("the network of this machine", error);
-        let runtime =
-            Builder::new_multi_thread().worker_threads(1).thread_name("party-mesh").enable_all().build().map_err(failed)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("party-mesh")
+            .enable_all()
+            .build()
+            .map_err(failed)?;
         let (heard, inbox) = mpsc::channel(WAITING_PER_PARTY * roster.len());
         let (mut outboxes, mut conversations, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
         for (peer, member) in roster.iter().enumerate() {
@@ -106,13 +110,7 @@ impl Mesh {
         let listener = TcpListener::from_std(listener).map_err(failed)?;
         drop(context);
         let accepting = runtime.spawn(accept(listener, TlsAcceptor::from(Arc::new(config)), arrivals));
-        Ok(Self {
-            runtime: Some(runtime),
-            said: outboxes,
-            heard: inbox,
-            accepting: Some(accepting),
-            conversations,
-        })
+        Ok(Self { runtime: Some(runtime), said: outboxes, heard: inbox, accepting: Some(accepting), conversations })
     }
 
     fn runtime(&self) -> &Runtime {
@@ -158,7 +156,11 @@ impl Drop for Mesh {
 }
 
 /// Lets in whoever proves a key of the roster; of two connections of one party the newer counts.
-async fn accept(listener: TcpListener, acceptor: TlsAcceptor, peers: Vec<(PublicKey, mpsc::Sender<TlsStream<TcpStream>>)>) {
+async fn accept(
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    peers: Vec<(PublicKey, mpsc::Sender<TlsStream<TcpStream>>)>,
+) {
     let places = Arc::new(Semaphore::new(UNPROVED_PER_PARTY * (peers.len() + 1)));
     let peers = Arc::new(peers);
     loop {
