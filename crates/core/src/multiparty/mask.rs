@@ -36,7 +36,7 @@ impl MaskSeed {
     ///
     /// The mask is the key stream of ChaCha20 under the seed (nonce 0, block counter from 0), read as 64-bit words, lowest
     /// byte first.
-    fn apply(&self, me: u32, words: &mut [u64]) {
+    pub(super) fn apply(&self, me: u32, words: &mut [u64]) {
         let mut stream = ChaCha20Rng::from_seed(*self.bytes);
         if me < self.peer {
             words.iter_mut().for_each(|word| *word = word.wrapping_add(stream.next_u64()));

@@ -13,6 +13,10 @@
 //! | [`protocol`] | [`Protocol`]: broadcast, or masked against so many colluders |
 //! | [`share`] | [`Share`]: one party's noisy statistic, before it is masked |
 //! | [`mask`] | [`MaskSeed`]: what two parties have in common, and masks that cancel out |
+//! | [`transcript`] | [`Transcript`]: everything that was said |
+//! | [`view`] | [`View`]: what an [`Adversary`] sees that holds some of the parties |
+//! | [`simulation`] | [`Simulation`]: all parties in one process |
+//! | [`trust`] | what one count costs in accuracy, whoever is trusted |
 //! | `loss` | what more colluders than planned for can learn |
 //!
 //! # What is not promised
@@ -26,8 +30,15 @@ pub mod mask;
 pub mod plan;
 pub mod protocol;
 pub mod share;
+pub mod simulation;
+pub mod transcript;
+pub mod trust;
+pub mod view;
 
 pub use mask::MaskSeed;
 pub use plan::Plan;
 pub use protocol::Protocol;
 pub use share::Share;
+pub use simulation::Simulation;
+pub use transcript::Transcript;
+pub use view::{Adversary, Held, HeldSeed, View};
