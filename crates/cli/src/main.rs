@@ -10,6 +10,7 @@ mod ledger;
 mod numbers;
 mod output;
 mod parallel;
+mod party;
 mod place;
 mod plan;
 mod query;
@@ -47,6 +48,8 @@ enum Command {
     Count(Box<count::Arguments>),
     /// Keeps privacy budgets: what may be spent, what was spent, on what
     Ledger(ledger::Arguments),
+    /// Several organisations release one statistic of all their rows; none shows its rows to any other
+    Party(party::Arguments),
     /// Says what a release would cost in accuracy, before anything is spent
     Plan(plan::Arguments),
     /// Asks a query of private tables in SQL
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Count(arguments) => count::run(&arguments),
         Command::Ledger(arguments) => ledger::run(&arguments),
+        Command::Party(arguments) => party::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),

@@ -95,13 +95,16 @@ pub fn terms(terms: &Terms, format: Format) -> Result<()> {
         ("error".into(), widths.collect::<Vec<_>>().join(", ") + " in each group (95 %, noise only)"),
         ("clamped".into(), format!("never below {} rows in a group of one party", shape.rows_within(task.bound()))),
     ];
-    rows.extend(task.parties().iter().map(|member| (member.name.clone(), format!("{} at {}", member.key, member.address))));
+    rows.extend(
+        task.parties().iter().map(|member| (member.name.clone(), format!("{} at {}", member.key, member.address))),
+    );
     let table = text_table(&["task", ""], rows.into_iter().map(|(name, text)| vec![name, text]));
     print(&format!("{table}\n"))?;
     let row = |(colluders, epsilon): (usize, &reticent::privacy::Epsilon)| {
         vec![colluders.to_string(), format!("{:.3}", epsilon.to_f64())]
     };
-    let table = number_table(&["parties that pool what they know", "ε for the others"], losses.iter().enumerate().map(row));
+    let table =
+        number_table(&["parties that pool what they know", "ε for the others"], losses.iter().enumerate().map(row));
     print(&format!("{table}\n"))?;
     Ok(())
 }

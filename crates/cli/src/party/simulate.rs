@@ -143,12 +143,15 @@ pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
     match arguments.format {
         Format::Json => print(&text)?,
         Format::Csv => {
-            let line = |(cell, noisy): (&reticent_party::Cell, &i64)| crate::output::csv_line(&[cell.name.clone(), noisy.to_string()]);
+            let line = |(cell, noisy): (&reticent_party::Cell, &i64)| {
+                crate::output::csv_line(&[cell.name.clone(), noisy.to_string()])
+            };
             let lines: Vec<String> = terms.task.cells().iter().zip(&noisy).map(line).collect();
             print(&format!("cell,steps\n{}\n", lines.join("\n")))?;
         }
         Format::Table => {
-            let row = |(cell, noisy): (&reticent_party::Cell, &i64)| vec![cell.name.clone(), in_units(*noisy, &cell.step)];
+            let row =
+                |(cell, noisy): (&reticent_party::Cell, &i64)| vec![cell.name.clone(), in_units(*noisy, &cell.step)];
             let heading = format!("what is left of {}, with its own noise", arguments.all_but);
             let table = number_table(&["cell", &heading], terms.task.cells().iter().zip(&noisy).map(row));
             print(&format!("{table}\n"))?;

@@ -1,7 +1,7 @@
 //! A party's own rows.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use reticent::noise::Entropy;
@@ -29,7 +29,9 @@ impl<'engine> OwnRows<'engine> {
         let task = &terms.task;
         let named = reticent_sql::joint::tables(task.sql())?;
         if let Some(missing) = named.iter().find(|name| !tables.contains_key(*name)) {
-            return Err(usage(format!("the query reads a table {missing}: say where it is, as in tables = {{ {missing} = \"FILE\" }}")));
+            return Err(usage(format!(
+                "the query reads a table {missing}: say where it is, as in tables = {{ {missing} = \"FILE\" }}"
+            )));
         }
         let open = |(name, path): (&String, &PathBuf)| -> Result<Input> {
             let location = path.to_str().ok_or_else(|| anyhow!("{} is not text", path.display()))?;
@@ -68,9 +70,4 @@ pub fn files<'path>(tables: impl IntoIterator<Item = (&'path String, &'path Path
         files.extend(table.files().iter().cloned());
     }
     Ok(files)
-}
-
-/// A path as people see it.
-pub fn short(path: &Path) -> String {
-    path.display().to_string()
 }

@@ -162,7 +162,8 @@ fn write(new: &New) -> Result<()> {
     options.max_groups = new.max_groups.unwrap_or(options.max_groups);
     options.max_rows = new.max_rows.unwrap_or(options.max_rows);
     let pairs = |flag: &str, list: &[String], example: &str| -> Result<BTreeMap<String, String>> {
-        let both = |text: &String| crate::query::pair(flag, text, example).map(|(name, value)| (name.into(), value.into()));
+        let both =
+            |text: &String| crate::query::pair(flag, text, example).map(|(name, value)| (name.into(), value.into()));
         list.iter().map(both).collect()
     };
     let bounds: BTreeMap<String, String> = pairs("--bounds", &new.bounds, "age=0..120")?;
@@ -218,11 +219,18 @@ fn text(new: &New, bounds: &BTreeMap<String, String>, options: &Options, shape: 
     line("sql", quoted(&new.sql));
     let table = |pairs: Vec<String>| format!("{{ {} }}", pairs.join(", "));
     if !bounds.is_empty() {
-        line("bounds", table(bounds.iter().map(|(name, range)| format!("{} = {}", quoted(name), quoted(range))).collect()));
+        line(
+            "bounds",
+            table(bounds.iter().map(|(name, range)| format!("{} = {}", quoted(name), quoted(range))).collect()),
+        );
     }
-    let list = |values: &[String]| format!("[{}]", values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", "));
+    let list =
+        |values: &[String]| format!("[{}]", values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", "));
     if !options.keys.is_empty() {
-        line("keys", table(options.keys.iter().map(|(name, keys)| format!("{} = {}", quoted(name), list(keys))).collect()));
+        line(
+            "keys",
+            table(options.keys.iter().map(|(name, keys)| format!("{} = {}", quoted(name), list(keys))).collect()),
+        );
     }
     for (name, number) in [("max_rows", new.max_rows), ("max_groups", new.max_groups)] {
         if let Some(number) = number {
@@ -233,7 +241,8 @@ fn text(new: &New, bounds: &BTreeMap<String, String>, options: &Options, shape: 
     line("sensitivity", shape.sensitivity()?.to_string());
     line("cells", cells(shape));
     for [name, key, address] in members {
-        text += &format!("\n[[party]]\nname = {}\nkey = {}\naddress = {}\n", quoted(&name), quoted(&key), quoted(&address));
+        text +=
+            &format!("\n[[party]]\nname = {}\nkey = {}\naddress = {}\n", quoted(&name), quoted(&key), quoted(&address));
     }
     Ok(text)
 }
@@ -253,7 +262,9 @@ fn cells(shape: &Shape) -> String {
 fn member(text: &str) -> Result<[String; 3]> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let [name, key, address] = parts[..] else {
-        return Err(usage(format!("--party {text}: write it as --party NAME,KEY,HOST:PORT, as in --party north,north.pub,127.0.0.1:7001")));
+        return Err(usage(format!(
+            "--party {text}: write it as --party NAME,KEY,HOST:PORT, as in --party north,north.pub,127.0.0.1:7001"
+        )));
     };
     let key = match key.parse::<PublicKey>() {
         Ok(key) => key,

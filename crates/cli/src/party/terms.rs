@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use reticent::exact::Rational;
+use reticent::multiparty::Plan;
 use reticent::privacy::Guarantee;
 use reticent_party::Task;
-use reticent_party::multiparty::Plan;
 use reticent_sql::joint::{Noise, Shape};
 use reticent_sql::settings::words::range;
 use reticent_sql::{Answer, JointQuery, Options, Unit};

@@ -184,6 +184,16 @@ impl Plan {
         self.error
     }
 
+    /// How far the noise carries each sum by itself, with at least this probability.
+    ///
+    /// # Errors
+    /// If the level lies outside 0 < level < 1.
+    pub fn half_width(&self, level: &Rational) -> Result<u64> {
+        let level = level.to_f64_up();
+        // As for every error bar; it also sees to the level.
+        Ok(ErrorBar::new(self.law.reach(1.0 - level), level)?.half_width() as u64)
+    }
+
     /// The standard deviation of each sum's noise.
     pub fn standard_deviation(&self) -> f64 {
         libm::sqrt(self.law.variance())
