@@ -21,9 +21,9 @@
 //!
 //! # What is not promised
 //! Parties are passive in these proofs: they follow the protocol and are curious. One that sends another number than it should
-//! falsifies the result, and nothing here finds it out; it does not learn more about others by it, since what an honest party
-//! says does not depend on what it hears. The masked protocol promises *computational* privacy: its masks are as good as the
-//! key agreement and ChaCha20.
+//! falsifies the result, and nothing here finds it out. It does not learn more about others by it: what an honest party says
+//! depends on its own rows, its own noise and the seeds that it has agreed on with each other party, and not on anybody's
+//! numbers. The masked protocol promises *computational* privacy: its masks are as good as the key agreement and ChaCha20.
 
 mod loss;
 pub mod mask;
@@ -31,6 +31,8 @@ pub mod plan;
 pub mod protocol;
 pub mod share;
 pub mod simulation;
+#[cfg(test)]
+mod tests;
 pub mod transcript;
 pub mod trust;
 pub mod view;

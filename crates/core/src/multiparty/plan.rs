@@ -44,7 +44,7 @@ const LOG_ODDS_OF_OVERFLOW: f64 = 64.0 * std::f64::consts::LN_2;
 /// does not.
 ///
 /// # Algorithm
-/// Sums under pairwise masks \[BIKM+17\], noise in shares \[GX17\].
+/// Sums under pairwise masks \[BIKMMPRSS17\], noise in shares \[GX17\].
 ///
 /// # Errors
 /// [`Plan::new`] refuses what cannot be drawn (Δ/ε outside 0.001 to 2^50) and whatever may leave the range: m·bound and the

@@ -227,7 +227,8 @@ fn local_half_width(estimator: &Estimator, rows: u64) -> f64 {
         let farthest = if up >= down { above.pop() } else { below.pop() };
         outside += farthest.map_or(whole, |(_, mass)| mass);
         if outside > (1.0 - LEVEL) * whole {
-            return up.max(down) / (n * (p - q));
+            // A whole number of answers lies there: it must stay within when it is divided and multiplied again.
+            return up.max(down) / (n * (p - q)) * (1.0 + 1e-12);
         }
     }
 }

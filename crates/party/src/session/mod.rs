@@ -22,7 +22,7 @@ mod masks;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reticent::multiparty::Plan;
+use reticent::multiparty::{MaskSeed, Plan, Protocol};
 use reticent::{Permit, Release};
 
 use self::inbox::{Inbox, Said};
@@ -30,8 +30,8 @@ use self::masks::MaskKeys;
 use crate::abort::{Abort, Reason};
 use crate::config::Times;
 use crate::error::{Error, Result};
-use crate::hex::Digest;
-use crate::keys::PrivateKey;
+use crate::hex::{Digest, Hex};
+use crate::keys::{PrivateKey, Signature};
 use crate::message::{Content, Kind, Message};
 use crate::task::Task;
 use crate::transcript::{Transcript, chain};
@@ -172,8 +172,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
             self.transport.send(peer, &shared);
         }
         let (_, signature) = frame.split_last_chunk().expect("a frame ends with its signature");
-        let signature = crate::hex::Hex(*signature);
-        let said = Said { message, signature, frame };
+        let said = Said { message, signature: Hex(*signature), frame };
         // What a party says itself is in order.
         let _ = self.inboxes[self.seat.me].take(said, self.round);
     }
@@ -240,8 +239,8 @@ impl<'seat, T: Transport> Session<'seat, T> {
         Ok(())
     }
 
-    fn agree(&self, masks: MaskKeys) -> Result<Vec<reticent::multiparty::MaskSeed>, Trouble> {
-        if self.seat.plan.protocol() == reticent::multiparty::Protocol::Broadcast {
+    fn agree(&self, masks: MaskKeys) -> Result<Vec<MaskSeed>, Trouble> {
+        if self.seat.plan.protocol() == Protocol::Broadcast {
             return Ok(Vec::new());
         }
         let hellos = self.inboxes.iter().filter_map(|inbox| inbox.get(Kind::Hello));
@@ -264,7 +263,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
         .collect()
     }
 
-    fn said(&self, round: Kind) -> Vec<(Message, crate::keys::Signature)> {
+    fn said(&self, round: Kind) -> Vec<(Message, Signature)> {
         let said = self.inboxes.iter().filter_map(|inbox| inbox.get(round));
         said.map(|said| (said.message.clone(), said.signature)).collect()
     }

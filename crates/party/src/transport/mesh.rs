@@ -207,21 +207,29 @@ async fn dial(line: Line, address: String, connector: TlsConnector) {
     let name = ServerName::try_from("party").expect("it is a name");
     let mut pause = FIRST_PAUSE;
     while line.said.has_changed().is_ok() {
-        let connected = timeout(HANDSHAKE, async {
+        let connect = timeout(HANDSHAKE, async {
             let stream = TcpStream::connect(&address).await?;
             stream.set_nodelay(true)?;
             connector.connect(name.clone(), stream).await
         });
-        if let Ok(Ok(stream)) = connected.await
+        let connected = tokio::select! {
+            connected = connect => connected,
+            () = closed(&line) => return,
+        };
+        if let Ok(Ok(stream)) = connected
             && converse(line.clone(), TlsStream::Client(stream)).await
         {
             pause = FIRST_PAUSE;
         }
-        let mut said = line.said.clone();
-        // Nobody waits for a pause when there is nothing more to say.
-        let _ = timeout(pause, async { while said.changed().await.is_ok() {} }).await;
+        let _ = timeout(pause, closed(&line)).await;
         pause = (2 * pause).min(LONGEST_PAUSE);
     }
+}
+
+/// Waits until there is nothing more to say.
+async fn closed(line: &Line) {
+    let mut said = line.said.clone();
+    while said.changed().await.is_ok() {}
 }
 
 /// Talks until the connection ends, or both sides have said all they have to say. True if anything was heard.
