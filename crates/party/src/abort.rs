@@ -48,7 +48,7 @@ impl Reason {
     fn words(self) -> &'static str {
         match self {
             Self::Vanished => "did not answer in time, or started again in the middle",
-            Self::OtherTask => "has another task file; compare `reticent party task` on both sides",
+            Self::OtherTask => "has another task file; compare `reticent party task show` on both sides",
             Self::Replayed => "sent a message of another attempt",
             Self::Malformed => "sent what is no message of this protocol",
             Self::Oversized => "sent a message larger than any of this task",

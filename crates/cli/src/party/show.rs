@@ -79,27 +79,31 @@ pub fn terms(terms: &Terms, format: Format) -> Result<()> {
         });
         return Ok(print(&format!("{object}\n"))?);
     }
-    let widths = shape.parts.iter().map(|part| {
+    let error = |part: &reticent_sql::joint::Part| {
         let half_width = plan.error().half_width() * part.step.to_f64();
-        format!("{} ± {}", part.words, crate::plan::short(half_width))
-    });
+        let text =
+            format!("± {} in each group (95 %, noise only)", crate::plan::short(half_width).trim_end_matches(".00"));
+        (part.words.clone(), text)
+    };
     let mut rows = vec![
         ("hash".to_owned(), task.hash().to_string()),
         ("title".into(), task.title().into()),
         ("session".into(), task.session().into()),
         ("asked".into(), task.sql().into()),
-        ("protects".into(), query.words()),
         ("promised".into(), format!("{}, unit {}, {}", plan.guarantee(), task.unit(), task.adjacency())),
-        ("protocol".into(), format!("{} of {} parties", plan.protocol(), plan.parties())),
+        ("protocol".into(), format!("{}, {} parties", plan.protocol(), plan.parties())),
         ("numbers".into(), format!("{} in {} groups", shape.cells(), shape.groups())),
-        ("error".into(), widths.collect::<Vec<_>>().join(", ") + " in each group (95 %, noise only)"),
-        ("clamped".into(), format!("never below {} rows in a group of one party", shape.rows_within(task.bound()))),
     ];
+    rows.extend(shape.parts.iter().map(error));
+    rows.push((
+        "clamped".into(),
+        format!("not below {} rows in a group of one party", shape.rows_within(task.bound())),
+    ));
     rows.extend(
         task.parties().iter().map(|member| (member.name.clone(), format!("{} at {}", member.key, member.address))),
     );
     let table = text_table(&["task", ""], rows.into_iter().map(|(name, text)| vec![name, text]));
-    print(&format!("{table}\n"))?;
+    print(&format!("{table}\n{}\n", query.words()))?;
     let row = |(colluders, epsilon): (usize, &reticent::privacy::Epsilon)| {
         vec![colluders.to_string(), format!("{:.3}", epsilon.to_f64())]
     };

@@ -23,7 +23,8 @@ use crate::output::{Format, number_table, print, say};
 /// The arguments of `reticent party simulate`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  reticent party simulate task.toml --table north.visits=north.csv --table south.visits=south.csv --transcript rehearsal.json
+  reticent party simulate task.toml --transcript rehearsal.json \\
+    --table north.visits=north.csv --table south.visits=south.csv --table east.visits=east.csv
 
 The same rounds, messages and signatures as between real processes, with keys that are made for the occasion. Nothing is charged, \
 and whoever runs this sees every party's rows: it is for trying out, with invented rows.")]
@@ -41,7 +42,8 @@ pub struct Arguments {
 /// The arguments of `reticent party view`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  reticent party view task.toml --table north.visits=north.csv --table south.visits=south.csv --all-but north
+  reticent party view task.toml --all-but north \\
+    --table north.visits=north.csv --table south.visits=south.csv --table east.visits=east.csv
 
 Shows what an adversary has that holds every party but one: all messages, and the rows' numbers, the noise and the mask secrets of \
 the parties it holds. With --format json, all of it; as a table, what is left of the honest party's numbers when everything that \

@@ -50,9 +50,10 @@ enum Way {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  reticent party task new \"SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward\" --title Visits --session \"week 46\" \\
-    --epsilon 1 --keys ward=A,B,C --colluders 1 --party north,north.pub,127.0.0.1:7001 \\
-    --party south,south.pub,127.0.0.1:7002 --party east,east.pub,127.0.0.1:7003 --out task.toml
+  reticent party task new \"SELECT ward, COUNT(*) FROM visits GROUP BY ward\" \\
+    --title Visits --session \"week 46\" --epsilon 1 --keys ward=A,B,C --colluders 1 \\
+    --party north,north.pub,127.0.0.1:7001 --party south,south.pub,127.0.0.1:7002 \\
+    --party east,east.pub,127.0.0.1:7003 --out task.toml
 
 COUNT, SUM, AVG, VARIANCE, STDDEV and HISTOGRAM can be asked of parties, of all rows or of groups whose keys are public (--keys). What \
 the numbers are, how far one unit moves them and what a grid step is worth follow from the query, and stand in the task for \

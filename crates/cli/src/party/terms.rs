@@ -48,6 +48,7 @@ impl Terms {
         let noise = Noise {
             guarantee: format!("{} {against}", self.plan.guarantee()),
             words: format!("{}, {} parties", self.plan.protocol(), self.plan.parties()),
+            parties: self.plan.parties(),
             half_width: &half_width,
         };
         Ok(engine.block_on(self.query.answer(sums, &noise))?)

@@ -13,6 +13,9 @@ use serde_json::json;
 use super::people::{part_of_bars, short};
 use crate::output::{self, Format, csv_line, text_table};
 
+/// For programs, every number of colluders is there up to so many parties; for people and beyond, some of them.
+const EVERY_NUMBER: u32 = 256;
+
 /// The arguments of `reticent plan trust`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -44,7 +47,13 @@ pub struct Arguments {
 /// Compares and prints.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let epsilon: Epsilon = arguments.epsilon.parse()?;
-    let costs = trust::of_one_count(arguments.rows, arguments.parties, &epsilon)?;
+    let costs = match arguments.format {
+        Format::Json | Format::Csv if arguments.parties <= EVERY_NUMBER => {
+            let all: Vec<u32> = (0..arguments.parties).collect();
+            trust::of_one_count_against(arguments.rows, arguments.parties, &epsilon, &all)?
+        }
+        _ => trust::of_one_count(arguments.rows, arguments.parties, &epsilon)?,
+    };
     if let Some(path) = &arguments.plot {
         let svg = chart(arguments, &epsilon, &costs).to_svg(760, 480);
         std::fs::write(path, svg).with_context(|| format!("{} cannot be written", path.display()))?;
@@ -69,8 +78,8 @@ fn table(arguments: &Arguments, epsilon: &Epsilon, costs: &[Cost]) -> String {
             cost.name(),
             short(cost.standard_deviation),
             bar(cost.standard_deviation),
-            format!("± {}", short(cost.half_width)),
-            format!("{} %", short(share)),
+            format!("± {}", short(cost.half_width).trim_end_matches(".00")),
+            percent(share),
             against,
         ]
     };
@@ -89,6 +98,12 @@ fn table(arguments: &Arguments, epsilon: &Epsilon, costs: &[Cost]) -> String {
     ];
     lines.extend(sentences(costs));
     lines.join("\n") + "\n"
+}
+
+/// With two digits, however small it is.
+fn percent(share: f64) -> String {
+    let digits = (1.0 - share.log10().floor()).clamp(0.0, 12.0) as usize;
+    format!("{share:.digits$} %")
 }
 
 /// The models that are not numbered, and the two ends of those that are, in plain words.

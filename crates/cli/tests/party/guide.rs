@@ -10,32 +10,14 @@ use super::hospitals::Hospitals;
 /// What stands after `$ ` in the page, with the lines that it is continued on.
 fn commands(page: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
-    let mut open = false;
-    let mut here: Option<String> = None;
+    let mut goes_on = false;
     for line in page.lines() {
-        let more = match (line.strip_prefix("$ "), line.strip_prefix("> ")) {
-            (Some(first), _) => {
-                commands.push(first.to_owned());
-                here =
-                    first.split_once("<<'").and_then(|(_, rest)| rest.split_once('\'')).map(|(end, _)| end.to_owned());
-                first
-            }
-            (None, _) if here.is_some() => {
-                let last = commands.last_mut().expect("it was begun");
-                *last += &format!("\n{line}");
-                if here.as_deref() == Some(line) {
-                    here = None;
-                }
-                continue;
-            }
-            (None, _) if open => {
-                let last = commands.last_mut().expect("it was begun");
-                *last += &format!("\n{line}");
-                line
-            }
-            _ => continue,
-        };
-        open = more.ends_with('\\');
+        match (line.strip_prefix("$ "), goes_on) {
+            (Some(first), _) => commands.push(first.to_owned()),
+            (None, true) => commands.last_mut().expect("it was begun").extend(["\n", line]),
+            (None, false) => continue,
+        }
+        goes_on = line.ends_with('\\');
     }
     commands
 }

@@ -129,6 +129,14 @@ impl Cost {
 /// # Ok::<(), reticent::Error>(())
 /// ```
 pub fn of_one_count(rows: u64, parties: u32, epsilon: &Epsilon) -> Result<Vec<Cost>> {
+    of_one_count_against(rows, parties, epsilon, &numbers_of_colluders(parties))
+}
+
+/// [`of_one_count`], with the masked protocol against each of these numbers of colluders.
+///
+/// # Errors
+/// As for [`of_one_count`], or if all parties may collude.
+pub fn of_one_count_against(rows: u64, parties: u32, epsilon: &Epsilon, colluders: &[u32]) -> Result<Vec<Cost>> {
     if rows == 0 || rows > MOST_ROWS {
         return Err(Error::parameter("rows", rows, "from 1 to 2^40"));
     }
@@ -140,7 +148,7 @@ pub fn of_one_count(rows: u64, parties: u32, epsilon: &Epsilon) -> Result<Vec<Co
         ));
     }
     let mut costs = vec![curator(epsilon)?, pan_private(epsilon)?];
-    for colluders in numbers_of_colluders(parties) {
+    for &colluders in colluders {
         costs.push(of_parties(Trust::Masked { colluders }, Protocol::Masked { colluders }, rows, parties, epsilon)?);
     }
     costs.push(of_parties(Trust::Broadcast, Protocol::Broadcast, rows, parties, epsilon)?);

@@ -43,7 +43,11 @@ async fn matches_a_curators(question: &Question, tables: &Tables, seed: u64, out
         .parts
         .iter()
         .zip(&outcome.0.parts)
-        .flat_map(|(exact, part)| exact.numbers.iter().map(|number| number * part.factor as i64))
+        .flat_map(|(exact, part)| {
+            let (times, over) = (i128::from(part.times), i128::from(part.over));
+            let nearest = move |number: &i64| (2 * i128::from(*number) * times + over).div_euclid(2 * over);
+            exact.numbers.iter().map(move |number| nearest(number) as i64)
+        })
         .collect();
     // The keys are text here, so that both have the same order of groups.
     assert_eq!(scaled, outcome.1, "{}", question.sql);
