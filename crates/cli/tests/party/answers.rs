@@ -83,7 +83,7 @@ fn noise_has_the_width_that_is_said() {
     let made = hospitals.agree("task.toml", BY_WARD, &format!("--epsilon 1 --keys {WARDS} --colluders 2"));
     assert_eq!(made.code, Some(0), "{}", made.stderr);
     let shown = hospitals.succeeds(&["party", "task", "show", "task.toml"]).stdout;
-    assert!(shown.contains("masked against 2 colluders, 3 parties"), "{shown}");
+    assert!(shown.contains("masked (t = 2), 3 parties"), "{shown}");
     for ended in hospitals.run_all() {
         let rows = ended.rows();
         for (row, (ward, count)) in rows.iter().zip(truth([10, 20, 30])) {
