@@ -205,7 +205,18 @@ impl<'seat, T: Transport> Session<'seat, T> {
         let found = |reason| Trouble::Found(reason, from);
         let frame = match heard {
             Heard::Frame(frame) => frame,
-            Heard::Oversized => return Err(found(Reason::Oversized)),
+            Heard::Oversized => {
+                // It is not listened to any more.
+                self.inboxes[from].end();
+                return Err(found(Reason::Oversized));
+            }
+            Heard::Lost => {
+                // Whoever is not there while others are waited for has perhaps not come to stay.
+                if self.round == Kind::Hello {
+                    self.inboxes[from].forget_hello();
+                }
+                return Ok(());
+            }
         };
         if self.inboxes[from].has(&frame) {
             return Ok(());
@@ -300,9 +311,10 @@ impl<'seat, T: Transport> Session<'seat, T> {
             let Some(Arrival { from, heard }) = self.transport.receive(deadline) else { return };
             if let Heard::Frame(frame) = heard
                 && let Ok(said) = self.open(from, frame)
+                && matches!(said.message.content, Content::Done | Content::Abort { .. })
             {
-                // What comes now changes nothing but who may go.
-                let _ = self.inboxes[from].take(said, Kind::Seal);
+                // Whatever else comes now changes nothing.
+                self.inboxes[from].end();
             }
         }
     }

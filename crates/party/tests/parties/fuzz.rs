@@ -11,7 +11,7 @@ use crate::village::{Plan, Village};
 use crate::wires::{Fate, Record, Wire, has, kind};
 
 /// So many runs, each with one change.
-const RUNS: u64 = 120;
+const RUNS: u64 = 60;
 /// So many single bytes of a transcript are changed.
 const CHANGES: usize = 400;
 

@@ -49,7 +49,8 @@ fn parties_start_in_any_order() {
             village.run_over(place, &village.task, |mesh| {
                 crate::wires::Wire::new(mesh, &record, |_, _: &[u8]| {
                     // It has something to say, so it is there.
-                    *turn.lock().unwrap() = (*turn.lock().unwrap()).max(mine + 1);
+                    let mut turns = turn.lock().unwrap();
+                    *turns = (*turns).max(mine + 1);
                     next.notify_all();
                     crate::wires::Fate::Sent
                 })

@@ -2,16 +2,17 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use reticent_party::transport::{Mesh, Transport};
+use reticent_party::transport::{Arrival, Mesh, Transport};
 use reticent_party::{PrivateKey, Reason};
 
 use crate::proxy::cutting;
 use crate::village::{BRISK, LARGEST, Plan, Village, abort};
-use crate::wires::{Fate, Record, Wire, kind};
 
 /// How far each connection gets, in bytes from the one who dials: some within the handshake, some within messages.
 const CUTS: [usize; 8] = [100, 300, 600, 700, 900, 1100, 1500, 2000];
@@ -98,14 +99,19 @@ fn strangers_do_not_disturb_an_honest_run() {
 #[test]
 fn a_party_that_starts_again_before_everybody_is_there() {
     let village = Village::new(Plan::default());
+    let (heard, is_heard) = channel();
     let outcomes = thread::scope(|scope| {
         let waiting = scope.spawn(|| village.run(1));
-        // Its first life ends when it has heard the other: then both have a connection.
-        let record = Record::default();
+        // Its first life ends when it has heard the one that waits.
         let first_life =
-            village.run_over(2, &village.task, |mesh| Mortal(Some(Wire::new(mesh, &record, honest_until_heard))));
+            village.run_over(2, &village.task, |mesh| Listener { inner: Some(mesh), mortal: true, heard: None });
         assert!(first_life.is_err());
-        let second_life = scope.spawn(|| village.run(2));
+        let second_life = scope.spawn(|| {
+            let heard = Some(heard);
+            village.run_over(2, &village.task, |mesh| Listener { inner: Some(mesh), mortal: false, heard })
+        });
+        // Who waits has spoken on the new connection, and has done with the old one.
+        is_heard.recv().unwrap();
         let late = scope.spawn(|| village.run(0));
         vec![late.join().unwrap(), waiting.join().unwrap(), second_life.join().unwrap()]
     });
@@ -114,26 +120,34 @@ fn a_party_that_starts_again_before_everybody_is_there() {
     assert!((0..3).all(|place| village.charges(place) == 1));
 }
 
-fn honest_until_heard(_: usize, frame: &[u8]) -> Fate {
-    assert!(kind(frame).is_some());
-    Fate::Sent
+/// Tells when it hears something, or dies of it.
+struct Listener<T> {
+    inner: Option<T>,
+    mortal: bool,
+    heard: Option<Sender<()>>,
 }
 
-/// Dies when it hears something.
-struct Mortal<T>(Option<T>);
-
-impl<T: Transport> Transport for Mortal<T> {
-    fn send(&mut self, to: usize, frame: &std::sync::Arc<[u8]>) {
-        if let Some(inner) = &mut self.0 {
+impl<T: Transport> Transport for Listener<T> {
+    fn send(&mut self, to: usize, frame: &Arc<[u8]>) {
+        if let Some(inner) = &mut self.inner {
             inner.send(to, frame);
         }
     }
 
-    fn receive(&mut self, deadline: Instant) -> Option<reticent_party::transport::Arrival> {
-        self.0.as_mut()?.receive(deadline)?;
-        self.0 = None;
-        None
+    fn receive(&mut self, deadline: Instant) -> Option<Arrival> {
+        let arrival = self.inner.as_mut()?.receive(deadline)?;
+        if let Some(heard) = self.heard.take() {
+            heard.send(()).unwrap();
+        }
+        if self.mortal {
+            self.inner = None;
+        }
+        Some(arrival).filter(|_| !self.mortal)
     }
 
-    fn close(self, _: Instant) {}
+    fn close(self, deadline: Instant) {
+        if let Some(inner) = self.inner {
+            inner.close(deadline);
+        }
+    }
 }
