@@ -29,6 +29,7 @@
 //! | [`mechanism`] | how a statistic is released once |
 //! | [`continual`] | how a statistic is released again and again: counters over streams |
 //! | [`local`] | what a person's own device says: randomised response, and the estimate from many answers |
+//! | [`multiparty`] | what parties say to each other: plans, shares of noise, masks, transcripts, views |
 //! | [`release`] | what leaves the engine: [`Release`], [`ErrorBar`], [`Outcome`] |
 //! | [`permit`] | [`Permit`]: no noise without a charge |
 //! | [`ledger`] | what a keeper of budgets is asked: charges, receipts, the [`Ledger`] trait |
@@ -52,6 +53,7 @@ pub mod exact;
 pub mod ledger;
 pub mod local;
 pub mod mechanism;
+pub mod multiparty;
 pub mod noise;
 pub mod permit;
 pub mod privacy;

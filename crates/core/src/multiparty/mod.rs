@@ -1,0 +1,33 @@
+//! What parties say to each other, and what may be learned from it.
+//!
+//! m parties, each with rows of its own, want one statistic of all rows together. They speak in rounds: in each, every party
+//! sends one message that all others see. All messages together are the [`Transcript`]; the result is a function of it.
+//! Nobody is asked to trust anybody: an adversary may hold any set of parties, and has then a [`View`], the transcript and all
+//! that those parties knew. A protocol promises ε if the views on neighbouring inputs (which differ in one unit of one party
+//! that it does not hold) are as close as ε-differential privacy asks. With m = 1 that is the curator, with one party for
+//! each row the local model.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`plan`] | [`Plan`]: what all parties agree on; a party's share, its message, the result |
+//! | [`protocol`] | [`Protocol`]: broadcast, or masked against so many colluders |
+//! | [`share`] | [`Share`]: one party's noisy statistic, before it is masked |
+//! | [`mask`] | [`MaskSeed`]: what two parties have in common, and masks that cancel out |
+//! | `loss` | what more colluders than planned for can learn |
+//!
+//! # What is not promised
+//! Parties are passive in these proofs: they follow the protocol and are curious. One that sends another number than it should
+//! falsifies the result, and nothing here finds it out; it does not learn more about others by it, since what an honest party
+//! says does not depend on what it hears. The masked protocol promises *computational* privacy: its masks are as good as the
+//! key agreement and ChaCha20.
+
+mod loss;
+pub mod mask;
+pub mod plan;
+pub mod protocol;
+pub mod share;
+
+pub use mask::MaskSeed;
+pub use plan::Plan;
+pub use protocol::Protocol;
+pub use share::Share;
