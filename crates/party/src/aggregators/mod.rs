@@ -1,0 +1,37 @@
+//! Many untrusted clients, two or three aggregators: nobody sees an answer, and nobody can send one that is none.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`task`] | [`Task`]: what clients and aggregators agree on |
+//! | [`statistic`] | [`Statistic`]: what is asked of each client, and what comes out |
+//! | [`report`] | [`Report`]: one client's answer, in shares |
+//! | [`store`] | [`Store`]: what an aggregator keeps, and which reports were ever opened |
+//! | [`collect`] | [`Aggregator`]: one collection, round by round |
+//! | [`rounds`] | [`Rounds`]: messages between aggregators, over a network or in one process |
+//! | [`record`] | [`Record`]: what was opened, signed by all; whoever has it is the collector |
+//! | [`fault`] | [`Fault`]: how a collection ends without a result |
+//! | `scheme`, `sums`, `field` | Prio3 as bytes; shares of sums; signed numbers in a prime field |
+//! | `batch`, `verification_key` | sets of reports; the key that no aggregator chooses |
+
+mod batch;
+pub mod collect;
+pub mod fault;
+mod field;
+pub mod record;
+pub mod report;
+pub mod rounds;
+mod scheme;
+pub mod statistic;
+pub mod store;
+mod sums;
+pub mod task;
+mod verification_key;
+
+pub use collect::{Aggregator, Collected};
+pub use fault::Fault;
+pub use record::Record;
+pub use report::Report;
+pub use rounds::Rounds;
+pub use statistic::{Answer, Statistic};
+pub use store::Store;
+pub use task::Task;
