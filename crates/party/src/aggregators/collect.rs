@@ -22,7 +22,7 @@ use super::batch;
 use super::fault::{Misdeed, Round};
 use super::record::Record;
 use super::report;
-use super::rounds::{Heard, Rounds, exactly, fault};
+use super::rounds::{Rounds, exactly, fault};
 use super::scheme::{KEY_BYTES, NONCE_BYTES, Nonce};
 use super::statistic::{ADJACENCY, UNIT};
 use super::store::Store;
@@ -32,9 +32,10 @@ use super::verification_key::{commitment, key};
 use crate::error::{Error, Result};
 use crate::hex::{self, Digest};
 use crate::keys::PrivateKey;
+use crate::transport::Transport;
 
 /// About so much is said, and kept in memory, for the reports that are verified at a time.
-const PORTION_BYTES: usize = 4 << 20;
+pub(super) const PORTION_BYTES: usize = 4 << 20;
 
 /// An aggregator, ready to collect.
 pub struct Aggregator<'all> {
@@ -137,34 +138,41 @@ impl<'all> Aggregator<'all> {
     ///
     /// # Errors
     /// [`Error::Collection`] if another aggregator does not do its part; [`Error::Ledger`] if the ledger refuses the charge.
-    pub fn collect(&mut self, rounds: &mut dyn Rounds) -> Result<Collected> {
-        let mut heard = Heard::new(rounds, self.task);
-        let key = self.agree_on_key(&mut heard)?;
-        let candidates = self.offer(&mut heard)?;
-        let verified = self.verify(&mut heard, &key, &candidates)?;
+    pub fn collect(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Collected> {
+        let collected = self.all_rounds(rounds);
+        if collected.is_err() {
+            rounds.give_up();
+        }
+        collected
+    }
+
+    fn all_rounds(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Collected> {
+        let key = self.agree_on_key(rounds)?;
+        let candidates = self.offer(rounds)?;
+        let verified = self.verify(rounds, &key, &candidates)?;
         let batch = batch::digest(self.task, &verified.accepted);
-        self.agree(&mut heard, batch)?;
+        self.agree(rounds, batch)?;
         self.store.drop_reports(&verified.dropped)?;
         let (accepted, dropped) = (verified.accepted.len() as u64, verified.dropped.len() as u64);
         if accepted < self.task.minimum_reports() {
             return Ok(Collected::TooFew { accepted, dropped });
         }
         let (share, accounting) = self.open(batch, &verified)?;
-        let shares = heard.exchange(Round::Open, share.to_vec(), share.len())?;
+        let shares = rounds.exchange(Round::Open, share.to_vec(), share.len())?;
         let mut record = Record::new(self.task, batch, accepted, dropped, shares);
         let sums = record.sums(self.task)?;
-        self.sign(&mut heard, &mut record)?;
+        self.sign(rounds, &mut record)?;
         self.store.complete(batch)?;
         let release = Box::new(self.task.plan().release(sums, &accounting)?);
         Ok(Collected::Released { release, record: Box::new(record) })
     }
 
-    fn agree_on_key(&mut self, heard: &mut Heard<'_>) -> Result<Zeroizing<[u8; KEY_BYTES]>> {
+    fn agree_on_key(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Zeroizing<[u8; KEY_BYTES]>> {
         let (task, hash) = (self.task, self.task.hash());
         let own = self.store.contribution()?;
         let hashed = commitment(hash, self.place, &own).0.to_vec();
-        let commitments = exactly::<32>(task, Round::Commit, &heard.exchange(Round::Commit, hashed, 32)?)?;
-        let revealed = heard.exchange(Round::Reveal, own.to_vec(), KEY_BYTES)?;
+        let commitments = exactly::<32>(task, Round::Commit, &rounds.exchange(Round::Commit, hashed, 32)?)?;
+        let revealed = rounds.exchange(Round::Reveal, own.to_vec(), KEY_BYTES)?;
         let contributions = Zeroizing::new(exactly::<KEY_BYTES>(task, Round::Reveal, &revealed)?);
         for (place, contribution) in contributions.iter().enumerate() {
             if commitment(hash, place, contribution).0 != commitments[place] {
@@ -180,9 +188,9 @@ impl<'all> Aggregator<'all> {
     }
 
     /// The reports that all aggregators have.
-    fn offer(&mut self, heard: &mut Heard<'_>) -> Result<Vec<Nonce>> {
+    fn offer(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Vec<Nonce>> {
         let limit = NONCE_BYTES * self.task.maximum_reports() as usize;
-        let offers = heard.exchange(Round::Offer, self.store.candidates()?.concat(), limit)?;
+        let offers = rounds.exchange(Round::Offer, self.store.candidates()?.concat(), limit)?;
         let mut common: Option<Vec<Nonce>> = None;
         for (place, offer) in offers.iter().enumerate() {
             let offer =
@@ -196,19 +204,19 @@ impl<'all> Aggregator<'all> {
     }
 
     /// Verifies all candidates, some at a time.
-    fn verify(&mut self, heard: &mut Heard<'_>, key: &[u8; KEY_BYTES], candidates: &[Nonce]) -> Result<Verified> {
+    fn verify(&mut self, rounds: &mut Rounds<impl Transport>, key: &[u8; KEY_BYTES], candidates: &[Nonce]) -> Result<Verified> {
         let scheme = self.task.scheme();
         let mut verified = Verified { accepted: Vec::new(), dropped: Vec::new(), sums: scheme.nothing() };
         let each = scheme.lengths().verifier + verified.sums.length();
         for portion in candidates.chunks((PORTION_BYTES / each).max(1)) {
-            self.verify_portion(heard, key, portion, &mut verified)?;
+            self.verify_portion(rounds, key, portion, &mut verified)?;
         }
         Ok(verified)
     }
 
     fn verify_portion(
         &mut self,
-        heard: &mut Heard<'_>,
+        rounds: &mut Rounds<impl Transport>,
         key: &[u8; KEY_BYTES],
         portion: &[Nonce],
         verified: &mut Verified,
@@ -228,7 +236,7 @@ impl<'all> Aggregator<'all> {
             kept.push(keep);
         }
         let limit = message.len();
-        let messages = heard.exchange(Round::Verify, message, limit)?;
+        let messages = rounds.exchange(Round::Verify, message, limit)?;
         if let Some(place) = messages.iter().position(|message| message.len() != limit) {
             return Err(fault(task, Round::Verify, Misdeed::Malformed, place));
         }
@@ -243,7 +251,7 @@ impl<'all> Aggregator<'all> {
         let verdicts: Vec<bool> = shares.iter().map(Option::is_some).collect();
         let message = batch::bits(&verdicts);
         let limit = message.len();
-        let messages = heard.exchange(Round::Judge, message, limit)?;
+        let messages = rounds.exchange(Round::Judge, message, limit)?;
         let mut accepted = verdicts;
         for (place, message) in messages.iter().enumerate() {
             let verdicts = batch::read_bits(message, portion.len());
@@ -262,18 +270,17 @@ impl<'all> Aggregator<'all> {
         Ok(())
     }
 
-    /// All have heard the same and come to the same batch; it is the pending one, if there is one.
-    fn agree(&mut self, heard: &mut Heard<'_>, batch: Digest) -> Result<()> {
-        let own = [heard.head().0, batch.0].concat();
-        let all = exactly::<64>(self.task, Round::Agree, &heard.exchange(Round::Agree, own.clone(), own.len())?)?;
-        if let Some(place) = all.iter().position(|message| message[..] != own[..]) {
-            return Err(fault(self.task, Round::Agree, Misdeed::Disagreed, place));
+    /// All have heard the same and come to the same batch. One that has begun another batch says nothing, so that nobody opens
+    /// anything.
+    fn agree(&mut self, rounds: &mut Rounds<impl Transport>, batch: Digest) -> Result<()> {
+        if self.store.pending()?.is_some_and(|pending| pending != batch) {
+            return Err(fault(self.task, Round::Agree, Misdeed::Disagreed, usize::MAX));
         }
-        match self.store.pending()? {
-            Some(pending) if pending != batch => {
-                Err(fault(self.task, Round::Agree, Misdeed::Disagreed, usize::MAX))
-            }
-            _ => Ok(()),
+        let own = [rounds.head().0, batch.0].concat();
+        let all = exactly::<64>(self.task, Round::Agree, &rounds.exchange(Round::Agree, own.clone(), own.len())?)?;
+        match all.iter().position(|message| message[..] != own[..]) {
+            Some(place) => Err(fault(self.task, Round::Agree, Misdeed::Disagreed, place)),
+            None => Ok(()),
         }
     }
 
@@ -324,10 +331,10 @@ impl<'all> Aggregator<'all> {
         }
     }
 
-    fn sign(&mut self, heard: &mut Heard<'_>, record: &mut Record) -> Result<()> {
+    fn sign(&mut self, rounds: &mut Rounds<impl Transport>, record: &mut Record) -> Result<()> {
         let own = self.key.sign(&record.statement()).0.to_vec();
         let limit = own.len();
-        let signatures = exactly::<64>(self.task, Round::Sign, &heard.exchange(Round::Sign, own, limit)?)?;
+        let signatures = exactly::<64>(self.task, Round::Sign, &rounds.exchange(Round::Sign, own, limit)?)?;
         record.signed(signatures.into_iter().map(hex::Hex).collect());
         match record.unsigned_by(self.task) {
             Some(place) => Err(fault(self.task, Round::Sign, Misdeed::Unsigned, place)),

@@ -29,7 +29,7 @@ const HEADER_BYTES: usize = 1 + 1 + 32 + NONCE_BYTES;
 /// # Example
 /// ```
 /// # let key = || reticent_party::PrivateKey::generate().unwrap().public();
-/// # let text = format!("title = 't'\nstatistic = 'count'\nepsilon = 1\ncolluders = 1\nminimum_reports = 1\n[[aggregator]]\nname = 'a'\nkey = '{}'\naddress = 'localhost:1'\n[[aggregator]]\nname = 'b'\nkey = '{}'\naddress = 'localhost:2'", key(), key());
+/// # let text = format!("title = 't'\nstatistic = 'count'\nepsilon = 1\ncolluders = 1\nminimum_reports = 1\n[[aggregator]]\nname = 'a'\nkey = '{}'\naddress = 'localhost:1'\nreports = 'localhost:3'\n[[aggregator]]\nname = 'b'\nkey = '{}'\naddress = 'localhost:2'\nreports = 'localhost:4'", key(), key());
 /// use reticent_party::aggregators::{Report, Task};
 ///
 /// let task: Task = text.parse()?;

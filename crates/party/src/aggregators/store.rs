@@ -5,6 +5,7 @@
 //! so shares are forgotten as soon as their batch is released.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use zeroize::Zeroizing;
@@ -20,6 +21,9 @@ const APPLICATION: i64 = 0x5274_4167;
 const VERSION: i64 = 1;
 /// So many times the largest batch may wait; what comes after that is not taken.
 const WAITING_BATCHES: u64 = 4;
+
+/// How long one process waits for the other: reports come in while a batch is collected.
+const BUSY: Duration = Duration::from_secs(60);
 
 const SCHEMA: &str = "
 CREATE TABLE fact (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
@@ -78,6 +82,7 @@ impl Store {
     fn on(connection: Connection, path: &Path, task: &Task, place: usize) -> Result<Self> {
         let failed = |error: rusqlite::Error| Error::file("opened", path, error);
         connection.execute_batch("PRAGMA synchronous=EXTRA; PRAGMA fullfsync=1; PRAGMA secure_delete=ON;").map_err(failed)?;
+        connection.busy_timeout(BUSY).map_err(failed)?;
         let mut store = Self { path: path.to_owned(), connection, task: task.clone(), place };
         let number = |pragma: &str| store.connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
         let (application, tables) = (

@@ -13,6 +13,7 @@ use super::scheme::Scheme;
 use super::statistic::Statistic;
 use crate::error::{Error, Result};
 use crate::hex::{Digest, sha256};
+use crate::keys::PublicKey;
 use crate::task::draft::{Member, Number};
 
 /// Two are needed for one not to see everything; more than three are no use to anybody yet.
@@ -40,7 +41,7 @@ const CONTEXT: &[u8] = b"reticent aggregators 1 prio3 ";
 /// | `colluders` | how many aggregators may pool what they know before less is promised | – |
 /// | `minimum_reports` | a batch of fewer reports is not opened | – |
 /// | `maximum_reports` | the most reports of a batch; the others wait for the next | 1048576 |
-/// | `[[aggregator]]` | `name`, `key` and `address` of each aggregator, in the order that counts: two or three | – |
+/// | `[[aggregator]]` | `name`, `key`, `address` (for other aggregators) and `reports` (the address for clients) of each of two or three, in the order that counts | – |
 ///
 /// # Example
 /// ```
@@ -60,10 +61,12 @@ const CONTEXT: &[u8] = b"reticent aggregators 1 prio3 ";
 ///     name = "ngo"
 ///     key = "{a}"
 ///     address = "127.0.0.1:7001"
+///     reports = "127.0.0.1:8001"
 ///     [[aggregator]]
 ///     name = "institute"
 ///     key = "{b}"
 ///     address = "127.0.0.1:7002"
+///     reports = "127.0.0.1:8002"
 /// "#).parse()?;
 /// assert_eq!(task.aggregators().len(), 2);
 /// # Ok::<(), reticent_party::Error>(())
@@ -97,7 +100,28 @@ pub struct Draft {
     #[serde(default = "most_reports")]
     pub maximum_reports: u64,
     #[serde(rename = "aggregator")]
-    pub aggregators: Vec<Member>,
+    pub aggregators: Vec<Site>,
+}
+
+/// An aggregator, as all others and all clients know it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Site {
+    /// Its name: letters a–z, digits, `-` and `_`.
+    pub name: String,
+    /// Who it is.
+    pub key: PublicKey,
+    /// Where other aggregators find it: `HOST:PORT`.
+    pub address: String,
+    /// Where clients send their reports: `HOST:PORT`.
+    pub reports: String,
+}
+
+impl Site {
+    /// As a member of the aggregators' own network.
+    pub(super) fn member(&self) -> Member {
+        Member { name: self.name.clone(), key: self.key, address: self.address.clone() }
+    }
 }
 
 fn most_reports() -> u64 {
@@ -131,7 +155,9 @@ impl Task {
         if !AGGREGATORS.contains(&draft.aggregators.len()) {
             return Err(Error::parameter("the number of aggregators", draft.aggregators.len(), "2 or 3"));
         }
-        crate::task::members(&draft.aggregators)?;
+        crate::task::members(&draft.aggregators.iter().map(Site::member).collect::<Vec<_>>())?;
+        let reports = |site: &Site| Member { address: site.reports.clone(), ..site.member() };
+        crate::task::members(&draft.aggregators.iter().map(reports).collect::<Vec<_>>())?;
         if !(1..=MOST_REPORTS).contains(&draft.maximum_reports) {
             return Err(Error::parameter("maximum_reports", draft.maximum_reports, "from 1 to 1048576"));
         }
@@ -192,7 +218,7 @@ impl Task {
     }
 
     /// Who aggregates, in the order that counts.
-    pub fn aggregators(&self) -> &[Member] {
+    pub fn aggregators(&self) -> &[Site] {
         &self.draft.aggregators
     }
 
