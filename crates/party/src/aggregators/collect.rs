@@ -204,7 +204,12 @@ impl<'all> Aggregator<'all> {
     }
 
     /// Verifies all candidates, some at a time.
-    fn verify(&mut self, rounds: &mut Rounds<impl Transport>, key: &[u8; KEY_BYTES], candidates: &[Nonce]) -> Result<Verified> {
+    fn verify(
+        &mut self,
+        rounds: &mut Rounds<impl Transport>,
+        key: &[u8; KEY_BYTES],
+        candidates: &[Nonce],
+    ) -> Result<Verified> {
         let scheme = self.task.scheme();
         let mut verified = Verified { accepted: Vec::new(), dropped: Vec::new(), sums: scheme.nothing() };
         let each = scheme.lengths().verifier + verified.sums.length();
@@ -227,9 +232,8 @@ impl<'all> Aggregator<'all> {
         let mut message = Vec::with_capacity(portion.len() * length);
         for nonce in portion {
             let share = self.store.share(nonce)?.unwrap_or_default();
-            let begun = report::open(task, self.place, &share).and_then(|parts| {
-                scheme.begin(key, &context, self.place, nonce, parts.public, parts.input)
-            });
+            let begun = report::open(task, self.place, &share)
+                .and_then(|parts| scheme.begin(key, &context, self.place, nonce, parts.public, parts.input));
             let (keep, say) = begun.map_or((None, None), |(keep, say)| (Some(Zeroizing::new(keep)), Some(say)));
             // A share that cannot be read proves nothing, and neither do zeros.
             message.extend(say.unwrap_or_else(|| vec![0; length]));

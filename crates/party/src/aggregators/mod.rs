@@ -30,6 +30,8 @@ pub mod statistic;
 pub mod store;
 mod sums;
 pub mod task;
+#[cfg(test)]
+mod tests;
 pub mod upload;
 mod verification_key;
 

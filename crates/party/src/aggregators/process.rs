@@ -161,7 +161,8 @@ impl Process {
         let mesh = Mesh::start(&roster, self.place, &self.key, listener, largest_frame(&self.task))?;
         let mut rounds = Rounds::new(&self.task, self.place, mesh, self.config.times())?;
         let dataset = &self.config.dataset;
-        let collected = Aggregator::new(&self.task, self.place, &self.key, &mut store, &ledger, dataset)?.collect(&mut rounds);
+        let collected =
+            Aggregator::new(&self.task, self.place, &self.key, &mut store, &ledger, dataset)?.collect(&mut rounds);
         rounds.close();
         collected
     }

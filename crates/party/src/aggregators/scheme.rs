@@ -7,15 +7,15 @@
 use prio::codec::{Encode, ParameterizedDecode};
 use prio::flp::Type;
 use prio::vdaf::prio3::{
-    Prio3, Prio3Count, Prio3Histogram, Prio3InputShare, Prio3PublicShare, Prio3Sum, Prio3VerifierShare, Prio3VerifyState,
-    optimal_chunk_length,
+    Prio3, Prio3Count, Prio3Histogram, Prio3InputShare, Prio3PublicShare, Prio3Sum, Prio3VerifierShare,
+    Prio3VerifyState, optimal_chunk_length,
 };
 use prio::vdaf::xof::XofTurboShake128;
 use prio::vdaf::{Aggregator, Client, VdafError, VerifyTransition};
 
 use super::field::Signed;
-use super::sums::{Addend, Sums};
 use super::statistic::{Answer, Statistic};
+use super::sums::{Addend, Sums};
 use crate::error::{Error, Result};
 
 /// A report's own number.
@@ -71,11 +71,16 @@ macro_rules! with {
 impl Scheme {
     pub fn new(statistic: &Statistic, aggregators: u8) -> Result<Self> {
         let cells = statistic.cells();
+        Self::in_chunks(statistic, aggregators, optimal_chunk_length(cells))
+    }
+
+    /// With a histogram's proof cut up otherwise than is best: the length of proofs depends on it, and nothing else.
+    pub fn in_chunks(statistic: &Statistic, aggregators: u8, chunk: usize) -> Result<Self> {
         let instance = match statistic {
             Statistic::Count => Prio3::new_count(aggregators).map(Instance::Count),
             Statistic::Sum { .. } => Prio3::new_sum(aggregators, statistic.width()).map(Instance::Sum),
             Statistic::Histogram { .. } => {
-                Prio3::new_histogram(aggregators, cells, optimal_chunk_length(cells)).map(Instance::Histogram)
+                Prio3::new_histogram(aggregators, statistic.cells(), chunk).map(Instance::Histogram)
             }
         }
         .map_err(|error| unusable(&error))?;

@@ -14,7 +14,7 @@ use super::task::{Draft, Task};
 use crate::config::Times;
 use crate::error::{Error, Result};
 use crate::keys::PrivateKey;
-use crate::transport::Memory;
+use crate::transport::{Memory, Transport};
 
 /// Nobody is slow in one process.
 const TIMES: Times =
@@ -101,12 +101,22 @@ impl Simulated {
     /// If one cannot be made.
     pub fn collect_with<'all>(
         &'all mut self,
+        aggregator: impl FnMut(&'all Task, usize, &'all PrivateKey, &'all mut Store) -> Result<Aggregator<'all>>,
+    ) -> Result<Vec<Result<Collected>>> {
+        let network = Memory::network(self.keys.len());
+        self.collect_over(network, TIMES, aggregator)
+    }
+
+    /// One collection over any network.
+    pub(super) fn collect_over<'all>(
+        &'all mut self,
+        network: Vec<impl Transport + Send>,
+        times: Times,
         mut aggregator: impl FnMut(&'all Task, usize, &'all PrivateKey, &'all mut Store) -> Result<Aggregator<'all>>,
     ) -> Result<Vec<Result<Collected>>> {
         let mut parties = Vec::new();
-        let network = Memory::network(self.keys.len());
         for (place, ((key, store), end)) in self.keys.iter().zip(&mut self.stores).zip(network).enumerate() {
-            let rounds = Rounds::new(&self.task, place, end, TIMES)?;
+            let rounds = Rounds::new(&self.task, place, end, times)?;
             parties.push((aggregator(&self.task, place, key, store)?, rounds));
         }
         Ok(thread::scope(|scope| {

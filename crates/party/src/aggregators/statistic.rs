@@ -197,6 +197,8 @@ mod tests {
         assert_eq!(buckets(&["a", "b"]).number(-7), Answer(0));
         assert_eq!(buckets(&["a", "b"]).number(7), Answer(1));
         assert_eq!(Statistic::Count.read("yes").unwrap(), Answer(1));
-        assert!(Statistic::Count.read("2").is_err() && sum.read("1.5").is_err() && buckets(&["a", "b"]).read("c").is_err());
+        assert!(
+            Statistic::Count.read("2").is_err() && sum.read("1.5").is_err() && buckets(&["a", "b"]).read("c").is_err()
+        );
     }
 }

@@ -81,13 +81,18 @@ impl Store {
 
     fn on(connection: Connection, path: &Path, task: &Task, place: usize) -> Result<Self> {
         let failed = |error: rusqlite::Error| Error::file("opened", path, error);
-        connection.execute_batch("PRAGMA synchronous=EXTRA; PRAGMA fullfsync=1; PRAGMA secure_delete=ON;").map_err(failed)?;
+        connection
+            .execute_batch("PRAGMA synchronous=EXTRA; PRAGMA fullfsync=1; PRAGMA secure_delete=ON;")
+            .map_err(failed)?;
         connection.busy_timeout(BUSY).map_err(failed)?;
         let mut store = Self { path: path.to_owned(), connection, task: task.clone(), place };
         let number = |pragma: &str| store.connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
         let (application, tables) = (
             number("application_id").map_err(failed)?,
-            store.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)).map_err(failed)?,
+            store
+                .connection
+                .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
+                .map_err(failed)?,
         );
         if tables == 0 {
             store.write(|transaction| {
@@ -194,7 +199,8 @@ impl Store {
     /// If one of them is in another batch, or was opened before.
     pub(super) fn begin(&mut self, batch: Digest, reports: &[Nonce]) -> Result<()> {
         let mut taken = 0;
-        let update = "UPDATE report SET batch = ?1 WHERE nonce = ?2 AND share IS NOT NULL AND (batch IS NULL OR batch = ?1)";
+        let update =
+            "UPDATE report SET batch = ?1 WHERE nonce = ?2 AND share IS NOT NULL AND (batch IS NULL OR batch = ?1)";
         self.write_if(|transaction| {
             let mut update = transaction.prepare_cached(update)?;
             for nonce in reports {
@@ -248,7 +254,9 @@ impl Store {
             return Ok(known);
         }
         let value = make()?;
-        self.write(|transaction| transaction.execute("INSERT INTO fact VALUES (?1, ?2)", params![name, value]).map(drop))?;
+        self.write(|transaction| {
+            transaction.execute("INSERT INTO fact VALUES (?1, ?2)", params![name, value]).map(drop)
+        })?;
         Ok(value)
     }
 
@@ -258,10 +266,14 @@ impl Store {
 
     /// One transaction, which is undone if the work says so.
     fn write_if(&mut self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<bool>) -> Result<bool> {
-        let mut write = || {
+        let write = || {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let keep = work(&transaction)?;
-            if keep { transaction.commit()? } else { transaction.rollback()? }
+            if keep {
+                transaction.commit()?
+            } else {
+                transaction.rollback()?
+            }
             Ok(keep)
         };
         write().map_err(|error: rusqlite::Error| Error::file("written", &self.path, error))

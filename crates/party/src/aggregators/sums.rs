@@ -34,13 +34,6 @@ impl Sums {
         Self(Addend::Wide(vec![Field128::zero(); cells]))
     }
 
-    pub fn cells(&self) -> usize {
-        match &self.0 {
-            Addend::Narrow(cells) => cells.len(),
-            Addend::Wide(cells) => cells.len(),
-        }
-    }
-
     /// Adds a share of an answer of the same scheme.
     pub fn add(&mut self, addend: &Addend) {
         match (&mut self.0, addend) {

@@ -273,9 +273,7 @@ fn statistic(draft: &Draft) -> Result<Statistic> {
             lower: draft.lower.ok_or_else(|| wanted("lower"))?,
             upper: draft.upper.ok_or_else(|| wanted("upper"))?,
         }),
-        "histogram" => {
-            Ok(Statistic::Histogram { buckets: draft.buckets.clone().ok_or_else(|| wanted("buckets"))? })
-        }
+        "histogram" => Ok(Statistic::Histogram { buckets: draft.buckets.clone().ok_or_else(|| wanted("buckets"))? }),
         other => Err(Error::parameter("statistic", other, "count, sum or histogram")),
     }
 }

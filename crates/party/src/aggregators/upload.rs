@@ -79,9 +79,7 @@ fn upload_to(task: &Task, place: usize, reports: &[Report]) -> Result<Received> 
     let (&kept, refused) = counts.split_first_chunk().expect("there are eight bytes");
     let refused = refused.try_into().expect("there are eight bytes");
     match verdict {
-        KEPT => {
-            Ok(Received { kept: u32::from_le_bytes(kept).into(), refused: u32::from_le_bytes(refused).into() })
-        }
+        KEPT => Ok(Received { kept: u32::from_le_bytes(kept).into(), refused: u32::from_le_bytes(refused).into() }),
         OTHER_TASK => Err(Error::network(format!("sending reports to {}", site.name), "it has another task")),
         _ => Err(Error::network(format!("sending reports to {}", site.name), "it could not keep them")),
     }
