@@ -97,6 +97,11 @@ mod send_and_sync {
         check::<crate::mechanism::RangeMechanism>();
         check::<crate::mechanism::Selection>();
         check::<crate::mechanism::Threshold>();
+        check::<crate::multiparty::MaskSeed>();
+        check::<crate::multiparty::Plan>();
+        check::<crate::multiparty::Share>();
+        check::<crate::multiparty::Simulation>();
+        check::<crate::multiparty::View>();
         check::<crate::noise::Coin>();
         check::<crate::noise::DiscreteGaussian>();
         check::<crate::noise::DiscreteLaplace>();

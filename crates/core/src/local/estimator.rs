@@ -66,6 +66,11 @@ impl Estimator {
         Ok(Self { p: p.to_f64(), q: q.to_f64(), gap: (p - q).to_f64() })
     }
 
+    /// p* and q*.
+    pub(crate) fn probabilities(&self) -> (f64, f64) {
+        (self.p, self.q)
+    }
+
     /// The fraction of people who hold the value, from `supporting` of `n` reports.
     ///
     /// # Errors

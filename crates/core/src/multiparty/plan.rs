@@ -6,6 +6,7 @@ use super::loss;
 use super::mask::{self, MaskSeed};
 use super::protocol::Protocol;
 use super::share::Share;
+use super::transcript::Transcript;
 use crate::continual::LaplaceSum;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
@@ -43,7 +44,7 @@ const LOG_ODDS_OF_OVERFLOW: f64 = 64.0 * std::f64::consts::LN_2;
 /// does not.
 ///
 /// # Algorithm
-/// Sums under pairwise masks \[BIKM+17\], noise in shares \[GX17\].
+/// Sums under pairwise masks \[BIKMMPRSS17\], noise in shares \[GX17\].
 ///
 /// # Errors
 /// [`Plan::new`] refuses what cannot be drawn (Δ/ε outside 0.001 to 2^50) and whatever may leave the range: m·bound and the
@@ -236,11 +237,8 @@ impl Plan {
     pub fn share(&self, statistic: &[i64], permit: &mut Permit) -> Result<Share> {
         self.check_cells(statistic.len())?;
         let mut draw = permit.spend(&self.guarantee)?;
-        let (clamped, mut words) = (self.clamp(statistic), Zeroizing::new(vec![0; self.cells]));
         let noise = Zeroizing::new(self.noise(&mut draw));
-        for ((word, value), noise) in words.iter_mut().zip(clamped.iter()).zip(noise.iter()) {
-            *word = value.wrapping_add(*noise).cast_unsigned();
-        }
+        let words = Self::add(&self.clamp(statistic), &noise);
         Ok(Share { words, accounting: draw.accounting().clone() })
     }
 
@@ -256,6 +254,12 @@ impl Plan {
     pub fn noise_alone(&self, permit: &mut Permit) -> Result<(Zeroizing<Vec<i64>>, Accounting)> {
         let mut draw = permit.spend(&self.guarantee)?;
         Ok((Zeroizing::new(self.noise(&mut draw)), draw.accounting().clone()))
+    }
+
+    /// Numbers and noise, modulo 2^64.
+    pub(super) fn add(values: &[i64], noise: &[i64]) -> Zeroizing<Vec<u64>> {
+        let sums = values.iter().zip(noise).map(|(value, noise)| value.wrapping_add(*noise).cast_unsigned());
+        Zeroizing::new(sums.collect())
     }
 
     /// The numbers within the bound.
@@ -304,6 +308,17 @@ impl Plan {
         Ok(sums.into_iter().map(u64::cast_signed).collect())
     }
 
+    /// The result as a function of the transcript: [`Plan::sum`] of its one round.
+    ///
+    /// # Errors
+    /// As for [`Plan::sum`], and unless there is exactly one round.
+    pub fn output(&self, transcript: &Transcript) -> Result<Vec<i64>> {
+        match transcript.rounds() {
+            [messages] => self.sum(messages),
+            rounds => Err(Error::parameter("number of rounds", rounds.len(), "1")),
+        }
+    }
+
     /// The noisy sums as the release of a party, whose [`Share::accounting`] says where it was charged; the error bar holds for
     /// each sum by itself.
     ///
@@ -322,7 +337,7 @@ impl Plan {
         Ok(Release::new(sums, self.error, self.guarantee.clone(), accounting.clone()))
     }
 
-    fn check_cells(&self, cells: usize) -> Result<()> {
+    pub(super) fn check_cells(&self, cells: usize) -> Result<()> {
         if cells == self.cells {
             return Ok(());
         }

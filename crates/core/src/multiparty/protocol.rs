@@ -67,7 +67,7 @@ impl fmt::Display for Protocol {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Broadcast => formatter.write_str("broadcast"),
-            Self::Masked { colluders } => write!(formatter, "masked against {colluders} colluders"),
+            Self::Masked { colluders } => write!(formatter, "masked (t = {colluders})"),
         }
     }
 }

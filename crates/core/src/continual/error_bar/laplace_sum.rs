@@ -275,3 +275,61 @@ impl Masses {
         self.masses[from..].iter().rev().sum::<f64>() / self.total
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// P(|A − B| ≥ t) for t = 0, 1, …, with A and B negative binomial of this shape: every pair of values added up.
+    fn tails(scale: f64, shape: f64, reach: usize) -> Vec<f64> {
+        let p = (-1.0 / scale).exp();
+        let mut one = vec![(1.0 - p).powf(shape)];
+        for k in 1..=reach {
+            one.push(one[k - 1] * p * (k as f64 - 1.0 + shape) / k as f64);
+        }
+        let mass = |t: usize| (0..=reach - t).map(|j| one[j] * one[j + t]).sum::<f64>();
+        let mut tails = vec![0.0; reach + 2];
+        for t in (0..=reach).rev() {
+            tails[t] = tails[t + 1] + if t == 0 { mass(0) } else { 2.0 * mass(t) };
+        }
+        tails
+    }
+
+    #[test]
+    fn shares_reach_as_far_as_their_law_says() {
+        for (scale, all, honest) in [(0.05, 4, 3), (0.5, 7, 2), (1.0, 4, 3), (3.0, 5, 2), (11.0, 10, 9), (25.0, 3, 2)] {
+            let law = LaplaceSum::of_shares(scale, all, honest);
+            let tails = tails(scale, f64::from(all) / f64::from(honest), (60.0 * scale) as usize + 60);
+            for outside in [0.5, 0.05, 1e-3, 1e-6] {
+                let exact = (0..).find(|&t| tails[t + 1] <= outside).unwrap() as f64;
+                assert_eq!(law.reach(outside), exact, "{scale}·{all}/{honest} at {outside}");
+            }
+            assert!(law.chernoff_reach(-libm::log(1e-6)) >= law.reach(2e-6));
+        }
+    }
+
+    /// What is read off from a coarser law is not less than the exact reach, and hardly more.
+    #[test]
+    fn large_scales_are_read_off() {
+        for (scale, all, honest) in [(3000.0, 4, 3), (5000.0, 50, 3), (9000.0, 11, 10)] {
+            let law = LaplaceSum::of_shares(scale, all, honest);
+            for outside in [0.5, 0.05, 0.01] {
+                let (claimed, exact) = (law.reach(outside), law.masses(outside).reach(outside));
+                assert!(claimed >= exact && claimed <= exact * 1.0005 + 2.0, "{scale} {outside}: {claimed}, {exact}");
+            }
+        }
+        // Where the laws are too far apart for the probability, another bound is there.
+        let law = LaplaceSum::of_shares(3000.0, 4, 3);
+        assert!(law.reach(1e-9) >= law.masses(1e-9).reach(1e-9));
+        // The scales that are allowed at the most.
+        assert!((LaplaceSum::of_shares(1e15, 4, 3).reach(0.05) / 1e15 - law.reach(0.05) / 3000.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn whole_numbers_of_shares_are_draws() {
+        for (scale, terms) in [(1.0, 1), (4.0, 3), (70.0, 2)] {
+            let (shares, draws) = (LaplaceSum::of_shares(scale, 2 * terms, 2), LaplaceSum::new(scale, terms.into()));
+            assert_eq!((shares.reach(0.05), shares.variance()), (draws.reach(0.05), draws.variance()));
+        }
+    }
+}
