@@ -310,7 +310,7 @@ impl<'all> Aggregator<'all> {
                 let kept = match charged {
                     Charged::Answered(kept) => kept,
                     Charged::Permitted(mut permit) => {
-                        let (share, accounting) = noisy(self.task, &verified.sums, &mut permit)?;
+                        let Noisy { share, accounting, .. } = noisy(self.task, &verified.sums, &mut permit)?;
                         let Accounting::Charged(receipt) = &accounting else {
                             unreachable!("a ledger's permit says where it was charged")
                         };
@@ -325,7 +325,8 @@ impl<'all> Aggregator<'all> {
             }
             Budget::Unaccounted(permit) => {
                 self.store.begin(batch, &verified.accepted)?;
-                noisy(self.task, &verified.sums, permit)
+                let noisy = noisy(self.task, &verified.sums, permit)?;
+                Ok((noisy.share, noisy.accounting))
             }
             #[cfg(feature = "test-util")]
             Budget::Silent => {
@@ -362,11 +363,21 @@ struct Verified {
 /// at most t aggregators pool what they know, the noise of the others is at least that of one curator:
 /// [`Plan`](reticent::multiparty::Plan). That each of them added its own is for each of them to see to: an honest one is
 /// enough for t = m − 1.
-pub(super) fn noisy(task: &Task, sums: &Sums, permit: &mut Permit) -> Result<(Zeroizing<Vec<u8>>, Accounting)> {
+pub(super) fn noisy(task: &Task, sums: &Sums, permit: &mut Permit) -> Result<Noisy> {
     let (noise, accounting) = task.plan().noise_alone(permit)?;
     let mut sums = sums.clone();
     sums.add_numbers(&noise);
-    Ok((sums.encode(), accounting))
+    Ok(Noisy { share: sums.encode(), noise, accounting })
+}
+
+/// What [`noisy`] gives.
+pub(super) struct Noisy {
+    /// What is opened.
+    pub share: Zeroizing<Vec<u8>>,
+    /// What is in it, which this aggregator alone knows.
+    #[cfg_attr(not(feature = "test-util"), allow(dead_code, reason = "for audits"))]
+    pub noise: Zeroizing<Vec<i64>>,
+    pub accounting: Accounting,
 }
 
 fn description(task: &Task, reports: usize) -> String {

@@ -13,6 +13,7 @@
 //! | [`process`] | [`Process`]: an aggregator on its own machine |
 //! | [`mod@upload`] | reports on their way from clients to aggregators |
 //! | [`fault`] | [`Fault`]: how a collection ends without a result |
+//! | `view` | what aggregators that pool all they know see of a batch: for audits, with the feature `test-util` |
 //! | `scheme`, `sums`, `field` | Prio3 as bytes; shares of sums; signed numbers in a prime field |
 //! | `batch`, `verification_key` | sets of reports; the key that no aggregator chooses |
 
@@ -34,6 +35,8 @@ pub mod task;
 mod tests;
 pub mod upload;
 mod verification_key;
+#[cfg(feature = "test-util")]
+pub mod view;
 
 pub use collect::{Aggregator, Collected};
 pub use fault::Fault;

@@ -34,6 +34,25 @@ impl Sums {
         Self(Addend::Wide(vec![Field128::zero(); cells]))
     }
 
+    /// As many random residues.
+    #[cfg(feature = "test-util")]
+    pub fn random_alike(&self) -> Self {
+        Self(match &self.0 {
+            Addend::Narrow(sums) => Addend::Narrow(Field64::random_vector(sums.len())),
+            Addend::Wide(sums) => Addend::Wide(Field128::random_vector(sums.len())),
+        })
+    }
+
+    /// What is left when another is taken away.
+    #[cfg(feature = "test-util")]
+    pub fn less(mut self, other: &Self) -> Self {
+        match &other.0 {
+            Addend::Narrow(less) => self.add(&Addend::Narrow(less.iter().map(|&cell| -cell).collect())),
+            Addend::Wide(less) => self.add(&Addend::Wide(less.iter().map(|&cell| -cell).collect())),
+        }
+        self
+    }
+
     /// Adds a share of an answer of the same scheme.
     pub fn add(&mut self, addend: &Addend) {
         match (&mut self.0, addend) {
