@@ -27,6 +27,7 @@ Commands:
   bench continual [--format table|json]     Measure counters beside jax-privacy and beside drawing their noise alone, on
                                             one core
   bench ledger [--format table|json]        Measure durable charges beside what the disk allows
+  bench party [--format table|json]         Measure 3, 20 and 50 parties on one machine, each a process of its own
   bench sql [--format table|json]           Measure private SQL's bounding on ten million rows beside the same query without
                                             privacy, bounding written as SQL, and OpenDP with Polars, on all cores
   bench service [--short] [--format table|json]
@@ -45,6 +46,7 @@ enum Task {
     BenchOnce { format: bench::Format },
     BenchContinual { format: bench::Format },
     BenchLedger { format: bench::Format },
+    BenchParty { format: bench::Format },
     BenchSql { format: bench::Format },
     BenchService { format: bench::Format, short: bool },
 }
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Task::BenchOnce { format } => bench::once(format),
         Task::BenchContinual { format } => bench::continual(format),
         Task::BenchLedger { format } => bench::ledger::run(format),
+        Task::BenchParty { format } => bench::party::run(format),
         Task::BenchSql { format } => bench::sql::run(format),
         Task::BenchService { format, short } => bench::service::run(format, short),
     };
@@ -91,6 +94,7 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("test", ["--long"]) => Ok(Task::Test { long: true }),
         ("bench", ["continual", options @ ..]) => parse_format(options).map(|format| Task::BenchContinual { format }),
         ("bench", ["ledger", options @ ..]) => parse_format(options).map(|format| Task::BenchLedger { format }),
+        ("bench", ["party", options @ ..]) => parse_format(options).map(|format| Task::BenchParty { format }),
         ("bench", ["sql", options @ ..]) => parse_format(options).map(|format| Task::BenchSql { format }),
         ("bench", ["service", "--short", options @ ..]) => {
             parse_format(options).map(|format| Task::BenchService { format, short: true })
@@ -129,6 +133,7 @@ mod tests {
         assert_eq!(parse(&["bench", "once", "--format=json"]), Ok(Task::BenchOnce { format: Format::Json }));
         assert_eq!(parse(&["bench", "continual"]), Ok(Task::BenchContinual { format: Format::Table }));
         assert_eq!(parse(&["bench", "ledger"]), Ok(Task::BenchLedger { format: Format::Table }));
+        assert_eq!(parse(&["bench", "party"]), Ok(Task::BenchParty { format: Format::Table }));
         assert_eq!(parse(&["bench", "sql"]), Ok(Task::BenchSql { format: Format::Table }));
         assert_eq!(parse(&["bench", "service"]), Ok(Task::BenchService { format: Format::Table, short: false }));
         assert_eq!(

@@ -41,7 +41,7 @@ pub struct Outcome {
 }
 
 /// One party, ready to take part.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Party<'party> {
     /// What is done.
     pub task: &'party Task,

@@ -42,6 +42,18 @@ impl Inbox {
         self.over || self.get(Kind::Done).is_some()
     }
 
+    /// Forgets a hello after which nothing came: the peer is gone, and says it again when it comes back, or another one.
+    pub fn forget_hello(&mut self) {
+        if self.heard.len() == 1 {
+            self.heard.clear();
+        }
+    }
+
+    /// It needs nothing more, whatever else it said.
+    pub fn end(&mut self) {
+        self.over = true;
+    }
+
     /// Has it said anything?
     pub fn has_spoken(&self) -> bool {
         !self.heard.is_empty()
@@ -127,6 +139,9 @@ mod tests {
         assert_eq!(inbox.take(hello(1, 1), Kind::Hello), Err(Reason::Equivocated));
         assert_eq!(inbox.take(hello(2, 0), Kind::Hello), Ok(Heard::New));
         assert_eq!(inbox.take(hello(1, 0), Kind::Hello), Err(Reason::Replayed));
+        inbox.forget_hello();
+        assert!(!inbox.has_spoken());
+        assert_eq!(inbox.take(hello(2, 0), Kind::Hello), Ok(Heard::New));
         assert_eq!(inbox.take(hello(3, 0), Kind::Ready), Err(Reason::Vanished));
         assert_eq!(inbox.take(hello(MOST_ATTEMPTS + 1, 0), Kind::Hello), Err(Reason::Malformed));
         assert_eq!(inbox.take(hello(0, 0), Kind::Hello), Err(Reason::Malformed));

@@ -22,7 +22,7 @@ mod masks;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reticent::multiparty::Plan;
+use reticent::multiparty::{MaskSeed, Plan, Protocol};
 use reticent::{Permit, Release};
 
 use self::inbox::{Inbox, Said};
@@ -30,8 +30,8 @@ use self::masks::MaskKeys;
 use crate::abort::{Abort, Reason};
 use crate::config::Times;
 use crate::error::{Error, Result};
-use crate::hex::Digest;
-use crate::keys::PrivateKey;
+use crate::hex::{Digest, Hex};
+use crate::keys::{PrivateKey, Signature};
 use crate::message::{Content, Kind, Message};
 use crate::task::Task;
 use crate::transcript::{Transcript, chain};
@@ -172,8 +172,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
             self.transport.send(peer, &shared);
         }
         let (_, signature) = frame.split_last_chunk().expect("a frame ends with its signature");
-        let signature = crate::hex::Hex(*signature);
-        let said = Said { message, signature, frame };
+        let said = Said { message, signature: Hex(*signature), frame };
         // What a party says itself is in order.
         let _ = self.inboxes[self.seat.me].take(said, self.round);
     }
@@ -206,7 +205,18 @@ impl<'seat, T: Transport> Session<'seat, T> {
         let found = |reason| Trouble::Found(reason, from);
         let frame = match heard {
             Heard::Frame(frame) => frame,
-            Heard::Oversized => return Err(found(Reason::Oversized)),
+            Heard::Oversized => {
+                // It is not listened to any more.
+                self.inboxes[from].end();
+                return Err(found(Reason::Oversized));
+            }
+            Heard::Lost => {
+                // Whoever is not there while others are waited for has perhaps not come to stay.
+                if self.round == Kind::Hello {
+                    self.inboxes[from].forget_hello();
+                }
+                return Ok(());
+            }
         };
         if self.inboxes[from].has(&frame) {
             return Ok(());
@@ -240,8 +250,8 @@ impl<'seat, T: Transport> Session<'seat, T> {
         Ok(())
     }
 
-    fn agree(&self, masks: MaskKeys) -> Result<Vec<reticent::multiparty::MaskSeed>, Trouble> {
-        if self.seat.plan.protocol() == reticent::multiparty::Protocol::Broadcast {
+    fn agree(&self, masks: MaskKeys) -> Result<Vec<MaskSeed>, Trouble> {
+        if self.seat.plan.protocol() == Protocol::Broadcast {
             return Ok(Vec::new());
         }
         let hellos = self.inboxes.iter().filter_map(|inbox| inbox.get(Kind::Hello));
@@ -264,7 +274,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
         .collect()
     }
 
-    fn said(&self, round: Kind) -> Vec<(Message, crate::keys::Signature)> {
+    fn said(&self, round: Kind) -> Vec<(Message, Signature)> {
         let said = self.inboxes.iter().filter_map(|inbox| inbox.get(round));
         said.map(|said| (said.message.clone(), said.signature)).collect()
     }
@@ -301,9 +311,10 @@ impl<'seat, T: Transport> Session<'seat, T> {
             let Some(Arrival { from, heard }) = self.transport.receive(deadline) else { return };
             if let Heard::Frame(frame) = heard
                 && let Ok(said) = self.open(from, frame)
+                && matches!(said.message.content, Content::Done | Content::Abort { .. })
             {
-                // What comes now changes nothing but who may go.
-                let _ = self.inboxes[from].take(said, Kind::Seal);
+                // Whatever else comes now changes nothing.
+                self.inboxes[from].end();
             }
         }
     }

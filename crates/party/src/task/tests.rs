@@ -33,7 +33,7 @@ fn files_that_say_the_same_have_the_same_hash() {
     let same = [
         text.replace("epsilon = 0.5", "epsilon = \"1/2\" # as agreed"),
         text.replace("\"1/8\"", "0.125"),
-        text.replace("[\"north\",", "[{ name = \"north\", step = 1 },"),
+        text.replace("cells = [\"north\",", "cells = [{ name = \"north\", step = 1 },"),
         text.replace(
             "title = \"Patients with influenza\"\nsession = \"week 46\"",
             "session = \"week 46\"\ntitle = \"Patients with influenza\"",

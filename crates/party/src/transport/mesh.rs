@@ -64,6 +64,13 @@ struct Line {
     largest: usize,
 }
 
+impl Line {
+    /// Says that the connection has ended.
+    async fn lose(&self) {
+        let _ = self.heard.send(Arrival { from: self.peer, heard: Heard::Lost }).await;
+    }
+}
+
 impl Mesh {
     /// Listens for those who come after `me` in the roster, and dials those who come before, until dropped. Nobody has to be there
     /// yet. Not to be called where a future runs.
@@ -191,13 +198,17 @@ async fn answer(line: Line, mut streams: mpsc::Receiver<TlsStream<TcpStream>>) {
         tokio::pin!(conversation);
         next = tokio::select! {
             newer = streams.recv() => {
-                if newer.is_none() {
+                match newer {
+                    Some(_) => line.lose().await,
                     // No others are let in any more; this one comes to its end.
-                    conversation.await;
+                    None => drop(conversation.await),
                 }
                 newer
             }
-            _ = &mut conversation => streams.recv().await,
+            _ = &mut conversation => {
+                line.lose().await;
+                streams.recv().await
+            }
         };
     }
 }
@@ -207,21 +218,30 @@ async fn dial(line: Line, address: String, connector: TlsConnector) {
     let name = ServerName::try_from("party").expect("it is a name");
     let mut pause = FIRST_PAUSE;
     while line.said.has_changed().is_ok() {
-        let connected = timeout(HANDSHAKE, async {
+        let connect = timeout(HANDSHAKE, async {
             let stream = TcpStream::connect(&address).await?;
             stream.set_nodelay(true)?;
             connector.connect(name.clone(), stream).await
         });
-        if let Ok(Ok(stream)) = connected.await
-            && converse(line.clone(), TlsStream::Client(stream)).await
-        {
-            pause = FIRST_PAUSE;
+        let connected = tokio::select! {
+            connected = connect => connected,
+            () = closed(&line) => return,
+        };
+        if let Ok(Ok(stream)) = connected {
+            if converse(line.clone(), TlsStream::Client(stream)).await {
+                pause = FIRST_PAUSE;
+            }
+            line.lose().await;
         }
-        let mut said = line.said.clone();
-        // Nobody waits for a pause when there is nothing more to say.
-        let _ = timeout(pause, async { while said.changed().await.is_ok() {} }).await;
+        let _ = timeout(pause, closed(&line)).await;
         pause = (2 * pause).min(LONGEST_PAUSE);
     }
+}
+
+/// Waits until there is nothing more to say.
+async fn closed(line: &Line) {
+    let mut said = line.said.clone();
+    while said.changed().await.is_ok() {}
 }
 
 /// Talks until the connection ends, or both sides have said all they have to say. True if anything was heard.
@@ -278,7 +298,10 @@ async fn hear(
         }
         if length > largest {
             let _ = heard.send(Arrival { from: peer, heard: Heard::Oversized }).await;
-            return Err(io::ErrorKind::InvalidData.into());
+            // Nothing that comes after it counts; but if it were left unread, the peer might not hear what it is told.
+            let mut rest = vec![0; PIECE];
+            while timeout(SILENCE, reader.read(&mut rest)).await?? > 0 {}
+            return Ok(());
         }
         let mut frame = Vec::new();
         while frame.len() < length {

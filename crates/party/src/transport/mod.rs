@@ -46,4 +46,6 @@ pub enum Heard {
     Frame(Vec<u8>),
     /// The announcement of a larger one. It was not read.
     Oversized,
+    /// That its connection has ended. If it comes back, all it said is heard again.
+    Lost,
 }
