@@ -131,10 +131,14 @@ impl Plan {
         }
         let scale = &Rational::from(sensitivity) / epsilon.value();
         let noise = if shape == Rational::ONE {
-            Noise::Whole(Box::new(DiscreteLaplace::new(&scale)?))
+            DiscreteLaplace::new(&scale).map(|law| Noise::Whole(Box::new(law)))
         } else {
-            Noise::Part(NegativeBinomial::new(&shape, &scale)?)
+            NegativeBinomial::new(&shape, &scale).map(Noise::Part)
         };
+        let noise = noise.map_err(|_| {
+            let allowed = "such that the sensitivity over epsilon, the scale of the noise, is from 0.001 to 2^50";
+            Error::parameter("epsilon", epsilon, allowed)
+        })?;
         let law = LaplaceSum::of_shares(scale.to_f64(), parties, protocol.honest(parties)?);
         let noise_reach = law.chernoff_reach(LOG_ODDS_OF_OVERFLOW + libm::log(2.0 * cells as f64));
         // Floats above 2^53 are rounded; one part in 2^20 pays for it.

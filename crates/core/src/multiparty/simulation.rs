@@ -12,6 +12,9 @@ use crate::error::{Error, Result};
 use crate::permit::{Permit, PermittedDraw};
 use crate::release::Release;
 
+/// The most parties under masks in one process: two million pairs, each with 32 bytes in common.
+pub const MOST_MASKED: u32 = 2048;
+
 /// One run of a protocol with all parties in one process, and with nothing forgotten: for experiments and audits.
 ///
 /// # Privacy
@@ -39,7 +42,7 @@ use crate::release::Release;
 #[derive(Debug)]
 pub struct Simulation {
     parties: Vec<Party>,
-    /// What parties i < j have in common, at place i·m + j; empty in broadcast.
+    /// What each two parties have in common, see [`place`]; empty in broadcast.
     seeds: Vec<[u8; 32]>,
     transcript: Transcript,
     release: Release<Vec<i64>>,
@@ -55,10 +58,18 @@ impl Simulation {
     /// Runs the protocol on the parties' exact numbers, in order. Takes ε off the permit: the parties' rows are disjoint.
     ///
     /// # Errors
-    /// Unless there is one vector for each party and one number in it for each cell, or if the permit does not cover ε.
+    /// Unless there is one vector for each party and one number in it for each cell; if there are more than [`MOST_MASKED`]
+    /// parties under masks; or if the permit does not cover ε.
     pub fn run(plan: &Plan, statistics: &[impl AsRef<[i64]>], permit: &mut Permit) -> Result<Self> {
         if statistics.len() != plan.parties() as usize {
             return Err(Error::parameter("number of parties", statistics.len(), "that of the plan"));
+        }
+        if plan.protocol() != Protocol::Broadcast && plan.parties() > MOST_MASKED {
+            return Err(Error::parameter(
+                "number of parties",
+                plan.parties(),
+                "at most 2048 in one process, under masks",
+            ));
         }
         statistics.iter().try_for_each(|statistic| plan.check_cells(statistic.as_ref().len()))?;
         let mut draw = permit.spend(plan.guarantee())?;
@@ -104,16 +115,13 @@ impl Simulation {
     }
 }
 
-/// One seed for each pair, in a square of which the upper half is used.
+/// One seed for each two parties.
 fn draw_seeds(plan: &Plan, draw: &mut PermittedDraw<'_>) -> Vec<[u8; 32]> {
-    let parties = plan.parties() as usize;
     if plan.protocol() == Protocol::Broadcast {
         return vec![];
     }
-    let mut seeds = vec![[0; 32]; parties * parties];
-    for me in 0..parties {
-        seeds[me * parties + me + 1..(me + 1) * parties].iter_mut().for_each(|seed| draw.fill_bytes(seed));
-    }
+    let mut seeds = vec![[0; 32]; place(plan.parties(), 0)];
+    seeds.iter_mut().for_each(|seed| draw.fill_bytes(seed));
     seeds
 }
 
@@ -122,6 +130,12 @@ fn seeds_of(parties: u32, seeds: &[[u8; 32]], me: u32) -> Vec<HeldSeed> {
     if seeds.is_empty() {
         return vec![];
     }
-    let place = |peer: u32| me.min(peer) as usize * parties as usize + me.max(peer) as usize;
-    (0..parties).filter(|&peer| peer != me).map(|peer| HeldSeed { peer, seed: seeds[place(peer)] }).collect()
+    let with = |peer: u32| HeldSeed { peer, seed: seeds[place(me.max(peer), me.min(peer))] };
+    (0..parties).filter(|&peer| peer != me).map(with).collect()
+}
+
+/// Where the seed of two parties lies: (1, 0), (2, 0), (2, 1), (3, 0), …
+fn place(higher: u32, lower: u32) -> usize {
+    let higher = higher as usize;
+    higher * (higher - 1) / 2 + lower as usize
 }

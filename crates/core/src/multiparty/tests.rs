@@ -39,8 +39,8 @@ fn parameters_are_refused_by_name() {
         (refused(masked(1), 3, 1, 0, 1, "1"), "bound is 0,"),
         (refused(masked(1), 3, 1, i64::MIN, 1, "1"), "bound is -"),
         (refused(masked(1), 3, 1, 1, 0, "1"), "sensitivity is 0,"),
-        (refused(masked(1), 3, 1, 1, 1, "1e-16"), "negative binomial scale is"),
-        (refused(Protocol::Broadcast, 3, 1, 1, 1, "1001"), "Laplace scale is"),
+        (refused(masked(1), 3, 1, 1, 1, "1e-16"), "epsilon is 1e-16,"),
+        (refused(Protocol::Broadcast, 3, 1, 1, 1, "1001"), "epsilon is 1001,"),
     ] {
         assert!(error.starts_with(start), "{error}");
     }
@@ -135,6 +135,9 @@ fn messages_that_do_not_fit_are_refused() {
     let other = Plan::new(Protocol::Broadcast, 2, 3, 10, 1, &epsilon("1")).unwrap();
     assert!(other.mask(plan.share(&[1, 1], &mut permit()).unwrap(), 0, vec![]).unwrap_err().is_parameter());
     assert!(Simulation::run(&plan, &[[1, 2]], &mut permit()).unwrap_err().is_parameter());
+    let crowd = masked(0, simulation::MOST_MASKED + 1);
+    let nothing = vec![[0]; crowd.parties() as usize];
+    assert!(Simulation::run(&crowd, &nothing, &mut permit()).unwrap_err().is_parameter());
     assert!(Simulation::run(&plan, &[vec![1, 2], vec![1]], &mut permit()).unwrap_err().is_parameter());
 }
 
