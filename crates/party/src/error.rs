@@ -6,6 +6,7 @@ use std::path::Path;
 use thiserror::Error;
 
 use crate::abort::Abort;
+use crate::aggregators::Fault;
 
 /// Why something was not done. No variant carries anything of a row, so an error may be logged and shown.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -61,6 +62,10 @@ pub enum Error {
     /// The parties did not come to an end together.
     #[error("{0}")]
     Aborted(Box<Abort>),
+
+    /// The aggregators did not come to an end together.
+    #[error("{0}")]
+    Collection(Box<Fault>),
 
     /// The network of this machine did not do what it was asked.
     #[error("{doing} failed: {reason}")]

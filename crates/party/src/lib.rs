@@ -44,6 +44,7 @@
 //! | [`task`] | what all parties agree on, hashed into every message |
 //! | [`config`] | what one party alone knows |
 //! | [`mod@run`] | a party's process, from its configuration to its result |
+//! | [`aggregators`] | many untrusted clients, and two or three aggregators that add up what none of them sees |
 //! | [`mod@simulate`] | all parties in one process |
 //! | `session` | the rounds |
 //! | [`message`] | what is said, as bytes under a signature |
@@ -68,6 +69,7 @@
 //! - Anybody who can reach a party's address can keep it busy; strangers are cut off when they cannot prove a key of the task.
 
 pub mod abort;
+pub mod aggregators;
 mod charge;
 pub mod config;
 pub mod error;

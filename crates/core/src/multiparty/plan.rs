@@ -256,6 +256,20 @@ impl Plan {
         Ok(Share { words, accounting: draw.accounting().clone() })
     }
 
+    /// One party's share of the noise alone, and where it was charged: for a protocol that has another way than masks to hide
+    /// what each party has (secret shares of reports). Takes ε off the permit.
+    ///
+    /// # Privacy
+    /// By itself it protects nothing: it must be added to a number that nobody can tell from a random one before all shares
+    /// are added up.
+    ///
+    /// # Errors
+    /// If the permit does not cover ε.
+    pub fn noise_alone(&self, permit: &mut Permit) -> Result<(Zeroizing<Vec<i64>>, Accounting)> {
+        let mut draw = permit.spend(&self.guarantee)?;
+        Ok((Zeroizing::new(self.noise(&mut draw)), draw.accounting().clone()))
+    }
+
     /// Numbers and noise, modulo 2^64.
     pub(super) fn add(values: &[i64], noise: &[i64]) -> Zeroizing<Vec<u64>> {
         let sums = values.iter().zip(noise).map(|(value, noise)| value.wrapping_add(*noise).cast_unsigned());
@@ -325,7 +339,15 @@ impl Plan {
     /// # Errors
     /// As for [`Plan::sum`].
     pub fn combine(&self, messages: &[impl AsRef<[u64]>], accounting: &Accounting) -> Result<Release<Vec<i64>>> {
-        let sums = self.sum(messages)?;
+        self.release(self.sum(messages)?, accounting)
+    }
+
+    /// Sums that were added up elsewhere, with every party's [share of the noise](Plan::noise_alone) in them, as a release.
+    ///
+    /// # Errors
+    /// Unless there is one for each cell.
+    pub fn release(&self, sums: Vec<i64>, accounting: &Accounting) -> Result<Release<Vec<i64>>> {
+        self.check_cells(sums.len())?;
         Ok(Release::new(sums, self.error, self.guarantee.clone(), accounting.clone()))
     }
 

@@ -47,7 +47,7 @@ pub enum Number {
 }
 
 impl Number {
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             Self::Integer(number) => number.to_string(),

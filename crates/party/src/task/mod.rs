@@ -317,7 +317,7 @@ fn cells(drafts: &[DraftCell]) -> Result<Vec<Cell>> {
     Ok(cells)
 }
 
-fn members(parties: &[Member]) -> Result<()> {
+pub(crate) fn members(parties: &[Member]) -> Result<()> {
     if parties.is_empty() || parties.len() > MOST_PARTIES {
         return Err(Error::parameter("the number of parties", parties.len(), "from 1 to 256"));
     }

@@ -9,7 +9,7 @@
 
 pub mod memory;
 pub mod mesh;
-mod tls;
+pub(crate) mod tls;
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -21,6 +21,8 @@ use crate::keys::{PrivateKey, PublicKey};
 const SPKI_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 /// Which protocol is spoken inside.
 const ALPN: &[u8] = b"reticent-party/1";
+/// Which protocol is spoken by strangers.
+const STRANGERS_ALPN: &[u8] = b"reticent-reports/1";
 
 /// For connections that come in, from any of these peers.
 pub fn server(key: &PrivateKey, peers: Vec<PublicKey>) -> Result<ServerConfig, Error> {
@@ -47,6 +49,34 @@ pub fn client(key: &PrivateKey, peer: PublicKey) -> Result<ClientConfig, Error> 
         .with_custom_certificate_verifier(pinned)
         .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(own)));
     config.alpn_protocols = vec![ALPN.to_vec()];
+    config.resumption = Resumption::disabled();
+    config.enable_sni = false;
+    Ok(config)
+}
+
+/// For connections of anybody, who proves nothing: clients of aggregators.
+pub fn server_for_strangers(key: &PrivateKey) -> Result<ServerConfig, Error> {
+    let (provider, own) = (provider(), own(key)?);
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(own)));
+    config.alpn_protocols = vec![STRANGERS_ALPN.to_vec()];
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}
+
+/// For connections of a stranger to whoever has this key.
+pub fn stranger(peer: PublicKey) -> Result<ClientConfig, Error> {
+    let provider = provider();
+    let pinned = Pinned::new(&provider, vec![peer]);
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])?
+        .dangerous() // as above
+        .with_custom_certificate_verifier(pinned)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![STRANGERS_ALPN.to_vec()];
     config.resumption = Resumption::disabled();
     config.enable_sni = false;
     Ok(config)
