@@ -31,6 +31,7 @@ Commands:
                                             one core
   bench local [--format table|json]         Measure devices and collector of the local model beside pure-LDP, on one core
   bench ledger [--format table|json]        Measure durable charges beside what the disk allows
+  bench party [--format table|json]         Measure 3, 20 and 50 parties on one machine, each a process of its own
   bench sql [--format table|json]           Measure private SQL's bounding on ten million rows beside the same query without
                                             privacy, bounding written as SQL, and OpenDP with Polars, on all cores
   bench service [--short] [--format table|json]
@@ -51,6 +52,7 @@ enum Task {
     BenchContinual { format: bench::Format },
     BenchLocal { format: bench::Format },
     BenchLedger { format: bench::Format },
+    BenchParty { format: bench::Format },
     BenchSql { format: bench::Format },
     BenchService { format: bench::Format, short: bool },
 }
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Task::BenchContinual { format } => bench::continual(format),
         Task::BenchLocal { format } => bench::local(format),
         Task::BenchLedger { format } => bench::ledger::run(format),
+        Task::BenchParty { format } => bench::party::run(format),
         Task::BenchSql { format } => bench::sql::run(format),
         Task::BenchService { format, short } => bench::service::run(format, short),
     };
@@ -101,6 +104,7 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("bench", ["continual", options @ ..]) => parse_format(options).map(|format| Task::BenchContinual { format }),
         ("bench", ["local", options @ ..]) => parse_format(options).map(|format| Task::BenchLocal { format }),
         ("bench", ["ledger", options @ ..]) => parse_format(options).map(|format| Task::BenchLedger { format }),
+        ("bench", ["party", options @ ..]) => parse_format(options).map(|format| Task::BenchParty { format }),
         ("bench", ["sql", options @ ..]) => parse_format(options).map(|format| Task::BenchSql { format }),
         ("bench", ["service", "--short", options @ ..]) => {
             parse_format(options).map(|format| Task::BenchService { format, short: true })
@@ -141,6 +145,7 @@ mod tests {
         assert_eq!(parse(&["bench", "continual"]), Ok(Task::BenchContinual { format: Format::Table }));
         assert_eq!(parse(&["bench", "local"]), Ok(Task::BenchLocal { format: Format::Table }));
         assert_eq!(parse(&["bench", "ledger"]), Ok(Task::BenchLedger { format: Format::Table }));
+        assert_eq!(parse(&["bench", "party"]), Ok(Task::BenchParty { format: Format::Table }));
         assert_eq!(parse(&["bench", "sql"]), Ok(Task::BenchSql { format: Format::Table }));
         assert_eq!(parse(&["bench", "service"]), Ok(Task::BenchService { format: Format::Table, short: false }));
         assert_eq!(

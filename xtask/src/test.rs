@@ -74,6 +74,11 @@ fn steps(long: bool) -> Vec<Step> {
     let brokers = "cargo test --workspace --exclude dist-test --test serve --test streams -- --ignored nats";
     let mut nats = step("NATS", brokers);
     nats.prepare = nats_server;
+    let mut networks = step(
+        "networks",
+        "cargo test --workspace --exclude dist-test --test party -- --ignored namespaces --test-threads=1",
+    );
+    networks.prepare = network_namespaces;
     let mut statistics = step("statistical tests", "cargo test --release -p dist-test");
     if long {
         // Fresh seeds must be seen even when all goes well.
@@ -91,6 +96,7 @@ fn steps(long: bool) -> Vec<Step> {
         dashboard,
         interface,
         nats,
+        networks,
         statistics,
     ]
 }
@@ -132,6 +138,19 @@ fn browser() -> Result<(), String> {
 /// Makes sure that there is a NATS server to start; the test starts one of its own.
 fn nats_server() -> Result<(), String> {
     if exists("nats-server") { Ok(()) } else { from_debian("nats-server", "there is no server") }
+}
+
+/// Makes sure that networks of our own can be made, in which one party is cut off or slowed down.
+fn network_namespaces() -> Result<(), String> {
+    if !(exists("ip") && exists("tc")) {
+        from_debian("iproute2", "there is no ip or no tc")?;
+    }
+    // Whatever is made in it goes with it. Nothing else says whether the kernel has all that is needed.
+    let make = "ip link add name sw0 type bridge && ip link add name a type veth peer name b && \
+                tc qdisc add dev a root tbf rate 64kbit burst 4kb latency 800ms && \
+                n=reticent-$$ && ip netns add $n && ip netns del $n";
+    let allowed = Invocation::new("unshare --net sh -c").argument(make);
+    if allowed.succeeds() { Ok(()) } else { Err("this machine allows no networks of our own (it takes root)".into()) }
 }
 
 /// Makes sure that schemathesis is there, in an environment of its own.

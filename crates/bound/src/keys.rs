@@ -14,6 +14,7 @@ use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
 use super::canonical::{canonical, cast};
 use super::choice::Chooser;
+use super::layout::Layout;
 
 /// Keys that are known beforehand, as one array per key column.
 ///
@@ -22,6 +23,23 @@ use super::choice::Chooser;
 pub struct PublicKeys {
     /// All of one length; their types can be cast to those of the plan's keys. A key that occurs twice counts once.
     pub columns: Vec<ArrayRef>,
+}
+
+impl PublicKeys {
+    /// Which key each group of the result is of: groups come in canonical order, which depends on the types of the plan's
+    /// keys, while these keys may stand in any. Nothing if two of them are one key in those types.
+    ///
+    /// # Errors
+    /// If the schema is not what the layout says, or the keys cannot be cast to its types.
+    pub fn order(&self, layout: &Layout, schema: &Schema) -> Result<Option<Vec<u32>>> {
+        layout.check(schema)?;
+        let keys = Keys::new(layout.key_types(schema), Some(self), None)?;
+        match &keys.known {
+            None => Ok(Some(vec![0])),
+            Some(known) if known.count != known.columns[0].len() => Ok(None),
+            Some(known) => sorted(&known.columns).map(Some),
+        }
+    }
 }
 
 /// The number of a row that is dropped: its key is none of the public ones.

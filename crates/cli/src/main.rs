@@ -11,6 +11,7 @@ mod local;
 mod numbers;
 mod output;
 mod parallel;
+mod party;
 mod place;
 mod plan;
 mod query;
@@ -50,6 +51,8 @@ enum Command {
     Ledger(ledger::Arguments),
     /// Asks people without learning a true answer: tasks, devices, collector, estimates
     Local(local::Arguments),
+    /// Several organisations release one statistic of all their rows; none shows its rows to any other
+    Party(party::Arguments),
     /// Says what a release would cost in accuracy, before anything is spent
     Plan(plan::Arguments),
     /// Asks a query of private tables in SQL
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Command::Count(arguments) => count::run(&arguments),
         Command::Ledger(arguments) => ledger::run(&arguments),
         Command::Local(arguments) => local::run(&arguments),
+        Command::Party(arguments) => party::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),

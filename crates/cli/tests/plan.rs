@@ -1,4 +1,4 @@
-//! `reticent plan count` as a user runs it.
+//! `reticent plan` as a user runs it.
 
 use std::process::{Command, Output};
 
@@ -150,12 +150,71 @@ fn bad_arguments_are_named_and_exit_with_2() {
     }
 }
 
+/// The models' names and errors, as JSON has them.
+fn trust(arguments: &[&str]) -> Vec<(String, f64)> {
+    let output = reticent(&[&["plan", "trust", "--format", "json"], arguments].concat());
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+    let object = |line: &str| -> (String, f64) {
+        let object: Value = serde_json::from_str(line).expect("an object a line");
+        (object["name"].as_str().expect("a name").into(), number(&object, "standard_deviation"))
+    };
+    text(&output.stdout).lines().map(object).collect()
+}
+
+#[test]
+fn trust_costs_from_the_curators_error_to_the_local_one() {
+    let costs = trust(&["--rows", "10000", "--parties", "10", "--epsilon", "0.1"]);
+    let error = |name: &str| costs.iter().find(|(one, _)| one == name).unwrap_or_else(|| panic!("{name}: {costs:?}")).1;
+    let near = |one: f64, other: f64| assert!((one / other - 1.0).abs() < 0.01, "{one} {other}");
+    // √2/ε, times √m for parties who trust nobody, times √n in the end but for the √2 that a coin has less than noise.
+    near(error("curator"), 2f64.sqrt() * 10.0);
+    near(error("masked, t = 0"), error("curator"));
+    near(error("masked, t = 5"), 2f64.sqrt() * error("curator"));
+    near(error("masked, t = 9"), error("broadcast"));
+    near(error("broadcast"), 10f64.sqrt() * error("curator"));
+    near(error("local"), 100.0 * error("curator") / 2f64.sqrt());
+    // Programs get every number of colluders, people some.
+    assert_eq!(trust(&["--rows", "10000", "--parties", "100", "--epsilon", "1"]).len(), 100 + 4);
+    let table = text(&reticent(&["plan", "trust", "--rows", "10000", "--parties", "100", "--epsilon", "1"]).stdout);
+    assert!(table.lines().count() < 40 && table.contains('█'), "{table}");
+    assert!(table.contains("You trust nobody: every answer is randomised"), "{table}");
+}
+
+#[test]
+fn the_chart_of_trust_is_well_formed() {
+    let path = std::env::temp_dir().join(format!("reticent-trust-{}.svg", std::process::id()));
+    let file = path.to_str().expect("the path is text");
+    let output = reticent(&["plan", "trust", "--rows", "100", "--parties", "1", "--epsilon", "1", "--plot", file]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let svg = std::fs::read_to_string(&path).expect("the chart was written");
+    std::fs::remove_file(&path).expect("it can be removed");
+    let document = roxmltree::Document::parse(&svg).expect("it is well formed");
+    for name in ["curator", "pan-private", "masked", "broadcast", "local"] {
+        assert!(document.descendants().any(|node| node.text().is_some_and(|text| text.trim() == name)), "{name}");
+    }
+}
+
+#[test]
+fn bad_arguments_of_trust_are_named_and_exit_with_2() {
+    for (arguments, message) in [
+        (["--rows", "0", "--parties", "1", "--epsilon", "1"], "rows is 0"),
+        (["--rows", "10", "--parties", "11", "--epsilon", "1"], "parties is 11"),
+        (["--rows", "10", "--parties", "0", "--epsilon", "1"], "parties is 0"),
+        (["--rows", "10", "--parties", "2", "--epsilon", "0"], "epsilon is 0"),
+        (["--rows", "2^41", "--parties", "2", "--epsilon", "1"], "rows is 2199023255552"),
+    ] {
+        let output = reticent(&[&["plan", "trust"], &arguments[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(message), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
 #[test]
 fn every_example_of_the_help_works() {
     let directory = std::env::temp_dir().join(format!("reticent-plan-help-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a directory for what the examples write");
     let mut examples = 0;
-    for help in [reticent(&["plan", "--help"]), reticent(&["plan", "count", "--help"])] {
+    for help in [&["plan", "--help"][..], &["plan", "count", "--help"], &["plan", "trust", "--help"]].map(reticent) {
         for example in text(&help.stdout).lines().filter_map(|line| line.trim().strip_prefix("reticent ")) {
             let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
             let output = command.args(example.split_whitespace()).current_dir(&directory).output();
@@ -165,5 +224,5 @@ fn every_example_of_the_help_works() {
         }
     }
     std::fs::remove_dir_all(&directory).expect("it can be removed");
-    assert_eq!(examples, 5);
+    assert_eq!(examples, 9);
 }

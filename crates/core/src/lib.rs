@@ -29,6 +29,7 @@
 //! | [`mechanism`] | how a statistic is released once |
 //! | [`continual`] | how a statistic is released again and again: counters over streams |
 //! | [`local`] | what a person's own device says: randomised answers, tasks, reports, and estimates from many of them |
+//! | [`multiparty`] | what parties say to each other: plans, shares of noise, masks, transcripts, views |
 //! | [`release`] | what leaves the engine: [`Release`], [`ErrorBar`], [`Outcome`] |
 //! | [`permit`] | [`Permit`]: no noise without a charge |
 //! | [`ledger`] | what a keeper of budgets is asked: charges, receipts, the [`Ledger`] trait |
@@ -54,6 +55,7 @@ pub mod hexadecimal;
 pub mod ledger;
 pub mod local;
 pub mod mechanism;
+pub mod multiparty;
 pub mod noise;
 pub mod permit;
 pub mod privacy;
@@ -102,6 +104,11 @@ mod send_and_sync {
         check::<crate::mechanism::RangeMechanism>();
         check::<crate::mechanism::Selection>();
         check::<crate::mechanism::Threshold>();
+        check::<crate::multiparty::MaskSeed>();
+        check::<crate::multiparty::Plan>();
+        check::<crate::multiparty::Share>();
+        check::<crate::multiparty::Simulation>();
+        check::<crate::multiparty::View>();
         check::<crate::noise::Coin>();
         check::<crate::noise::DiscreteGaussian>();
         check::<crate::noise::DiscreteLaplace>();

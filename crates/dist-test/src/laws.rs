@@ -48,6 +48,18 @@ pub fn negative_binomial(shape: f64, scale: f64) -> ExpectedLaw {
     ExpectedLaw::new(0, 0.0, masses, above).expect("the masses add up")
 }
 
+/// The difference of two negative binomial numbers: what parties with shares of noise add up to.
+pub fn shares(shape: f64, scale: f64) -> ExpectedLaw {
+    let p = (-1.0 / scale).exp();
+    let reach = (60.0 * scale) as usize + 200;
+    let mut one = vec![(1.0 - p).powf(shape)];
+    for k in 1..=2 * reach {
+        one.push(one[k - 1] * p * (k as f64 - 1.0 + shape) / k as f64);
+    }
+    let mass = |k: i64| (0..=reach).map(|j| one[j] * one[j + k.unsigned_abs() as usize]).sum::<f64>();
+    window(scale, mass)
+}
+
 /// Values within 30 scales of 0, and what is left on either side.
 fn window(scale: f64, mass: impl Fn(i64) -> f64) -> ExpectedLaw {
     let reach = (30.0 * scale) as i64 + 30;

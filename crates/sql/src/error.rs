@@ -32,6 +32,14 @@ pub enum Error {
         /// The reason, and what to write instead.
         why: String,
     },
+    /// It can be answered privately, but not by several parties together.
+    #[error("{what} cannot be asked of several parties together: {why}")]
+    NotJoint {
+        /// The user's own words.
+        what: String,
+        /// The reason, and what to write instead.
+        why: String,
+    },
     /// A column that is summed or ranked has no bounds.
     #[error("{column} needs bounds, chosen without looking at the data: add --bounds {column}=LO..HI")]
     Bounds {
@@ -58,6 +66,11 @@ impl Error {
     /// Something that is no private query.
     pub(crate) fn not_private(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self::NotPrivate { what: what.into(), why: why.into() }
+    }
+
+    /// Something that parties cannot be asked together.
+    pub(crate) fn not_joint(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::NotJoint { what: what.into(), why: why.into() }
     }
 
     /// What an error that comes out of a running plan becomes. Below the noise no expression can fail, so only reading

@@ -14,6 +14,7 @@
 //! | [`bound`] | from rows to exact statistics of bounded sensitivity |
 //! | [`release`] | what is released, how it is paid for, and the noise |
 //! | [`answer`] | [`Answer`]: released rows, and what they cost |
+//! | [`joint`] | a query that several parties answer together: its exact statistic, and what their sum says |
 //! | [`scalar`] | a query that gives one value, asked of rows that someone else protects |
 //! | [`runner`] | [`Runner`]: where plans run |
 //! | [`session`] | the query engine, set up so that nothing else looks at rows |
@@ -25,6 +26,7 @@ pub mod check;
 pub mod dialect;
 pub mod error;
 pub mod functions;
+pub mod joint;
 pub mod options;
 pub mod query;
 pub mod release;
@@ -39,6 +41,7 @@ mod walk;
 
 pub use answer::Answer;
 pub use error::{Error, Result};
+pub use joint::JointQuery;
 pub use options::{Options, Range, Unit};
 pub use query::{Input, Query};
 pub use reticent_bound as bound;

@@ -58,7 +58,7 @@ pub struct Query {
     design: Design,
     touched: Touched,
     plan: Arc<dyn ExecutionPlan>,
-    keys: Option<PublicKeys>,
+    keys: Option<KnownKeys>,
     names: Vec<String>,
     origins: Vec<Origin>,
     weights: Vec<u32>,
@@ -66,6 +66,36 @@ pub struct Query {
     search: Option<Search>,
     guarantee: Guarantee,
 }
+
+/// Public keys as they are compared with rows, and as they were written.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownKeys {
+    /// In the types of the plan: every combination, the last column changing fastest.
+    pub typed: PublicKeys,
+    /// The texts of each column by itself.
+    texts: Vec<Vec<String>>,
+}
+
+impl KnownKeys {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.texts.iter().map(Vec::len).product()
+    }
+
+    /// As it was written: a text for each column.
+    pub fn written(&self, key: usize) -> Vec<&str> {
+        let mut repeat = self.len();
+        let text = |column: &'_ Vec<String>| {
+            repeat /= column.len();
+            key / repeat % column.len()
+        };
+        let places: Vec<usize> = self.texts.iter().map(text).collect();
+        self.texts.iter().zip(places).map(|(column, place)| column[place].as_str()).collect()
+    }
+}
+
+/// What a query must be beyond private, for who asks it.
+pub(crate) type Also = fn(&Checked, Option<&KnownKeys>, &Options) -> Result<()>;
 
 impl std::fmt::Debug for Query {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -79,6 +109,11 @@ impl Query {
     /// # Errors
     /// If it is not SQL, names what is not there, or cannot be answered privately.
     pub async fn prepare(sql: &str, inputs: Vec<Input>, options: Options) -> Result<Self> {
+        Self::prepare_if(sql, inputs, options, |_, _, _| Ok(())).await
+    }
+
+    /// As [`Query::prepare`], if it is also what `also` says.
+    pub(crate) async fn prepare_if(sql: &str, inputs: Vec<Input>, options: Options, also: Also) -> Result<Self> {
         let statement = statement::parse(sql)?;
         let session = session::new();
         register(&session, &inputs, &options, &Usage::of(&statement))?;
@@ -99,6 +134,7 @@ impl Query {
         let origins = checked.above.origins();
         let names: Vec<String> = plan.schema().fields().iter().map(|field| field.name().clone()).collect();
         let keys = public_keys(&mut checked, &origins, &names, &options)?;
+        also(&checked, keys.as_ref(), &options)?;
         let weights = weights(&checked, &origins, &names, &options)?;
         let search = Search::new(&checked, &options, &touched)?;
         let (rest, found) = match &search {
@@ -191,7 +227,7 @@ impl Query {
         let keys = self.checked.keys.iter().map(check::words).collect::<Vec<_>>().join(", ");
         match (&self.keys, self.design.selects_keys()) {
             (Some(known), _) => {
-                let number = known.columns.first().map_or(0, |column| column.len());
+                let number = known.len();
                 text += &format!(
                     " The {number} keys of {keys} are public: all of them appear, empty ones too, and no others."
                 );
@@ -232,13 +268,15 @@ impl Query {
             let select_keys = self.design.selects_keys();
             design = Cow::Owned(self::design(checked, options, weights, touched, select_keys, &search.rest, &grids)?);
         }
-        let layout = Layout { unit: self.has_unit(), keys: self.checked.keys.len(), measures: design.measures.clone() };
-        let caps = Caps { groups: self.touched.groups(), rows: self.touched.max_rows() };
-        let groups = self.measure(runner, &layout, caps, self.keys.as_ref(), key).await?;
+        let groups = self.groups(runner, &design, key).await?;
         let released = draw::draw(&design, groups, permit)?;
-        let table = self.post_process(&released).await?;
-        let summary = self.summary_of(&design, &found)?;
-        Answer::new(&table, self.names.clone(), &self.origins, &released, summary)
+        self.answer_of(&released, self.summary_of(&design, &found)?).await
+    }
+
+    /// The answer that released numbers are.
+    pub(crate) async fn answer_of(&self, released: &release::Released, summary: Summary) -> Result<Answer> {
+        let table = self.post_process(released).await?;
+        Answer::new(&table, self.names.clone(), &self.origins, released, summary)
     }
 
     /// What is measured before noise, with frozen choices. **Not private**: for tests only.
@@ -256,10 +294,7 @@ impl Query {
     /// As [`Query::answer`].
     #[cfg(feature = "test-util")]
     pub async fn exact_on(&self, runner: &dyn Runner, key: ChoiceKey) -> Result<release::exact::Exact> {
-        let layout =
-            Layout { unit: self.has_unit(), keys: self.checked.keys.len(), measures: self.design.measures.clone() };
-        let caps = Caps { groups: self.touched.groups(), rows: self.touched.max_rows() };
-        let groups = self.measure(runner, &layout, caps, self.keys.as_ref(), key).await?;
+        let groups = self.groups(runner, &self.design, key).await?;
         release::exact::exact(&self.design, &self.touched, &groups)
     }
 
@@ -271,6 +306,54 @@ impl Query {
 
     fn has_unit(&self) -> bool {
         matches!(self.unit, Unit::Column(_))
+    }
+
+    /// What the plan's columns are to a design.
+    fn layout(&self, design: &Design) -> Layout {
+        Layout { unit: self.has_unit(), keys: self.checked.keys.len(), measures: design.measures.clone() }
+    }
+
+    /// What is measured of each group. **Not private.**
+    pub(crate) async fn groups(&self, runner: &dyn Runner, design: &Design, key: ChoiceKey) -> Result<Groups> {
+        let caps = Caps { groups: self.touched.groups(), rows: self.touched.max_rows() };
+        let keys = self.keys.as_ref().map(|keys| &keys.typed);
+        self.measure(runner, &self.layout(design), caps, keys, key).await
+    }
+
+    /// Which of the public keys, as they were written, each group is of; nothing if two of them are one key here.
+    pub(crate) fn order_of_groups(&self) -> Result<Option<Vec<u32>>> {
+        match &self.keys {
+            None => Ok(Some(vec![0])),
+            Some(keys) => {
+                let order = keys.typed.order(&self.layout(&self.design), &self.plan.schema());
+                order.map_err(|error| planning(&error))
+            }
+        }
+    }
+
+    /// Where its rows are read, unless somebody else is told to.
+    pub(crate) fn session(&self) -> &SessionContext {
+        &self.session
+    }
+
+    /// How it is to be answered.
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// What is measured, and how it would be paid for here.
+    pub(crate) fn design(&self) -> &Design {
+        &self.design
+    }
+
+    /// What it groups by, in the user's words.
+    pub(crate) fn key_words(&self) -> Vec<String> {
+        self.checked.keys.iter().map(check::words).collect()
+    }
+
+    /// Its public keys.
+    pub(crate) fn known_keys(&self) -> Option<&KnownKeys> {
+        self.keys.as_ref()
     }
 
     /// Reads the rows.
@@ -441,9 +524,9 @@ fn public_keys(
     origins: &[Origin],
     names: &[String],
     options: &Options,
-) -> Result<Option<PublicKeys>> {
+) -> Result<Option<KnownKeys>> {
     let failed = |error: datafusion::error::DataFusionError| planning(&error);
-    let mut known: Vec<Option<ArrayRef>> = vec![None; checked.keys.len()];
+    let mut known: Vec<Option<(ArrayRef, Vec<&str>)>> = vec![None; checked.keys.len()];
     for (name, values) in &options.keys {
         let is = |key: &Expr| match key.clone().unalias() {
             Expr::Column(column) => column.name == *name || column.flat_name() == *name,
@@ -472,7 +555,7 @@ fn public_keys(
         return product(&known.into_iter().flatten().collect::<Vec<_>>()).map(Some);
     }
     for (key, values) in checked.keys.clone().iter().zip(known) {
-        let Some(values) = values else { continue };
+        let Some((values, _)) = values else { continue };
         let list = (0..values.len()).map(|row| ScalarValue::try_from_array(&values, row));
         let list = list.map(|value| value.map(|value| Expr::Literal(value, None))).collect::<Result<Vec<_>, _>>();
         let list = InList::new(Box::new(key.clone().unalias()), list.map_err(failed)?, false);
@@ -481,8 +564,8 @@ fn public_keys(
     Ok(None)
 }
 
-/// Key values of the type that the key has, each once.
-fn typed(name: &str, values: &[String], to: &DataType) -> Result<ArrayRef> {
+/// Key values of the type that the key has, each once, and as they were written.
+fn typed<'text>(name: &str, values: &'text [String], to: &DataType) -> Result<(ArrayRef, Vec<&'text str>)> {
     let distinct: BTreeSet<&str> = values.iter().map(String::as_str).collect();
     let distinct: Vec<&str> = distinct.into_iter().collect();
     let text: ArrayRef = Arc::new(StringArray::from(distinct.clone()));
@@ -495,25 +578,26 @@ fn typed(name: &str, values: &[String], to: &DataType) -> Result<ArrayRef> {
             Err(Error::Option(format!("--keys {name}=…: {:?} is not of the column's type, {to}", distinct[row])))
         }
         None if distinct.is_empty() => Err(Error::Option(format!("--keys {name}=…: there are none"))),
-        None => Ok(typed),
+        None => Ok((typed, distinct)),
     }
 }
 
 /// Every combination.
-fn product(columns: &[ArrayRef]) -> Result<PublicKeys> {
-    let total = columns.iter().try_fold(1usize, |total, column| total.checked_mul(column.len()));
+fn product(columns: &[(ArrayRef, Vec<&str>)]) -> Result<KnownKeys> {
+    let total = columns.iter().try_fold(1usize, |total, (column, _)| total.checked_mul(column.len()));
     let total = total.filter(|&total| total <= MOST_KEYS);
     let total =
         total.ok_or_else(|| Error::Option(format!("there are more than {MOST_KEYS} combinations of --keys")))?;
     let mut repeat = total;
     let mut all = Vec::new();
-    for column in columns {
+    for (column, _) in columns {
         repeat /= column.len();
         let places = (0..total).map(|row| (row / repeat % column.len()) as u64);
         let places = datafusion::arrow::array::UInt64Array::from_iter_values(places);
         all.push(datafusion::arrow::compute::take(column, &places, None).map_err(|_| Error::Reading)?);
     }
-    Ok(PublicKeys { columns: all })
+    let texts = columns.iter().map(|(_, texts)| texts.iter().map(|&text| text.to_owned()).collect()).collect();
+    Ok(KnownKeys { typed: PublicKeys { columns: all }, texts })
 }
 
 /// The weight of each aggregate, by its own words or by the name of its column.

@@ -5,6 +5,7 @@ mod layout;
 pub mod ledger;
 mod measurement;
 mod pair;
+pub mod party;
 mod peers;
 pub mod service;
 pub mod sql;

@@ -4,6 +4,7 @@ mod chart;
 pub mod count;
 mod people;
 mod prediction;
+pub mod trust;
 
 use std::process::ExitCode;
 
@@ -11,11 +12,13 @@ use anyhow::Result;
 use clap::Subcommand;
 
 pub use chart::place;
+pub use people::short;
 
 /// The arguments of `reticent plan`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:
-  reticent plan count --horizon 1048576 --epsilon 1")]
+#[command(after_help = "Examples:
+  reticent plan count --horizon 1048576 --epsilon 1
+  reticent plan trust --rows 100000 --parties 10 --epsilon 1")]
 pub struct Arguments {
     #[command(subcommand)]
     subject: Subject,
@@ -25,11 +28,14 @@ pub struct Arguments {
 enum Subject {
     /// Every counter's predicted error, side by side
     Count(count::Arguments),
+    /// What one count costs in accuracy, whoever is trusted: one server, parties, or nobody
+    Trust(trust::Arguments),
 }
 
 /// Plans.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.subject {
         Subject::Count(arguments) => count::run(arguments),
+        Subject::Trust(arguments) => trust::run(arguments),
     }
 }

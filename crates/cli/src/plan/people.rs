@@ -44,19 +44,13 @@ fn rows(plan: &Plan) -> Table {
     let several = plan.guarantees.len() > 1;
     let averages = plan.predictions.iter().map(|prediction| prediction.average);
     let (least, most) = averages.fold((f64::INFINITY, 0.0f64), |(least, most), x| (least.min(x), most.max(x)));
-    let logarithmic = most > least * LINEAR_UP_TO;
-    let bars = if logarithmic { "(log scale)" } else { "" };
+    let (bars, bar) = part_of_bars(least, most);
     let mut header = vec!["counter", "average error", bars, "worst step", "last step", "all steps, 95 %", "state"];
     if several {
         header.insert(1, "guarantee");
     }
     let row = |(place, prediction): (usize, &Prediction)| {
         let best = if place == 0 { " ◄ least" } else { "" };
-        let part = if logarithmic {
-            (2.0 * prediction.average / least).ln() / (2.0 * most / least).ln()
-        } else {
-            prediction.average / most
-        };
         let about = match prediction.largest.is {
             "bound" => "≤ ",
             "simulated" => "≈ ",
@@ -65,7 +59,7 @@ fn rows(plan: &Plan) -> Table {
         let mut cells = vec![
             format!("{}{best}", prediction.counter),
             short(prediction.average),
-            bar(part),
+            bar(prediction.average),
             short(prediction.worst),
             short(prediction.last),
             format!("{about}{}", short(prediction.largest.value)),
@@ -103,6 +97,16 @@ fn sentence(plan: &Plan) -> Option<String> {
         short(best.largest.value),
         count(plan.steps, "step"),
     ))
+}
+
+/// What stands above a column of bars for errors from `least` to `most`, and the bars.
+pub fn part_of_bars(least: f64, most: f64) -> (&'static str, impl Fn(f64) -> String) {
+    let logarithmic = most > least * LINEAR_UP_TO;
+    let part = move |error: f64| match logarithmic {
+        true => (2.0 * error / least).ln() / (2.0 * most / least).ln(),
+        false => error / most,
+    };
+    (if logarithmic { "(log scale)" } else { "" }, move |error| bar(part(error)))
 }
 
 /// Eighths of a character, so that small differences are seen.

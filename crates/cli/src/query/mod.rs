@@ -6,7 +6,7 @@
 //! | `show` | answers and dry runs, for people and programs |
 
 mod arguments;
-mod show;
+pub mod show;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -122,7 +122,7 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
 }
 
 /// `NAME=VALUE`
-fn pair<'text>(flag: &str, text: &'text str, example: &str) -> Result<(&'text str, &'text str)> {
+pub fn pair<'text>(flag: &str, text: &'text str, example: &str) -> Result<(&'text str, &'text str)> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => Ok((name.trim(), value.trim())),
         _ => Err(usage(format!("{flag} {text}: write it as {flag} {example}"))),
@@ -130,7 +130,7 @@ fn pair<'text>(flag: &str, text: &'text str, example: &str) -> Result<(&'text st
 }
 
 /// A panic's own text may hold what lies in the rows.
-fn quiet_panics() {
+pub fn quiet_panics() {
     std::panic::set_hook(Box::new(|_| {}));
 }
 

@@ -55,7 +55,7 @@ pub(super) fn reach(shape: Shape<'_>, outside: f64) -> f64 {
             // The exact law is found once for every so many numbers of terms.
             let terms = laplace_sum::at_least(terms);
             let scale = law.approximate_scale();
-            cache::get((scale.to_bits(), terms, outside.to_bits()), || LaplaceSum { scale, terms }.reach(outside))
+            cache::get((scale.to_bits(), terms, outside.to_bits()), || LaplaceSum::new(scale, terms).reach(outside))
         }
         Shape::Weighted { variance, largest, narrowest } => weighted::reach(variance, largest, narrowest, outside),
         Shape::Gaussian { variance } => normal::reach(variance, outside),

@@ -50,7 +50,7 @@ impl Law {
             return Err(Error::parameter("level", "closer to 1 than 1e-60", "at most 1 - 1e-60"));
         }
         let reach = match self {
-            Self::Laplace(law) => LaplaceSum { scale: law.approximate_scale(), terms }.reach(outside),
+            Self::Laplace(law) => LaplaceSum::new(law.approximate_scale(), terms).reach(outside),
             Self::Gaussian(law) => {
                 let variance = terms as f64 * law.sigma_squared().to_f64_up();
                 // The comparison with normal noise is proved from σ² = 2 on and for up to 2^20 terms, the sub-Gaussian bound

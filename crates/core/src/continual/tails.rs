@@ -36,7 +36,7 @@ pub fn upper_tail(shape: Shape<'_>, at: f64) -> f64 {
         return 1.0;
     }
     let bound = match shape {
-        Shape::Sum { law, terms } => LaplaceSum { scale: law.approximate_scale(), terms }.upper_tail(at),
+        Shape::Sum { law, terms } => LaplaceSum::new(law.approximate_scale(), terms).upper_tail(at),
         Shape::Weighted { variance, largest, narrowest } => {
             libm::exp(weighted::log_chernoff(variance, largest, narrowest, at)) * 1.000_001
         }

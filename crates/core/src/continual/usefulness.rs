@@ -240,7 +240,7 @@ fn largest_of_sums(scale: f64, groups: &[(u64, f64)], outside: f64) -> f64 {
     let most = groups.iter().map(|group| group.0).max().unwrap_or(0);
     let all: f64 = groups.iter().map(|group| group.1).sum();
     let fails = |lambda: f64| {
-        let tail = |&(terms, count): &(u64, f64)| 2.0 * count * LaplaceSum { scale, terms }.upper_tail(lambda + 1.0);
+        let tail = |&(terms, count): &(u64, f64)| 2.0 * count * LaplaceSum::new(scale, terms).upper_tail(lambda + 1.0);
         // The largest sums first: most of what there is.
         let mut left = outside;
         groups.iter().rev().any(|group| {
@@ -249,7 +249,7 @@ fn largest_of_sums(scale: f64, groups: &[(u64, f64)], outside: f64) -> f64 {
         })
     };
     // As if all were the largest, or as if only one step were: in between lies the answer.
-    let mut high = LaplaceSum { scale, terms: most }.reach((outside / all).max(LEAST));
+    let mut high = LaplaceSum::new(scale, most).reach((outside / all).max(LEAST));
     while fails(high) {
         high = 2.0 * high + 1.0;
     }

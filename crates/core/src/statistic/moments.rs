@@ -96,12 +96,16 @@ impl Moments {
         mean.clamp(grid.value(grid.lower()), grid.value(grid.upper()))
     }
 
+    /// What one step of Q is worth, a power of two.
+    pub fn square_step(grid: &Grid) -> f64 {
+        libm::ldexp(grid.step() * grid.step(), square_shift(grid) as i32)
+    }
+
     /// The variance, from a released count, centred sum and sum of squares: from 0 to a quarter of the squared range.
     pub fn variance(grid: &Grid, count: i64, sum: i64, squares: i64) -> f64 {
         let n = count.max(1) as f64;
         let mean = grid.value(sum) / n;
-        let step = grid.step();
-        let mean_square = squares as f64 * libm::ldexp(step * step, square_shift(grid) as i32) / n;
+        let mean_square = squares as f64 * Self::square_step(grid) / n;
         let range = grid.value(grid.upper()) - grid.value(grid.lower());
         (mean_square - mean * mean).clamp(0.0, range * range / 4.0)
     }

@@ -14,6 +14,9 @@ use crate::bound::Measure;
 use crate::check::{Asked, Statistic};
 use crate::error::{Error, Result};
 
+/// How the words for [`Additive::Ends`] begin.
+pub const COUNT_AND_SUM: &str = "count and sum of";
+
 /// Numbers that noise is added to: some for each group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Additive {
@@ -40,6 +43,8 @@ pub struct Paid {
     pub words: String,
     /// The part of the budget.
     pub cost: Guarantee,
+    /// Its weight beside the others.
+    pub weight: u32,
     /// How far one unit can move them, all groups together.
     pub sensitivity: Sensitivity,
     /// Their place in the batch; nothing if a threshold releases them.
@@ -238,7 +243,7 @@ impl Draft {
 
     fn ends(&mut self, of: &Expr, grid: &Grid, weight: u32) -> usize {
         let measure = self.moments(of, grid, false);
-        let words = format!("count and sum of {}", crate::check::words(of));
+        let words = format!("{COUNT_AND_SUM} {}", crate::check::words(of));
         self.part(Additive::Ends(measure, grid.clone()), words, weight)
     }
 
@@ -407,7 +412,7 @@ impl Draft {
                 (_, Some(Guarantee::Pure(_)), _) => Guarantee::Pure(purse.epsilon(weight.into())?),
                 _ => purse.share(weight.into())?,
             };
-            additive.push(Paid { part, words, cost, sensitivity, batched });
+            additive.push(Paid { part, words, cost, weight, sensitivity, batched });
         }
         let (inputs, measures) = (self.inputs, self.measures);
         Ok(Design {

@@ -1,6 +1,6 @@
 //! The noise.
 
-use datafusion::arrow::array::{Array, BooleanArray};
+use datafusion::arrow::array::{Array, ArrayRef, BooleanArray};
 use datafusion::arrow::compute::filter;
 use datafusion::scalar::ScalarValue;
 use reticent::Permit;
@@ -55,7 +55,7 @@ pub fn draw(design: &Design, groups: Groups, permit: &mut Permit) -> Result<Rele
     }
 
     let number = groups.groups.len();
-    let bars = Bars::new(design)?;
+    let bars = Bars::of_design(design)?;
     let mut columns = Vec::new();
     for output in &design.outputs {
         let mut cells = Vec::with_capacity(number);
@@ -81,6 +81,24 @@ pub fn draw(design: &Design, groups: Groups, permit: &mut Permit) -> Result<Rele
         columns.push(cells);
     }
     Ok(Released { keys: groups.keys, groups: number, columns })
+}
+
+/// What the design says of numbers that were released elsewhere, by part, of groups with these keys. The half-widths are
+/// those of one number of a part, where so many of them must hold at once.
+///
+/// # Errors
+/// If there is no half-width.
+pub fn of_numbers(
+    design: &Design,
+    keys: Vec<ArrayRef>,
+    additive: &[Vec<i64>],
+    half_width: impl Fn(&Paid, u64) -> Result<u64>,
+) -> Result<Released> {
+    let groups = keys.first().map_or(1, |column| column.len());
+    let of_two = |paid: &Paid, together: u64| Ok(half_width(paid, 2 * together)?.saturating_mul(2));
+    let bars = Bars::new(design, &half_width, of_two)?;
+    let column = |output: &Output| (0..groups).map(|group| bars.cell(output, additive, group)).collect();
+    Ok(Released { keys, groups, columns: design.outputs.iter().map(column).collect() })
 }
 
 fn exact(value: Option<Value>) -> Cell {
@@ -110,8 +128,17 @@ fn select(design: &Design, groups: Groups, permit: &mut Permit) -> Result<(Group
     Ok((Groups { keys, groups }, counts))
 }
 
+/// How many numbers of a part each group has.
+pub(crate) fn width(part: &Additive) -> usize {
+    match part {
+        Additive::Ends(..) => 2,
+        Additive::Bins(_, bins) => *bins as usize,
+        Additive::Rows | Additive::Units | Additive::Present(_) | Additive::Squares(..) => 1,
+    }
+}
+
 /// The exact numbers of a part, group by group.
-pub(super) fn numbers(part: &Additive, groups: &[Group]) -> Vec<i64> {
+pub(crate) fn numbers(part: &Additive, groups: &[Group]) -> Vec<i64> {
     let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     let moments = |group: &Group, measure: usize| match &group.measured[measure] {
         Measured::Moments(moments) => *moments,
@@ -173,15 +200,26 @@ struct Bars<'design> {
 }
 
 impl<'design> Bars<'design> {
-    fn new(design: &'design Design) -> Result<Self> {
+    /// With the noise of the design.
+    fn of_design(design: &'design Design) -> Result<Self> {
+        let of_one = |paid: &Paid, together: u64| design.half_width(paid, together);
+        Self::new(design, of_one, |paid, together| design.half_width_of_two(paid, together))
+    }
+
+    /// With half-widths of numbers, and of sums of two, by part and by how many must hold at once.
+    fn new(
+        design: &'design Design,
+        of_one: impl Fn(&Paid, u64) -> Result<u64>,
+        of_two: impl Fn(&Paid, u64) -> Result<u64>,
+    ) -> Result<Self> {
         let half_widths = design.additive.iter().map(|paid| {
-            let of = |together: u64| design.half_width(paid, together);
+            let of = |together: u64| of_one(paid, together);
             Ok([of(1)?, of(2)?, of(3)?])
         });
         let half_widths = half_widths.collect::<Result<Vec<_>>>()?;
         let of_two = design.additive.iter().map(|paid| match paid.part {
             Additive::Ends(..) => {
-                let of = |together: u64| design.half_width_of_two(paid, together);
+                let of = |together: u64| of_two(paid, together);
                 Ok([of(1)?, of(2)?, of(3)?])
             }
             _ => Ok([0; 3]),
@@ -198,7 +236,7 @@ impl<'design> Bars<'design> {
                 Cell { value: Value::Integer(additive[*part][group]), bar }
             }
             Output::Histogram(part) => {
-                let bins = self.bins(*part);
+                let bins = width(&self.design.additive[*part].part);
                 let counts = additive[*part][group * bins..(group + 1) * bins].to_vec();
                 Cell { value: Value::Counts(counts), bar: Bar::HalfWidth(self.half_width(*part, 1) as f64) }
             }
@@ -252,13 +290,6 @@ impl<'design> Bars<'design> {
         match &self.design.additive[part].part {
             Additive::Ends(_, grid) | Additive::Squares(_, grid) => grid,
             _ => unreachable!("only sums have a grid"),
-        }
-    }
-
-    fn bins(&self, part: usize) -> usize {
-        match &self.design.additive[part].part {
-            Additive::Bins(_, bins) => *bins as usize,
-            _ => 1,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::error::Result;
 pub fn shares(design: &Design) -> Result<Vec<Share>> {
     let mut shares = Vec::new();
     for paid in &design.additive {
-        let Paid { part, words, cost, sensitivity, batched } = paid;
+        let Paid { part, words, cost, sensitivity, batched, .. } = paid;
         let moves = |step: f64| {
             let most = sensitivity.l1().map_or(f64::NAN, |most| most as f64 * step);
             format!("one unit moves all groups together by at most {}", short(most))

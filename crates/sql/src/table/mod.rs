@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::TableProvider;
+use datafusion::datasource::empty::EmptyTable;
 use datafusion::error::DataFusionError;
 use futures::FutureExt;
 
@@ -100,9 +101,17 @@ enum Content {
     Ndjson,
     Parquet(Columns),
     Arrow(Columns, Vec<SchemaRef>),
+    Imagined,
 }
 
 impl Table {
+    /// A table that nobody has: no rows, and whatever columns are asked for, as text or numbers by what they are used for.
+    /// What does not depend on rows can be found out with it, by those who have none.
+    pub fn imagined(name: &str) -> Self {
+        let (name, location) = (name.to_owned(), String::new());
+        Self { name, location, files: Vec::new(), sizes: Vec::new(), content: Content::Imagined }
+    }
+
     /// Opens the files at a location (a file, a folder, or a pattern such as `visits-*.csv`), reading headers and footers
     /// only. All files of a table have one format and the same columns.
     ///
@@ -132,11 +141,12 @@ impl Table {
         &self.files
     }
 
-    /// The names of the columns in order; `None` for NDJSON, which has no header: any name may be asked for.
+    /// The names of the columns in order; `None` where any name may be asked for: in NDJSON, which has no header, and in an
+    /// imagined table.
     pub fn columns(&self) -> Option<Vec<String>> {
         match &self.content {
             Content::Csv(csv) => Some(csv.names().to_vec()),
-            Content::Ndjson => None,
+            Content::Ndjson | Content::Imagined => None,
             Content::Parquet(columns) | Content::Arrow(columns, _) => {
                 Some(columns.schema().fields().iter().map(|field| field.name().clone()).collect())
             }
@@ -146,14 +156,14 @@ impl Table {
     /// Columns that the files have but that cannot be asked for, with their types.
     pub fn unusable(&self) -> Vec<(String, String)> {
         match &self.content {
-            Content::Csv(_) | Content::Ndjson => Vec::new(),
+            Content::Csv(_) | Content::Ndjson | Content::Imagined => Vec::new(),
             Content::Parquet(columns) | Content::Arrow(columns, _) => columns.unusable().to_vec(),
         }
     }
 
     /// Whether the format has no types, so that the query must say which columns are numbers.
     pub fn is_text(&self) -> bool {
-        matches!(self.content, Content::Csv(_) | Content::Ndjson)
+        matches!(self.content, Content::Csv(_) | Content::Ndjson | Content::Imagined)
     }
 
     /// The table for the query engine. For text formats, `columns` says which columns to offer and what they hold; other
@@ -189,6 +199,10 @@ impl Table {
                 Arc::new(Files::new(Format::Arrow(reader), columns.schema().clone(), sizes))
             }
             Content::Parquet(columns) => Arc::new(Parquet::new(&files, &sizes, columns)?),
+            Content::Imagined => {
+                distinct(columns)?;
+                Arc::new(EmptyTable::new(cells::schema(columns)))
+            }
         })
     }
 }

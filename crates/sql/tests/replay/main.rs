@@ -7,6 +7,7 @@
 mod compare;
 mod dice;
 mod grammar;
+mod joint;
 mod tables;
 
 use std::collections::BTreeMap;

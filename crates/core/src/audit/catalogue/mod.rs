@@ -8,6 +8,7 @@
 //! | `stable` | the median, mode and subsampling that may refuse |
 //! | `counters` | counters over streams, with inputs chosen by an adversary |
 //! | `seized` | counters whose memory may be seized: releases and memory together |
+//! | `parties` | multiparty protocols, seen by whoever holds some of the parties |
 //! | `devices` | randomised response and the frequency oracles, means and texts of the local model |
 //! | `mutants` | mechanisms that are wrong on purpose (in tests only): every one must be found out |
 
@@ -15,6 +16,7 @@ mod counters;
 mod devices;
 mod keys;
 mod noise;
+mod parties;
 mod seized;
 mod stable;
 mod tables;
@@ -133,6 +135,7 @@ pub fn subjects() -> Vec<Subject> {
         stable::SUBJECTS,
         counters::SUBJECTS,
         seized::SUBJECTS,
+        parties::SUBJECTS,
         devices::SUBJECTS,
     ]
     .concat()

@@ -4,6 +4,7 @@ use super::counters;
 use super::devices::{k_ary_pair, response_pair, unary_pair};
 use super::keys::threshold_pairs;
 use super::noise::gaussian_pair;
+use super::parties;
 use super::seized;
 use super::stable::{law_of, small_tables};
 use super::tables::{batch_pair, histogram_pair};
@@ -16,7 +17,9 @@ use crate::exact::Rational;
 use crate::local::{KaryResponse, RandomisedResponse};
 use crate::mechanism::stable::StableMedian;
 use crate::mechanism::{Batch, Laplace, Part, Threshold};
-use crate::noise::{DiscreteGaussian, DiscreteLaplace, Law};
+use crate::multiparty::{MaskSeed, Plan, Protocol};
+use crate::noise::{DiscreteGaussian, DiscreteLaplace, Law, NegativeBinomial};
+use crate::permit::Permit;
 use crate::privacy::{Adjacency, Epsilon, Guarantee};
 use crate::statistic::{Contribution, Rows};
 
@@ -131,7 +134,56 @@ pub const SUBJECTS: &[Subject] = &[
         is_exact: false,
         audit: memory_seized_twice,
     },
+    Subject {
+        name: "mutant-shares-of-all",
+        summary: "masked parties with noise in m shares instead of m − t, one of which colludes",
+        is_exact: false,
+        audit: shares_of_all,
+    },
+    Subject {
+        name: "mutant-share-one-sided",
+        summary: "masked parties that each add one negative binomial draw instead of the difference of two",
+        is_exact: false,
+        audit: one_sided_shares,
+    },
+    Subject {
+        name: "mutant-masks-used-twice",
+        summary: "masked parties that use the masks of a first attempt, when a row was missing, for a second one",
+        is_exact: false,
+        audit: masks_used_twice,
+    },
 ];
+
+fn shares_of_all(audit: &Audit<'_>) -> Result<Report> {
+    let plan = parties::plan(audit, Protocol::Masked { colluders: 0 })?;
+    Ok(parties::weigh(audit, &plan, &[0], audit.pure())?.0)
+}
+
+fn one_sided_shares(audit: &Audit<'_>) -> Result<Report> {
+    let share = NegativeBinomial::new(&Rational::new(1, 2)?, &audit.request.epsilon.value().recip()?)?;
+    audit.empirically(audit.pure(), |input, permit| {
+        let mut draw = permit.spend(&audit.pure())?;
+        let honest = share.sample(&mut draw) + share.sample(&mut draw);
+        Ok(i64::from(input == Input::Second) + honest)
+    })
+}
+
+fn masks_used_twice(audit: &Audit<'_>) -> Result<Report> {
+    // Nobody colludes. Two messages of one party differ by its rows and by two shares, a fifth of the noise that is due.
+    const PARTIES: u32 = 10;
+    let plan = Plan::new(Protocol::Masked { colluders: 0 }, PARTIES, 1, 1, 1, &audit.request.epsilon)?;
+    let message = |count: i64, permit: &mut Permit| {
+        let seeds = (1..PARTIES).map(|peer| MaskSeed::new(peer, &mut [peer as u8; 32])).collect();
+        plan.mask(plan.share(&[count], permit)?, 0, seeds)
+    };
+    // Two attempts, two charges.
+    let claim = audit.pure().and(&audit.pure())?;
+    audit.empirically(claim, |input, permit| {
+        let before = message(0, permit)?[0];
+        let after = message(i64::from(input == Input::Second), permit)?[0];
+        Ok(after.wrapping_sub(before).cast_signed())
+    })
+}
 
 fn memory_not_erased(audit: &Audit<'_>) -> Result<Report> {
     // Release 2 without the noise of [1, 2] and [1, 4] is the running sum as it was then.

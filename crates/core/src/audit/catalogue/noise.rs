@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::exact::enclosure::Enclosure;
 use crate::mechanism::{Gaussian, Laplace};
 use crate::noise::DiscreteGaussian;
+use crate::privacy::Epsilon;
 use dashu_int::UBig;
 
 pub(super) const SUBJECTS: &[Subject] = &[
@@ -43,14 +44,19 @@ fn laplace(audit: &Audit<'_>) -> Result<Report> {
         }
         Ok(output)
     })?;
-    let epsilon = audit.request.epsilon.to_f64();
+    let law = laplace_law(&audit.request.epsilon)?;
+    report.fit = Some(GoodnessOfFit::test(&law, &counts.into_inner())?);
+    Ok(report)
+}
+
+/// The law of noise of scale 1/ε.
+pub(super) fn laplace_law(epsilon: &Epsilon) -> Result<ExpectedLaw> {
+    let epsilon = epsilon.to_f64();
     let ratio = libm::exp(-epsilon);
     let first = (1.0 - ratio) / (1.0 + ratio);
     // 40 scales leave e^−40 outside.
     let reach = (40.0 / epsilon).min(1e6) as u32 + 2;
-    let law = ExpectedLaw::symmetric(reach, |k| first * libm::exp(-epsilon * k as f64))?;
-    report.fit = Some(GoodnessOfFit::test(&law, &counts.into_inner())?);
-    Ok(report)
+    ExpectedLaw::symmetric(reach, |k| first * libm::exp(-epsilon * k as f64))
 }
 
 fn gaussian(audit: &Audit<'_>) -> Result<Report> {

@@ -121,6 +121,6 @@ impl Admission {
             let p = libm::exp(-1.0 / scale);
             return ((log_odds - libm::log1p(p)) * scale).max(1.0);
         }
-        LaplaceSum { scale, terms }.chernoff_reach(log_odds)
+        LaplaceSum::new(scale, terms).chernoff_reach(log_odds)
     }
 }

@@ -1,0 +1,30 @@
+//! `reticent party keygen`: who a party is.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use reticent_party::PrivateKey;
+
+use crate::output::{print, say};
+
+/// The arguments of `reticent party keygen`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party keygen north.key
+
+The public half is printed: it is for the task file, and anybody may know it. The file holds the private half, which signs for \
+the party; only you can read it, and nothing ever asks you to send it.")]
+pub struct Arguments {
+    /// Where the private half goes; a file that does not exist yet
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Makes a key.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let key = PrivateKey::create(&arguments.file)?;
+    say!("the private key is in {}; the public one, for the task:", arguments.file.display());
+    print(&format!("{key}\n"))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,71 @@
+//! `reticent party`: several organisations, each with rows of its own, release one statistic of all rows together.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `keygen` | who a party is |
+//! | `task` | the file that all parties agree on: making, checking and reading it |
+//! | `terms` | what a task asks, as a query of a table, and whether its numbers are those of that query |
+//! | `tables` | a party's own rows |
+//! | `run` | taking part |
+//! | `simulate` | all parties in one process, and what some of them would see |
+//! | `verify` | is a transcript what was said? |
+//! | `show` | answers, for people and programs |
+
+mod keygen;
+mod run;
+mod show;
+mod simulate;
+mod tables;
+mod task;
+mod terms;
+mod verify;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Subcommand;
+use reticent_sql::session::STACK;
+
+/// The arguments of `reticent party`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party keygen north.key")]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Makes a party's key: the private half in a file, the public half for the task
+    Keygen(keygen::Arguments),
+    /// Makes, checks and shows the task file that all parties agree on
+    Task(task::Arguments),
+    /// Takes part: charges this party's ledger, asks its own table, and releases the sum with all others
+    Run(run::Arguments),
+    /// Runs all parties of a task in this process, for trying out: nothing is charged
+    Simulate(simulate::Arguments),
+    /// Runs all parties in this process and shows what all but one of them would know together
+    View(simulate::ViewArguments),
+    /// Checks a transcript: every signature, every hash, the sum; and shows the answer
+    Verify(verify::Arguments),
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match &arguments.action {
+        Action::Keygen(arguments) => keygen::run(arguments),
+        Action::Task(arguments) => task::run(arguments),
+        Action::Run(arguments) => run::run(arguments),
+        Action::Simulate(arguments) => simulate::run(arguments),
+        Action::View(arguments) => simulate::view(arguments),
+        Action::Verify(arguments) => verify::run(arguments),
+    }
+}
+
+/// Threads that plan and answer queries.
+fn engine() -> Result<tokio::runtime::Runtime> {
+    crate::query::quiet_panics();
+    let mut engine = tokio::runtime::Builder::new_multi_thread();
+    engine.thread_stack_size(STACK).build().context("threads cannot be started")
+}

@@ -1,0 +1,77 @@
+//! `reticent party run`: taking part.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use reticent_party::{Config, Task};
+
+use super::tables::{self, OwnRows};
+use super::terms::Terms;
+use super::{engine, show};
+use crate::accounting::{self, Account};
+use crate::output::{Format, say};
+
+/// The arguments of `reticent party run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party run --config north.toml
+
+The configuration is this party's own, and says: task = \"task.toml\", party = \"north\", key = \"north.key\", tables = { visits = \
+\"visits.csv\" }, ledger = \"north.sqlite\", dataset = \"visits\", state = \"north.state\"; and may say: listen = \"0.0.0.0:7001\", \
+transcript = \"result.json\", join_seconds = 600, round_seconds = 120. Paths are relative to its folder.
+
+Parties may start in any order. Nothing is sent before all have shown that they hold the same task, and no row is read before this \
+party's own ledger was charged. If a party vanishes, has another task, or breaks the protocol, all others stop and say so: nothing is \
+released, and what was charged stays charged. Run again, all together, for another attempt; it is charged anew.
+
+Exit codes: 0 released, 2 usage (nothing was charged), 4 the budget does not reach (nothing was charged), 1 aborted, or anything else.")]
+pub struct Arguments {
+    /// This party's own configuration
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Checks everything that can be checked without the others, and stops; nothing is charged or sent
+    #[arg(long)]
+    dry_run: bool,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Takes part.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let config = Config::read(&arguments.config)?;
+    let engine = engine()?;
+    let terms = Terms::of(Task::read(&config.task)?, &engine)?;
+    let mut rows = OwnRows::open(&terms, &config.tables, &engine)?;
+    account(&config)?;
+    if arguments.dry_run {
+        show::terms(&terms, arguments.format)?;
+        say!("{} is ready; nothing was charged or sent", config.party);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let others = terms.task.parties().len() - 1;
+    say!(
+        "{} of {}: {}; waiting for {others} others, {} s at the most",
+        config.party,
+        terms.task.title(),
+        terms.plan.protocol(),
+        config.join_seconds
+    );
+    let outcome = reticent_party::run(&config, &mut rows)?;
+    let answer = terms.answer(outcome.release.value(), &engine)?;
+    show::answer(&terms, &answer, outcome.transcript.attempt, Some(&outcome.file), arguments.format)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The dataset must be registered, and files with a budget of their own must not be charged to another.
+fn account(config: &Config) -> Result<()> {
+    let arguments = accounting::Arguments {
+        ledger: Some(config.ledger.clone()),
+        dataset: Some(config.dataset.clone()),
+        no_ledger: false,
+        anchor: None,
+        request: None,
+    };
+    Account::new(&arguments, None)?.refuse_other_budgets(&tables::files(&config.tables)?)
+}

@@ -1,0 +1,114 @@
+//! Answers and terms, for people and programs.
+
+use std::path::Path;
+
+use anyhow::Result;
+use reticent_sql::Answer;
+use serde_json::json;
+
+use super::terms::Terms;
+use crate::output::{Format, number_table, print, say, text_table};
+
+/// Up to so many parties, what holds against each number of colluders is said in one line.
+const EACH_IN_A_LINE: usize = 8;
+
+/// Prints what the parties released together.
+pub fn answer(terms: &Terms, answer: &Answer, attempt: u32, transcript: Option<&Path>, format: Format) -> Result<()> {
+    crate::query::show::answer(answer, format)?;
+    let file = transcript.map(|path| path.display().to_string());
+    match format {
+        Format::Json => print(&format!("{}\n", json!({ "parties": parties(terms, attempt, file)? })))?,
+        Format::Csv => {}
+        Format::Table => {
+            losses(terms)?;
+            if let Some(file) = file {
+                say!("attempt {attempt}, transcript {file}, task {}", terms.task.hash());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn parties(terms: &Terms, attempt: u32, transcript: Option<String>) -> Result<serde_json::Value> {
+    let Terms { task, plan, .. } = terms;
+    let losses: Vec<f64> = plan.losses()?.iter().map(reticent::privacy::Epsilon::to_f64).collect();
+    Ok(json!({
+        "task": task.hash(),
+        "title": task.title(),
+        "session": task.session(),
+        "attempt": attempt,
+        "protocol": task.protocol(),
+        "parties": task.parties().iter().map(|member| &member.name).collect::<Vec<_>>(),
+        "epsilon_by_colluders": losses,
+        "transcript": transcript,
+    }))
+}
+
+/// What is promised to a party's rows if more parties collude than was planned for.
+fn losses(terms: &Terms) -> Result<()> {
+    let losses = terms.plan.losses()?;
+    let planned = terms.plan.protocol().colluders(terms.plan.parties()) as usize;
+    let more: Vec<String> = losses
+        .iter()
+        .enumerate()
+        .skip(planned + 1)
+        .filter(|(colluders, _)| losses.len() <= EACH_IN_A_LINE || *colluders + 1 == losses.len())
+        .map(|(colluders, epsilon)| format!("{:.3} against {colluders}", epsilon.to_f64()))
+        .collect();
+    if !more.is_empty() {
+        say!("if more parties than that pool what they know, ε is {}", more.join(", "));
+    }
+    Ok(())
+}
+
+/// Prints what a task says and what follows from it.
+pub fn terms(terms: &Terms, format: Format) -> Result<()> {
+    let Terms { task, plan, query } = terms;
+    let shape = query.shape();
+    let losses = plan.losses()?;
+    if format == Format::Json {
+        let object = json!({
+            "hash": task.hash(),
+            "terms": parties(terms, 0, None)?,
+            "shape": shape,
+            "cells": task.cells(),
+            "sensitivity": task.sensitivity(),
+            "bound": task.bound(),
+            "standard_deviation_in_steps": plan.standard_deviation(),
+            "half_width_in_steps": plan.error().half_width(),
+        });
+        return Ok(print(&format!("{object}\n"))?);
+    }
+    let error = |part: &reticent_sql::joint::Part| {
+        let half_width = plan.error().half_width() * part.step.to_f64();
+        let text =
+            format!("± {} in each group (95 %, noise only)", crate::plan::short(half_width).trim_end_matches(".00"));
+        (part.words.clone(), text)
+    };
+    let mut rows = vec![
+        ("hash".to_owned(), task.hash().to_string()),
+        ("title".into(), task.title().into()),
+        ("session".into(), task.session().into()),
+        ("asked".into(), task.sql().into()),
+        ("promised".into(), format!("{}, unit {}, {}", plan.guarantee(), task.unit(), task.adjacency())),
+        ("protocol".into(), format!("{}, {} parties", plan.protocol(), plan.parties())),
+        ("numbers".into(), format!("{} in {} groups", shape.cells(), shape.groups())),
+    ];
+    rows.extend(shape.parts.iter().map(error));
+    rows.push((
+        "clamped".into(),
+        format!("not below {} rows in a group of one party", shape.rows_within(task.bound())),
+    ));
+    rows.extend(
+        task.parties().iter().map(|member| (member.name.clone(), format!("{} at {}", member.key, member.address))),
+    );
+    let table = text_table(&["task", ""], rows.into_iter().map(|(name, text)| vec![name, text]));
+    print(&format!("{table}\n{}\n", query.words()))?;
+    let row = |(colluders, epsilon): (usize, &reticent::privacy::Epsilon)| {
+        vec![colluders.to_string(), format!("{:.3}", epsilon.to_f64())]
+    };
+    let table =
+        number_table(&["parties that pool what they know", "ε for the others"], losses.iter().enumerate().map(row));
+    print(&format!("{table}\n"))?;
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! `reticent party simulate` and `reticent party view`: all parties in one process.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use reticent::Permit;
+use reticent::multiparty::{Adversary, Simulation};
+use reticent_party::{Statistic, Task};
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use super::tables::{self, OwnRows};
+use super::terms::Terms;
+use super::{engine, show};
+use crate::accounting::Account;
+use crate::exit::usage;
+use crate::output::{Format, number_table, print, say};
+
+/// The arguments of `reticent party simulate`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party simulate task.toml --transcript rehearsal.json \\
+    --table north.visits=north.csv --table south.visits=south.csv --table east.visits=east.csv
+
+The same rounds, messages and signatures as between real processes, with keys that are made for the occasion. Nothing is charged, \
+and whoever runs this sees every party's rows: it is for trying out, with invented rows.")]
+pub struct Arguments {
+    #[command(flatten)]
+    stage: Stage,
+    /// Also writes the transcript, as `reticent party verify` reads it
+    #[arg(long, value_name = "FILE")]
+    transcript: Option<PathBuf>,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// The arguments of `reticent party view`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party view task.toml --all-but north \\
+    --table north.visits=north.csv --table south.visits=south.csv --table east.visits=east.csv
+
+Shows what an adversary has that holds every party but one: all messages, and the rows' numbers, the noise and the mask secrets of \
+the parties it holds. With --format json, all of it; as a table, what is left of the honest party's numbers when everything that \
+the adversary knows is taken away: the numbers with this party's own noise. Nothing is charged: it is for trying out, with \
+invented rows.")]
+pub struct ViewArguments {
+    #[command(flatten)]
+    stage: Stage,
+    /// The party that the adversary does not hold
+    #[arg(long, value_name = "PARTY")]
+    all_but: String,
+    /// Writes the view to a file, as JSON
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// How to print the view
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Who takes part, with which rows.
+#[derive(Debug, clap::Args)]
+struct Stage {
+    /// The task file
+    #[arg(value_name = "TASK")]
+    task: PathBuf,
+    /// A table of a party: PARTY.TABLE=FILE
+    #[arg(long = "table", value_name = "PARTY.TABLE=FILE")]
+    tables: Vec<String>,
+}
+
+impl Stage {
+    fn terms(&self, engine: &Runtime) -> Result<Terms> {
+        Terms::of(Task::read(&self.task)?, engine)
+    }
+
+    /// The rows of each party, in the task's order.
+    fn rows<'engine>(&self, terms: &Terms, engine: &'engine Runtime) -> Result<Vec<OwnRows<'engine>>> {
+        let mut tables: BTreeMap<&str, BTreeMap<String, PathBuf>> = BTreeMap::new();
+        for text in &self.tables {
+            let wrong = || usage(format!("--table {text}: write it as --table PARTY.TABLE=FILE"));
+            let (name, file) = text.split_once('=').ok_or_else(wrong)?;
+            let (party, table) = name.split_once('.').ok_or_else(wrong)?;
+            terms.task.place(party)?;
+            tables.entry(party).or_default().insert(table.into(), file.into());
+        }
+        let files = tables::files(tables.values().flatten())?;
+        Account::Unaccounted.refuse_other_budgets(&files)?;
+        let open = |name: &str| {
+            let none = BTreeMap::new();
+            OwnRows::open(terms, tables.get(name).unwrap_or(&none), engine).with_context(|| format!("party {name}"))
+        };
+        terms.task.parties().iter().map(|member| open(&member.name)).collect()
+    }
+}
+
+/// Simulates.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let engine = engine()?;
+    let terms = arguments.stage.terms(&engine)?;
+    let rows = arguments.stage.rows(&terms, &engine)?;
+    warn();
+    let simulated = reticent_party::simulate(&terms.task, rows)?;
+    if let Some(path) = &arguments.transcript {
+        write(path, &simulated.transcript.to_json())?;
+    }
+    let answer = terms.answer(simulated.release.value(), &engine)?;
+    let file = arguments.transcript.as_deref();
+    show::answer(&terms, &answer, simulated.transcript.attempt, file, arguments.format)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows a view.
+pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
+    let engine = engine()?;
+    let terms = arguments.stage.terms(&engine)?;
+    let honest = u32::try_from(terms.task.place(&arguments.all_but)?).expect("there are at most 256");
+    let mut rows = arguments.stage.rows(&terms, &engine)?;
+    warn();
+    let exact = |rows: &mut OwnRows<'_>| rows.exact(&terms.task).map_err(|text| anyhow::anyhow!("{text}"));
+    let statistics = rows.iter_mut().map(exact).collect::<Result<Vec<_>>>()?;
+    let plan = &terms.plan;
+    let simulation = Simulation::run(plan, &statistics, &mut Permit::unaccounted()?)?;
+    let view = simulation.view(&Adversary::all_but(plan.parties(), honest)?);
+    let noisy = view.honest_sums(plan);
+    let loss = plan.loss_against(plan.parties() - 1)?;
+    let text = json!({
+        "task": terms.task.hash(),
+        "honest_party": arguments.all_but,
+        "held_parties": view.held.iter().map(|held| &terms.task.parties()[held.party as usize].name).collect::<Vec<_>>(),
+        "guarantee_against_them": { "epsilon": loss.to_string() },
+        "left_of_the_honest_party": noisy,
+        "view": view,
+    })
+    .to_string()
+        + "\n";
+    if let Some(path) = &arguments.out {
+        write(path, &text)?;
+    }
+    match arguments.format {
+        Format::Json => print(&text)?,
+        Format::Csv => {
+            let line = |(cell, noisy): (&reticent_party::Cell, &i64)| {
+                crate::output::csv_line(&[cell.name.clone(), noisy.to_string()])
+            };
+            let lines: Vec<String> = terms.task.cells().iter().zip(&noisy).map(line).collect();
+            print(&format!("cell,steps\n{}\n", lines.join("\n")))?;
+        }
+        Format::Table => {
+            let row =
+                |(cell, noisy): (&reticent_party::Cell, &i64)| vec![cell.name.clone(), in_units(*noisy, &cell.step)];
+            let heading = format!("what is left of {}, with its own noise", arguments.all_but);
+            let table = number_table(&["cell", &heading], terms.task.cells().iter().zip(&noisy).map(row));
+            print(&format!("{table}\n"))?;
+            say!("{} has ε = {loss} against all others together", arguments.all_but);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// So many steps.
+fn in_units(steps: i64, step: &reticent::exact::Rational) -> String {
+    match step.to_f64() {
+        1.0 => steps.to_string(),
+        step => format!("{:.3}", steps as f64 * step),
+    }
+}
+
+fn warn() {
+    say!("warning: a simulation: no ledger is charged, and whoever runs it sees all rows; use invented ones");
+}
+
+/// Writes a new file.
+fn write(path: &PathBuf, text: &str) -> Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.with_context(|| format!("{} cannot be written", path.display()))
+}

@@ -1,0 +1,284 @@
+//! `reticent party task`: the file that all parties agree on.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Subcommand, ValueEnum};
+use reticent::privacy::Adjacency;
+use reticent_party::{Config, PublicKey, Task};
+use reticent_sql::joint::Shape;
+use reticent_sql::settings::words::{guarantee, keys, range};
+use reticent_sql::{JointQuery, Options, Unit};
+
+use super::tables::OwnRows;
+use super::terms::Terms;
+use super::{engine, show};
+use crate::exit::usage;
+use crate::output::{Format, print, say};
+
+/// The arguments of `reticent party task`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party task show task.toml")]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Writes a task: what is asked, by whom, with which promise
+    New(Box<New>),
+    /// Does everything in a task go together, and with this party's own table?
+    Check(Check),
+    /// Shows a task and its hash, which must be the same at every party
+    Show(Show),
+}
+
+/// Who may learn what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Way {
+    /// Each party adds a share of the noise, under masks that cancel out; needs --colluders
+    Masked,
+    /// Each party publishes its own noisy numbers
+    Broadcast,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party task new \"SELECT ward, COUNT(*) FROM visits GROUP BY ward\" \\
+    --title Visits --session \"week 46\" --epsilon 1 --keys ward=A,B,C --colluders 1 \\
+    --party north,north.pub,127.0.0.1:7001 --party south,south.pub,127.0.0.1:7002 \\
+    --party east,east.pub,127.0.0.1:7003 --out task.toml
+
+COUNT, SUM, AVG, VARIANCE, STDDEV and HISTOGRAM can be asked of parties, of all rows or of groups whose keys are public (--keys). What \
+the numbers are, how far one unit moves them and what a grid step is worth follow from the query, and stand in the task for \
+everybody to check (`reticent party task check`). Nobody's rows are needed for it.")]
+struct New {
+    /// What each party asks of its own table
+    #[arg(value_name = "SQL")]
+    sql: String,
+    /// What it is about
+    #[arg(long)]
+    title: String,
+    /// Which time: a task of another session is another task
+    #[arg(long)]
+    session: String,
+    /// The promise to each unit: epsilon
+    #[arg(long, allow_hyphen_values = true)]
+    epsilon: String,
+    /// How the parties speak
+    #[arg(long, value_enum, default_value = "masked")]
+    protocol: Way,
+    /// How many parties may pool what they know before less is promised; with --protocol masked
+    #[arg(long, value_name = "T")]
+    colluders: Option<u32>,
+    /// Whose privacy is protected: the column that tells whose a row is, or row
+    #[arg(long, default_value = "row", value_name = "COLUMN")]
+    unit: String,
+    /// Which tables are neighbours: add-remove or replace
+    #[arg(long, default_value = "add-remove", value_name = "WHICH")]
+    adjacency: String,
+    /// In how many groups a unit counts [default: 1]
+    #[arg(long, value_name = "N")]
+    max_groups: Option<u64>,
+    /// With how many rows a unit counts in each group [default: 1]
+    #[arg(long, value_name = "N")]
+    max_rows: Option<u64>,
+    /// The range of a column, chosen without looking at anybody's data: age=0..120
+    #[arg(long = "bounds", value_name = "COLUMN=LO..HI")]
+    bounds: Vec<String>,
+    /// Keys that are public: COLUMN=FILE or COLUMN=a,b,c
+    #[arg(long = "keys", value_name = "COLUMN=KEYS")]
+    keys: Vec<String>,
+    /// A party: its name, its public key or the file that holds it, and where it listens
+    #[arg(long = "party", value_name = "NAME,KEY,HOST:PORT", required = true)]
+    parties: Vec<String>,
+    /// The largest size of one number of one party, in steps; what is larger is clamped [default: as large as 64 bits allow]
+    #[arg(long, value_name = "STEPS")]
+    bound: Option<i64>,
+    /// Writes the task to a file, which must not exist yet [default: prints it]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  reticent party task check task.toml
+  reticent party task check task.toml --config north.toml")]
+struct Check {
+    /// The task file
+    #[arg(value_name = "TASK")]
+    task: PathBuf,
+    /// Also opens the table that this party's configuration names; no row is read
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party task show task.toml --format json")]
+struct Show {
+    /// The task file
+    #[arg(value_name = "TASK")]
+    task: PathBuf,
+    /// How to print it
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match &arguments.action {
+        Action::New(new) => write(new)?,
+        Action::Check(check) => self::check(check)?,
+        Action::Show(show) => show::terms(&Terms::of(Task::read(&show.task)?, &engine()?)?, show.format)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check(check: &Check) -> Result<()> {
+    let engine = engine()?;
+    let terms = Terms::of(Task::read(&check.task)?, &engine)?;
+    if let Some(path) = &check.config {
+        let config = Config::read(path)?;
+        terms.task.place(&config.party)?;
+        OwnRows::open(&terms, &config.tables, &engine)?;
+        say!("the query fits the table of {}", config.party);
+    }
+    say!("everything in it goes together; all parties must have this hash:");
+    print(&format!("{}\n", terms.task.hash()))?;
+    Ok(())
+}
+
+fn write(new: &New) -> Result<()> {
+    let engine = engine()?;
+    let mut options = Options::new(guarantee(Some(&new.epsilon), None, None)?);
+    options.adjacency = new.adjacency.parse::<Adjacency>()?;
+    options.unit = if new.unit == "row" { Unit::Row } else { Unit::Column(new.unit.clone()) };
+    options.max_groups = new.max_groups.unwrap_or(options.max_groups);
+    options.max_rows = new.max_rows.unwrap_or(options.max_rows);
+    let pairs = |flag: &str, list: &[String], example: &str| -> Result<BTreeMap<String, String>> {
+        let both =
+            |text: &String| crate::query::pair(flag, text, example).map(|(name, value)| (name.into(), value.into()));
+        list.iter().map(both).collect()
+    };
+    let bounds: BTreeMap<String, String> = pairs("--bounds", &new.bounds, "age=0..120")?;
+    for (column, text) in &bounds {
+        options.bounds.insert(column.clone(), range(column, text)?);
+    }
+    for (column, text) in pairs("--keys", &new.keys, "region=regions.csv")? {
+        let list = keys(&column, &text, None)?;
+        options.keys.insert(column, list);
+    }
+    let query = engine.block_on(JointQuery::imagined(&new.sql, options.clone()))?;
+    let text = text(new, &bounds, &options, query.shape())?;
+    // What is wrong with it is found before anybody has it.
+    let terms = Terms::of(text.parse::<Task>()?, &engine)?;
+    match &new.out {
+        None => print(&text)?,
+        Some(path) => {
+            let made = fs::OpenOptions::new().write(true).create_new(true).open(path);
+            let written = made.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+            written.with_context(|| format!("{} cannot be written", path.display()))?;
+        }
+    }
+    say!("send it to all parties; its hash is {}", terms.task.hash());
+    Ok(())
+}
+
+fn text(new: &New, bounds: &BTreeMap<String, String>, options: &Options, shape: &Shape) -> Result<String> {
+    let members = new.parties.iter().map(|party| member(party)).collect::<Result<Vec<_>>>()?;
+    let parties = u32::try_from(members.len()).unwrap_or(u32::MAX);
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| writeln!(text, "{name} = {value}").expect("a text takes everything");
+    line("title", quoted(&new.title));
+    line("session", quoted(&new.session));
+    match (new.protocol, new.colluders) {
+        (Way::Masked, None) => {
+            return Err(usage(
+                "how many parties may pool what they know before less is promised? add --colluders 1 (0 is the most accurate, and \
+                 all but one trusts nobody)",
+            ));
+        }
+        (Way::Masked, Some(colluders)) => {
+            line("protocol", quoted("masked"));
+            line("colluders", colluders.to_string());
+        }
+        (Way::Broadcast, Some(_)) => {
+            return Err(usage("--colluders is for --protocol masked: broadcast holds against all others together"));
+        }
+        (Way::Broadcast, None) => line("protocol", quoted("broadcast")),
+    }
+    line("epsilon", quoted(&new.epsilon));
+    line("unit", quoted(&new.unit));
+    line("adjacency", quoted(&options.adjacency.to_string()));
+    line("sql", quoted(&new.sql));
+    let table = |pairs: Vec<String>| format!("{{ {} }}", pairs.join(", "));
+    if !bounds.is_empty() {
+        line(
+            "bounds",
+            table(bounds.iter().map(|(name, range)| format!("{} = {}", quoted(name), quoted(range))).collect()),
+        );
+    }
+    let list =
+        |values: &[String]| format!("[{}]", values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", "));
+    if !options.keys.is_empty() {
+        line(
+            "keys",
+            table(options.keys.iter().map(|(name, keys)| format!("{} = {}", quoted(name), list(keys))).collect()),
+        );
+    }
+    for (name, number) in [("max_rows", new.max_rows), ("max_groups", new.max_groups)] {
+        if let Some(number) = number {
+            line(name, number.to_string());
+        }
+    }
+    line("bound", new.bound.unwrap_or_else(|| Shape::bound(parties)).to_string());
+    line("sensitivity", shape.sensitivity()?.to_string());
+    line("cells", cells(shape));
+    for [name, key, address] in members {
+        text +=
+            &format!("\n[[party]]\nname = {}\nkey = {}\naddress = {}\n", quoted(&name), quoted(&key), quoted(&address));
+    }
+    Ok(text)
+}
+
+/// Names, and what a step is worth where it is not one.
+fn cells(shape: &Shape) -> String {
+    let steps = shape.parts.iter().flat_map(|part| std::iter::repeat_n(&part.step, part.numbers * shape.groups()));
+    let cell = |(label, step): (String, &reticent::exact::Rational)| match *step == reticent::exact::Rational::ONE {
+        true => format!("    {},\n", quoted(&label)),
+        false => format!("    {{ name = {}, step = {} }},\n", quoted(&label), quoted(&step.to_string())),
+    };
+    let lines: String = shape.labels().into_iter().zip(steps).map(cell).collect();
+    format!("[\n{lines}]")
+}
+
+/// Name, key and address; the key may stand in a file.
+fn member(text: &str) -> Result<[String; 3]> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    let [name, key, address] = parts[..] else {
+        return Err(usage(format!(
+            "--party {text}: write it as --party NAME,KEY,HOST:PORT, as in --party north,north.pub,127.0.0.1:7001"
+        )));
+    };
+    let key = match key.parse::<PublicKey>() {
+        Ok(key) => key,
+        Err(_) if Path::new(key).is_file() => {
+            let text = fs::read_to_string(key).with_context(|| format!("{key} cannot be read"))?;
+            text.trim().parse().map_err(|error| usage(format!("--party {name}: {key} holds no public key: {error}")))?
+        }
+        Err(error) => return Err(usage(format!("--party {name}: there is no file {key}, and it is no key: {error}"))),
+    };
+    Ok([name.into(), key.to_string(), address.into()])
+}
+
+/// As TOML writes a text: JSON's escapes are among its own, but one more letter needs one.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}

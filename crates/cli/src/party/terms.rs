@@ -1,0 +1,98 @@
+//! What a task asks, as a query of a table, and whether its numbers are those of that query.
+
+use anyhow::Result;
+use reticent::exact::Rational;
+use reticent::multiparty::Plan;
+use reticent::privacy::Guarantee;
+use reticent_party::Task;
+use reticent_sql::joint::{Noise, Shape};
+use reticent_sql::settings::words::range;
+use reticent_sql::{Answer, JointQuery, Options, Unit};
+
+use crate::exit::usage;
+
+/// A task whose numbers are those of its query.
+#[derive(Debug)]
+pub struct Terms {
+    /// What was agreed on.
+    pub task: Task,
+    /// How it is done.
+    pub plan: Plan,
+    /// The query, of a table that nobody has.
+    pub query: JointQuery,
+}
+
+impl Terms {
+    /// Derives the query's shape from the task alone and compares.
+    ///
+    /// # Errors
+    /// If the query cannot be asked of parties, or the task's cells, steps or sensitivity are not the query's.
+    pub fn of(task: Task, engine: &tokio::runtime::Runtime) -> Result<Self> {
+        let query = engine.block_on(JointQuery::imagined(task.sql(), options(&task)?))?;
+        fits(&task, query.shape())?;
+        Ok(Self { plan: task.plan()?, task, query })
+    }
+
+    /// The answer that the parties' sums are.
+    ///
+    /// # Errors
+    /// If the sums are not of this shape.
+    pub fn answer(&self, sums: &[i64], engine: &tokio::runtime::Runtime) -> Result<Answer> {
+        let half_width = |level: &Rational| self.plan.half_width(level);
+        let others = self.plan.protocol().colluders(self.plan.parties());
+        let against = match others {
+            0 => "if no party tells what it knows".to_owned(),
+            1 => "also if one party tells what it knows".to_owned(),
+            others => format!("also if {others} parties pool what they know"),
+        };
+        let noise = Noise {
+            guarantee: format!("{} {against}", self.plan.guarantee()),
+            words: format!("{}, {} parties", self.plan.protocol(), self.plan.parties()),
+            parties: self.plan.parties(),
+            half_width: &half_width,
+        };
+        Ok(engine.block_on(self.query.answer(sums, &noise))?)
+    }
+}
+
+/// How the task's query is to be answered.
+///
+/// # Errors
+/// If a range is none.
+pub fn options(task: &Task) -> Result<Options> {
+    let mut options = Options::new(Guarantee::Pure(task.epsilon().clone()));
+    options.adjacency = task.adjacency();
+    options.unit = match task.unit() {
+        "row" => Unit::Row,
+        column => Unit::Column(column.into()),
+    };
+    options.max_rows = task.max_rows().unwrap_or(options.max_rows);
+    options.max_groups = task.max_groups().unwrap_or(options.max_groups);
+    for (column, text) in task.bounds() {
+        options.bounds.insert(column.clone(), range(column, text)?);
+    }
+    options.keys = task.keys().clone();
+    Ok(options)
+}
+
+/// The task's numbers must be the query's: a sensitivity that is too small would promise more than is kept.
+fn fits(task: &Task, shape: &Shape) -> Result<()> {
+    let wrong = |what: &str, said: String, derived: String| {
+        usage(format!(
+            "the task says {what} {said}, but its query has {derived}; `reticent party task new` writes what is right"
+        ))
+    };
+    let (cells, derived) = (task.cells(), shape.cells());
+    if cells.len() != derived {
+        return Err(wrong("cells:", cells.len().to_string(), derived.to_string()));
+    }
+    let steps = shape.parts.iter().flat_map(|part| std::iter::repeat_n(&part.step, part.numbers * shape.groups()));
+    if let Some((cell, step)) = cells.iter().zip(steps).find(|(cell, step)| cell.step != **step) {
+        return Err(wrong(&format!("the step of {:?} is", cell.name), cell.step.to_string(), step.to_string()));
+    }
+    let sensitivity = shape.sensitivity()?;
+    if task.sensitivity() < sensitivity {
+        return Err(wrong("sensitivity =", task.sensitivity().to_string(), sensitivity.to_string()));
+    }
+    Ok(())
+}

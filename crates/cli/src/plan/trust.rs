@@ -1,0 +1,171 @@
+//! `reticent plan trust`: what the same count costs in every trust model.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use comfy_table::CellAlignment;
+use reticent::multiparty::trust::{self, Cost, Trust};
+use reticent::privacy::Epsilon;
+use reticent_plot::{Chart, Scale, Series, Style};
+use serde_json::json;
+
+use super::people::{part_of_bars, short};
+use crate::output::{self, Format, csv_line, text_table};
+
+/// For programs, every number of colluders is there up to so many parties; for people and beyond, some of them.
+const EVERY_NUMBER: u32 = 256;
+
+/// The arguments of `reticent plan trust`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  reticent plan trust --rows 100000 --parties 10 --epsilon 1
+  reticent plan trust --rows 100000 --parties 4 --epsilon 0.5 --plot trust.svg
+  reticent plan trust --rows 2^20 --parties 50 --epsilon 1 --format json
+
+One count of all rows, with the same ε for each row's person, whoever is trusted: one server; one server whose memory may be \
+seized; parties that add up under masks, of which t may pool what they know; parties that each publish their own count; or \
+nobody, when every person's answer is randomised. Nothing is read and nothing is spent.")]
+pub struct Arguments {
+    /// How many rows there are in all; also written as a power, 2^20
+    #[arg(long, value_parser = crate::numbers::steps, allow_hyphen_values = true)]
+    rows: u64,
+    /// How many parties hold them
+    #[arg(long, allow_hyphen_values = true)]
+    parties: u32,
+    /// The promise
+    #[arg(long, allow_hyphen_values = true)]
+    epsilon: String,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+    /// Also draws the errors, as SVG
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+}
+
+/// Compares and prints.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let epsilon: Epsilon = arguments.epsilon.parse()?;
+    let costs = match arguments.format {
+        Format::Json | Format::Csv if arguments.parties <= EVERY_NUMBER => {
+            let all: Vec<u32> = (0..arguments.parties).collect();
+            trust::of_one_count_against(arguments.rows, arguments.parties, &epsilon, &all)?
+        }
+        _ => trust::of_one_count(arguments.rows, arguments.parties, &epsilon)?,
+    };
+    if let Some(path) = &arguments.plot {
+        let svg = chart(arguments, &epsilon, &costs).to_svg(760, 480);
+        std::fs::write(path, svg).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    output::print(&match arguments.format {
+        Format::Table => table(arguments, &epsilon, &costs),
+        Format::Json => costs.iter().map(|cost| format!("{}\n", json(cost))).collect(),
+        Format::Csv => csv(&costs),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(arguments: &Arguments, epsilon: &Epsilon, costs: &[Cost]) -> String {
+    let errors = costs.iter().map(|cost| cost.standard_deviation);
+    let (least, most) = errors.fold((f64::INFINITY, 0.0f64), |(least, most), x| (least.min(x), most.max(x)));
+    let (bars, bar) = part_of_bars(least, most);
+    let header = ["who is trusted", "error", bars, "95 %", "of the rows", "ε if all others collude"];
+    let row = |cost: &Cost| {
+        let share = 100.0 * cost.standard_deviation / arguments.rows as f64;
+        let against = cost.against_all_others.as_ref().map_or_else(|| "–".into(), |epsilon| short(epsilon.to_f64()));
+        vec![
+            cost.name(),
+            short(cost.standard_deviation),
+            bar(cost.standard_deviation),
+            format!("± {}", short(cost.half_width).trim_end_matches(".00")),
+            percent(share),
+            against,
+        ]
+    };
+    let mut table = text_table(&header, costs.iter().map(row));
+    for place in [1, 3, 4, 5] {
+        if let Some(column) = table.column_mut(place) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let (rows, parties) = (arguments.rows, arguments.parties);
+    let mut lines = vec![
+        format!(
+            "One count of {rows} rows at ε = {epsilon}; {parties} parties. Errors are of the noise alone. Nothing is spent."
+        ),
+        table.to_string(),
+    ];
+    lines.extend(sentences(costs));
+    lines.join("\n") + "\n"
+}
+
+/// With two digits, however small it is.
+fn percent(share: f64) -> String {
+    let digits = (1.0 - share.log10().floor()).clamp(0.0, 12.0) as usize;
+    format!("{share:.digits$} %")
+}
+
+/// The models that are not numbered, and the two ends of those that are, in plain words.
+fn sentences(costs: &[Cost]) -> Vec<String> {
+    let masked = |cost: &&Cost| matches!(cost.trust, Trust::Masked { .. });
+    let numbered: Vec<&Cost> = costs.iter().filter(masked).collect();
+    let middle = numbered.get(numbered.len() / 2).copied();
+    let told = |cost: &&Cost| match cost.trust {
+        Trust::Masked { colluders } => colluders == 0 || middle == Some(*cost),
+        _ => true,
+    };
+    let sentence = |cost: &Cost| {
+        format!("{}: {} Typically within ±{}.", cost.name(), cost.sentence(), short(cost.standard_deviation))
+    };
+    costs.iter().filter(told).map(sentence).collect()
+}
+
+fn json(cost: &Cost) -> serde_json::Value {
+    let mut object = json!(cost);
+    object["name"] = json!(cost.name());
+    object["sentence"] = json!(cost.sentence());
+    object["against_all_others"] = json!(cost.against_all_others.as_ref().map(Epsilon::to_f64));
+    object
+}
+
+fn csv(costs: &[Cost]) -> String {
+    let line = |cost: &Cost| {
+        csv_line(&[
+            cost.name(),
+            cost.parties.to_string(),
+            cost.standard_deviation.to_string(),
+            cost.half_width.to_string(),
+            cost.against_all_others.as_ref().map_or_else(String::new, |epsilon| epsilon.to_f64().to_string()),
+        ]) + "\n"
+    };
+    let header = "model,parties,standard_deviation,half_width_95,epsilon_if_all_others_collude\n".to_owned();
+    header + &costs.iter().map(line).collect::<String>()
+}
+
+/// The error against the number of colluders, with the models that have none as lines across.
+fn chart(arguments: &Arguments, epsilon: &Epsilon, costs: &[Cost]) -> Chart {
+    let most = f64::from(arguments.parties.saturating_sub(1).max(1));
+    let masked = costs.iter().filter_map(|cost| match cost.trust {
+        Trust::Masked { colluders } => Some((f64::from(colluders), cost.standard_deviation)),
+        _ => None,
+    });
+    let masked: Vec<(f64, f64)> = masked.collect();
+    let across = |cost: &Cost| {
+        let style = if cost.trust == Trust::Curator { Style::Line } else { Style::Dashed };
+        Series::new(cost.name(), [(0.0, cost.standard_deviation), (most, cost.standard_deviation)], style)
+    };
+    let (rows, parties) = (arguments.rows, arguments.parties);
+    let title = format!("One count of {rows} rows at ε = {epsilon}, {parties} parties");
+    let description =
+        "Standard deviation of the same count in every trust model, against the number of parties that may collude.";
+    let mut chart = Chart::new(title)
+        .described(description)
+        .x("parties that may pool what they know", Scale::Linear)
+        .y("standard deviation of the count", Scale::Log)
+        .with(Series::line("masked", masked));
+    for cost in costs.iter().filter(|cost| !matches!(cost.trust, Trust::Masked { .. })) {
+        chart = chart.with(across(cost));
+    }
+    chart
+}

@@ -1,0 +1,95 @@
+//! A party that is killed, has another task, has no budget, or never comes.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::hospitals::{BY_WARD, Ended, Hospitals, Running, WARDS, WITHOUT_NOISE, truth, visits};
+
+/// So many rows that a party is still reading them when it is killed.
+const MANY: usize = 2_000_000;
+
+/// Waits for something that will be.
+#[track_caller]
+pub fn until(mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !holds() {
+        assert!(Instant::now() < deadline, "it never came");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+#[track_caller]
+fn aborted(ended: &Ended, why: &str) {
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stdout.is_empty(), "{}", ended.stdout);
+    let all = ended.stderr.contains("aborted in round") && ended.stderr.contains("nothing was released");
+    assert!(all && ended.stderr.contains(why), "{}", ended.stderr);
+}
+
+#[test]
+fn who_is_killed_ends_it_for_all_and_another_attempt_is_charged_anew() {
+    let hospitals = Hospitals::new("killed", 3);
+    hospitals.agree_on_wards();
+    for name in &hospitals.names {
+        hospitals.configure(name, "join_seconds = 200\nround_seconds = 8\n");
+    }
+    hospitals.write("p2.csv", &visits(MANY));
+    let mut running = hospitals.start_all();
+    let last = running.pop().expect("three");
+    // All have charged, and the last one reads its rows.
+    until(|| hospitals.charges("p2") == 1);
+    last.kill();
+    for (name, ended) in ["p0", "p1"].iter().zip(running.into_iter().map(Running::end)) {
+        aborted(&ended, "p2 did not answer in time");
+        assert!(ended.stderr.contains("the charge is kept"), "{}", ended.stderr);
+        assert_eq!(hospitals.charges(name), 1);
+    }
+    hospitals.write("p2.csv", &visits(30));
+    for (name, ended) in hospitals.names.iter().zip(hospitals.run_all()) {
+        assert_eq!((ended.code, hospitals.charges(name)), (Some(0), 2), "{}", ended.stderr);
+        assert_eq!(ended.counts(), truth([10, 20, 30]));
+        assert!(ended.object("parties")["attempt"].as_u64() >= Some(2), "no mask comes again");
+    }
+}
+
+#[test]
+fn who_has_another_task_ends_it_for_all_before_anything_is_charged() {
+    let hospitals = Hospitals::new("other-task", 3);
+    hospitals.agree_on_wards();
+    let other = format!("--epsilon {WITHOUT_NOISE} --keys ward=A,B --colluders 1");
+    assert_eq!(hospitals.agree("other.toml", BY_WARD, &other).code, Some(0));
+    hospitals.configure("p1", "task = \"other.toml\"\njoin_seconds = 200\nround_seconds = 200\n");
+    for (name, ended) in hospitals.names.iter().zip(hospitals.run_all()) {
+        aborted(&ended, "has another task file");
+        assert!(ended.stderr.contains("nothing was charged"), "{}", ended.stderr);
+        assert_eq!(hospitals.charges(name), 0);
+    }
+}
+
+#[test]
+fn who_has_no_budget_says_so_and_the_others_stop() {
+    let hospitals = Hospitals::new("overdrawn", 3);
+    hospitals.agree_on_wards();
+    hospitals.budget("p1", "100");
+    for name in ["p0", "p2"] {
+        hospitals.configure(name, "join_seconds = 8\nround_seconds = 8\n");
+    }
+    let ended = hospitals.run_all();
+    assert_eq!(ended[1].code, Some(4), "{}", ended[1].stderr);
+    assert!(ended[1].stdout.is_empty());
+    aborted(&ended[0], "p1 did not answer in time");
+    aborted(&ended[2], "did not answer in time");
+    assert_eq!(hospitals.names.iter().map(|name| hospitals.charges(name)).collect::<Vec<_>>(), [0, 0, 0]);
+}
+
+#[test]
+fn who_never_comes_is_named_and_nothing_is_charged() {
+    let hospitals = Hospitals::new("absent", 2);
+    let more = format!("--epsilon {WITHOUT_NOISE} --keys {WARDS} --colluders 1");
+    assert_eq!(hospitals.agree("task.toml", BY_WARD, &more).code, Some(0));
+    hospitals.configure("p0", "join_seconds = 1\nround_seconds = 1\n");
+    let ended = hospitals.start("p0").end();
+    aborted(&ended, "p1 did not answer in time");
+    assert!(ended.stderr.contains("nothing was charged"), "{}", ended.stderr);
+    assert_eq!(hospitals.charges("p0"), 0);
+}

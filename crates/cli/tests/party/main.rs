@@ -1,0 +1,22 @@
+//! `reticent party` as organisations run it: one process each, on loopback.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `hospitals` | several parties in one folder, and their processes |
+//! | `answers` | three and twenty processes, late ones, another attempt; transcripts |
+//! | `aborts` | a party that is killed, has another task, has no budget, never comes |
+//! | `mistakes` | what is wrong outside the rows: named, and not charged |
+//! | `neighbours` | nothing but the answer depends on the rows |
+//! | `rehearsal` | simulations, views, and transcripts that were tampered with |
+//! | `guide` | the commands of docs/parties.md, as they stand |
+//! | `namespaces` | a party that is cut off, or slow, on a network of its own; needs root |
+
+mod aborts;
+mod answers;
+mod guide;
+mod hospitals;
+mod mistakes;
+#[cfg(target_os = "linux")]
+mod namespaces;
+mod neighbours;
+mod rehearsal;

@@ -1,0 +1,99 @@
+//! What is wrong outside the rows: named, and not charged.
+
+use super::hospitals::{BY_WARD, Hospitals, WARDS};
+
+#[test]
+fn what_cannot_be_asked_of_parties_is_refused_by_its_name() {
+    let hospitals = Hospitals::new("mistakes", 2);
+    let cases = [
+        (BY_WARD, "--epsilon 1 --colluders 1", "--keys ward=a,b,c"),
+        (BY_WARD, "--epsilon 1 --keys ward=A", "add --colluders 1"),
+        (BY_WARD, "--epsilon 1 --keys ward=A --colluders 2", "number of colluders is 2"),
+        (BY_WARD, "--epsilon 0 --keys ward=A --colluders 1", "epsilon is 0"),
+        (BY_WARD, "--epsilon 1 --keys ward=A --protocol broadcast --colluders 1", "broadcast holds against all others"),
+        (
+            BY_WARD,
+            "--epsilon 1 --keys ward=A --colluders 1 --bound 9223372036854775807",
+            "bound is 9223372036854775807",
+        ),
+        (BY_WARD, "--epsilon 1 --keys ward=A --colluders 1 --party x,nowhere.pub,h:1", "there is no file nowhere.pub"),
+        (BY_WARD, "--epsilon 1 --keys ward=A --colluders 1 --party x", "--party NAME,KEY,HOST:PORT"),
+        (
+            "SELECT MEDIAN(age) FROM visits",
+            "--epsilon 1 --bounds age=0..9 --colluders 1",
+            "ranks do not add up over parties",
+        ),
+        ("SELECT AVG(age) FROM visits", "--epsilon 1 --colluders 1", "add --bounds age=LO..HI"),
+        ("SELECT AVG(age) FROM visits", "--epsilon 1 --bounds age=auto --colluders 1", "agree on a range"),
+        ("SELECT * FROM visits", "--epsilon 1 --colluders 1", "a list of rows cannot be answered privately"),
+        ("SELEC", "--epsilon 1 --colluders 1", "the SQL cannot be read"),
+    ];
+    for (sql, more, why) in cases {
+        let ended = hospitals.agree("task.toml", sql, more);
+        assert_eq!(ended.code, Some(2), "{sql} {more}: {}", ended.stderr);
+        assert!(ended.stderr.contains(why), "{sql} {more}: {}", ended.stderr);
+        assert!(!hospitals.folder.join("task.toml").exists(), "{sql} {more}");
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_found_before_anything_is_sent() {
+    let hospitals = Hospitals::new("unfit", 2);
+    let made = hospitals.agree("task.toml", BY_WARD, &format!("--epsilon 1 --keys {WARDS} --colluders 1"));
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let again = hospitals.agree("task.toml", BY_WARD, &format!("--epsilon 1 --keys {WARDS} --colluders 1"));
+    assert_eq!(again.code, Some(1), "a task is never overwritten: {}", again.stderr);
+    let checked = hospitals.succeeds(&["party", "task", "check", "task.toml", "--config", "p0.toml"]);
+    assert!(made.stderr.contains(checked.stdout.trim()), "one hash: {} {}", made.stderr, checked.stdout);
+    let task = hospitals.read("task.toml");
+    let fails = |code: i32, why: &str| {
+        let ended = hospitals.start("p0").end();
+        assert_eq!(ended.code, Some(code), "{why}: {}", ended.stderr);
+        assert!(ended.stdout.is_empty() && ended.stderr.contains(why), "{why}: {}", ended.stderr);
+        assert_eq!(hospitals.charges("p0"), 0);
+    };
+    // A smaller sensitivity, or another step, would promise or say something else than is done.
+    for (from, to, why) in [
+        ("sensitivity = 1", "sensitivity = 0", "sensitivity is 0"),
+        ("unit = \"row\"", "unit = \"patient\"\nmax_rows = 3", "sensitivity = 1, but its query has 3"),
+        ("    \"rows, ward = A\",\n", "", "cells: 2, but its query has 3"),
+        (
+            "    \"rows, ward = A\",\n",
+            "    { name = \"A\", step = 2 },\n",
+            "the step of \"A\" is 2, but its query has 1",
+        ),
+    ] {
+        assert!(task.contains(from), "{from}");
+        hospitals.write("task.toml", &task.replace(from, to));
+        fails(2, why);
+    }
+    hospitals.write("task.toml", &task);
+    let config = hospitals.read("p0.toml");
+    for (from, to, code, why) in [
+        ("party = \"p0\"", "party = \"p1\"", 2, "the private key is"),
+        ("party = \"p0\"", "party = \"p7\"", 2, "one of the task's: p0, p1"),
+        ("dataset = \"visits\"", "dataset = \"stays\"", 2, "has no dataset stays"),
+        ("visits = \"p0.csv\"", "visits = \"nowhere.csv\"", 2, "nowhere.csv"),
+        ("visits = \"p0.csv\"", "stays = \"p0.csv\"", 2, "the query reads a table visits"),
+        ("join_seconds = 200", "join_seconds = 0", 2, "join_seconds is 0"),
+    ] {
+        assert!(config.contains(from), "{from}");
+        hospitals.write("p0.toml", &config.replace(from, to));
+        fails(code, why);
+    }
+    hospitals.write("p0.toml", &config);
+    hospitals.write("p0.csv", "patient,floor\nu1,2\n");
+    fails(2, "ward");
+}
+
+#[test]
+fn a_dry_run_reads_no_row_and_charges_nothing() {
+    let hospitals = Hospitals::new("dry", 2);
+    assert_eq!(
+        hospitals.agree("task.toml", BY_WARD, &format!("--epsilon 1 --keys {WARDS} --colluders 1")).code,
+        Some(0)
+    );
+    let ended = hospitals.succeeds(&["party", "run", "--config", "p0.toml", "--dry-run"]);
+    assert!(ended.stderr.contains("p0 is ready; nothing was charged or sent"), "{}", ended.stderr);
+    assert_eq!(hospitals.charges("p0"), 0);
+}

@@ -1,0 +1,392 @@
+//! One collection: the aggregators agree on a batch, verify it, and open its noisy sums.
+//!
+//! | round | each aggregator says |
+//! |---|---|
+//! | commit, reveal | its contribution to the verification key, first hashed |
+//! | offer | the numbers of the reports that it has |
+//! | verify, judge | for some reports at a time: its part of each proof; which of them it accepts |
+//! | agree | the hash of all that was said |
+//! | – | *the charge is durable, then which reports are in the batch, then the noisy share* |
+//! | open | its share of the sums, with its noise |
+//! | sign | its signature under the result |
+//!
+//! A report that one aggregator does not accept is dropped: it counts as nothing, for all of them.
+
+use reticent::hexadecimal;
+use reticent::ledger::{Accounting, Charge, Charged, Ledger, Releases};
+use reticent::{Permit, Release};
+use reticent_ledger::DurableLedger;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::batch;
+use super::fault::{Misdeed, Round};
+use super::record::Record;
+use super::report;
+use super::rounds::{Rounds, exactly, fault};
+use super::scheme::{KEY_BYTES, NONCE_BYTES, Nonce};
+use super::statistic::{ADJACENCY, UNIT};
+use super::store::Store;
+use super::sums::Sums;
+use super::task::Task;
+use super::verification_key::{commitment, key};
+use crate::error::{Error, Result};
+use crate::hex::{Digest, Hex};
+use crate::keys::PrivateKey;
+use crate::transport::Transport;
+
+/// About so much is said, and kept in memory, for the reports that are verified at a time.
+pub(super) const PORTION_BYTES: usize = 4 << 20;
+
+/// An aggregator, ready to collect.
+pub struct Aggregator<'all> {
+    task: &'all Task,
+    place: usize,
+    key: &'all PrivateKey,
+    store: &'all mut Store,
+    budget: Budget<'all>,
+}
+
+/// Whose budget is charged.
+enum Budget<'all> {
+    Ledger(&'all DurableLedger, &'all str),
+    Unaccounted(Permit),
+    #[cfg(feature = "test-util")]
+    Silent,
+}
+
+/// What came of a collection.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Collected {
+    /// The sums were opened.
+    Released {
+        /// Noisy sums, in the order of [`Statistic::names`](super::Statistic::names), with error bars and the promise.
+        release: Box<Release<Vec<i64>>>,
+        /// What all aggregators signed.
+        record: Box<Record>,
+    },
+    /// There are too few reports that all aggregators have and accept. Nothing was opened or charged; they wait for more.
+    TooFew {
+        /// How many there are.
+        accepted: u64,
+        /// How many proved nothing and are forgotten.
+        dropped: u64,
+    },
+}
+
+/// What the ledger keeps for a batch.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    share: String,
+    accounting: Accounting,
+}
+
+impl<'all> Aggregator<'all> {
+    /// An aggregator that charges ε to a dataset of its ledger for each batch.
+    ///
+    /// # Errors
+    /// If the task has another key for the aggregator in this place.
+    pub fn new(
+        task: &'all Task,
+        place: usize,
+        key: &'all PrivateKey,
+        store: &'all mut Store,
+        ledger: &'all DurableLedger,
+        dataset: &'all str,
+    ) -> Result<Self> {
+        Self::with(task, place, key, store, Budget::Ledger(ledger, dataset))
+    }
+
+    /// One that charges nobody, for experiments; its release says so.
+    ///
+    /// # Errors
+    /// As [`Aggregator::new`].
+    pub fn unaccounted(
+        task: &'all Task,
+        place: usize,
+        key: &'all PrivateKey,
+        store: &'all mut Store,
+        permit: Permit,
+    ) -> Result<Self> {
+        Self::with(task, place, key, store, Budget::Unaccounted(permit))
+    }
+
+    /// One that adds no noise: there is no privacy.
+    ///
+    /// # Errors
+    /// As [`Aggregator::new`].
+    #[cfg(feature = "test-util")]
+    pub fn silent(task: &'all Task, place: usize, key: &'all PrivateKey, store: &'all mut Store) -> Result<Self> {
+        Self::with(task, place, key, store, Budget::Silent)
+    }
+
+    fn with(
+        task: &'all Task,
+        place: usize,
+        key: &'all PrivateKey,
+        store: &'all mut Store,
+        budget: Budget<'all>,
+    ) -> Result<Self> {
+        let member = &task.aggregators()[place];
+        if member.key != key.public() {
+            let allowed = format!("that of {} in the task, {}", member.name, member.key);
+            return Err(Error::parameter("the key", key.public(), allowed));
+        }
+        Ok(Self { task, place, key, store, budget })
+    }
+
+    /// Collects one batch together with the others.
+    ///
+    /// # Errors
+    /// [`Error::Collection`] if another aggregator does not do its part; [`Error::Ledger`] if the ledger refuses the charge.
+    pub fn collect(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Collected> {
+        let collected = self.all_rounds(rounds);
+        if collected.is_err() {
+            rounds.give_up();
+        }
+        collected
+    }
+
+    fn all_rounds(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Collected> {
+        let key = self.agree_on_key(rounds)?;
+        let candidates = self.offer(rounds)?;
+        let verified = self.verify(rounds, &key, &candidates)?;
+        let batch = batch::digest(self.task, &verified.accepted);
+        self.agree(rounds, batch)?;
+        self.store.drop_reports(&verified.dropped)?;
+        let (accepted, dropped) = (verified.accepted.len() as u64, verified.dropped.len() as u64);
+        if accepted < self.task.minimum_reports() {
+            return Ok(Collected::TooFew { accepted, dropped });
+        }
+        let (share, accounting) = self.open(batch, &verified)?;
+        let shares = rounds.exchange(Round::Open, share.to_vec(), share.len())?;
+        let mut record = Record::new(self.task, batch, accepted, dropped, shares);
+        let sums = record.sums(self.task)?;
+        self.sign(rounds, &mut record)?;
+        self.store.complete(batch)?;
+        let release = Box::new(self.task.plan().release(sums, &accounting)?);
+        Ok(Collected::Released { release, record: Box::new(record) })
+    }
+
+    fn agree_on_key(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Zeroizing<[u8; KEY_BYTES]>> {
+        let (task, hash) = (self.task, self.task.hash());
+        let own = self.store.contribution()?;
+        let hashed = commitment(hash, self.place, &own).0.to_vec();
+        let commitments = exactly::<32>(task, Round::Commit, &rounds.exchange(Round::Commit, hashed, 32)?)?;
+        let revealed = rounds.exchange(Round::Reveal, own.to_vec(), KEY_BYTES)?;
+        let contributions = Zeroizing::new(exactly::<KEY_BYTES>(task, Round::Reveal, &revealed)?);
+        for (place, contribution) in contributions.iter().enumerate() {
+            if commitment(hash, place, contribution).0 != commitments[place] {
+                return Err(fault(task, Round::Reveal, Misdeed::OtherContribution, place));
+            }
+        }
+        let key = Zeroizing::new(key(hash, &contributions));
+        // The same report under two keys would tell more than that it is one.
+        if !self.store.fix_key(&key)? {
+            return Err(fault(task, Round::Reveal, Misdeed::OtherContribution, usize::MAX));
+        }
+        Ok(key)
+    }
+
+    /// The reports that all aggregators have.
+    fn offer(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Vec<Nonce>> {
+        let limit = NONCE_BYTES * self.task.maximum_reports() as usize;
+        let offers = rounds.exchange(Round::Offer, self.store.candidates()?.concat(), limit)?;
+        let mut common: Option<Vec<Nonce>> = None;
+        for (place, offer) in offers.iter().enumerate() {
+            let offer =
+                batch::numbers(offer).ok_or_else(|| fault(self.task, Round::Offer, Misdeed::Malformed, place))?;
+            common = Some(match common {
+                None => offer.to_vec(),
+                Some(common) => common.into_iter().filter(|nonce| offer.binary_search(nonce).is_ok()).collect(),
+            });
+        }
+        Ok(common.unwrap_or_default())
+    }
+
+    /// Verifies all candidates, some at a time.
+    fn verify(
+        &mut self,
+        rounds: &mut Rounds<impl Transport>,
+        key: &[u8; KEY_BYTES],
+        candidates: &[Nonce],
+    ) -> Result<Verified> {
+        let scheme = self.task.scheme();
+        let mut verified = Verified { accepted: Vec::new(), dropped: Vec::new(), sums: scheme.nothing() };
+        let each = scheme.lengths().verifier + verified.sums.length();
+        for portion in candidates.chunks((PORTION_BYTES / each).max(1)) {
+            self.verify_portion(rounds, key, portion, &mut verified)?;
+        }
+        Ok(verified)
+    }
+
+    fn verify_portion(
+        &mut self,
+        rounds: &mut Rounds<impl Transport>,
+        key: &[u8; KEY_BYTES],
+        portion: &[Nonce],
+        verified: &mut Verified,
+    ) -> Result<()> {
+        let (task, scheme, context, length) =
+            (self.task, self.task.scheme(), self.task.context(), self.task.scheme().lengths().verifier);
+        let mut kept = Vec::with_capacity(portion.len());
+        let mut message = Vec::with_capacity(portion.len() * length);
+        for nonce in portion {
+            let share = self.store.share(nonce)?.unwrap_or_default();
+            let begun = report::open(task, self.place, &share)
+                .and_then(|parts| scheme.begin(key, &context, self.place, nonce, parts.public, parts.input));
+            let (keep, say) = begun.map_or((None, None), |(keep, say)| (Some(Zeroizing::new(keep)), Some(say)));
+            // A share that cannot be read proves nothing, and neither do zeros.
+            message.extend(say.unwrap_or_else(|| vec![0; length]));
+            kept.push(keep);
+        }
+        let limit = message.len();
+        let messages = rounds.exchange(Round::Verify, message, limit)?;
+        if let Some(place) = messages.iter().position(|message| message.len() != limit) {
+            return Err(fault(task, Round::Verify, Misdeed::Malformed, place));
+        }
+        let shares: Vec<_> = kept
+            .iter()
+            .enumerate()
+            .map(|(report, kept)| {
+                let said: Vec<&[u8]> = messages.iter().map(|message| &message[report * length..][..length]).collect();
+                scheme.finish(&context, self.place, kept.as_ref()?, &said)
+            })
+            .collect();
+        let verdicts: Vec<bool> = shares.iter().map(Option::is_some).collect();
+        let message = batch::bits(&verdicts);
+        let limit = message.len();
+        let messages = rounds.exchange(Round::Judge, message, limit)?;
+        let mut accepted = verdicts;
+        for (place, message) in messages.iter().enumerate() {
+            let verdicts = batch::read_bits(message, portion.len());
+            let verdicts = verdicts.ok_or_else(|| fault(task, Round::Judge, Misdeed::Malformed, place))?;
+            accepted.iter_mut().zip(verdicts).for_each(|(all, one)| *all &= one);
+        }
+        for ((nonce, share), accepted) in portion.iter().zip(shares).zip(accepted) {
+            match share.filter(|_| accepted) {
+                Some(share) => {
+                    verified.sums.add(&share);
+                    verified.accepted.push(*nonce);
+                }
+                None => verified.dropped.push(*nonce),
+            }
+        }
+        Ok(())
+    }
+
+    /// All have heard the same and come to the same batch. One that has begun another batch says nothing, so that nobody opens
+    /// anything.
+    fn agree(&mut self, rounds: &mut Rounds<impl Transport>, batch: Digest) -> Result<()> {
+        if self.store.pending()?.is_some_and(|pending| pending != batch) {
+            return Err(fault(self.task, Round::Agree, Misdeed::Disagreed, usize::MAX));
+        }
+        let own = [rounds.head().0, batch.0].concat();
+        let all = exactly::<64>(self.task, Round::Agree, &rounds.exchange(Round::Agree, own.clone(), own.len())?)?;
+        match all.iter().position(|message| message[..] != own[..]) {
+            Some(place) => Err(fault(self.task, Round::Agree, Misdeed::Disagreed, place)),
+            None => Ok(()),
+        }
+    }
+
+    /// This aggregator's noisy share of the sums: the charge, the batch and the share are durable when it returns. The same
+    /// batch again costs nothing and gives the same share.
+    fn open(&mut self, batch: Digest, verified: &Verified) -> Result<(Zeroizing<Vec<u8>>, Accounting)> {
+        let guarantee = self.task.guarantee().clone();
+        match &mut self.budget {
+            Budget::Ledger(ledger, dataset) => {
+                let member = &self.task.aggregators()[self.place];
+                let charge = Charge {
+                    dataset: (*dataset).to_owned(),
+                    request: format!("aggregators {} {batch}", self.task.hash()),
+                    caller: member.name.clone(),
+                    description: description(self.task, verified.accepted.len()),
+                    unit: UNIT.to_owned(),
+                    adjacency: ADJACENCY,
+                    guarantee,
+                    releases: Releases::Once,
+                };
+                let charged = ledger.charge(&charge)?;
+                self.store.begin(batch, &verified.accepted)?;
+                let kept = match charged {
+                    Charged::Answered(kept) => kept,
+                    Charged::Permitted(mut permit) => {
+                        let Noisy { share, accounting, .. } = noisy(self.task, &verified.sums, &mut permit)?;
+                        let Accounting::Charged(receipt) = &accounting else {
+                            unreachable!("a ledger's permit says where it was charged")
+                        };
+                        let kept = Kept { share: hexadecimal::write(&share), accounting: accounting.clone() };
+                        ledger.keep(receipt, &serde_json::to_string(&kept).expect("it is plain data"))?
+                    }
+                };
+                let damaged = || Error::parameter("the ledger's release", "not a share", "what was kept there");
+                let kept: Kept = serde_json::from_str(&kept).map_err(|_| damaged())?;
+                let share = hexadecimal::read(&kept.share).ok_or_else(damaged)?;
+                Ok((Zeroizing::new(share), kept.accounting))
+            }
+            Budget::Unaccounted(permit) => {
+                self.store.begin(batch, &verified.accepted)?;
+                let noisy = noisy(self.task, &verified.sums, permit)?;
+                Ok((noisy.share, noisy.accounting))
+            }
+            #[cfg(feature = "test-util")]
+            Budget::Silent => {
+                self.store.begin(batch, &verified.accepted)?;
+                Ok((verified.sums.encode(), Accounting::Unaccounted))
+            }
+        }
+    }
+
+    fn sign(&mut self, rounds: &mut Rounds<impl Transport>, record: &mut Record) -> Result<()> {
+        let own = self.key.sign(&record.statement()).0.to_vec();
+        let limit = own.len();
+        let signatures = exactly::<64>(self.task, Round::Sign, &rounds.exchange(Round::Sign, own, limit)?)?;
+        record.signed(signatures.into_iter().map(Hex).collect());
+        match record.unsigned_by(self.task) {
+            Some(place) => Err(fault(self.task, Round::Sign, Misdeed::Unsigned, place)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What was verified.
+struct Verified {
+    accepted: Vec<Nonce>,
+    dropped: Vec<Nonce>,
+    /// This aggregator's share of the accepted answers' sums.
+    sums: Sums,
+}
+
+/// An aggregator's share of the sums, with its share of the noise.
+///
+/// # Privacy
+/// Whoever lacks this share knows nothing of the sums; whoever has it and all others' knows the sums with the noise of all. If
+/// at most t aggregators pool what they know, the noise of the others is at least that of one curator:
+/// [`Plan`](reticent::multiparty::Plan). That each of them added its own is for each of them to see to: an honest one is
+/// enough for t = m − 1.
+pub(super) fn noisy(task: &Task, sums: &Sums, permit: &mut Permit) -> Result<Noisy> {
+    let (noise, accounting) = task.plan().noise_alone(permit)?;
+    let mut sums = sums.clone();
+    sums.add_numbers(&noise);
+    Ok(Noisy { share: sums.encode(), noise, accounting })
+}
+
+/// What [`noisy`] gives.
+pub(super) struct Noisy {
+    /// What is opened.
+    pub share: Zeroizing<Vec<u8>>,
+    /// What is in it, which this aggregator alone knows.
+    #[cfg_attr(not(feature = "test-util"), allow(dead_code, reason = "for audits"))]
+    pub noise: Zeroizing<Vec<i64>>,
+    pub accounting: Accounting,
+}
+
+fn description(task: &Task, reports: usize) -> String {
+    format!(
+        "{:?}: {} of {reports} reports, added up by {} aggregators of whom at most {} collude",
+        task.title(),
+        task.statistic().names().join(", "),
+        task.aggregators().len(),
+        task.colluders()
+    )
+}

@@ -1,0 +1,173 @@
+//! An aggregator's two processes: one that takes reports, for as long as it runs, and one that collects a batch and ends.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reticent_ledger::{DurableLedger, Location};
+use serde::Deserialize;
+
+use super::collect::{Aggregator, Collected};
+use super::rounds::{Rounds, largest_frame};
+use super::store::Store;
+use super::task::{Site, Task};
+use super::upload::Reception;
+use crate::config::Times;
+use crate::error::{Error, Result};
+use crate::keys::PrivateKey;
+use crate::transport::Mesh;
+
+/// How long the others are waited for, unless told otherwise.
+const JOIN_SECONDS: u64 = 600;
+/// How long each round may take after that.
+const ROUND_SECONDS: u64 = 120;
+/// A day: nobody waits longer.
+const LONGEST_WAIT: u64 = 86_400;
+/// How long an aggregator that has nothing more to say stays to be heard.
+const LINGER: Duration = Duration::from_secs(3);
+
+/// What an aggregator's own configuration file says. Paths in it are relative to its folder.
+///
+/// | field | what it says | default |
+/// |---|---|---|
+/// | `task` | the task file, the same for all | – |
+/// | `aggregator` | which of the task's aggregators this is | – |
+/// | `key` | the file of its private key | – |
+/// | `store` | the file of its shares of reports; never delete it while the task lives | – |
+/// | `ledger`, `dataset` | whose budget is charged for each batch | – |
+/// | `listen` | where it listens for other aggregators | the task's `address` |
+/// | `listen_reports` | where it listens for clients | the task's `reports` |
+/// | `join_seconds` | how long the others are waited for | 600 |
+/// | `round_seconds` | how long each round may take after that | 120 |
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the table above says it")]
+pub struct Config {
+    pub task: PathBuf,
+    pub aggregator: String,
+    pub key: PathBuf,
+    pub store: PathBuf,
+    pub ledger: String,
+    pub dataset: String,
+    pub listen: Option<String>,
+    pub listen_reports: Option<String>,
+    #[serde(default = "join_seconds")]
+    pub join_seconds: u64,
+    #[serde(default = "round_seconds")]
+    pub round_seconds: u64,
+}
+
+fn join_seconds() -> u64 {
+    JOIN_SECONDS
+}
+
+fn round_seconds() -> u64 {
+    ROUND_SECONDS
+}
+
+impl Config {
+    /// Reads a configuration file.
+    ///
+    /// # Errors
+    /// If there is none, or it says what a configuration does not.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, error))?;
+        let mut config: Self = toml::from_str(&text).map_err(|error| Error::form(path, error))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for file in [&mut config.task, &mut config.key, &mut config.store] {
+            *file = folder.join(&*file);
+        }
+        if let Ok(Location::File(file)) = config.ledger.parse() {
+            config.ledger = folder.join(file).display().to_string();
+        }
+        for (field, seconds) in [("join_seconds", config.join_seconds), ("round_seconds", config.round_seconds)] {
+            if !(1..=LONGEST_WAIT).contains(&seconds) {
+                return Err(Error::form(path, Error::parameter(field, seconds, "from 1 to 86400")));
+            }
+        }
+        Ok(config)
+    }
+
+    fn times(&self) -> Times {
+        let (join, round) = (Duration::from_secs(self.join_seconds), Duration::from_secs(self.round_seconds));
+        Times { join, round, linger: LINGER }
+    }
+}
+
+/// An aggregator with all that it has on its own machine.
+#[derive(Debug)]
+pub struct Process {
+    config: Config,
+    task: Task,
+    place: usize,
+    key: PrivateKey,
+}
+
+impl Process {
+    /// Reads all that the configuration names.
+    ///
+    /// # Errors
+    /// If something is missing, or if the key is not that of the task.
+    pub fn new(config: Config) -> Result<Self> {
+        let task = Task::read(&config.task)?;
+        let place = task.place(&config.aggregator)?;
+        let key = PrivateKey::read(&config.key)?;
+        let site = &task.aggregators()[place];
+        if site.key != key.public() {
+            let allowed = format!("that of {} in the task, {}", site.name, site.key);
+            return Err(Error::parameter("the key", key.public(), allowed));
+        }
+        Ok(Self { config, task, place, key })
+    }
+
+    /// The task.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// This aggregator, as others know it.
+    pub fn site(&self) -> &Site {
+        &self.task.aggregators()[self.place]
+    }
+
+    /// This aggregator's file of reports.
+    ///
+    /// # Errors
+    /// If it cannot be used.
+    pub fn store(&self) -> Result<Store> {
+        Store::open(&self.config.store, &self.task, self.place)
+    }
+
+    /// An ear for reports; [`Reception::run`] listens.
+    ///
+    /// # Errors
+    /// If the system does not let us listen, or the store cannot be used.
+    pub fn reception(&self) -> Result<Reception> {
+        let listener = listen(self.config.listen_reports.as_ref().unwrap_or(&self.site().reports))?;
+        Reception::new(&self.task, self.place, &self.key, listener, self.store()?)
+    }
+
+    /// Collects one batch together with the other aggregators.
+    ///
+    /// # Errors
+    /// See [`Aggregator::collect`].
+    pub fn collect(&self) -> Result<Collected> {
+        let Ok(location) = self.config.ledger.parse::<Location>();
+        let ledger = DurableLedger::open(&location)?;
+        let mut store = self.store()?;
+        let listener = listen(self.config.listen.as_ref().unwrap_or(&self.site().address))?;
+        let roster: Vec<_> = self.task.aggregators().iter().map(Site::member).collect();
+        let mesh = Mesh::start(&roster, self.place, &self.key, listener, largest_frame(&self.task))?;
+        let mut rounds = Rounds::new(&self.task, self.place, mesh, self.config.times())?;
+        let dataset = &self.config.dataset;
+        let collected =
+            Aggregator::new(&self.task, self.place, &self.key, &mut store, &ledger, dataset)?.collect(&mut rounds);
+        rounds.close();
+        collected
+    }
+}
+
+fn listen(address: &str) -> Result<TcpListener> {
+    TcpListener::bind(address).map_err(|error| Error::network(format!("listening on {address}"), error))
+}

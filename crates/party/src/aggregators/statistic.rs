@@ -1,0 +1,204 @@
+//! What is asked of each client, and what comes out.
+
+use reticent::privacy::Adjacency;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// The most bars of a histogram: a report proves something about each of them.
+pub const MOST_BUCKETS: usize = 1 << 12;
+/// How far from 0 the range of a sum may reach: so many reports as a batch can have never overflow.
+pub const FARTHEST_END: i64 = 1 << 40;
+/// A bucket's name.
+const LONGEST_NAME: usize = 64;
+
+/// Neighbours differ in what one report says. That a client has sent one is seen by all aggregators, and how many were counted
+/// is published: this is not hidden.
+pub const ADJACENCY: Adjacency = Adjacency::Replace;
+/// Whose privacy is protected.
+pub const UNIT: &str = "report";
+
+/// What is asked of each client.
+///
+/// # Privacy
+/// The sensitivity is that of [`Adjacency::Replace`]: what one honest report says instead of anything else that it might say.
+///
+/// | statistic | a client says | one report moves the result by at most |
+/// |---|---|---|
+/// | count | yes or no | 1 |
+/// | sum | a whole number in a range | the width of the range |
+/// | histogram | one of some buckets | 2: one count falls, another rises |
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statistic {
+    /// How many clients say yes.
+    Count,
+    /// The sum of what clients say.
+    Sum {
+        /// The least that counts; whatever is below counts as this.
+        lower: i64,
+        /// The most that counts; whatever is above counts as this.
+        upper: i64,
+    },
+    /// How many clients are in each bucket.
+    Histogram {
+        /// The buckets' names.
+        buckets: Vec<String>,
+    },
+}
+
+impl Statistic {
+    /// Checks it.
+    ///
+    /// # Errors
+    /// If the range is empty or too wide, or if there are too few, too many or equal buckets.
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Self::Count => Ok(()),
+            Self::Sum { lower, upper } => {
+                if lower >= upper {
+                    return Err(Error::parameter("upper", upper, format!("greater than lower, which is {lower}")));
+                }
+                for (field, end) in [("lower", lower), ("upper", upper)] {
+                    if !(-FARTHEST_END..=FARTHEST_END).contains(end) {
+                        return Err(Error::parameter(field, end, "from -2^40 to 2^40"));
+                    }
+                }
+                Ok(())
+            }
+            Self::Histogram { buckets } => {
+                if buckets.len() < 2 || buckets.len() > MOST_BUCKETS {
+                    return Err(Error::parameter("the number of buckets", buckets.len(), "from 2 to 4096"));
+                }
+                let mut names: Vec<&String> = buckets.iter().collect();
+                names.sort_unstable();
+                if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+                    return Err(Error::parameter("a bucket's name", pair[0], "different from all others"));
+                }
+                match buckets.iter().find(|name| name.is_empty() || name.len() > LONGEST_NAME) {
+                    Some(name) => Err(Error::parameter("a bucket's name", name, "of 1 to 64 bytes")),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// How many numbers come out.
+    pub fn cells(&self) -> usize {
+        match self {
+            Self::Count | Self::Sum { .. } => 1,
+            Self::Histogram { buckets } => buckets.len(),
+        }
+    }
+
+    /// What each number is called.
+    pub fn names(&self) -> Vec<&str> {
+        match self {
+            Self::Count => vec!["count"],
+            Self::Sum { .. } => vec!["sum"],
+            Self::Histogram { buckets } => buckets.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// The most that one report adds to one number: reports are counted from the lower end of their range.
+    pub(super) fn width(&self) -> u64 {
+        match self {
+            Self::Count | Self::Histogram { .. } => 1,
+            Self::Sum { lower, upper } => upper.abs_diff(*lower),
+        }
+    }
+
+    /// How far one report can move all numbers together: L1, in the adjacency of the statistic.
+    pub fn sensitivity(&self) -> u64 {
+        match self {
+            Self::Count | Self::Sum { .. } => self.width(),
+            Self::Histogram { .. } => 2,
+        }
+    }
+
+    /// What a report has above what is proved about it.
+    pub(super) fn lower(&self) -> i64 {
+        match self {
+            Self::Count | Self::Histogram { .. } => 0,
+            Self::Sum { lower, .. } => *lower,
+        }
+    }
+
+    /// Reads what a client answers: `yes` or `no` (1 or 0), a whole number (clamped into the range), or a bucket's name.
+    ///
+    /// # Errors
+    /// If it is no such thing. Nobody but the client itself gets to know.
+    pub fn read(&self, answer: &str) -> Result<Answer> {
+        let answer = answer.trim();
+        match self {
+            Self::Count => match answer {
+                "yes" | "true" | "1" => Ok(Answer(1)),
+                "no" | "false" | "0" => Ok(Answer(0)),
+                other => Err(Error::parameter("the answer", other, "yes or no")),
+            },
+            Self::Sum { .. } => match answer.parse() {
+                Ok(number) => Ok(self.number(number)),
+                Err(_) => Err(Error::parameter("the answer", answer, "a whole number")),
+            },
+            Self::Histogram { buckets } => match buckets.iter().position(|name| name == answer) {
+                Some(bucket) => Ok(Answer(bucket as u64)),
+                None => {
+                    let first = &buckets[0];
+                    Err(Error::parameter("the answer", answer, format!("one of the task's buckets, such as {first}")))
+                }
+            },
+        }
+    }
+
+    /// A whole number as an answer: clamped into the range of a sum or the buckets of a histogram; 0 is no and all else is yes
+    /// where clients are counted.
+    pub fn number(&self, number: i64) -> Answer {
+        match self {
+            Self::Count => Answer(u64::from(number != 0)),
+            Self::Sum { lower, upper } => Answer(number.clamp(*lower, *upper).abs_diff(*lower)),
+            Self::Histogram { buckets } => Answer(u64::try_from(number).unwrap_or(0).min(buckets.len() as u64 - 1)),
+        }
+    }
+}
+
+/// What a client answers, as it is proved: 0 or 1, a number counted from the lower end of its range, or the place of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer(pub(super) u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn buckets(names: &[&str]) -> Statistic {
+        Statistic::Histogram { buckets: names.iter().map(|&name| name.into()).collect() }
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused_by_its_name() {
+        for (statistic, why) in [
+            (Statistic::Sum { lower: 3, upper: 3 }, "upper is 3, but it must be greater than lower"),
+            (Statistic::Sum { lower: i64::MIN, upper: i64::MAX }, "lower is -9223372036854775808"),
+            (buckets(&["a"]), "number of buckets is 1"),
+            (buckets(&["a", "b", "a"]), "a bucket's name is a, but it must be different"),
+            (buckets(&["a", ""]), "of 1 to 64 bytes"),
+        ] {
+            let error = statistic.check().unwrap_err();
+            assert!(error.is_usage() && error.to_string().contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn answers_are_clamped_or_refused() {
+        let sum = Statistic::Sum { lower: -10, upper: 10 };
+        for (answer, above) in [("-11", 0), ("-10", 0), ("0", 10), (" 10 ", 20), ("9223372036854775807", 20)] {
+            assert_eq!(sum.read(answer).unwrap(), Answer(above));
+        }
+        assert_eq!(buckets(&["a", "b"]).read("b").unwrap(), Answer(1));
+        assert_eq!(buckets(&["a", "b"]).number(-7), Answer(0));
+        assert_eq!(buckets(&["a", "b"]).number(7), Answer(1));
+        assert_eq!(Statistic::Count.read("yes").unwrap(), Answer(1));
+        assert!(
+            Statistic::Count.read("2").is_err() && sum.read("1.5").is_err() && buckets(&["a", "b"]).read("c").is_err()
+        );
+    }
+}

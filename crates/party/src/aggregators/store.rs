@@ -1,0 +1,285 @@
+//! What an aggregator keeps: its shares of reports, and which of them were ever opened.
+//!
+//! One SQLite file for one task, durable with every transaction (`synchronous=EXTRA` on a rollback journal). What is forgotten
+//! is overwritten. By itself the file tells nothing about any answer; with the files of all other aggregators it tells all,
+//! so shares are forgotten as soon as their batch is released.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use zeroize::Zeroizing;
+
+use super::report;
+use super::scheme::{KEY_BYTES, Nonce};
+use super::task::Task;
+use crate::error::{Error, Result};
+use crate::hex::{Digest, Hex};
+
+/// "RtAg": tells it from any other SQLite file.
+const APPLICATION: i64 = 0x5274_4167;
+const VERSION: i64 = 1;
+/// So many times the largest batch may wait; what comes after that is not taken.
+const WAITING_BATCHES: u64 = 4;
+
+/// How long one process waits for the other: reports come in while a batch is collected.
+const BUSY: Duration = Duration::from_secs(60);
+
+const SCHEMA: &str = "
+CREATE TABLE fact (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE report (nonce BLOB PRIMARY KEY, share BLOB, batch BLOB) STRICT, WITHOUT ROWID;
+CREATE INDEX waiting ON report (nonce) WHERE share IS NOT NULL AND batch IS NULL;
+CREATE INDEX in_batch ON report (batch) WHERE batch IS NOT NULL;
+";
+
+/// What became of shares that came in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Kept for the next batch.
+    pub kept: u64,
+    /// Not kept: not a share of this task for this aggregator, a number that came before, or no room.
+    pub refused: u64,
+}
+
+/// An aggregator's file of one task.
+///
+/// # Privacy
+/// The number of a report is never forgotten, so that no report is counted twice: a batch is a set of numbers, and two batches
+/// never share one. Which reports a batch has is durable here before this aggregator opens its share of the sums; until the
+/// batch is [completed](Store::complete) or [abandoned](Store::abandon), no other one is made.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    connection: Connection,
+    task: Task,
+    place: usize,
+}
+
+impl Store {
+    /// Opens the file, which is made if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be used, or is of another task or another aggregator.
+    pub fn open(path: &Path, task: &Task, place: usize) -> Result<Self> {
+        let failed = |error: rusqlite::Error| Error::file("opened", path, error);
+        reticent_ledger::storage::replace::private(std::fs::OpenOptions::new().create(true).append(true))
+            .open(path)
+            .map_err(|error| Error::file("opened", path, error))?;
+        let connection = Connection::open(path).map_err(failed)?;
+        Self::on(connection, path, task, place)
+    }
+
+    /// One that is gone with the process: for simulations.
+    ///
+    /// # Errors
+    /// If there is no memory.
+    pub fn in_memory(task: &Task, place: usize) -> Result<Self> {
+        let path = Path::new("the store in memory");
+        let connection = Connection::open_in_memory().map_err(|error| Error::file("opened", path, error))?;
+        Self::on(connection, path, task, place)
+    }
+
+    fn on(connection: Connection, path: &Path, task: &Task, place: usize) -> Result<Self> {
+        let failed = |error: rusqlite::Error| Error::file("opened", path, error);
+        connection
+            .execute_batch("PRAGMA synchronous=EXTRA; PRAGMA fullfsync=1; PRAGMA secure_delete=ON;")
+            .map_err(failed)?;
+        connection.busy_timeout(BUSY).map_err(failed)?;
+        let mut store = Self { path: path.to_owned(), connection, task: task.clone(), place };
+        let number = |pragma: &str| store.connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+        let (application, tables) = (
+            number("application_id").map_err(failed)?,
+            store
+                .connection
+                .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
+                .map_err(failed)?,
+        );
+        if tables == 0 {
+            store.write(|transaction| {
+                transaction.execute_batch(SCHEMA)?;
+                transaction.pragma_update(None, "application_id", APPLICATION)?;
+                transaction.pragma_update(None, "user_version", VERSION)
+            })?;
+        } else if application != APPLICATION || number("user_version").map_err(failed)? != VERSION {
+            return Err(Error::form(path, "it is not the file of an aggregator, or not from this version"));
+        }
+        let owner = [&task.hash().0[..], &[place as u8]].concat();
+        if store.fact("owner", || Ok(owner.clone()))? != owner {
+            return Err(Error::form(path, "it belongs to another task or another aggregator; name another file"));
+        }
+        Ok(store)
+    }
+
+    /// Keeps shares that came in. What is refused is refused silently: whoever sends rubbish need not know which of it was.
+    ///
+    /// # Errors
+    /// If the disk does not take it; then none is kept.
+    pub fn receive<'share>(&mut self, shares: impl IntoIterator<Item = &'share [u8]>) -> Result<Received> {
+        let most = WAITING_BATCHES * self.task.maximum_reports();
+        let mut room = most.saturating_sub(self.waiting()?);
+        let (task, place) = (self.task.clone(), self.place);
+        let mut received = Received::default();
+        self.write(|transaction| {
+            let mut insert = transaction.prepare_cached("INSERT OR IGNORE INTO report VALUES (?1, ?2, NULL)")?;
+            for share in shares {
+                let kept = match report::open(&task, place, share) {
+                    Some(parts) if room > 0 => insert.execute(params![parts.nonce, share])? as u64,
+                    _ => 0,
+                };
+                room -= kept;
+                received.kept += kept;
+                received.refused += 1 - kept;
+            }
+            Ok(())
+        })?;
+        Ok(received)
+    }
+
+    /// How many reports wait for a batch.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn waiting(&self) -> Result<u64> {
+        let count = "SELECT count(*) FROM report WHERE share IS NOT NULL AND batch IS NULL";
+        let waiting = self.connection.query_row(count, [], |row| row.get::<_, i64>(0));
+        Ok(waiting.map_err(|error| self.unreadable(&error))?.cast_unsigned())
+    }
+
+    /// This aggregator's contribution to the verification key: made once, random.
+    pub(super) fn contribution(&mut self) -> Result<Zeroizing<[u8; KEY_BYTES]>> {
+        let made = self.fact("contribution", || {
+            let mut bytes = vec![0; KEY_BYTES];
+            report::random(&mut bytes)?;
+            Ok(bytes)
+        })?;
+        made.try_into().map(Zeroizing::new).map_err(|_| Error::form(&self.path, "it is damaged"))
+    }
+
+    /// Keeps the verification key; false if there is another one already.
+    pub(super) fn fix_key(&mut self, key: &[u8; KEY_BYTES]) -> Result<bool> {
+        Ok(self.fact("key", || Ok(key.to_vec()))? == key)
+    }
+
+    /// The batch that was begun and not completed.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn pending(&self) -> Result<Option<Digest>> {
+        let query = "SELECT batch FROM report WHERE batch IS NOT NULL AND share IS NOT NULL LIMIT 1";
+        let batch = self.connection.query_row(query, [], |row| row.get::<_, [u8; 32]>(0)).optional();
+        Ok(batch.map_err(|error| self.unreadable(&error))?.map(Hex))
+    }
+
+    /// The numbers of the reports that the next batch may have, in order: those of the pending batch, if there is one.
+    pub(super) fn candidates(&self) -> Result<Vec<Nonce>> {
+        let query = match self.pending()? {
+            Some(_) => "SELECT nonce FROM report WHERE batch IS NOT NULL AND share IS NOT NULL ORDER BY nonce LIMIT ?1",
+            None => "SELECT nonce FROM report WHERE share IS NOT NULL AND batch IS NULL ORDER BY nonce LIMIT ?1",
+        };
+        let most = self.task.maximum_reports().cast_signed();
+        let read = || {
+            let mut statement = self.connection.prepare_cached(query)?;
+            statement.query_map([most], |row| row.get(0))?.collect::<rusqlite::Result<Vec<Nonce>>>()
+        };
+        read().map_err(|error| self.unreadable(&error))
+    }
+
+    /// This aggregator's share of a report that was not opened yet.
+    pub(super) fn share(&self, nonce: &Nonce) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached("SELECT share FROM report WHERE nonce = ?1")?;
+            statement.query_row([nonce], |row| row.get::<_, Option<Vec<u8>>>(0)).optional()
+        };
+        Ok(read().map_err(|error| self.unreadable(&error))?.flatten().map(Zeroizing::new))
+    }
+
+    /// Makes it durable that these reports are in this batch and in no other.
+    ///
+    /// # Errors
+    /// If one of them is in another batch, or was opened before.
+    pub(super) fn begin(&mut self, batch: Digest, reports: &[Nonce]) -> Result<()> {
+        let mut taken = 0;
+        let update =
+            "UPDATE report SET batch = ?1 WHERE nonce = ?2 AND share IS NOT NULL AND (batch IS NULL OR batch = ?1)";
+        self.write_if(|transaction| {
+            let mut update = transaction.prepare_cached(update)?;
+            for nonce in reports {
+                taken += update.execute(params![batch.0, nonce])?;
+            }
+            let others = "SELECT count(*) FROM report WHERE batch IS NOT NULL AND batch <> ?1 AND share IS NOT NULL";
+            let others: i64 = transaction.query_row(others, [batch.0], |row| row.get(0))?;
+            Ok(taken == reports.len() && others == 0)
+        })
+        .and_then(|done| {
+            let why = "a report would be opened in two batches";
+            if done { Ok(()) } else { Err(Error::form(&self.path, why)) }
+        })
+    }
+
+    /// Forgets the shares of a batch that was released; their numbers are kept.
+    ///
+    /// # Errors
+    /// If the disk does not take it.
+    pub fn complete(&mut self, batch: Digest) -> Result<()> {
+        self.write(|transaction| {
+            transaction.execute("UPDATE report SET share = NULL WHERE batch = ?1", [batch.0]).map(drop)
+        })
+    }
+
+    /// Gives up a batch that was begun and cannot be completed: its reports are lost, and were perhaps opened in part.
+    ///
+    /// # Errors
+    /// If the disk does not take it.
+    pub fn abandon(&mut self) -> Result<Option<Digest>> {
+        let pending = self.pending()?;
+        if let Some(batch) = pending {
+            self.complete(batch)?;
+        }
+        Ok(pending)
+    }
+
+    /// Forgets reports that prove nothing; their numbers are kept.
+    pub(super) fn drop_reports(&mut self, reports: &[Nonce]) -> Result<()> {
+        self.write(|transaction| {
+            let mut update = transaction.prepare_cached("UPDATE report SET share = NULL WHERE nonce = ?1")?;
+            reports.iter().try_for_each(|nonce| update.execute([nonce]).map(drop))
+        })
+    }
+
+    /// A fact that is written down once.
+    fn fact(&mut self, name: &str, make: impl FnOnce() -> Result<Vec<u8>>) -> Result<Vec<u8>> {
+        let query = "SELECT value FROM fact WHERE name = ?1";
+        let known = self.connection.query_row(query, [name], |row| row.get(0)).optional();
+        if let Some(known) = known.map_err(|error| self.unreadable(&error))? {
+            return Ok(known);
+        }
+        let value = make()?;
+        self.write(|transaction| {
+            transaction.execute("INSERT INTO fact VALUES (?1, ?2)", params![name, value]).map(drop)
+        })?;
+        Ok(value)
+    }
+
+    fn write(&mut self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>) -> Result<()> {
+        self.write_if(|transaction| work(transaction).map(|()| true)).map(drop)
+    }
+
+    /// One transaction, which is undone if the work says so.
+    fn write_if(&mut self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<bool>) -> Result<bool> {
+        let write = || {
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let keep = work(&transaction)?;
+            if keep {
+                transaction.commit()?
+            } else {
+                transaction.rollback()?
+            }
+            Ok(keep)
+        };
+        write().map_err(|error: rusqlite::Error| Error::file("written", &self.path, error))
+    }
+
+    fn unreadable(&self, error: &rusqlite::Error) -> Error {
+        Error::file("read", &self.path, error)
+    }
+}

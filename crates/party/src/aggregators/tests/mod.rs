@@ -1,0 +1,126 @@
+//! | module | holds |
+//! |---|---|
+//! | `honest` | what comes out if all do as they should |
+//! | `clients` | reports that are none |
+//! | `liars` | aggregators that do not do as they should |
+//! | `durable` | charges, crashes, batches that never overlap |
+//! | `decoders` | whatever comes in as bytes |
+//! | `vectors` | the published test vectors |
+
+mod clients;
+mod decoders;
+mod durable;
+mod honest;
+mod liars;
+mod vectors;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::collect::Collected;
+use super::record::Record;
+use super::simulate::Simulated;
+use super::statistic::{Answer, Statistic};
+use super::task::{Draft, Site};
+use crate::config::Times;
+use crate::error::Result;
+use crate::keys::PrivateKey;
+use crate::task::draft::Number;
+use crate::transport::{Arrival, Memory, Transport};
+
+/// Nobody is slow in one process; whoever is silent is waited for so long.
+const PATIENT: Times =
+    Times { join: Duration::from_secs(60), round: Duration::from_secs(60), linger: Duration::from_secs(0) };
+
+fn sum() -> Statistic {
+    Statistic::Sum { lower: -10, upper: 100 }
+}
+
+fn histogram() -> Statistic {
+    Statistic::Histogram { buckets: ["a", "b", "c", "d", "e"].map(String::from).to_vec() }
+}
+
+fn draft(statistic: &Statistic, aggregators: usize) -> Draft {
+    let (name, range, buckets) = match statistic {
+        Statistic::Count => ("count", None, None),
+        Statistic::Sum { lower, upper } => ("sum", Some((*lower, *upper)), None),
+        Statistic::Histogram { buckets } => ("histogram", None, Some(buckets.clone())),
+    };
+    let site = |place: usize| Site {
+        name: format!("aggregator-{place}"),
+        key: PrivateKey::generate().unwrap().public(),
+        address: format!("localhost:{}", 7001 + place),
+        reports: format!("localhost:{}", 8001 + place),
+    };
+    Draft {
+        title: "A test".into(),
+        statistic: name.into(),
+        lower: range.map(|(lower, _)| lower),
+        upper: range.map(|(_, upper)| upper),
+        buckets,
+        epsilon: Number::Integer(1),
+        colluders: aggregators as u32 - 1,
+        minimum_reports: 3,
+        maximum_reports: 1000,
+        aggregators: (0..aggregators).map(site).collect(),
+    }
+}
+
+fn simulated(statistic: &Statistic, aggregators: usize) -> Simulated {
+    Simulated::new(draft(statistic, aggregators)).unwrap()
+}
+
+fn answers(statistic: &Statistic, numbers: &[i64]) -> Vec<Answer> {
+    numbers.iter().map(|&number| statistic.number(number)).collect()
+}
+
+/// The one result that all aggregators have.
+fn released(outcomes: Vec<Result<Collected>>) -> (Vec<i64>, Record) {
+    let mut all = outcomes.into_iter().map(|outcome| match outcome.unwrap() {
+        Collected::Released { release, record } => (release.value().clone(), *record),
+        other => panic!("{other:?}"),
+    });
+    let first = all.next().unwrap();
+    all.for_each(|other| assert_eq!(other, first));
+    first
+}
+
+/// Where the kind of round stands in a frame, and where the message begins.
+const KIND: usize = 32 + 16 + 4;
+const MESSAGE: usize = KIND + 1;
+
+/// Changes what an aggregator says: to whom, and the frame; `None` for nothing at all.
+type Lie = Box<dyn FnMut(usize, Vec<u8>) -> Option<Vec<u8>> + Send>;
+
+/// An aggregator's end of a network, with a liar before it.
+struct Lying {
+    inner: Memory,
+    lie: Lie,
+}
+
+impl Transport for Lying {
+    fn send(&mut self, to: usize, frame: &Arc<[u8]>) {
+        if let Some(frame) = (self.lie)(to, frame.to_vec()) {
+            self.inner.send(to, &frame.into());
+        }
+    }
+
+    fn receive(&mut self, deadline: Instant) -> Option<Arrival> {
+        self.inner.receive(deadline)
+    }
+
+    fn close(self, deadline: Instant) {
+        self.inner.close(deadline);
+    }
+}
+
+/// A network in which the last aggregator lies.
+fn network(aggregators: usize, lie: Lie) -> Vec<Lying> {
+    let mut lie = Some(lie);
+    let ends = Memory::network(aggregators).into_iter().enumerate();
+    ends.map(|(place, inner)| {
+        let last = if place + 1 == aggregators { lie.take() } else { None };
+        Lying { inner, lie: last.unwrap_or_else(|| Box::new(|_, frame| Some(frame))) }
+    })
+    .collect()
+}

@@ -1,0 +1,85 @@
+//! A party charges its own ledger, before it says anything that depends on its rows.
+
+use reticent::Permit;
+use reticent::ledger::{Charge, Charged, Ledger, Releases};
+use reticent::multiparty::Plan;
+use reticent_ledger::{DurableLedger, Spend, Terms};
+
+use crate::error::{Error, Result};
+use crate::task::Task;
+
+/// What is charged, to whom.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Account<'account> {
+    pub ledger: &'account DurableLedger,
+    pub dataset: &'account str,
+    pub task: &'account Task,
+    pub plan: &'account Plan,
+    /// The party's name.
+    pub party: &'account str,
+}
+
+impl Account<'_> {
+    /// Would the budget reach? Nothing is charged; it is better to know before others are kept waiting.
+    ///
+    /// # Errors
+    /// As a charge would be refused now.
+    pub fn look(&self) -> Result<()> {
+        let account = self.ledger.account(self.dataset)?;
+        let account = account.ok_or_else(|| reticent_ledger::Error::NoSuchDataset(self.dataset.to_owned()))?;
+        let terms = Terms { unit: self.task.unit().to_owned(), adjacency: self.task.adjacency() };
+        if let Some(registered) = account.dataset.terms.as_ref().filter(|registered| **registered != terms) {
+            let dataset = self.dataset.to_owned();
+            return Err(if registered.unit != terms.unit {
+                reticent_ledger::Error::OtherUnit { dataset, registered: registered.unit.clone(), asked: terms.unit }
+            } else {
+                let (registered, asked) = (registered.adjacency.to_string(), terms.adjacency.to_string());
+                reticent_ledger::Error::OtherAdjacency { dataset, registered, asked }
+            }
+            .into());
+        }
+        let spent = account.spent.iter().find(|(charged, _)| *charged == terms).map(|(_, spent)| spent.clone());
+        let spent = spent.unwrap_or(Spend::NOTHING);
+        account.dataset.budget.admit(self.dataset, &spent, self.plan.guarantee())?;
+        Ok(())
+    }
+
+    /// Charges an attempt.
+    ///
+    /// # Errors
+    /// If the ledger refuses, or if this attempt was charged before: its noise must not be drawn twice.
+    pub fn charge(&self, attempt: u32) -> Result<Permit> {
+        let Self { task, plan, party, .. } = *self;
+        let charge = Charge {
+            dataset: self.dataset.to_owned(),
+            request: format!("party/{}/{attempt}/{party}", task.hash()),
+            caller: format!("party {party}"),
+            description: description(task, plan, attempt),
+            unit: task.unit().to_owned(),
+            adjacency: task.adjacency(),
+            guarantee: plan.guarantee().clone(),
+            // Asked again it would be noise drawn again: the ledger refuses that for streams.
+            releases: Releases::Stream,
+        };
+        match self.ledger.charge(&charge) {
+            Ok(Charged::Permitted(permit)) => Ok(*permit),
+            Ok(Charged::Answered(_)) => unreachable!("nothing is kept of an attempt"),
+            Err(reticent_ledger::Error::StreamStarted { entry, .. }) => Err(Error::AttemptCharged { attempt, entry }),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What a privacy officer reads.
+fn description(task: &Task, plan: &Plan, attempt: u32) -> String {
+    let others = task.parties().len() - 1;
+    let text = format!(
+        "{}, session {}, attempt {attempt}: {} with {others} others: {}",
+        task.title(),
+        task.session(),
+        plan.protocol(),
+        task.sql(),
+    );
+    // A ledger's texts are of one line.
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}

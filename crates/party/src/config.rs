@@ -1,0 +1,146 @@
+//! What one party alone knows: its key, its tables, its ledger.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reticent_ledger::Location;
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+
+/// How long everybody is waited for, unless told otherwise.
+const JOIN_SECONDS: u64 = 600;
+/// How long each round may take after that.
+const ROUND_SECONDS: u64 = 120;
+/// A day: nobody waits longer for a round.
+const LONGEST_WAIT: u64 = 86_400;
+/// How long a party that has nothing more to do stays to be heard.
+const LINGER: Duration = Duration::from_secs(3);
+
+/// What a party's own configuration file says. Paths in it are relative to its folder.
+///
+/// | field | what it says | default |
+/// |---|---|---|
+/// | `task` | the task file, the same for all | – |
+/// | `party` | which of the task's parties this is | – |
+/// | `key` | the file of its private key | – |
+/// | `listen` | where it listens | the task's address |
+/// | `tables` | the tables of the query: name and file | none |
+/// | `ledger`, `dataset` | whose budget is charged | – |
+/// | `state` | the directory that remembers which attempts were used; never delete it | – |
+/// | `transcript` | where the transcript goes | in the state directory |
+/// | `join_seconds` | how long everybody is waited for | 600 |
+/// | `round_seconds` | how long each round may take after that, the query included | 120 |
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the table above says it")]
+pub struct Config {
+    pub task: PathBuf,
+    pub party: String,
+    pub key: PathBuf,
+    pub listen: Option<SocketAddr>,
+    #[serde(default)]
+    pub tables: BTreeMap<String, PathBuf>,
+    pub ledger: String,
+    pub dataset: String,
+    pub state: PathBuf,
+    pub transcript: Option<PathBuf>,
+    #[serde(default = "join_seconds")]
+    pub join_seconds: u64,
+    #[serde(default = "round_seconds")]
+    pub round_seconds: u64,
+}
+
+fn join_seconds() -> u64 {
+    JOIN_SECONDS
+}
+
+fn round_seconds() -> u64 {
+    ROUND_SECONDS
+}
+
+/// How long is waited for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// For everybody to come.
+    pub join: Duration,
+    /// For each round after that.
+    pub round: Duration,
+    /// For others to have heard the last word.
+    pub linger: Duration,
+}
+
+impl Config {
+    /// Reads a configuration file.
+    ///
+    /// # Errors
+    /// If there is none, or it says what a configuration does not.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, error))?;
+        let mut config: Self = toml::from_str(&text).map_err(|error| Error::form(path, error))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let paths = [&mut config.task, &mut config.key, &mut config.state];
+        for file in paths.into_iter().chain(&mut config.transcript).chain(config.tables.values_mut()) {
+            *file = folder.join(&*file);
+        }
+        if let Ok(Location::File(file)) = config.ledger.parse() {
+            config.ledger = folder.join(file).display().to_string();
+        }
+        for (field, seconds) in [("join_seconds", config.join_seconds), ("round_seconds", config.round_seconds)] {
+            if !(1..=LONGEST_WAIT).contains(&seconds) {
+                let allowed = "from 1 to 86400";
+                return Err(Error::form(path, Error::parameter(field, seconds, allowed)));
+            }
+        }
+        Ok(config)
+    }
+
+    /// Where the ledger is.
+    pub fn ledger(&self) -> Location {
+        let Ok(place) = self.ledger.parse();
+        place
+    }
+
+    /// How long is waited for what.
+    pub fn times(&self) -> Times {
+        let (join, round) = (Duration::from_secs(self.join_seconds), Duration::from_secs(self.round_seconds));
+        Times { join, round, linger: LINGER }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "task = \"task.toml\"\nparty = \"a\"\nkey = \"a.key\"\nledger = \"a.sqlite\"\ndataset = \"d\"\n\
+                        state = \"/var/a\"\ntables = { visits = \"visits.csv\" }\n";
+
+    #[test]
+    fn paths_are_relative_to_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.toml");
+        fs::write(&path, TEXT).unwrap();
+        let config = Config::read(&path).unwrap();
+        assert_eq!(config.task, folder.path().join("task.toml"));
+        assert_eq!(config.tables["visits"], folder.path().join("visits.csv"));
+        assert_eq!(config.state, Path::new("/var/a"));
+        assert_eq!(config.ledger(), Location::File(folder.path().join("a.sqlite")));
+        assert_eq!(config.times().join, Duration::from_secs(600));
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.toml");
+        for (more, why) in
+            [("tabels = 1", "tabels"), ("round_seconds = 0", "round_seconds is 0"), ("party = 3", "party")]
+        {
+            fs::write(&path, format!("{more}\n{TEXT}")).unwrap();
+            let error = Config::read(&path).unwrap_err();
+            assert!(error.is_usage() && error.to_string().contains(why), "{error}");
+        }
+    }
+}

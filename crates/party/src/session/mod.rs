@@ -1,0 +1,321 @@
+//! One attempt, from one party's side.
+//!
+//! | round | a party says | only after |
+//! |---|---|---|
+//! | hello | task, proposed attempt, keys for masks | the proposal is durable |
+//! | ready | that it has charged its ledger | it heard all hellos, of the same task; the attempt and the charge are durable |
+//! | contribution | its noisy statistic, masked | it heard that all are ready, and that all heard the same hellos |
+//! | seal | – | it heard all contributions, and that all heard the same before |
+//!
+//! Everything signs the hash of all rounds before. The result is there when all seals are. Whoever finds something amiss says
+//! `abort`, signed, to all others, and nothing more.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `mod` | the rounds |
+//! | `inbox` | what was heard from one peer |
+//! | `masks` | keys for masks |
+
+mod inbox;
+mod masks;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reticent::multiparty::{MaskSeed, Plan, Protocol};
+use reticent::{Permit, Release};
+
+use self::inbox::{Inbox, Said};
+use self::masks::MaskKeys;
+use crate::abort::{Abort, Reason};
+use crate::config::Times;
+use crate::error::{Error, Result};
+use crate::hex::{Digest, Hex};
+use crate::keys::{PrivateKey, Signature};
+use crate::message::{Content, Kind, Message};
+use crate::task::Task;
+use crate::transcript::{Transcript, chain};
+use crate::transport::{Arrival, Heard, Transport};
+
+/// What a party does for itself, on demand of the rounds and in this order.
+pub(crate) trait Own {
+    /// Makes it durable that this attempt, and all before it, are used.
+    fn use_up(&mut self, attempt: u32) -> Result<()>;
+
+    /// Charges the ledger, durably.
+    fn charge(&mut self, attempt: u32) -> Result<Permit>;
+
+    /// Computes the exact statistic: the first time that rows are looked at.
+    fn statistic(&mut self) -> Result<Vec<i64>>;
+
+    /// Keeps the transcript, before the result is shown.
+    fn keep(&mut self, transcript: &Transcript) -> Result<()>;
+}
+
+/// Who takes part, as whom.
+pub(crate) struct Seat<'seat> {
+    pub task: &'seat Task,
+    pub plan: &'seat Plan,
+    pub me: usize,
+    pub key: &'seat PrivateKey,
+    pub times: Times,
+}
+
+/// Why an attempt does not go on.
+enum Trouble {
+    /// This party found something out.
+    Found(Reason, usize),
+    /// A peer has ended it.
+    Told { by: usize, reason: Reason, culprit: Option<u16> },
+    /// This party cannot go on.
+    Own(Error),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Own(error)
+    }
+}
+
+impl From<reticent::Error> for Trouble {
+    fn from(error: reticent::Error) -> Self {
+        Self::Own(error.into())
+    }
+}
+
+pub(crate) struct Session<'seat, T> {
+    seat: Seat<'seat>,
+    transport: T,
+    /// By place; the party's own holds what it said itself.
+    inboxes: Vec<Inbox>,
+    /// The first one proposed, until all hellos are there.
+    attempt: u32,
+    /// What is waited for.
+    round: Kind,
+    heads: Vec<Digest>,
+    charged: bool,
+    contributed: bool,
+}
+
+impl<'seat, T: Transport> Session<'seat, T> {
+    /// `attempt` is proposed, and is used up already.
+    pub fn new(seat: Seat<'seat>, transport: T, attempt: u32) -> Self {
+        let inboxes = seat.task.parties().iter().map(|_| Inbox::default()).collect();
+        let (round, heads) = (Kind::Hello, Vec::new());
+        Self { seat, transport, inboxes, attempt, round, heads, charged: false, contributed: false }
+    }
+
+    /// Goes through all rounds. When this returns, everybody who can be reached knows how it ended.
+    pub fn run(mut self, own: &mut dyn Own) -> Result<(Release<Vec<i64>>, Transcript)> {
+        match self.rounds(own) {
+            Ok((release, transcript)) => {
+                // Whatever becomes of the file, others have this party's seal, or still get it.
+                let kept = own.keep(&transcript);
+                self.say(Content::Done);
+                self.linger(self.seat.times.round, |inbox| inbox.is_over());
+                self.transport.close(Instant::now() + self.seat.times.linger);
+                kept.map(|()| (release, transcript))
+            }
+            Err(trouble) => {
+                let error = self.abort(trouble);
+                // Whoever has never spoken may never come.
+                self.linger(self.seat.times.linger, |inbox| inbox.is_over() || !inbox.has_spoken());
+                self.transport.close(Instant::now() + self.seat.times.linger);
+                Err(error)
+            }
+        }
+    }
+
+    fn rounds(&mut self, own: &mut dyn Own) -> Result<(Release<Vec<i64>>, Transcript), Trouble> {
+        let masks = MaskKeys::generate(self.seat.task.parties().len())?;
+        self.say(Content::Hello { keys: masks.public() });
+        self.gather(Kind::Hello)?;
+        let proposals = self.inboxes.iter().filter_map(|inbox| inbox.get(Kind::Hello));
+        let attempt = proposals.map(|said| said.message.attempt).max().expect("this party proposes, too");
+        if attempt > self.attempt {
+            own.use_up(attempt)?;
+            self.attempt = attempt;
+        }
+
+        let mut permit = own.charge(attempt)?;
+        self.charged = true;
+        self.say(Content::Ready);
+        self.gather(Kind::Ready)?;
+
+        let statistic = own.statistic()?;
+        let share = self.seat.plan.share(&statistic, &mut permit)?;
+        let accounting = share.accounting().clone();
+        let seeds = self.agree(masks)?;
+        let me = u32::try_from(self.seat.me).expect("there are at most 256");
+        let words = self.seat.plan.mask(share, me, seeds)?;
+        self.contributed = true;
+        self.say(Content::Contribution { words });
+        self.gather(Kind::Contribution)?;
+
+        self.say(Content::Seal);
+        self.gather(Kind::Seal)?;
+        let release = self.seat.plan.combine(&self.contributions(), &accounting)?;
+        let rounds: Vec<Vec<_>> = Kind::ROUNDS.iter().map(|&round| self.said(round)).collect();
+        let (heads, output) = (self.heads.clone(), release.value().clone());
+        let transcript = Transcript::new(self.seat.task, attempt, &rounds, heads, output);
+        Ok((release, transcript))
+    }
+
+    /// Signs something and says it to everybody.
+    fn say(&mut self, content: Content) {
+        let (task, previous) = (self.seat.task.hash(), self.head());
+        let sender = u16::try_from(self.seat.me).expect("there are at most 256");
+        let message = Message { sender, attempt: self.attempt, task, previous, content };
+        let frame = message.sign(self.seat.key);
+        let shared: Arc<[u8]> = frame.as_slice().into();
+        for peer in (0..self.inboxes.len()).filter(|&peer| peer != self.seat.me) {
+            self.transport.send(peer, &shared);
+        }
+        let (_, signature) = frame.split_last_chunk().expect("a frame ends with its signature");
+        let said = Said { message, signature: Hex(*signature), frame };
+        // What a party says itself is in order.
+        let _ = self.inboxes[self.seat.me].take(said, self.round);
+    }
+
+    fn head(&self) -> Digest {
+        self.heads.last().copied().unwrap_or_else(|| chain::beginning(self.seat.task.hash()))
+    }
+
+    /// Waits until everybody has said what belongs to the round, and closes it.
+    fn gather(&mut self, round: Kind) -> Result<(), Trouble> {
+        self.round = round;
+        let times = self.seat.times;
+        let deadline = Instant::now() + if round == Kind::Hello { times.join } else { times.round };
+        // Some are ahead.
+        for peer in 0..self.inboxes.len() {
+            self.check(peer)?;
+        }
+        while let Some(missing) = self.inboxes.iter().position(|inbox| inbox.get(round).is_none()) {
+            let Some(arrival) = self.transport.receive(deadline) else {
+                return Err(Trouble::Found(Reason::Vanished, missing));
+            };
+            self.hear(arrival)?;
+        }
+        let frames = self.inboxes.iter().filter_map(|inbox| inbox.get(round)).map(|said| said.frame.as_slice());
+        self.heads.push(chain::after(self.head(), round, frames));
+        Ok(())
+    }
+
+    fn hear(&mut self, Arrival { from, heard }: Arrival) -> Result<(), Trouble> {
+        let found = |reason| Trouble::Found(reason, from);
+        let frame = match heard {
+            Heard::Frame(frame) => frame,
+            Heard::Oversized => {
+                // It is not listened to any more.
+                self.inboxes[from].end();
+                return Err(found(Reason::Oversized));
+            }
+            Heard::Lost => {
+                // Whoever is not there while others are waited for has perhaps not come to stay.
+                if self.round == Kind::Hello {
+                    self.inboxes[from].forget_hello();
+                }
+                return Ok(());
+            }
+        };
+        if self.inboxes[from].has(&frame) {
+            return Ok(());
+        }
+        let said = self.open(from, frame).map_err(found)?;
+        match self.inboxes[from].take(said, self.round).map_err(found)? {
+            inbox::Heard::Again => Ok(()),
+            inbox::Heard::New => self.check(from),
+            inbox::Heard::Aborted(reason, culprit) => Err(Trouble::Told { by: from, reason, culprit }),
+        }
+    }
+
+    fn open(&self, from: usize, frame: Vec<u8>) -> Result<Said, Reason> {
+        let task = self.seat.task;
+        let sender = u16::try_from(from).expect("there are at most 256");
+        let key = task.parties()[from].key;
+        let (message, signature) = Message::open(&frame, &key, sender, task.hash(), task.shape())?;
+        Ok(Said { message, signature, frame })
+    }
+
+    /// Does what a peer has said in this round, if anything, belong to this attempt and continue what was heard here?
+    fn check(&self, peer: usize) -> Result<(), Trouble> {
+        let Some(Said { message, .. }) = self.inboxes[peer].get(self.round) else { return Ok(()) };
+        let found = |reason| Err(Trouble::Found(reason, peer));
+        if self.round != Kind::Hello && message.attempt < self.attempt {
+            return found(Reason::Replayed);
+        }
+        if message.previous != self.head() || (self.round != Kind::Hello && message.attempt != self.attempt) {
+            return found(Reason::Equivocated);
+        }
+        Ok(())
+    }
+
+    fn agree(&self, masks: MaskKeys) -> Result<Vec<MaskSeed>, Trouble> {
+        if self.seat.plan.protocol() == Protocol::Broadcast {
+            return Ok(Vec::new());
+        }
+        let hellos = self.inboxes.iter().filter_map(|inbox| inbox.get(Kind::Hello));
+        let theirs: Vec<_> = hellos
+            .filter_map(|said| match &said.message.content {
+                Content::Hello { keys } => keys.get(self.seat.me).copied(),
+                _ => None,
+            })
+            .collect();
+        let agreed = masks.agree(self.seat.task, self.attempt, self.seat.me, &theirs, self.heads[0]);
+        agreed.map_err(|peer| Trouble::Found(Reason::Malformed, peer))
+    }
+
+    fn contributions(&self) -> Vec<&[u64]> {
+        let said = self.inboxes.iter().filter_map(|inbox| inbox.get(Kind::Contribution));
+        said.filter_map(|said| match &said.message.content {
+            Content::Contribution { words } => Some(words.as_slice()),
+            _ => None,
+        })
+        .collect()
+    }
+
+    fn said(&self, round: Kind) -> Vec<(Message, Signature)> {
+        let said = self.inboxes.iter().filter_map(|inbox| inbox.get(round));
+        said.map(|said| (said.message.clone(), said.signature)).collect()
+    }
+
+    /// Tells everybody that it is over, and why.
+    fn abort(&mut self, trouble: Trouble) -> Error {
+        let me = u16::try_from(self.seat.me).expect("there are at most 256");
+        let place = |peer: usize| u16::try_from(peer).expect("there are at most 256");
+        let (reason, culprit, told_by) = match &trouble {
+            Trouble::Found(reason, peer) => (*reason, Some(place(*peer)), None),
+            Trouble::Told { by, reason, culprit } => (*reason, *culprit, Some(*by)),
+            Trouble::Own(_) => (Reason::Withdrew, Some(me), None),
+        };
+        self.say(Content::Abort { reason, culprit });
+        if let Trouble::Own(error) = trouble {
+            return error;
+        }
+        let name = |place: usize| self.seat.task.parties()[place].name.clone();
+        Error::Aborted(Box::new(Abort {
+            reason,
+            culprit: culprit.map(|culprit| name(usize::from(culprit))),
+            told_by: told_by.map(name),
+            round: self.round,
+            charged: self.charged,
+            contributed: self.contributed,
+        }))
+    }
+
+    /// Stays until everybody else is done with this party, or for so long.
+    fn linger(&mut self, time: Duration, is_done: impl Fn(&Inbox) -> bool) {
+        let deadline = Instant::now() + time;
+        let me = self.seat.me;
+        while self.inboxes.iter().enumerate().any(|(peer, inbox)| peer != me && !is_done(inbox)) {
+            let Some(Arrival { from, heard }) = self.transport.receive(deadline) else { return };
+            if let Heard::Frame(frame) = heard
+                && let Ok(said) = self.open(from, frame)
+                && matches!(said.message.content, Content::Done | Content::Abort { .. })
+            {
+                // Whatever else comes now changes nothing.
+                self.inboxes[from].end();
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! All parties in one process, through the same rounds: for trying out and for the auditor.
+
+use std::thread;
+use std::time::Duration;
+
+use reticent::multiparty::Plan;
+use reticent::{Permit, Release};
+
+use crate::config::Times;
+use crate::error::{Error, Result};
+use crate::keys::PrivateKey;
+use crate::run::Statistic;
+use crate::session::{Own, Seat, Session};
+use crate::task::{Member, Task};
+use crate::transcript::Transcript;
+use crate::transport::Memory;
+
+/// Parties in one process do not wait for each other's networks; but a query may take its time.
+const TIMES: Times =
+    Times { join: Duration::from_secs(3600), round: Duration::from_secs(3600), linger: Duration::from_secs(1) };
+
+/// What came of a simulation.
+#[derive(Debug)]
+pub struct Simulated {
+    /// The noisy sums. Not accounted for: it says so itself.
+    pub release: Release<Vec<i64>>,
+    /// All that was said, under keys that were made for the occasion.
+    pub transcript: Transcript,
+}
+
+/// Runs all parties of a task in this process: the same rounds, messages and signatures, over a network in memory, with keys that
+/// are made for the occasion (so the task's hash is another one). Nothing is charged, and the release says so.
+///
+/// # Errors
+/// If there is not one statistic for each party, or if one of them cannot be computed.
+pub fn simulate<S: Statistic + Send>(task: &Task, statistics: Vec<S>) -> Result<Simulated> {
+    if statistics.len() != task.parties().len() {
+        return Err(Error::parameter("the number of statistics", statistics.len(), "one for each party of the task"));
+    }
+    let keys: Vec<PrivateKey> = task.parties().iter().map(|_| PrivateKey::generate()).collect::<Result<_>>()?;
+    let members = task.parties().iter().zip(&keys);
+    let task = task.between(members.map(|(member, key)| Member { key: key.public(), ..member.clone() }).collect())?;
+    let plan = task.plan()?;
+    let ends = Memory::network(keys.len()).into_iter().zip(&keys).zip(statistics).enumerate();
+    let results: Vec<Result<Simulated>> = thread::scope(|scope| {
+        let parties: Vec<_> = ends
+            .map(|(me, ((end, key), statistic))| {
+                let (task, plan): (&Task, &Plan) = (&task, &plan);
+                scope.spawn(move || {
+                    let seat = Seat { task, plan, me, key, times: TIMES };
+                    let (release, transcript) = Session::new(seat, end, 1).run(&mut Rehearsal { task, statistic })?;
+                    Ok(Simulated { release, transcript })
+                })
+            })
+            .collect();
+        parties.into_iter().map(|party| party.join().expect("a party does not panic")).collect()
+    });
+    // A party's own error says more than the aborts of all others.
+    let mut first = None;
+    for result in results {
+        match result {
+            Err(error) if error.abort().is_none() => return Err(error),
+            other => first = first.or(Some(other)),
+        }
+    }
+    first.expect("there is at least one party")
+}
+
+/// Nothing is charged or kept.
+struct Rehearsal<'task, S> {
+    task: &'task Task,
+    statistic: S,
+}
+
+impl<S: Statistic> Own for Rehearsal<'_, S> {
+    fn use_up(&mut self, _: u32) -> Result<()> {
+        Ok(())
+    }
+
+    fn charge(&mut self, _: u32) -> Result<Permit> {
+        Ok(Permit::unaccounted()?)
+    }
+
+    fn statistic(&mut self) -> Result<Vec<i64>> {
+        self.statistic.exact(self.task).map_err(Error::Statistic)
+    }
+
+    fn keep(&mut self, _: &Transcript) -> Result<()> {
+        Ok(())
+    }
+}

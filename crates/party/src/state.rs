@@ -1,0 +1,130 @@
+//! Which attempts a party has used: durable before anything is sent, so that none is ever used twice.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use reticent_ledger::storage::replace::{private, replace};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::hex::Digest;
+
+/// The version of the files.
+const VERSION: u32 = 1;
+/// More attempts than anybody will make of one task; a proposal beyond it is no honest one.
+pub const MOST_ATTEMPTS: u32 = 1 << 30;
+
+/// A party's state directory, for as long as this process has it to itself.
+///
+/// # Privacy
+/// Two contributions of one attempt would be two shares for one charge. An attempt's number is made durable here before the
+/// number is told to anybody; a process that ends at any moment after that never sees it again. (If the directory is deleted or
+/// put back from a copy, the ledger still refuses to charge an attempt for the second time.)
+#[derive(Debug)]
+pub struct State {
+    directory: PathBuf,
+    _lock: File,
+}
+
+/// What one file says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Attempts {
+    version: u32,
+    /// The lowest attempt that was never used.
+    next: u32,
+}
+
+impl State {
+    /// Opens a state directory, which is made if there is none.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] if another process has it; otherwise if it cannot be used.
+    pub fn open(directory: &Path) -> Result<Self> {
+        let failed = |error| Error::file("opened", directory, error);
+        fs::create_dir_all(directory).map_err(failed)?;
+        let path = directory.join("lock");
+        let lock = private(OpenOptions::new().create(true).truncate(false).write(true)).open(path).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { directory: directory.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(Error::InUse(directory.display().to_string())),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+
+    /// The lowest attempt of a task that was never used.
+    ///
+    /// # Errors
+    /// If that cannot be read.
+    pub fn next(&self, task: Digest) -> Result<u32> {
+        let path = self.file(task);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(1),
+            Err(error) => return Err(Error::file("read", &path, error)),
+        };
+        match serde_json::from_str(&text) {
+            Ok(Attempts { version: VERSION, next }) if next >= 1 => Ok(next),
+            _ => Err(Error::form(&path, "it is damaged, or not from this version")),
+        }
+    }
+
+    /// Makes it durable that this attempt and all before it are used.
+    ///
+    /// # Errors
+    /// If this or a later one was used before, or if the disk does not take it.
+    pub fn use_up(&self, task: Digest, attempt: u32) -> Result<()> {
+        let next = self.next(task)?;
+        if attempt < next || attempt > MOST_ATTEMPTS {
+            let allowed = format!("from {next} to {MOST_ATTEMPTS}: an attempt is never used twice");
+            return Err(Error::parameter("the attempt", attempt, allowed));
+        }
+        let text = serde_json::to_string(&Attempts { version: VERSION, next: attempt + 1 }).expect("it is plain data");
+        let path = self.file(task);
+        replace(&path, format!("{text}\n").as_bytes()).map_err(|error| Error::file("written", &path, error))
+    }
+
+    /// Where the transcript of an attempt goes unless told otherwise.
+    pub fn transcript(&self, task: Digest, attempt: u32) -> PathBuf {
+        self.directory.join(format!("transcript-{task}-{attempt}.json"))
+    }
+
+    fn file(&self, task: Digest) -> PathBuf {
+        self.directory.join(format!("attempts-{task}.json"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hex::Hex;
+
+    #[test]
+    fn an_attempt_is_never_used_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let (task, other) = (Hex([1; 32]), Hex([2; 32]));
+        let state = State::open(&folder.path().join("state")).unwrap();
+        assert_eq!(state.next(task).unwrap(), 1);
+        state.use_up(task, 1).unwrap();
+        assert!(state.use_up(task, 1).is_err());
+        state.use_up(task, 5).unwrap();
+        assert!(state.use_up(task, 3).is_err());
+        assert!(state.use_up(task, MOST_ATTEMPTS + 1).is_err());
+        assert_eq!((state.next(task).unwrap(), state.next(other).unwrap()), (6, 1));
+        drop(state);
+        assert_eq!(State::open(&folder.path().join("state")).unwrap().next(task).unwrap(), 6);
+    }
+
+    #[test]
+    fn one_process_has_it_at_a_time_and_damage_is_not_taken_for_a_beginning() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = State::open(folder.path()).unwrap();
+        assert!(matches!(State::open(folder.path()), Err(Error::InUse(_))));
+        let task = Hex([1; 32]);
+        for damage in ["", "{\"version\":1}", "{\"version\":2,\"next\":1}", "{\"version\":1,\"next\":0}"] {
+            fs::write(state.file(task), damage).unwrap();
+            assert!(state.next(task).is_err() && state.use_up(task, 9).is_err(), "{damage}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A task as it is written in TOML.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::keys::PublicKey;
+
+/// A task as it is written: nothing is checked yet, but that there is nothing else in it. What each field says is told at
+/// [`Task`](super::Task).
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "as the fields of a task")]
+pub struct Draft {
+    pub title: String,
+    pub session: String,
+    pub protocol: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub colluders: Option<u32>,
+    pub epsilon: Number,
+    pub unit: String,
+    pub adjacency: String,
+    pub sql: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bounds: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub keys: BTreeMap<String, Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_rows: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_groups: Option<u64>,
+    pub bound: i64,
+    pub sensitivity: u64,
+    pub cells: Vec<DraftCell>,
+    #[serde(rename = "party")]
+    pub parties: Vec<Member>,
+}
+
+/// As text, to be exact, or as TOML writes numbers.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(untagged)]
+#[allow(missing_docs, reason = "the three ways to write a number")]
+pub enum Number {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+}
+
+impl Number {
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Integer(number) => number.to_string(),
+            Self::Float(number) => number.to_string(),
+        }
+    }
+}
+
+/// A cell: a name, or a name and what a step is worth.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(untagged)]
+pub enum DraftCell {
+    /// Whole numbers are counted.
+    Name(String),
+    /// The grid has another step.
+    Grid(Grid),
+}
+
+/// A cell whose grid is given.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grid {
+    /// Its name.
+    pub name: String,
+    /// What a step is worth.
+    pub step: Number,
+}
+
+/// A party, as all others know it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    /// Its name: letters a–z, digits, `-` and `_`.
+    pub name: String,
+    /// Who it is.
+    pub key: PublicKey,
+    /// Where it is found: `HOST:PORT`.
+    pub address: String,
+}

@@ -1,0 +1,315 @@
+//! TCP and mutual TLS between everybody and everybody.
+//!
+//! Of two parties the one that comes later in the task dials the other, again and again until both are done: so they may start in
+//! any order, and a connection that is cut comes back. Everything that was said is said again on each new connection, and whoever
+//! hears the same frame twice takes no notice. A connection on which nothing comes, not even the empty frame that says "still
+//! here", is given up and made anew.
+
+use std::io;
+use std::net::TcpListener as StdListener;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout, timeout_at};
+use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+
+use super::{Arrival, Heard, Transport, tls};
+use crate::error::{Error, Result};
+use crate::keys::{PrivateKey, PublicKey};
+use crate::task::Member;
+
+/// A connection must be made, and its keys be proved, within this time.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// The pause before a party is dialled again; doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(25);
+/// But no longer than this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// So often an idle connection says that it is there.
+const STILL_HERE: Duration = Duration::from_secs(4);
+/// One that has been silent for so long is given up.
+const SILENCE: Duration = Duration::from_secs(15);
+/// Connections that have not proved a key yet, for each party; strangers beyond that wait.
+const UNPROVED_PER_PARTY: usize = 4;
+/// Large frames are read, and room is made for them, piece by piece.
+const PIECE: usize = 1 << 16;
+/// How many frames of each peer wait to be looked at, before it has to wait.
+const WAITING_PER_PARTY: usize = 2;
+
+/// All that was said to one peer.
+type Said = Vec<Arc<[u8]>>;
+
+/// One party's connections to all others. Dropping it cuts them.
+#[derive(Debug)]
+pub struct Mesh {
+    runtime: Option<Runtime>,
+    /// By place; none for the party itself.
+    said: Vec<Option<watch::Sender<Said>>>,
+    heard: mpsc::Receiver<Arrival>,
+    accepting: Option<JoinHandle<()>>,
+    conversations: Vec<JoinHandle<()>>,
+}
+
+/// What a conversation with one peer needs.
+#[derive(Clone)]
+struct Line {
+    peer: usize,
+    said: watch::Receiver<Said>,
+    heard: mpsc::Sender<Arrival>,
+    largest: usize,
+}
+
+impl Line {
+    /// Says that the connection has ended.
+    async fn lose(&self) {
+        let _ = self.heard.send(Arrival { from: self.peer, heard: Heard::Lost }).await;
+    }
+}
+
+impl Mesh {
+    /// Listens for those who come after `me` in the roster, and dials those who come before, until dropped. Nobody has to be there
+    /// yet. Not to be called where a future runs.
+    ///
+    /// # Errors
+    /// If the system gives no threads or does not let us listen.
+    pub fn start(
+        roster: &[Member],
+        me: usize,
+        key: &PrivateKey,
+        listener: StdListener,
+        largest_frame: usize,
+    ) -> Result<Self> {
+        let failed = |error: io::Error| Error::network("the network of this machine", error);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("party-mesh")
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let (heard, inbox) = mpsc::channel(WAITING_PER_PARTY * roster.len());
+        let (mut outboxes, mut conversations, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
+        for (peer, member) in roster.iter().enumerate() {
+            if peer == me {
+                outboxes.push(None);
+                continue;
+            }
+            let (said, receiver) = watch::channel(Said::new());
+            outboxes.push(Some(said));
+            let line = Line { peer, said: receiver, heard: heard.clone(), largest: largest_frame };
+            conversations.push(if peer < me {
+                let config = tls::client(key, member.key).map_err(|error| Error::network("TLS", error))?;
+                runtime.spawn(dial(line, member.address.clone(), TlsConnector::from(Arc::new(config))))
+            } else {
+                let (newer, streams) = mpsc::channel(1);
+                arrivals.push((member.key, newer));
+                runtime.spawn(answer(line, streams))
+            });
+        }
+        let keys = arrivals.iter().map(|(key, _)| *key).collect();
+        let config = tls::server(key, keys).map_err(|error| Error::network("TLS", error))?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let context = runtime.enter();
+        let listener = TcpListener::from_std(listener).map_err(failed)?;
+        drop(context);
+        let accepting = runtime.spawn(accept(listener, TlsAcceptor::from(Arc::new(config)), arrivals));
+        Ok(Self { runtime: Some(runtime), said: outboxes, heard: inbox, accepting: Some(accepting), conversations })
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Transport for Mesh {
+    fn send(&mut self, to: usize, frame: &Arc<[u8]>) {
+        if let Some(said) = &self.said[to] {
+            said.send_modify(|said| said.push(Arc::clone(frame)));
+        }
+    }
+
+    fn receive(&mut self, deadline: Instant) -> Option<Arrival> {
+        let runtime = self.runtime.as_ref().expect("it is there until it is dropped");
+        runtime.block_on(async { timeout_at(deadline.into(), self.heard.recv()).await.ok().flatten() })
+    }
+
+    fn close(mut self, deadline: Instant) {
+        self.said.clear();
+        self.heard.close();
+        if let Some(accepting) = self.accepting.take() {
+            accepting.abort();
+        }
+        let conversations = std::mem::take(&mut self.conversations);
+        self.runtime().block_on(async {
+            for conversation in conversations {
+                if timeout_at(deadline.into(), conversation).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+impl Drop for Mesh {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Lets in whoever proves a key of the roster; of two connections of one party the newer counts.
+async fn accept(
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    peers: Vec<(PublicKey, mpsc::Sender<TlsStream<TcpStream>>)>,
+) {
+    let places = Arc::new(Semaphore::new(UNPROVED_PER_PARTY * (peers.len() + 1)));
+    let peers = Arc::new(peers);
+    loop {
+        let place = Arc::clone(&places).acquire_owned().await.expect("it is never closed");
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of file descriptors, for example: others may be closed soon.
+            sleep(FIRST_PAUSE).await;
+            continue;
+        };
+        let (acceptor, peers) = (acceptor.clone(), Arc::clone(&peers));
+        tokio::spawn(async move {
+            let _place = place;
+            let _ = stream.set_nodelay(true);
+            let Ok(Ok(stream)) = timeout(HANDSHAKE, acceptor.accept(stream)).await else { return };
+            let key = tls::proved(stream.get_ref().1.peer_certificates());
+            if let Some((_, peer)) = peers.iter().find(|(known, _)| Some(*known) == key) {
+                let _ = peer.send(TlsStream::Server(stream)).await;
+            }
+        });
+    }
+}
+
+/// Talks with a peer that dials.
+async fn answer(line: Line, mut streams: mpsc::Receiver<TlsStream<TcpStream>>) {
+    let mut next = streams.recv().await;
+    while let Some(stream) = next {
+        let conversation = converse(line.clone(), stream);
+        tokio::pin!(conversation);
+        next = tokio::select! {
+            newer = streams.recv() => {
+                match newer {
+                    Some(_) => line.lose().await,
+                    // No others are let in any more; this one comes to its end.
+                    None => drop(conversation.await),
+                }
+                newer
+            }
+            _ = &mut conversation => {
+                line.lose().await;
+                streams.recv().await
+            }
+        };
+    }
+}
+
+/// Talks with a peer that must be dialled.
+async fn dial(line: Line, address: String, connector: TlsConnector) {
+    let name = ServerName::try_from("party").expect("it is a name");
+    let mut pause = FIRST_PAUSE;
+    while line.said.has_changed().is_ok() {
+        let connect = timeout(HANDSHAKE, async {
+            let stream = TcpStream::connect(&address).await?;
+            stream.set_nodelay(true)?;
+            connector.connect(name.clone(), stream).await
+        });
+        let connected = tokio::select! {
+            connected = connect => connected,
+            () = closed(&line) => return,
+        };
+        if let Ok(Ok(stream)) = connected {
+            if converse(line.clone(), TlsStream::Client(stream)).await {
+                pause = FIRST_PAUSE;
+            }
+            line.lose().await;
+        }
+        let _ = timeout(pause, closed(&line)).await;
+        pause = (2 * pause).min(LONGEST_PAUSE);
+    }
+}
+
+/// Waits until there is nothing more to say.
+async fn closed(line: &Line) {
+    let mut said = line.said.clone();
+    while said.changed().await.is_ok() {}
+}
+
+/// Talks until the connection ends, or both sides have said all they have to say. True if anything was heard.
+async fn converse(line: Line, stream: TlsStream<TcpStream>) -> bool {
+    let Line { peer, said, heard, largest } = line;
+    let (reader, writer) = split(stream);
+    let mut any = false;
+    {
+        let hear = hear(reader, largest, peer, heard, &mut any);
+        let speak = speak(writer, said);
+        tokio::pin!(hear, speak);
+        tokio::select! {
+            _ = &mut hear => (),
+            spoken = &mut speak => if spoken.is_ok() {
+                // What the peer still says is read to its end: closing on it could take away what it has not heard yet.
+                let _ = hear.await;
+            },
+        }
+    }
+    any
+}
+
+async fn speak(mut writer: impl AsyncWrite + Unpin, mut said: watch::Receiver<Said>) -> io::Result<()> {
+    let mut told = 0;
+    loop {
+        let frames: Said = said.borrow_and_update()[told..].to_vec();
+        for frame in &frames {
+            let length = u32::try_from(frame.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+            writer.write_u32_le(length).await?;
+            writer.write_all(frame).await?;
+        }
+        writer.flush().await?;
+        told += frames.len();
+        match timeout(STILL_HERE, said.changed()).await {
+            Ok(Ok(())) => (),
+            Ok(Err(_)) => return writer.shutdown().await,
+            Err(_) => writer.write_u32_le(0).await?,
+        }
+    }
+}
+
+async fn hear(
+    mut reader: impl AsyncRead + Unpin,
+    largest: usize,
+    peer: usize,
+    heard: mpsc::Sender<Arrival>,
+    any: &mut bool,
+) -> io::Result<()> {
+    loop {
+        let length = timeout(SILENCE, reader.read_u32_le()).await?? as usize;
+        *any = true;
+        if length == 0 {
+            continue;
+        }
+        if length > largest {
+            let _ = heard.send(Arrival { from: peer, heard: Heard::Oversized }).await;
+            // Nothing that comes after it counts; but if it were left unread, the peer might not hear what it is told.
+            let mut rest = vec![0; PIECE];
+            while timeout(SILENCE, reader.read(&mut rest)).await?? > 0 {}
+            return Ok(());
+        }
+        let mut frame = Vec::new();
+        while frame.len() < length {
+            let start = frame.len();
+            frame.resize(length.min(start + PIECE), 0);
+            timeout(SILENCE, reader.read_exact(&mut frame[start..])).await??;
+        }
+        // Whoever has closed the mesh does not listen any more, but the peer is heard out.
+        let _ = heard.send(Arrival { from: peer, heard: Heard::Frame(frame) }).await;
+    }
+}

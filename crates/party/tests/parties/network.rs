@@ -1,0 +1,153 @@
+//! Connections are cut; strangers come; a party starts again.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use reticent_party::transport::{Arrival, Mesh, Transport};
+use reticent_party::{PrivateKey, Reason};
+
+use crate::proxy::cutting;
+use crate::village::{BRISK, LARGEST, Plan, Village, abort};
+
+/// How far each connection gets, in bytes from the one who dials: some within the handshake, some within messages.
+const CUTS: [usize; 8] = [100, 300, 600, 700, 900, 1100, 1500, 2000];
+
+#[test]
+fn connections_that_are_cut_come_back() {
+    let mut cuts = Vec::new();
+    let village = Village::behind(Plan { parties: 4, cells: 200, ..Plan::default() }, |address| {
+        let (own, cut) = cutting(address, CUTS.to_vec());
+        cuts.push(cut);
+        own
+    });
+    village.check(village.all(|place| village.run(place)));
+    let cut: usize = cuts.iter().map(|cut| cut.load(Ordering::SeqCst)).sum();
+    // The last party is dialled by nobody.
+    assert_eq!(cut, (village.parties() - 1) * CUTS.len());
+}
+
+#[test]
+fn a_stranger_in_the_place_of_a_party_is_not_heard_and_hears_nothing() {
+    let village = Village::new(Plan { times: BRISK, ..Plan::default() });
+    let stranger = PrivateKey::generate().unwrap();
+    let over = AtomicBool::new(false);
+    let results = thread::scope(|scope| {
+        let heard = scope.spawn(|| {
+            let mut mesh = Mesh::start(village.task.parties(), 2, &stranger, village.listener(2), LARGEST).unwrap();
+            for peer in [0, 1] {
+                mesh.send(peer, &b"let me in"[..].into());
+            }
+            let mut heard = Vec::new();
+            while !over.load(Ordering::SeqCst) {
+                heard.extend(mesh.receive(Instant::now() + Duration::from_millis(50)));
+            }
+            heard
+        });
+        let honest = [0, 1].map(|place| {
+            let village = &village;
+            scope.spawn(move || village.run(place))
+        });
+        let results = honest.map(|party| party.join().unwrap());
+        over.store(true, Ordering::SeqCst);
+        assert_eq!(heard.join().unwrap(), []);
+        results
+    });
+    for (place, result) in results.into_iter().enumerate() {
+        let abort = abort(result);
+        assert_eq!((abort.reason, abort.culprit.as_deref()), (Reason::Vanished, Some("p2")));
+        assert!(!abort.charged && village.charges(place) == 0);
+    }
+}
+
+#[test]
+fn strangers_do_not_disturb_an_honest_run() {
+    let village = Village::new(Plan::default());
+    let over = AtomicBool::new(false);
+    let outcomes = thread::scope(|scope| {
+        for place in 0..village.parties() {
+            let (address, over) = (village.task.parties()[place].address.clone(), &over);
+            scope.spawn(move || {
+                // Some say nothing, some nonsense, some what looks like the beginning of TLS.
+                let beginnings: [&[u8]; 4] = [b"", b"GET / HTTP/1.1\r\n\r\n", &[0x16, 3, 1, 0xff, 0xff], &[0xff; 64]];
+                let mut open = Vec::new();
+                for beginning in beginnings.iter().cycle().take(40) {
+                    if over.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    let mut stream = TcpStream::connect(&address).unwrap();
+                    let _ = stream.write_all(beginning);
+                    // Those that say nothing stay.
+                    if beginning.is_empty() && open.len() < 4 {
+                        open.push(stream);
+                    }
+                }
+            });
+        }
+        let outcomes = village.all(|place| village.run(place));
+        over.store(true, Ordering::SeqCst);
+        outcomes
+    });
+    village.check(outcomes);
+}
+
+/// A process that is stopped and started again before everybody is there is welcome, with a new attempt.
+#[test]
+fn a_party_that_starts_again_before_everybody_is_there() {
+    let village = Village::new(Plan::default());
+    let (heard, is_heard) = channel();
+    let outcomes = thread::scope(|scope| {
+        let waiting = scope.spawn(|| village.run(1));
+        // Its first life ends when it has heard the one that waits.
+        let first_life =
+            village.run_over(2, &village.task, |mesh| Listener { inner: Some(mesh), mortal: true, heard: None });
+        assert!(first_life.is_err());
+        let second_life = scope.spawn(|| {
+            let heard = Some(heard);
+            village.run_over(2, &village.task, |mesh| Listener { inner: Some(mesh), mortal: false, heard })
+        });
+        // Who waits has spoken on the new connection, and has done with the old one.
+        is_heard.recv().unwrap();
+        let late = scope.spawn(|| village.run(0));
+        vec![late.join().unwrap(), waiting.join().unwrap(), second_life.join().unwrap()]
+    });
+    let outcomes = village.check(outcomes);
+    assert_eq!(outcomes[0].transcript.attempt, 2);
+    assert!((0..3).all(|place| village.charges(place) == 1));
+}
+
+/// Tells when it hears something, or dies of it.
+struct Listener<T> {
+    inner: Option<T>,
+    mortal: bool,
+    heard: Option<Sender<()>>,
+}
+
+impl<T: Transport> Transport for Listener<T> {
+    fn send(&mut self, to: usize, frame: &Arc<[u8]>) {
+        if let Some(inner) = &mut self.inner {
+            inner.send(to, frame);
+        }
+    }
+
+    fn receive(&mut self, deadline: Instant) -> Option<Arrival> {
+        let arrival = self.inner.as_mut()?.receive(deadline)?;
+        if let Some(heard) = self.heard.take() {
+            heard.send(()).unwrap();
+        }
+        if self.mortal {
+            self.inner = None;
+        }
+        Some(arrival).filter(|_| !self.mortal)
+    }
+
+    fn close(self, deadline: Instant) {
+        if let Some(inner) = self.inner {
+            inner.close(deadline);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Transports that listen in, change what is said, or die.
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use reticent_party::message::Kind;
+use reticent_party::transport::{Arrival, Transport};
+
+/// Which kind of message a frame says it is.
+pub fn kind(frame: &[u8]) -> Option<Kind> {
+    let kinds = [Kind::Hello, Kind::Ready, Kind::Contribution, Kind::Seal, Kind::Done, Kind::Abort];
+    kinds.into_iter().find(|kind| frame.get(16) == Some(&kind.code()))
+}
+
+/// All frames that a party has sent: to whom, what.
+pub type Record = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
+
+/// Has a record anything of this kind?
+pub fn has(record: &Record, wanted: Kind) -> bool {
+    record.lock().unwrap().iter().any(|(_, frame)| kind(frame) == Some(wanted))
+}
+
+/// What becomes of a frame.
+pub enum Fate {
+    /// It is sent as it is.
+    Sent,
+    /// These are sent instead.
+    Instead(Vec<Vec<u8>>),
+    /// The party is dead from now on: all its connections are cut, and it hears and says nothing.
+    Death,
+}
+
+/// A transport on which each frame has a fate.
+pub struct Wire<T, F> {
+    inner: Option<T>,
+    record: Record,
+    fate: F,
+}
+
+impl<T: Transport, F: FnMut(usize, &[u8]) -> Fate> Wire<T, F> {
+    pub fn new(inner: T, record: &Record, fate: F) -> Self {
+        Self { inner: Some(inner), record: Arc::clone(record), fate }
+    }
+}
+
+/// Everything is sent as it is.
+pub fn honest(_: usize, _: &[u8]) -> Fate {
+    Fate::Sent
+}
+
+impl<T: Transport, F: FnMut(usize, &[u8]) -> Fate> Transport for Wire<T, F> {
+    fn send(&mut self, to: usize, frame: &Arc<[u8]>) {
+        let Some(inner) = &mut self.inner else { return };
+        let frames = match (self.fate)(to, frame) {
+            Fate::Sent => vec![frame.to_vec()],
+            Fate::Instead(frames) => frames,
+            Fate::Death => {
+                self.inner = None;
+                return;
+            }
+        };
+        for frame in frames {
+            inner.send(to, &frame.as_slice().into());
+            self.record.lock().unwrap().push((to, frame));
+        }
+    }
+
+    fn receive(&mut self, deadline: Instant) -> Option<Arrival> {
+        self.inner.as_mut()?.receive(deadline)
+    }
+
+    fn close(self, deadline: Instant) {
+        if let Some(inner) = self.inner {
+            inner.close(deadline);
+        }
+    }
+}

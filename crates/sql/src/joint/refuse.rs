@@ -1,0 +1,81 @@
+//! What has no shape that is public and the same at every party, and what to write instead.
+
+use reticent::privacy::Guarantee;
+
+use crate::check::{self, Asked, Checked, Statistic, ranges};
+use crate::error::{Error, Result};
+use crate::options::{Options, Range};
+use crate::query::{KnownKeys, Query};
+
+/// Parties add noise for pure ε.
+pub fn other_guarantees(guarantee: &Guarantee) -> Result<()> {
+    let (what, why) = match guarantee {
+        Guarantee::Pure(_) => return Ok(()),
+        Guarantee::Approx(..) => ("--delta", "parties release with pure ε: leave --delta out"),
+        Guarantee::Zcdp(_) => ("--rho", "parties release with pure ε: write --epsilon 1 in its place"),
+    };
+    Err(Error::not_joint(what, why))
+}
+
+/// Keys that only the data knows, bounds that are to be found, and whatever is no sum of whole numbers.
+pub fn shapeless(checked: &Checked, keys: Option<&KnownKeys>, options: &Options) -> Result<()> {
+    if let (false, None) = (checked.keys.is_empty(), keys) {
+        let unknown = checked.keys.iter().map(check::words).find(|key| !options.keys.contains_key(key));
+        let key = unknown.unwrap_or_else(|| check::words(&checked.keys[0]));
+        return Err(Error::not_joint(
+            format!("GROUP BY {key}"),
+            format!(
+                "which groups there are must be public and the same at every party: list them with --keys {key}=a,b,c or \
+                 --keys {key}=FILE"
+            ),
+        ));
+    }
+    for asked in &checked.asked {
+        statistic(asked)?;
+        if let Some(of) = asked.statistic.ranged()
+            && ranges::range(of, &options.bounds)? == Range::Auto
+        {
+            let column = check::words(of);
+            return Err(Error::not_joint(
+                format!("--bounds {column}=auto"),
+                format!("no party knows the others' values: agree on a range, as in --bounds {column}=0..100"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Only what is added up can be added up over parties.
+fn statistic(asked: &Asked) -> Result<()> {
+    let instead = match &asked.statistic {
+        Statistic::Rows
+        | Statistic::Units
+        | Statistic::Present(_)
+        | Statistic::Sum(_)
+        | Statistic::Mean(_)
+        | Statistic::Variance { .. }
+        | Statistic::StandardDeviation { .. }
+        | Statistic::Histogram { .. } => return Ok(()),
+        Statistic::Quantile { of, .. } | Statistic::StableMedian(of) => {
+            let of = check::words(of);
+            format!("ranks do not add up over parties: ask for AVG({of}), or read it off HISTOGRAM({of}, 20)")
+        }
+        Statistic::StableMode(of) => {
+            let of = check::words(of);
+            format!(
+                "which value is the most frequent does not add up: ask for COUNT(*) … GROUP BY {of}, with --keys {of}=…"
+            )
+        }
+    };
+    Err(Error::not_joint(asked.words.clone(), instead))
+}
+
+/// Two of the public keys are the same in this party's column.
+pub fn equal_keys(query: &Query) -> Error {
+    let keys = query.key_words().join(", ");
+    Error::not_joint(
+        format!("GROUP BY {keys}"),
+        "two of the public keys are the same value in this party's table (as 1 and 01 are in a column of numbers); write \
+         each key once, or group by CAST(… AS VARCHAR)",
+    )
+}
