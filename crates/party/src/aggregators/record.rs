@@ -1,10 +1,9 @@
 //! What the aggregators have opened: for whoever reads the result and trusts none of them alone.
 
+use reticent::hexadecimal;
 use serde::{Deserialize, Serialize};
 
 use super::task::Task;
-use reticent::hexadecimal;
-
 use crate::error::{Error, Result};
 use crate::hex::{Digest, sha256};
 use crate::keys::Signature;
