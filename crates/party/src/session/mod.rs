@@ -118,8 +118,8 @@ impl<'seat, T: Transport> Session<'seat, T> {
             }
             Err(trouble) => {
                 let error = self.abort(trouble);
-                // Whoever has never spoken may never come.
-                self.linger(self.seat.times.linger, |inbox| inbox.is_over() || !inbox.has_spoken());
+                // Whoever has never spoken may never come, and whoever is gone may not come back.
+                self.linger(self.seat.times.linger, |inbox| inbox.is_over() || !inbox.is_there());
                 self.transport.close(Instant::now() + self.seat.times.linger);
                 Err(error)
             }
@@ -211,6 +211,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
                 return Err(found(Reason::Oversized));
             }
             Heard::Lost => {
+                self.inboxes[from].lose();
                 // Whoever is not there while others are waited for has perhaps not come to stay.
                 if self.round == Kind::Hello {
                     self.inboxes[from].forget_hello();
@@ -218,6 +219,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
                 return Ok(());
             }
         };
+        self.inboxes[from].find();
         if self.inboxes[from].has(&frame) {
             return Ok(());
         }
@@ -309,12 +311,17 @@ impl<'seat, T: Transport> Session<'seat, T> {
         let me = self.seat.me;
         while self.inboxes.iter().enumerate().any(|(peer, inbox)| peer != me && !is_done(inbox)) {
             let Some(Arrival { from, heard }) = self.transport.receive(deadline) else { return };
-            if let Heard::Frame(frame) = heard
-                && let Ok(said) = self.open(from, frame)
-                && matches!(said.message.content, Content::Done | Content::Abort { .. })
-            {
-                // Whatever else comes now changes nothing.
-                self.inboxes[from].end();
+            match heard {
+                Heard::Oversized => self.inboxes[from].end(),
+                Heard::Lost => self.inboxes[from].lose(),
+                Heard::Frame(frame) => {
+                    self.inboxes[from].find();
+                    let last = |content: &Content| matches!(content, Content::Done | Content::Abort { .. });
+                    // Whatever else comes now changes nothing.
+                    if self.open(from, frame).is_ok_and(|said| last(&said.message.content)) {
+                        self.inboxes[from].end();
+                    }
+                }
             }
         }
     }
