@@ -49,7 +49,7 @@ pub struct Aggregator<'all> {
 /// Whose budget is charged.
 enum Budget<'all> {
     Ledger(&'all DurableLedger, &'all str),
-    Unaccounted(Permit),
+    Unaccounted(Box<Permit>),
     #[cfg(feature = "test-util")]
     Silent,
 }
@@ -107,7 +107,7 @@ impl<'all> Aggregator<'all> {
         store: &'all mut Store,
         permit: Permit,
     ) -> Result<Self> {
-        Self::with(task, place, key, store, Budget::Unaccounted(permit))
+        Self::with(task, place, key, store, Budget::Unaccounted(Box::new(permit)))
     }
 
     /// One that adds no noise: there is no privacy.

@@ -80,6 +80,8 @@ impl<T: Transport> Rounds<T> {
             let heard = match arrival.heard {
                 Heard::Frame(frame) => self.hear(arrival.from, &frame),
                 Heard::Oversized => Err(Misdeed::Oversized),
+                // It comes back, or is missed at the deadline.
+                Heard::Lost => Ok(()),
             };
             heard.map_err(|misdeed| fault(&self.task, round, misdeed, arrival.from))?;
         }
@@ -145,12 +147,15 @@ impl<T: Transport> Rounds<T> {
         if Hex(*task) != self.task.hash() {
             return Err(Misdeed::OtherTask);
         }
-        let peer = &mut self.peers[from];
-        // One that started again knows nothing of what it said.
+        let (peer, number) = (&mut self.peers[from], u32::from_le_bytes(*number));
+        // One that starts again knows nothing of what it said: which does not matter before everybody is there.
+        if self.number == 0 && number == 0 && peer.session.is_some_and(|known| known != *session) {
+            *peer = Peer::default();
+        }
         if *peer.session.get_or_insert(*session) != *session || rest[0] == GIVES_UP {
             return Err(Misdeed::Vanished);
         }
-        let place = match u32::from_le_bytes(*number).checked_sub(self.number) {
+        let place = match number.checked_sub(self.number) {
             // Said again on a new connection.
             None => return Ok(()),
             Some(ahead @ 0..=1) => ahead as usize,
