@@ -9,8 +9,10 @@
 //! | `run` | taking part |
 //! | `simulate` | all parties in one process, and what some of them would see |
 //! | `verify` | is a transcript what was said? |
+//! | `aggregate` | many clients whom nobody trusts, and two or three aggregators |
 //! | `show` | answers, for people and programs |
 
+mod aggregate;
 mod keygen;
 mod run;
 mod show;
@@ -47,6 +49,10 @@ enum Action {
     Simulate(simulate::Arguments),
     /// Runs all parties in this process and shows what all but one of them would know together
     View(simulate::ViewArguments),
+    /// Adds up what many clients report, with one or two other aggregators
+    Aggregate(aggregate::Arguments),
+    /// Sends a client's answer to the aggregators, in shares that say nothing by themselves
+    Report(aggregate::ReportArguments),
     /// Checks a transcript: every signature, every hash, the sum; and shows the answer
     Verify(verify::Arguments),
 }
@@ -59,6 +65,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Action::Run(arguments) => run::run(arguments),
         Action::Simulate(arguments) => simulate::run(arguments),
         Action::View(arguments) => simulate::view(arguments),
+        Action::Aggregate(arguments) => aggregate::run(arguments),
+        Action::Report(arguments) => aggregate::report(arguments),
         Action::Verify(arguments) => verify::run(arguments),
     }
 }

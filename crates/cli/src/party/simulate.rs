@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -171,12 +171,12 @@ fn in_units(steps: i64, step: &reticent::exact::Rational) -> String {
     }
 }
 
-fn warn() {
+pub fn warn() {
     say!("warning: a simulation: no ledger is charged, and whoever runs it sees all rows; use invented ones");
 }
 
 /// Writes a new file.
-fn write(path: &PathBuf, text: &str) -> Result<()> {
+pub fn write(path: &Path, text: &str) -> Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
     written.with_context(|| format!("{} cannot be written", path.display()))

@@ -5,6 +5,7 @@
 //! | `hospitals` | several parties in one folder, and their processes |
 //! | `answers` | three and twenty processes, late ones, another attempt; transcripts |
 //! | `aborts` | a party that is killed, has another task, has no budget, never comes |
+//! | `aggregators` | clients that report to two aggregators |
 //! | `mistakes` | what is wrong outside the rows: named, and not charged |
 //! | `neighbours` | nothing but the answer depends on the rows |
 //! | `rehearsal` | simulations, views, and transcripts that were tampered with |
@@ -12,6 +13,7 @@
 //! | `namespaces` | a party that is cut off, or slow, on a network of its own; needs root |
 
 mod aborts;
+mod aggregators;
 mod answers;
 mod guide;
 mod hospitals;

@@ -1,0 +1,258 @@
+//! `reticent party aggregate` and `reticent party report`: many clients whom nobody trusts, and two or three aggregators.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Subcommand;
+use reticent_party::Error;
+use reticent_party::aggregators::{Answer, Collected, Config, Draft, Process, Record, Report, Simulated, Task, upload};
+use serde_json::json;
+
+use crate::exit::usage;
+use crate::output::{Format, csv_line, number_table, print, say};
+
+/// The arguments of `reticent party aggregate`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party aggregate receive --config ngo.toml
+
+An aggregator's own configuration says: task = \"task.toml\", aggregator = \"ngo\", key = \"ngo.key\", store = \"ngo.reports\", ledger = \
+\"ngo.sqlite\", dataset = \"screen-time\"; and may say listen, listen_reports, join_seconds, round_seconds. docs/parties.md has a \
+whole example.")]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Takes clients' reports, until it is stopped
+    Receive(Own),
+    /// Opens one batch of reports together with the other aggregators: charged, and with noise
+    Collect(Collect),
+    /// Says how many reports wait
+    Status(Own),
+    /// Gives up a batch that was begun and not completed; its reports are lost
+    Abandon(Own),
+    /// Checks a record of a batch, and shows the answer
+    Read(Read),
+    /// Runs clients and aggregators in this process, for trying out: nothing is charged
+    Simulate(Simulate),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party aggregate status --config ngo.toml")]
+struct Own {
+    /// This aggregator's own configuration
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party aggregate collect --config ngo.toml --record result.json
+
+All aggregators run it, in any order. Reports whose proof does not hold are dropped. Exit codes: 0 released, 2 usage, 4 the budget does \
+not reach, 1 too few reports (nothing was opened or charged), an aggregator that does not do its part, or anything else.")]
+struct Collect {
+    #[command(flatten)]
+    own: Own,
+    /// Writes what all aggregators signed, from which anybody can work out the answer
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party aggregate read result.json --task task.toml")]
+struct Read {
+    /// The record
+    #[arg(value_name = "RECORD")]
+    record: PathBuf,
+    /// The task
+    #[arg(long, value_name = "FILE")]
+    task: PathBuf,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party aggregate simulate --task task.toml --answers answers.txt")]
+struct Simulate {
+    /// The task
+    #[arg(long, value_name = "FILE")]
+    task: PathBuf,
+    /// Invented answers, one a line
+    #[arg(long, value_name = "FILE")]
+    answers: PathBuf,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// The arguments of `reticent party report`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  reticent party report --task task.toml --answer 90
+
+The answer is split into shares on this machine, one for each aggregator; none of them says anything by itself. What the \
+aggregators open together is the sum of many, with noise.")]
+pub struct ReportArguments {
+    /// The task
+    #[arg(long, value_name = "FILE")]
+    task: PathBuf,
+    /// The answer: yes or no, a number, or the name of a bucket, as the task asks
+    #[arg(long, value_name = "ANSWER", required_unless_present = "answers", allow_hyphen_values = true)]
+    answer: Option<String>,
+    /// Answers of many clients, one a line, for trying out
+    #[arg(long, value_name = "FILE", conflicts_with = "answer")]
+    answers: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match &arguments.action {
+        Action::Receive(own) => receive(own),
+        Action::Collect(collect) => self::collect(collect),
+        Action::Status(own) => status(own),
+        Action::Abandon(own) => abandon(own),
+        Action::Read(read) => self::read(read),
+        Action::Simulate(simulate) => self::simulate(simulate),
+    }
+}
+
+/// Sends reports.
+pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
+    let task = Task::read(&arguments.task)?;
+    let answers = match (&arguments.answer, &arguments.answers) {
+        (Some(answer), _) => vec![task.statistic().read(answer)?],
+        (None, Some(path)) => answers(&task, path)?,
+        (None, None) => return Err(usage("--answer is missing")),
+    };
+    let reports = answers.into_iter().map(|answer| Report::new(&task, answer)).collect::<Result<Vec<_>, Error>>()?;
+    let received = upload(&task, &reports)?;
+    let refused = received.iter().map(|received| received.refused).max().unwrap_or_default();
+    if refused > 0 {
+        anyhow::bail!("{refused} of {} reports were refused", reports.len());
+    }
+    say!("{} sent to {} aggregators", reports.len(), received.len());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn process(own: &Own) -> Result<Process> {
+    Ok(Process::new(Config::read(&own.config)?)?)
+}
+
+fn receive(own: &Own) -> Result<ExitCode> {
+    let process = process(own)?;
+    let reception = process.reception()?;
+    say!("{} takes reports at {}", process.site().name, process.site().reports);
+    reception.run();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn status(own: &Own) -> Result<ExitCode> {
+    let store = process(own)?.store()?;
+    let pending = store.pending()?.map(|batch| batch.to_string());
+    print(&format!("{}\n", json!({ "waiting": store.waiting()?, "batch_begun": pending })))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn abandon(own: &Own) -> Result<ExitCode> {
+    match process(own)?.store()?.abandon()? {
+        Some(batch) => say!("gave up batch {batch}; its reports are lost, and what was charged stays charged"),
+        None => say!("no batch was begun"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn collect(arguments: &Collect) -> Result<ExitCode> {
+    let process = process(&arguments.own)?;
+    match process.collect()? {
+        Collected::Released { record, .. } => {
+            if let Some(path) = &arguments.record {
+                super::simulate::write(path, &record.to_json())?;
+            }
+            show(process.task(), &record, arguments.format)
+        }
+        Collected::TooFew { accepted, dropped } => too_few(process.task(), accepted, dropped),
+    }
+}
+
+fn too_few(task: &Task, accepted: u64, dropped: u64) -> Result<ExitCode> {
+    let least = task.minimum_reports();
+    say!("{accepted} reports of at least {least} ({dropped} dropped): nothing was opened or charged");
+    Ok(ExitCode::FAILURE)
+}
+
+fn read(arguments: &Read) -> Result<ExitCode> {
+    let task = Task::read(&arguments.task)?;
+    let text = std::fs::read_to_string(&arguments.record);
+    let text = text.with_context(|| format!("{} cannot be read", arguments.record.display()))?;
+    show(&task, &Record::read(&text, &task)?, arguments.format)
+}
+
+fn simulate(arguments: &Simulate) -> Result<ExitCode> {
+    let task = Task::read(&arguments.task)?;
+    let answers = answers(&task, &arguments.answers)?;
+    super::simulate::warn();
+    let text = std::fs::read_to_string(&arguments.task)?;
+    let draft: Draft = toml::from_str(&text).context("the task cannot be read")?;
+    let mut simulated = Simulated::new(draft)?;
+    simulated.answer(answers)?;
+    let collected = simulated.collect()?.into_iter().next().context("there is no aggregator")??;
+    match collected {
+        Collected::Released { record, .. } => show(simulated.task(), &record, arguments.format),
+        Collected::TooFew { accepted, dropped } => too_few(&task, accepted, dropped),
+    }
+}
+
+/// One answer a line.
+fn answers(task: &Task, path: &Path) -> Result<Vec<Answer>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    Ok(lines.map(|line| task.statistic().read(line)).collect::<Result<_, Error>>()?)
+}
+
+fn show(task: &Task, record: &Record, format: Format) -> Result<ExitCode> {
+    let sums = record.sums(task)?;
+    let half_width = task.plan().error().half_width();
+    let named: Vec<(&str, &i64)> = task.statistic().names().into_iter().zip(&sums).collect();
+    match format {
+        Format::Json => {
+            let line = |(name, value): &(&str, &i64)| {
+                json!({ "name": name, "value": value, "half_width": half_width }).to_string()
+            };
+            let rows: Vec<String> = named.iter().map(line).collect();
+            let losses = task.plan().losses()?.iter().map(|epsilon| epsilon.to_f64()).collect::<Vec<_>>();
+            let summary = json!({ "summary": {
+                "task": task.hash(), "batch": record.batch(), "reports": record.reports(), "dropped": record.dropped(),
+                "guarantee": task.guarantee().to_string(), "epsilon_by_colluding_aggregators": losses,
+            }});
+            print(&format!("{}\n{summary}\n", rows.join("\n")))?;
+        }
+        Format::Csv => {
+            let line =
+                |(name, value): &(&str, &i64)| csv_line(&[(*name).into(), value.to_string(), half_width.to_string()]);
+            let rows: Vec<String> = named.iter().map(line).collect();
+            print(&format!("name,value,half_width\n{}\n", rows.join("\n")))?;
+        }
+        Format::Table => {
+            let row = |(name, value): &(&str, &i64)| vec![(*name).into(), format!("{value} ± {half_width}")];
+            print(&format!("{}\n", number_table(&["", task.title()], named.iter().map(row))))?;
+            let (reports, dropped, colluders) = (record.reports(), record.dropped(), task.colluders());
+            say!(
+                "{reports} reports counted, {dropped} dropped; {} for each report, also if {colluders} aggregators collude",
+                task.guarantee()
+            );
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
