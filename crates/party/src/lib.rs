@@ -2,7 +2,7 @@
 //! anybody but itself.
 //!
 //! All parties have the same [`Task`] file; each has a [`Config`], a [`PrivateKey`], a ledger and a [`Statistic`] of its own.
-//! [`run`] does the rest; see [`simulate()`] for all of them in one process:
+//! [`run()`] does the rest; see [`simulate()`] for all of them in one process:
 //!
 //! ```
 //! use reticent_party::{PrivateKey, Statistic, Task, simulate};
