@@ -4,21 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use reticent_ledger::Location;
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
-
-/// How long everybody is waited for, unless told otherwise.
-const JOIN_SECONDS: u64 = 600;
-/// How long each round may take after that.
-const ROUND_SECONDS: u64 = 120;
-/// A day: nobody waits longer for a round.
-const LONGEST_WAIT: u64 = 86_400;
-/// How long a party that has nothing more to do stays to be heard.
-const LINGER: Duration = Duration::from_secs(3);
+use crate::file;
+use crate::times::{self, Times};
 
 /// What a party's own configuration file says. Paths in it are relative to its folder.
 ///
@@ -48,29 +40,10 @@ pub struct Config {
     pub dataset: String,
     pub state: PathBuf,
     pub transcript: Option<PathBuf>,
-    #[serde(default = "join_seconds")]
+    #[serde(default = "times::join_seconds")]
     pub join_seconds: u64,
-    #[serde(default = "round_seconds")]
+    #[serde(default = "times::round_seconds")]
     pub round_seconds: u64,
-}
-
-fn join_seconds() -> u64 {
-    JOIN_SECONDS
-}
-
-fn round_seconds() -> u64 {
-    ROUND_SECONDS
-}
-
-/// How long is waited for what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Times {
-    /// For everybody to come.
-    pub join: Duration,
-    /// For each round after that.
-    pub round: Duration,
-    /// For others to have heard the last word.
-    pub linger: Duration,
 }
 
 impl Config {
@@ -83,18 +56,11 @@ impl Config {
         let mut config: Self = toml::from_str(&text).map_err(|error| Error::form(path, error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let paths = [&mut config.task, &mut config.key, &mut config.state];
-        for file in paths.into_iter().chain(&mut config.transcript).chain(config.tables.values_mut()) {
-            *file = folder.join(&*file);
+        for place in paths.into_iter().chain(&mut config.transcript).chain(config.tables.values_mut()) {
+            *place = folder.join(&*place);
         }
-        if let Ok(Location::File(file)) = config.ledger.parse() {
-            config.ledger = folder.join(file).display().to_string();
-        }
-        for (field, seconds) in [("join_seconds", config.join_seconds), ("round_seconds", config.round_seconds)] {
-            if !(1..=LONGEST_WAIT).contains(&seconds) {
-                let allowed = "from 1 to 86400";
-                return Err(Error::form(path, Error::parameter(field, seconds, allowed)));
-            }
-        }
+        file::ledger_in(folder, &mut config.ledger);
+        Times::check(config.join_seconds, config.round_seconds).map_err(|error| Error::form(path, error))?;
         Ok(config)
     }
 
@@ -106,13 +72,14 @@ impl Config {
 
     /// How long is waited for what.
     pub fn times(&self) -> Times {
-        let (join, round) = (Duration::from_secs(self.join_seconds), Duration::from_secs(self.round_seconds));
-        Times { join, round, linger: LINGER }
+        Times::of_seconds(self.join_seconds, self.round_seconds)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const TEXT: &str = "task = \"task.toml\"\nparty = \"a\"\nkey = \"a.key\"\nledger = \"a.sqlite\"\ndataset = \"d\"\n\

@@ -53,6 +53,8 @@
 //! | [`state`] | which attempts were used |
 //! | `charge` | a party's own ledger |
 //! | [`mod@abort`] | how an attempt ends without a result |
+//! | [`times`] | how long is waited for what |
+//! | `file` | files that people write |
 //! | [`hex`] | bytes as text |
 //! | [`error`] | the one error type |
 //!
@@ -73,6 +75,7 @@ pub mod aggregators;
 mod charge;
 pub mod config;
 pub mod error;
+mod file;
 pub mod hex;
 pub mod keys;
 pub mod message;
@@ -81,11 +84,12 @@ mod session;
 pub mod simulate;
 pub mod state;
 pub mod task;
+pub mod times;
 pub mod transcript;
 pub mod transport;
 
 pub use abort::{Abort, Reason};
-pub use config::{Config, Times};
+pub use config::Config;
 pub use error::{Error, Result};
 pub use hex::{Digest, Hex};
 pub use keys::{PrivateKey, PublicKey};
@@ -93,4 +97,5 @@ pub use run::{Outcome, Party, Statistic, run};
 pub use simulate::{Simulated, simulate};
 pub use state::State;
 pub use task::{Cell, Draft, Member, Task};
+pub use times::Times;
 pub use transcript::{Transcript, Verdict};

@@ -9,12 +9,13 @@ use reticent::{Permit, Release};
 use reticent_ledger::DurableLedger;
 
 use crate::charge::Account;
-use crate::config::{Config, Times};
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::keys::PrivateKey;
 use crate::session::{Own, Seat, Session};
 use crate::state::State;
 use crate::task::Task;
+use crate::times::Times;
 use crate::transcript::Transcript;
 use crate::transport::{Mesh, Transport};
 

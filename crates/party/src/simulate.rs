@@ -6,12 +6,12 @@ use std::time::Duration;
 use reticent::multiparty::Plan;
 use reticent::{Permit, Release};
 
-use crate::config::Times;
 use crate::error::{Error, Result};
 use crate::keys::PrivateKey;
 use crate::run::Statistic;
 use crate::session::{Own, Seat, Session};
 use crate::task::{Member, Task};
+use crate::times::Times;
 use crate::transcript::Transcript;
 use crate::transport::Memory;
 

@@ -3,7 +3,6 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use reticent_ledger::{DurableLedger, Location};
 use serde::Deserialize;
@@ -13,19 +12,11 @@ use super::rounds::{Rounds, largest_frame};
 use super::store::Store;
 use super::task::{Site, Task};
 use super::upload::Reception;
-use crate::config::Times;
 use crate::error::{Error, Result};
+use crate::file;
 use crate::keys::PrivateKey;
+use crate::times::{self, Times};
 use crate::transport::Mesh;
-
-/// How long the others are waited for, unless told otherwise.
-const JOIN_SECONDS: u64 = 600;
-/// How long each round may take after that.
-const ROUND_SECONDS: u64 = 120;
-/// A day: nobody waits longer.
-const LONGEST_WAIT: u64 = 86_400;
-/// How long an aggregator that has nothing more to say stays to be heard.
-const LINGER: Duration = Duration::from_secs(3);
 
 /// What an aggregator's own configuration file says. Paths in it are relative to its folder.
 ///
@@ -52,18 +43,10 @@ pub struct Config {
     pub dataset: String,
     pub listen: Option<String>,
     pub listen_reports: Option<String>,
-    #[serde(default = "join_seconds")]
+    #[serde(default = "times::join_seconds")]
     pub join_seconds: u64,
-    #[serde(default = "round_seconds")]
+    #[serde(default = "times::round_seconds")]
     pub round_seconds: u64,
-}
-
-fn join_seconds() -> u64 {
-    JOIN_SECONDS
-}
-
-fn round_seconds() -> u64 {
-    ROUND_SECONDS
 }
 
 impl Config {
@@ -75,23 +58,16 @@ impl Config {
         let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, error))?;
         let mut config: Self = toml::from_str(&text).map_err(|error| Error::form(path, error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        for file in [&mut config.task, &mut config.key, &mut config.store] {
-            *file = folder.join(&*file);
+        for place in [&mut config.task, &mut config.key, &mut config.store] {
+            *place = folder.join(&*place);
         }
-        if let Ok(Location::File(file)) = config.ledger.parse() {
-            config.ledger = folder.join(file).display().to_string();
-        }
-        for (field, seconds) in [("join_seconds", config.join_seconds), ("round_seconds", config.round_seconds)] {
-            if !(1..=LONGEST_WAIT).contains(&seconds) {
-                return Err(Error::form(path, Error::parameter(field, seconds, "from 1 to 86400")));
-            }
-        }
+        file::ledger_in(folder, &mut config.ledger);
+        Times::check(config.join_seconds, config.round_seconds).map_err(|error| Error::form(path, error))?;
         Ok(config)
     }
 
     fn times(&self) -> Times {
-        let (join, round) = (Duration::from_secs(self.join_seconds), Duration::from_secs(self.round_seconds));
-        Times { join, round, linger: LINGER }
+        Times::of_seconds(self.join_seconds, self.round_seconds)
     }
 }
 

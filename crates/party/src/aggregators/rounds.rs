@@ -16,9 +16,9 @@ use super::fault::{Fault, Misdeed, Round};
 use super::report::random;
 use super::scheme::NONCE_BYTES;
 use super::task::Task;
-use crate::config::Times;
 use crate::error::{Error, Result};
 use crate::hex::{Digest, Hex, sha256};
+use crate::times::Times;
 use crate::transport::{Heard, Transport};
 
 const SESSION_BYTES: usize = 16;

@@ -11,9 +11,9 @@ use super::rounds::Rounds;
 use super::statistic::Answer;
 use super::store::Store;
 use super::task::{Draft, Task};
-use crate::config::Times;
 use crate::error::{Error, Result};
 use crate::keys::PrivateKey;
+use crate::times::Times;
 use crate::transport::{Memory, Transport};
 
 /// Nobody is slow in one process.

@@ -1,6 +1,5 @@
 //! What clients and aggregators agree on: immutable, the same file for all, hashed into every report.
 
-use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -12,6 +11,7 @@ use super::field::ROOM;
 use super::scheme::Scheme;
 use super::statistic::Statistic;
 use crate::error::{Error, Result};
+use crate::file;
 use crate::hex::{Digest, sha256};
 use crate::keys::PublicKey;
 use crate::task::draft::{Member, Number};
@@ -134,12 +134,7 @@ impl Task {
     /// # Errors
     /// If there is none, or it says what a task does not.
     pub fn read(path: &Path) -> Result<Self> {
-        let failed = |error| Error::file("read", path, error);
-        if fs::metadata(path).map_err(failed)?.len() > LARGEST_FILE {
-            return Err(Error::parameter("the task file", path.display(), "at most 4 MiB"));
-        }
-        let text = fs::read_to_string(path).map_err(failed)?;
-        text.parse().map_err(|error| Error::form(path, error))
+        file::task(path, LARGEST_FILE, "at most 4 MiB")
     }
 
     /// Checks a draft.

@@ -28,12 +28,12 @@ use reticent::{Permit, Release};
 use self::inbox::{Inbox, Said};
 use self::masks::MaskKeys;
 use crate::abort::{Abort, Reason};
-use crate::config::Times;
 use crate::error::{Error, Result};
 use crate::hex::{Digest, Hex};
 use crate::keys::{PrivateKey, Signature};
 use crate::message::{Content, Kind, Message};
 use crate::task::Task;
+use crate::times::Times;
 use crate::transcript::{Transcript, chain};
 use crate::transport::{Arrival, Heard, Transport};
 

@@ -8,7 +8,6 @@
 pub mod draft;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -19,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::draft::{Draft, DraftCell, Grid, Member, Number};
 use crate::error::{Error, Result};
+use crate::file;
 use crate::hex::{Digest, sha256};
 use crate::message::Shape;
 
@@ -102,12 +102,7 @@ impl Task {
     /// # Errors
     /// If there is none, or it says what a task does not.
     pub fn read(path: &Path) -> Result<Self> {
-        let failed = |error| Error::file("read", path, error);
-        if fs::metadata(path).map_err(failed)?.len() > LARGEST_FILE {
-            return Err(Error::parameter("the task file", path.display(), "at most 256 MiB"));
-        }
-        let text = fs::read_to_string(path).map_err(failed)?;
-        text.parse().map_err(|error| Error::form(path, error))
+        file::task(path, LARGEST_FILE, "at most 256 MiB")
     }
 
     /// Checks a draft.

@@ -22,10 +22,10 @@ use super::record::Record;
 use super::simulate::Simulated;
 use super::statistic::{Answer, Statistic};
 use super::task::{Draft, Site};
-use crate::config::Times;
 use crate::error::Result;
 use crate::keys::PrivateKey;
 use crate::task::draft::Number;
+use crate::times::Times;
 use crate::transport::{Arrival, Memory, Transport};
 
 /// Nobody is slow in one process; whoever is silent is waited for so long.

@@ -1,0 +1,26 @@
+//! Files that people write.
+
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+
+use reticent_ledger::Location;
+
+use crate::error::{Error, Result};
+
+/// What a task file of no more than so many bytes says; `limit` is how that is told.
+pub(crate) fn task<T: FromStr<Err = Error>>(path: &Path, most: u64, limit: &str) -> Result<T> {
+    let failed = |error| Error::file("read", path, error);
+    if fs::metadata(path).map_err(failed)?.len() > most {
+        return Err(Error::parameter("the task file", path.display(), limit));
+    }
+    let text = fs::read_to_string(path).map_err(failed)?;
+    text.parse().map_err(|error| Error::form(path, error))
+}
+
+/// A ledger that is a file is looked for in a folder.
+pub(crate) fn ledger_in(folder: &Path, ledger: &mut String) {
+    if let Ok(Location::File(file)) = ledger.parse() {
+        *ledger = folder.join(file).display().to_string();
+    }
+}
