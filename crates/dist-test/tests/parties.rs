@@ -28,13 +28,11 @@ fn plan(protocol: Protocol, parties: u32, epsilon: &str) -> Plan {
     Plan::new(protocol, parties, CELLS, 1_000_000, 1, &epsilon.parse().unwrap()).unwrap()
 }
 
+/// One number for each cell of a run.
+type Look<'a> = &'a dyn Fn(&Simulation) -> Vec<i64>;
+
 /// Runs a plan on zeros again and again, and counts what each of `looks` gives, for each cell.
-fn counted<const N: usize>(
-    name: &str,
-    plan: &Plan,
-    short: u64,
-    looks: [&dyn Fn(&Simulation) -> Vec<i64>; N],
-) -> [Counts; N] {
+fn counted<const N: usize>(name: &str, plan: &Plan, short: u64, looks: [Look<'_>; N]) -> [Counts; N] {
     let mut permit = Permit::unaccounted_from(Entropy::seeded(seed(name)));
     let nothing = vec![vec![0; CELLS]; plan.parties() as usize];
     let mut counts = [const { Counts::new() }; N];
