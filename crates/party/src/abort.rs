@@ -63,7 +63,7 @@ impl Reason {
 pub struct Abort {
     /// Why.
     pub reason: Reason,
-    /// Who is to blame for it, if that can be told.
+    /// Who is to blame for it, if that can be told; all that did not come in time.
     pub culprit: Option<String>,
     /// Who says so; `None` if this party found it out itself.
     pub told_by: Option<String>,

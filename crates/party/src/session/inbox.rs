@@ -10,6 +10,7 @@ use crate::state::MOST_ATTEMPTS;
 pub struct Inbox {
     heard: Vec<Said>,
     over: bool,
+    lost: bool,
 }
 
 /// A message with the bytes it came in.
@@ -54,9 +55,19 @@ impl Inbox {
         self.over = true;
     }
 
-    /// Has it said anything?
-    pub fn has_spoken(&self) -> bool {
-        !self.heard.is_empty()
+    /// Its connection has ended.
+    pub fn lose(&mut self) {
+        self.lost = true;
+    }
+
+    /// Its connection is there.
+    pub fn find(&mut self) {
+        self.lost = false;
+    }
+
+    /// Has it said anything, and may it be told something?
+    pub fn is_there(&self) -> bool {
+        !self.heard.is_empty() && !self.lost
     }
 
     /// Were these very bytes heard?
@@ -140,7 +151,7 @@ mod tests {
         assert_eq!(inbox.take(hello(2, 0), Kind::Hello), Ok(Heard::New));
         assert_eq!(inbox.take(hello(1, 0), Kind::Hello), Err(Reason::Replayed));
         inbox.forget_hello();
-        assert!(!inbox.has_spoken());
+        assert!(!inbox.is_there());
         assert_eq!(inbox.take(hello(2, 0), Kind::Hello), Ok(Heard::New));
         assert_eq!(inbox.take(hello(3, 0), Kind::Ready), Err(Reason::Vanished));
         assert_eq!(inbox.take(hello(MOST_ATTEMPTS + 1, 0), Kind::Hello), Err(Reason::Malformed));

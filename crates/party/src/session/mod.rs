@@ -65,6 +65,8 @@ pub(crate) struct Seat<'seat> {
 enum Trouble {
     /// This party found something out.
     Found(Reason, usize),
+    /// These did not come in time.
+    Missing(Vec<usize>),
     /// A peer has ended it.
     Told { by: usize, reason: Reason, culprit: Option<u16> },
     /// This party cannot go on.
@@ -118,8 +120,8 @@ impl<'seat, T: Transport> Session<'seat, T> {
             }
             Err(trouble) => {
                 let error = self.abort(trouble);
-                // Whoever has never spoken may never come.
-                self.linger(self.seat.times.linger, |inbox| inbox.is_over() || !inbox.has_spoken());
+                // Whoever has never spoken may never come, and whoever is gone may not come back.
+                self.linger(self.seat.times.linger, |inbox| inbox.is_over() || !inbox.is_there());
                 self.transport.close(Instant::now() + self.seat.times.linger);
                 Err(error)
             }
@@ -190,9 +192,11 @@ impl<'seat, T: Transport> Session<'seat, T> {
         for peer in 0..self.inboxes.len() {
             self.check(peer)?;
         }
-        while let Some(missing) = self.inboxes.iter().position(|inbox| inbox.get(round).is_none()) {
+        let is_missing = |inbox: &Inbox| inbox.get(round).is_none();
+        while self.inboxes.iter().any(is_missing) {
             let Some(arrival) = self.transport.receive(deadline) else {
-                return Err(Trouble::Found(Reason::Vanished, missing));
+                let missing = (0..self.inboxes.len()).filter(|&peer| is_missing(&self.inboxes[peer]));
+                return Err(Trouble::Missing(missing.collect()));
             };
             self.hear(arrival)?;
         }
@@ -211,6 +215,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
                 return Err(found(Reason::Oversized));
             }
             Heard::Lost => {
+                self.inboxes[from].lose();
                 // Whoever is not there while others are waited for has perhaps not come to stay.
                 if self.round == Kind::Hello {
                     self.inboxes[from].forget_hello();
@@ -218,6 +223,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
                 return Ok(());
             }
         };
+        self.inboxes[from].find();
         if self.inboxes[from].has(&frame) {
             return Ok(());
         }
@@ -281,21 +287,24 @@ impl<'seat, T: Transport> Session<'seat, T> {
 
     /// Tells everybody that it is over, and why.
     fn abort(&mut self, trouble: Trouble) -> Error {
-        let me = u16::try_from(self.seat.me).expect("there are at most 256");
-        let place = |peer: usize| u16::try_from(peer).expect("there are at most 256");
-        let (reason, culprit, told_by) = match &trouble {
-            Trouble::Found(reason, peer) => (*reason, Some(place(*peer)), None),
-            Trouble::Told { by, reason, culprit } => (*reason, *culprit, Some(*by)),
-            Trouble::Own(_) => (Reason::Withdrew, Some(me), None),
+        let (reason, culprits, told_by) = match &trouble {
+            Trouble::Found(reason, peer) => (*reason, vec![*peer], None),
+            Trouble::Missing(peers) => (Reason::Vanished, peers.clone(), None),
+            Trouble::Told { by, reason, culprit } => {
+                (*reason, culprit.iter().map(|&peer| peer.into()).collect(), Some(*by))
+            }
+            Trouble::Own(_) => (Reason::Withdrew, vec![self.seat.me], None),
         };
+        let culprit = culprits.first().map(|&peer| u16::try_from(peer).expect("there are at most 256"));
         self.say(Content::Abort { reason, culprit });
         if let Trouble::Own(error) = trouble {
             return error;
         }
         let name = |place: usize| self.seat.task.parties()[place].name.clone();
+        let culprits: Vec<String> = culprits.into_iter().map(name).collect();
         Error::Aborted(Box::new(Abort {
             reason,
-            culprit: culprit.map(|culprit| name(usize::from(culprit))),
+            culprit: (!culprits.is_empty()).then(|| culprits.join(", ")),
             told_by: told_by.map(name),
             round: self.round,
             charged: self.charged,
@@ -309,12 +318,17 @@ impl<'seat, T: Transport> Session<'seat, T> {
         let me = self.seat.me;
         while self.inboxes.iter().enumerate().any(|(peer, inbox)| peer != me && !is_done(inbox)) {
             let Some(Arrival { from, heard }) = self.transport.receive(deadline) else { return };
-            if let Heard::Frame(frame) = heard
-                && let Ok(said) = self.open(from, frame)
-                && matches!(said.message.content, Content::Done | Content::Abort { .. })
-            {
-                // Whatever else comes now changes nothing.
-                self.inboxes[from].end();
+            match heard {
+                Heard::Oversized => self.inboxes[from].end(),
+                Heard::Lost => self.inboxes[from].lose(),
+                Heard::Frame(frame) => {
+                    self.inboxes[from].find();
+                    let last = |content: &Content| matches!(content, Content::Done | Content::Abort { .. });
+                    // Whatever else comes now changes nothing.
+                    if self.open(from, frame).is_ok_and(|said| last(&said.message.content)) {
+                        self.inboxes[from].end();
+                    }
+                }
             }
         }
     }

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout, timeout_at};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
@@ -170,7 +170,10 @@ async fn accept(
 ) {
     let places = Arc::new(Semaphore::new(UNPROVED_PER_PARTY * (peers.len() + 1)));
     let peers = Arc::new(peers);
+    // They end with this one.
+    let mut handshakes = JoinSet::new();
     loop {
+        while handshakes.try_join_next().is_some() {}
         let place = Arc::clone(&places).acquire_owned().await.expect("it is never closed");
         let Ok((stream, _)) = listener.accept().await else {
             // Out of file descriptors, for example: others may be closed soon.
@@ -178,7 +181,7 @@ async fn accept(
             continue;
         };
         let (acceptor, peers) = (acceptor.clone(), Arc::clone(&peers));
-        tokio::spawn(async move {
+        handshakes.spawn(async move {
             let _place = place;
             let _ = stream.set_nodelay(true);
             let Ok(Ok(stream)) = timeout(HANDSHAKE, acceptor.accept(stream)).await else { return };

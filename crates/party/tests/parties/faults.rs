@@ -57,8 +57,8 @@ fn one_that_vanishes_in_any_round() {
         for fault in Kind::ROUNDS {
             scope.spawn(move || {
                 let village = Village::new(Plan { parties: 4, times: BRISK, ..Plan::default() });
-                // It may have spoken to the first when it dies: but who hears that all are ready goes on, and may.
-                let spares_first = fault != Kind::Ready;
+                // It may have spoken to the first when it dies; but who hears that all are ready, or have sealed, may go on.
+                let spares_first = fault == Kind::Hello || fault == Kind::Contribution;
                 let (results, records) = with_rogue(&village, |to, frame| {
                     let dies = kind(frame) == Some(fault) && !(to == 0 && spares_first);
                     if dies { Fate::Death } else { Fate::Sent }
@@ -153,10 +153,13 @@ fn one_that_repeats_what_another_said() {
     }
 }
 
+/// What becomes of a frame.
+type Change = fn(&[u8]) -> Vec<u8>;
+
 #[test]
 fn one_that_says_what_is_no_message() {
     for fault in Kind::ROUNDS {
-        let changes: [fn(&[u8]) -> Vec<u8>; 4] = [
+        let changes: [Change; 4] = [
             |frame| frame[..frame.len() - 1].to_vec(),
             |frame| [frame, &[0]].concat(),
             |_| b"hello?".to_vec(),

@@ -102,17 +102,20 @@ fn a_change_to_any_part_of_a_transcript_is_found_out() {
     }
 }
 
+/// What becomes of a transcript.
+type Change = &'static dyn Fn(&mut Transcript);
+
 #[test]
 fn what_is_wrong_with_a_transcript_is_said() {
     let village = Village::new(Plan::default());
     let sound = village.check(village.all(|place| village.run(place))).remove(0).transcript;
-    let findings = |change: &dyn Fn(&mut Transcript)| {
+    let findings = |change: Change| {
         let mut transcript = sound.clone();
         change(&mut transcript);
         transcript.verify(Some(&village.task)).findings.join("\n")
     };
     assert_eq!(findings(&|_| ()), "");
-    let changes: [(&str, &dyn Fn(&mut Transcript)); 8] = [
+    let changes: [(&str, Change); 8] = [
         ("not the sum", &|transcript| transcript.output[0] += 1),
         ("round `contribution`: p1 has not signed", &|transcript| transcript.contribution[1].words[0] ^= 1),
         ("round `contribution`: p2 has not signed", &|transcript| transcript.hello[0].keys[1].0[0] ^= 1),

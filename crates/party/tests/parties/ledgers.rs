@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use reticent::ledger::{Charge, Ledger, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_party::message::Kind;
-use reticent_party::{Error, Party, Reason, Result, State, Statistic, Task};
+use reticent_party::{Error, Reason, Result, State, Statistic, Task};
 
 use crate::village::{BRISK, Numbers, Plan, Village, abort, epsilon};
 use crate::wires::{Fate, Record, Wire, has, kind};
@@ -156,22 +156,22 @@ fn the_largest_proposal_is_taken() {
 fn what_does_not_go_together_is_refused_before_anything_is_used() {
     let village = Village::new(Plan::default());
     let next = |place: usize| State::open(&village.state_directory(place)).unwrap().next(village.task.hash()).unwrap();
-    let refused = |change: &dyn Fn(&mut Party<'_>)| {
-        village.with(0, |party| {
-            let mut party = party.clone();
-            change(&mut party);
-            party.check().unwrap_err()
-        })
-    };
     let taken = village.folder.path().join("taken.json");
     fs::write(&taken, "").unwrap();
-    let changes: [(&str, &dyn Fn(&mut Party<'_>)); 3] = [
-        ("the private key is that of", &|party| party.place = 1),
-        ("no dataset visists", &|party| party.dataset = "visists"),
-        ("never overwritten", &|party| party.transcript = Some(taken.clone())),
-    ];
-    for (why, change) in changes {
-        let error = refused(change);
+    for (field, why) in [
+        ("place", "the private key is that of"),
+        ("dataset", "no dataset visists"),
+        ("transcript", "never overwritten"),
+    ] {
+        let error = village.with(0, |party| {
+            let mut party = party.clone();
+            match field {
+                "place" => party.place = 1,
+                "dataset" => party.dataset = "visists",
+                _ => party.transcript = Some(taken.clone()),
+            }
+            party.check().unwrap_err()
+        });
         assert!(error.is_usage() && error.to_string().contains(why), "{error}");
     }
     assert_eq!((next(0), village.charges(0)), (1, 0));
