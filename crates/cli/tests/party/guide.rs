@@ -36,7 +36,9 @@ fn every_command_of_the_guide_can_be_pasted() {
             .into_iter()
             .chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())),
     );
-    let script = format!("set -e -o pipefail\n{}\n", commands.join("\n"));
+    // Whatever still runs when something fails ends with the script.
+    let script =
+        format!("set -e -o pipefail\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{}\n", commands.join("\n"));
     let mut shell = Command::new("bash");
     desk.at_home(&mut shell);
     let ended = shell.arg("-c").arg(&script).env("PATH", search.expect("a search path")).output().expect("bash starts");
