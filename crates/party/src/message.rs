@@ -261,7 +261,7 @@ mod tests {
 
     const TASK: Digest = Hex([7; 32]);
     const SHAPE: Shape = Shape { parties: 3, cells: 2 };
-    /// Every bit of every byte comes in some kind of message: their headers are of the same form.
+    /// Each costs a signature: one bit in seven is tried, which is every place in a byte in turn.
     const STEP: usize = 7;
 
     fn contents() -> Vec<Content> {
