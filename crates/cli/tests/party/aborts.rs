@@ -58,12 +58,19 @@ fn who_has_another_task_ends_it_for_all_before_anything_is_charged() {
     hospitals.agree_on_wards();
     let other = format!("--epsilon {WITHOUT_NOISE} --keys ward=A,B --colluders 1");
     assert_eq!(hospitals.agree("other.toml", BY_WARD, &other).code, Some(0));
-    hospitals.configure("p1", "task = \"other.toml\"\njoin_seconds = 200\nround_seconds = 200\n");
+    for (name, task) in [("p0", "task.toml"), ("p1", "other.toml"), ("p2", "task.toml")] {
+        hospitals.configure(name, &format!("task = \"{task}\"\njoin_seconds = 30\nround_seconds = 30\n"));
+    }
+    let mut met = 0;
     for (name, ended) in hospitals.names.iter().zip(hospitals.run_all()) {
-        aborted(&ended, "has another task file");
+        // Two that meet find it out and leave; if the third comes later than that, it finds nobody.
+        let found = ended.stderr.contains("has another task file");
+        met += usize::from(found);
+        aborted(&ended, if found { "has another task file" } else { "did not answer in time" });
         assert!(ended.stderr.contains("nothing was charged"), "{}", ended.stderr);
         assert_eq!(hospitals.charges(name), 0);
     }
+    assert!(met >= 2, "{met}");
 }
 
 #[test]
