@@ -24,7 +24,7 @@ const HEADER_BYTES: usize = 1 + 1 + 32 + NONCE_BYTES;
 ///
 /// # Privacy
 /// Any shares but all of them together are random numbers: they tell nothing about the answer. So each share must reach its own
-/// aggregator and nobody else; [`upload`](super::upload) sends it there over TLS.
+/// aggregator and nobody else; [`upload()`](super::upload()) sends it there over TLS.
 ///
 /// # Example
 /// ```
