@@ -247,11 +247,13 @@ fn show(task: &Task, record: &Record, format: Format) -> Result<ExitCode> {
         Format::Table => {
             let row = |(name, value): &(&str, &i64)| vec![(*name).into(), format!("{value} ± {half_width}")];
             print(&format!("{}\n", number_table(&["", task.title()], named.iter().map(row))))?;
-            let (reports, dropped, colluders) = (record.reports(), record.dropped(), task.colluders());
-            say!(
-                "{reports} reports counted, {dropped} dropped; {} for each report, also if {colluders} aggregators collude",
-                task.guarantee()
-            );
+            let against = match task.colluders() {
+                0 => "if no aggregator tells what it knows".to_owned(),
+                1 => "also if one aggregator tells what it knows".to_owned(),
+                colluders => format!("also if {colluders} aggregators pool what they know"),
+            };
+            let (reports, dropped, guarantee) = (record.reports(), record.dropped(), task.guarantee());
+            say!("{reports} reports counted, {dropped} dropped; {guarantee} for each report, {against}");
         }
     }
     Ok(ExitCode::SUCCESS)
