@@ -9,6 +9,7 @@ use reticent_party::Error;
 use reticent_party::aggregators::{Answer, Collected, Config, Draft, Process, Record, Report, Simulated, Task, upload};
 use serde_json::json;
 
+use super::terms::against;
 use crate::exit::usage;
 use crate::output::{Format, csv_line, number_table, print, say};
 
@@ -247,11 +248,7 @@ fn show(task: &Task, record: &Record, format: Format) -> Result<ExitCode> {
         Format::Table => {
             let row = |(name, value): &(&str, &i64)| vec![(*name).into(), format!("{value} ± {half_width}")];
             print(&format!("{}\n", number_table(&["", task.title()], named.iter().map(row))))?;
-            let against = match task.colluders() {
-                0 => "if no aggregator tells what it knows".to_owned(),
-                1 => "also if one aggregator tells what it knows".to_owned(),
-                colluders => format!("also if {colluders} aggregators pool what they know"),
-            };
+            let against = against(task.colluders(), "aggregator", "aggregators");
             let (reports, dropped, guarantee) = (record.reports(), record.dropped(), task.guarantee());
             say!("{reports} reports counted, {dropped} dropped; {guarantee} for each report, {against}");
         }

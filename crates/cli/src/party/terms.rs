@@ -39,12 +39,7 @@ impl Terms {
     /// If the sums are not of this shape.
     pub fn answer(&self, sums: &[i64], engine: &tokio::runtime::Runtime) -> Result<Answer> {
         let half_width = |level: &Rational| self.plan.half_width(level);
-        let others = self.plan.protocol().colluders(self.plan.parties());
-        let against = match others {
-            0 => "if no party tells what it knows".to_owned(),
-            1 => "also if one party tells what it knows".to_owned(),
-            others => format!("also if {others} parties pool what they know"),
-        };
+        let against = against(self.plan.protocol().colluders(self.plan.parties()), "party", "parties");
         let noise = Noise {
             guarantee: format!("{} {against}", self.plan.guarantee()),
             words: format!("{}, {} parties", self.plan.protocol(), self.plan.parties()),
@@ -52,6 +47,15 @@ impl Terms {
             half_width: &half_width,
         };
         Ok(engine.block_on(self.query.answer(sums, &noise))?)
+    }
+}
+
+/// Against how many colluders something is promised.
+pub fn against(colluders: u32, one: &str, many: &str) -> String {
+    match colluders {
+        0 => format!("if no {one} tells what it knows"),
+        1 => format!("also if one {one} tells what it knows"),
+        colluders => format!("also if {colluders} {many} pool what they know"),
     }
 }
 
