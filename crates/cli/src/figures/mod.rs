@@ -23,7 +23,7 @@ use crate::output;
   reticent figures --out docs/figures
 
 Every counter is run with fresh noise on made-up data, its errors are measured and drawn beside those predicted. Each chart \
-is an SVG file, with its numbers as CSV beside it. Takes about a minute; with --quick, seconds, from shorter and fewer runs.")]
+is an SVG file, with its numbers as CSV beside it. Takes about two minutes; with --quick, seconds, from shorter and fewer runs.")]
 pub struct Arguments {
     /// Where to put the files; made if it does not exist
     #[arg(long, value_name = "DIR")]
