@@ -1,7 +1,6 @@
 //! What one party alone knows: its key, its tables, its ledger.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -52,9 +51,7 @@ impl Config {
     /// # Errors
     /// If there is none, or it says what a configuration does not.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, error))?;
-        let mut config: Self = toml::from_str(&text).map_err(|error| Error::form(path, error))?;
-        let folder = path.parent().unwrap_or(Path::new(""));
+        let (mut config, folder) = file::config::<Self>(path)?;
         let paths = [&mut config.task, &mut config.key, &mut config.state];
         for place in paths.into_iter().chain(&mut config.transcript).chain(config.tables.values_mut()) {
             *place = folder.join(&*place);
@@ -78,6 +75,7 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::time::Duration;
 
     use super::*;

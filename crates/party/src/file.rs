@@ -5,6 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use reticent_ledger::Location;
+use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 
@@ -16,6 +17,13 @@ pub(crate) fn task<T: FromStr<Err = Error>>(path: &Path, most: u64, limit: &str)
     }
     let text = fs::read_to_string(path).map_err(failed)?;
     text.parse().map_err(|error| Error::form(path, error))
+}
+
+/// What a configuration file says, and the folder that its paths are relative to.
+pub(crate) fn config<T: DeserializeOwned>(path: &Path) -> Result<(T, &Path)> {
+    let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, error))?;
+    let config = toml::from_str(&text).map_err(|error| Error::form(path, error))?;
+    Ok((config, path.parent().unwrap_or(Path::new(""))))
 }
 
 /// A ledger that is a file is looked for in a folder.

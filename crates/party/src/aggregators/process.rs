@@ -1,6 +1,5 @@
 //! An aggregator's two processes: one that takes reports, for as long as it runs, and one that collects a batch and ends.
 
-use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
@@ -55,9 +54,7 @@ impl Config {
     /// # Errors
     /// If there is none, or it says what a configuration does not.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, error))?;
-        let mut config: Self = toml::from_str(&text).map_err(|error| Error::form(path, error))?;
-        let folder = path.parent().unwrap_or(Path::new(""));
+        let (mut config, folder) = file::config::<Self>(path)?;
         for place in [&mut config.task, &mut config.key, &mut config.store] {
             *place = folder.join(&*place);
         }
