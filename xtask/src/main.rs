@@ -2,13 +2,21 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `test` | `cargo xtask test`: everything that must hold before a change is merged |
+//! | `test` | `cargo xtask test`: everything that shows that the program works |
+//! | `slowest` | which tests take longest |
+//! | `lint` | `cargo xtask lint`: what a reader sees without running anything |
+//! | `step` | steps taken in order, and what is said of them |
+//! | `install` | what tests need that no crate brings |
 //! | `wasm` | `cargo xtask wasm`: the module for browsers, built, and small |
 //! | `bench` | `cargo xtask bench`: speeds, beside those of other libraries |
 //! | `process` | starting programs and showing how to start them by hand |
 
 mod bench;
+mod install;
+mod lint;
 mod process;
+mod slowest;
+mod step;
 mod test;
 mod wasm;
 
@@ -20,8 +28,10 @@ Development commands of Reticent
 Usage: cargo xtask <COMMAND>
 
 Commands:
-  test [--long]                             Check format, lints, docs and the wasm32 build, then run every test.
-                                            --long draws more samples from fresh seeds in the statistical tests
+  test [--long] [--timings]                 Run every test.
+                                            --long draws more samples from fresh seeds in the statistical tests;
+                                            --timings lists the slowest tests at the end
+  lint                                      Check format, lints, docs and the wasm32 build
   wasm                                      Build the module that randomises answers in a browser, and check its size
   bench [noise] [--format table|json]       Measure the noise samplers beside NumPy and OpenDP on one core.
                                             NumPy and OpenDP are installed into target/bench-venv
@@ -45,16 +55,39 @@ Example: cargo xtask test";
 #[derive(Debug, PartialEq, Eq)]
 enum Task {
     Help,
-    Test { long: bool },
+    Test(test::Manner),
+    /// How cargo starts tests whose time is taken.
+    TimeTests {
+        program: String,
+        arguments: Vec<String>,
+    },
+    Lint,
     Wasm,
-    BenchNoise { format: bench::Format },
-    BenchOnce { format: bench::Format },
-    BenchContinual { format: bench::Format },
-    BenchLocal { format: bench::Format },
-    BenchLedger { format: bench::Format },
-    BenchParty { format: bench::Format },
-    BenchSql { format: bench::Format },
-    BenchService { format: bench::Format, short: bool },
+    BenchNoise {
+        format: bench::Format,
+    },
+    BenchOnce {
+        format: bench::Format,
+    },
+    BenchContinual {
+        format: bench::Format,
+    },
+    BenchLocal {
+        format: bench::Format,
+    },
+    BenchLedger {
+        format: bench::Format,
+    },
+    BenchParty {
+        format: bench::Format,
+    },
+    BenchSql {
+        format: bench::Format,
+    },
+    BenchService {
+        format: bench::Format,
+        short: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -71,7 +104,15 @@ fn main() -> ExitCode {
             println!("{HELP}");
             Ok(())
         }
-        Task::Test { long } => test::run(long),
+        Task::Test(manner) => test::run(manner),
+        Task::TimeTests { program, arguments } => {
+            let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+            match slowest::time_tests(&program, &arguments) {
+                Ok(code) => return ExitCode::from(u8::try_from(code).unwrap_or(1)),
+                Err(message) => Err(message),
+            }
+        }
+        Task::Lint => lint::run(),
         Task::Wasm => wasm::run(),
         Task::BenchNoise { format } => bench::noise(format),
         Task::BenchOnce { format } => bench::once(format),
@@ -93,13 +134,18 @@ fn main() -> ExitCode {
 
 fn parse(arguments: &[&str]) -> Result<Task, String> {
     let Some((&command, options)) = arguments.split_first() else { return Err("which command?".into()) };
+    // What follows are a test program's own arguments.
+    if let (slowest::COMMAND, [program, arguments @ ..]) = (command, options) {
+        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        return Ok(Task::TimeTests { program: (*program).to_owned(), arguments });
+    }
     if options.iter().any(|option| ["-h", "--help"].contains(option)) {
         return Ok(Task::Help);
     }
     match (command, options) {
         ("help" | "-h" | "--help", _) => Ok(Task::Help),
-        ("test", []) => Ok(Task::Test { long: false }),
-        ("test", ["--long"]) => Ok(Task::Test { long: true }),
+        ("test", options) => parse_manner(options).map(Task::Test),
+        ("lint", []) => Ok(Task::Lint),
         ("wasm", []) => Ok(Task::Wasm),
         ("bench", ["continual", options @ ..]) => parse_format(options).map(|format| Task::BenchContinual { format }),
         ("bench", ["local", options @ ..]) => parse_format(options).map(|format| Task::BenchLocal { format }),
@@ -114,9 +160,20 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         }
         ("bench", ["once", options @ ..]) => parse_format(options).map(|format| Task::BenchOnce { format }),
         ("bench", ["noise", options @ ..] | options) => parse_format(options).map(|format| Task::BenchNoise { format }),
-        ("test", unknown) => Err(format!("`test` does not understand {}", unknown.join(" "))),
         (unknown, _) => Err(format!("there is no command {unknown}")),
     }
+}
+
+fn parse_manner(options: &[&str]) -> Result<test::Manner, String> {
+    let mut manner = test::Manner::default();
+    for option in options {
+        match *option {
+            "--long" => manner.long = true,
+            "--timings" => manner.timings = true,
+            unknown => return Err(format!("`test` does not understand {unknown}")),
+        }
+    }
+    Ok(manner)
 }
 
 fn parse_format(options: &[&str]) -> Result<bench::Format, String> {
@@ -131,11 +188,16 @@ fn parse_format(options: &[&str]) -> Result<bench::Format, String> {
 mod tests {
     use super::*;
     use crate::bench::Format;
+    use crate::test::Manner;
 
     #[test]
     fn commands_are_understood() {
-        assert_eq!(parse(&["test"]), Ok(Task::Test { long: false }));
-        assert_eq!(parse(&["test", "--long"]), Ok(Task::Test { long: true }));
+        assert_eq!(parse(&["test"]), Ok(Task::Test(Manner::default())));
+        assert_eq!(parse(&["test", "--long"]), Ok(Task::Test(Manner { long: true, timings: false })));
+        assert_eq!(parse(&["test", "--timings", "--long"]), Ok(Task::Test(Manner { long: true, timings: true })));
+        assert_eq!(parse(&["lint"]), Ok(Task::Lint));
+        let (program, arguments) = ("deps/streams-0".to_owned(), vec!["--help".to_owned()]);
+        assert_eq!(parse(&["time-tests", "deps/streams-0", "--help"]), Ok(Task::TimeTests { program, arguments }));
         assert_eq!(parse(&["wasm"]), Ok(Task::Wasm));
         assert_eq!(parse(&["bench"]), Ok(Task::BenchNoise { format: Format::Table }));
         assert_eq!(parse(&["bench", "noise", "--format", "json"]), Ok(Task::BenchNoise { format: Format::Json }));

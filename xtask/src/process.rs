@@ -51,6 +51,12 @@ impl Invocation {
         self
     }
 
+    /// Puts arguments before all others.
+    pub fn first_arguments<const N: usize>(mut self, arguments: [String; N]) -> Self {
+        self.arguments.splice(0..0, arguments);
+        self
+    }
+
     /// Sets a variable of the environment.
     pub fn variable(mut self, name: &'static str, value: &'static str) -> Self {
         self.environment.push((name, value));
@@ -66,8 +72,8 @@ impl Invocation {
     /// The same program, kept on one core where the system has a tool for it and allows it.
     pub fn on_one_core(mut self) -> Self {
         if Self::new("taskset -c 0 true").silently().succeeds() {
-            self.arguments.splice(0..0, ["-c".into(), "0".into(), self.program]);
-            self.program = "taskset".into();
+            let program = std::mem::replace(&mut self.program, "taskset".into());
+            self = self.first_arguments(["-c".into(), "0".into(), program]);
         }
         self
     }

@@ -1,7 +1,7 @@
 //! `cargo xtask wasm`: the module that randomises answers in a browser, built, and small.
 
+use crate::install::{WASM, wasm_target};
 use crate::process::{Invocation, target};
-use crate::test::{WASM, wasm_target};
 
 /// The most that a page may be asked to load, before compression.
 const MOST_BYTES: u64 = 120_000;
@@ -9,7 +9,8 @@ const MOST_BYTES: u64 = 120_000;
 /// Builds it and looks at its size.
 pub fn run() -> Result<(), String> {
     wasm_target()?;
-    let build = Invocation::new("cargo build --profile wasm -p reticent-wasm --target").argument(WASM);
+    let build = "cargo build --config crates/wasm/profile.toml --profile wasm -p reticent-wasm --target";
+    let build = Invocation::new(build).argument(WASM);
     if !build.succeeds() {
         return Err(format!("the module could not be built; run it again with: {build}"));
     }

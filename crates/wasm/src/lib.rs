@@ -21,7 +21,7 @@
 //! and no generated code to trust:
 //!
 //! ```text
-//! cargo build --profile wasm --target wasm32-unknown-unknown -p reticent-wasm
+//! cargo xtask wasm
 //! ```
 
 mod exports;

@@ -1,4 +1,4 @@
-//! The Python environment in which NumPy, OpenDP, jax-privacy and pure-LDP are measured.
+//! The Python environment in which the peers are installed, as people install them.
 
 use std::path::PathBuf;
 
@@ -15,14 +15,22 @@ pub const CONTINUAL: &str = "xtask/src/bench/continual_peers.py";
 /// Measures the peer's local model; prints the same lines as the `local_bench` example.
 pub const LOCAL: &str = "xtask/src/bench/local_peers.py";
 
-/// Measures OpenDP with Polars on a Parquet file; prints a line in the form of the `sql_bench` example.
+/// Measures DataFusion, DuckDB and OpenDP on a Parquet file; prints lines in the form of the `sql_bench` example.
 pub const SQL: &str = "xtask/src/bench/sql_peers.py";
 
 /// What is measured, by name and version.
 // pure-LDP imports statsmodels and does not say so.
-const PACKAGES: [&str; 5] = ["numpy", "opendp[polars]==0.16.*", "jax-privacy==2.0.*", "pure-ldp==1.2.*", "statsmodels"];
+const PACKAGES: [&str; 7] = [
+    "numpy",
+    "opendp[polars]==0.16.*",
+    "jax-privacy==2.0.*",
+    "pure-ldp==1.2.*",
+    "statsmodels",
+    "datafusion==55.*",
+    "duckdb==2.*",
+];
 /// Succeeds if what [`PACKAGES`] asks for is installed.
-const IS_READY: &str = "import numpy, polars, statsmodels, importlib.metadata as m; \
+const IS_READY: &str = "import datafusion, duckdb, numpy, polars, statsmodels, importlib.metadata as m; \
                         assert m.version('opendp').startswith('0.16.') and \
                         m.version('jax-privacy').startswith('2.0.') and m.version('pure-ldp').startswith('1.2.')";
 

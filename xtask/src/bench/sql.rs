@@ -28,17 +28,12 @@ pub fn run(format: Format) -> Result<(), String> {
     }
     let folder = target().join("bench-sql");
     let program = target().join("release/examples/sql_bench");
-    let mut printed = Invocation::program(program).argument(folder.to_string_lossy()).output()?;
+    let ours = Invocation::program(program).argument(folder.to_string_lossy()).output()?;
     eprintln!("measuring the peers …");
     let file = folder.join(FILE).to_string_lossy().into_owned();
-    // What does not install here is left out, and said.
-    match peers::python()
-        .and_then(|python| Invocation::program(python).and("-B").argument(peers::SQL).argument(file).output())
-    {
-        Ok(lines) => printed += &lines,
-        Err(reason) => eprintln!("OpenDP with Polars could not be measured: {reason}"),
-    }
-    let measured = read(&printed)?;
+    // What people install comes first, and is what all others are compared with.
+    let peers = Invocation::program(peers::python()?).and("-B").argument(peers::SQL).argument(file).output()?;
+    let measured = read(&(peers + &ours))?;
     let seconds = start_up(&folder)?;
     match format {
         Format::Json => {
@@ -87,7 +82,7 @@ fn start_up(folder: &Path) -> Result<f64, String> {
     Ok(seconds[STARTS / 2])
 }
 
-/// One object per contender; those that do not know what they are compared with learn it from the first.
+/// One object per contender; all are compared with the first.
 fn read(printed: &str) -> Result<Vec<Value>, String> {
     let object = |line: &str| {
         let value: Value = serde_json::from_str(line).ok()?;

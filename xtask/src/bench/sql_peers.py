@@ -1,48 +1,93 @@
-"""How long OpenDP with Polars takes for private COUNT and SUM by category (AVG follows from them), bounded to 4 groups of 4 rows
-per user, as the sql_bench example does it.
+"""The query of the sql_bench example, asked of what people install from PyPI: DataFusion and DuckDB without privacy, and OpenDP with
+Polars, bounded to 4 groups of 4 rows per user.
 
-usage: sql_peers.py FILE.parquet      prints one JSON object, in the form of that example
+usage: sql_peers.py FILE.parquet        measures everybody, each in processes of its own; one JSON object a line
+       sql_peers.py FILE.parquet NAME   measures one, in this process
 """
 
+import importlib.metadata
 import json
 import resource
+import statistics
+import subprocess
 import sys
 import time
 
-import opendp.prelude as dp
-import polars as pl
-
-GROUPS, ROWS = 4, 4
-BOUNDS = (0.0, 100.0)
-CATEGORIES = pl.DataFrame({"category": range(1000)})
-LENGTH = 10_000_000
+QUESTION = "SELECT category, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM {} GROUP BY category"
+CATEGORIES = 1000
 
 
-def answer(path):
+def datafusion(path):
+    from datafusion import SessionContext
+
+    context = SessionContext()
+    context.register_parquet("visits", path)
+    return context.sql(QUESTION.format("visits")).to_arrow_table().num_rows
+
+
+def duckdb(path):
+    import duckdb
+
+    return duckdb.connect().sql(QUESTION.format(f"read_parquet('{path}')")).to_arrow_table().num_rows
+
+
+def opendp(path):
+    """Private COUNT and SUM, from which AVG follows."""
+    import opendp.prelude as dp
+    import polars as pl
+
+    dp.enable_features("contrib", "honest-but-curious")
+    length = 10_000_000
     context = dp.Context.compositor(
         data=pl.scan_parquet(path).select("user_id", "category", "value"),
         privacy_unit=dp.unit_of(contributions=1, identifier=pl.col("user_id")),
         privacy_loss=dp.loss_of(epsilon=1.0, delta=1e-8),
         split_evenly_over=1,
-        margins=[dp.polars.Margin(by=[], max_length=LENGTH), dp.polars.Margin(by=["category"], max_length=LENGTH)],
+        margins=[dp.polars.Margin(by=[], max_length=length), dp.polars.Margin(by=["category"], max_length=length)],
     )
     query = (
         context.query()
-        .truncate_per_group(ROWS, by=["category"])
+        .truncate_per_group(4, by=["category"])
         # Its random choice of groups fails when there is one grouping column; choosing the first costs it no more.
-        .truncate_num_groups(GROUPS, by=["category"], keep="first")
+        .truncate_num_groups(4, by=["category"], keep="first")
         .group_by("category")
-        .agg(dp.len(signed=True), pl.col("value").fill_null(0.0).fill_nan(0.0).dp.sum(BOUNDS))
-        .with_keys(CATEGORIES.lazy())
+        .agg(dp.len(signed=True), pl.col("value").fill_null(0.0).fill_nan(0.0).dp.sum((0.0, 100.0)))
+        .with_keys(pl.DataFrame({"category": range(CATEGORIES)}).lazy())
     )
-    return query.release().collect()
+    return query.release().collect().height
+
+
+# Whom, in which words, in how many processes, and how often in each after once that does not count.
+PEERS = {
+    "datafusion": (datafusion, "DataFusion {} from PyPI, no privacy", 3, 5),
+    "duckdb": (duckdb, "DuckDB {} from PyPI, no privacy", 3, 5),
+    "opendp": (opendp, "OpenDP {} with Polars, private, 4 groups × 4 rows", 1, 0),
+}
+
+
+def one(path, name):
+    answer, _, _, repetitions = PEERS[name]
+    seconds = []
+    for _ in range(repetitions + 1):
+        start = time.perf_counter()
+        assert answer(path) == CATEGORIES
+        seconds.append(time.perf_counter() - start)
+    mebibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds[1:] or seconds, "mebibytes": mebibytes}))
+
+
+def everybody(path):
+    seconds, mebibytes = {name: [] for name in PEERS}, {name: 0 for name in PEERS}
+    for turn in range(max(peer[2] for peer in PEERS.values())):
+        for name in (name for name, peer in PEERS.items() if turn < peer[2]):
+            command = [sys.executable, "-B", __file__, path, name]
+            result = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+            seconds[name] += result["seconds"]
+            mebibytes[name] = max(mebibytes[name], result["mebibytes"])
+    for name, (_, words, _, _) in PEERS.items():
+        contender = words.format(importlib.metadata.version(name))
+        print(json.dumps({"contender": contender, "seconds": statistics.median(seconds[name]), "mebibytes": mebibytes[name]}))
 
 
 if __name__ == "__main__":
-    dp.enable_features("contrib", "honest-but-curious")
-    start = time.perf_counter()
-    assert answer(sys.argv[1]).height == CATEGORIES.height
-    seconds = time.perf_counter() - start
-    mebibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    name = "OpenDP + Polars, private, 4 groups × 4 rows"
-    print(json.dumps({"contender": name, "seconds": seconds, "of_plain": None, "mebibytes": mebibytes}), flush=True)
+    everybody(sys.argv[1]) if len(sys.argv) == 2 else one(*sys.argv[1:])

@@ -48,7 +48,7 @@ const QUESTION: &str =
 
 /// The first is what all others are compared with.
 pub const CONTENDERS: [Contender; 7] = [
-    Contender { name: "DataFusion, no privacy", rounds: 3, repetitions: 5, how: How::Sql(QUESTION) },
+    Contender { name: "our build of DataFusion, no privacy", rounds: 3, repetitions: 5, how: How::Sql(QUESTION) },
     Contender { name: "reticent query, unit = row", rounds: 3, repetitions: 5, how: How::Query(None) },
     Contender {
         name: "reticent query, unit = user_id, 4 groups × 4 rows",
@@ -64,13 +64,13 @@ pub const CONTENDERS: [Contender; 7] = [
         how: How::Bounded(Some(CAPS)),
     },
     Contender {
-        name: "DataFusion SQL, pre-aggregated per user, 4 groups",
+        name: "our build of DataFusion, bounding in SQL: pre-aggregated per user, 4 groups",
         rounds: 2,
         repetitions: 1,
         how: How::Sql(PRE_AGGREGATED),
     },
     Contender {
-        name: "DataFusion SQL, window functions, 4 groups × 4 rows",
+        name: "our build of DataFusion, bounding in SQL: window functions, 4 groups × 4 rows",
         rounds: 1,
         repetitions: 1,
         how: How::Sql(WINDOWS),

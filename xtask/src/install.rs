@@ -1,0 +1,96 @@
+//! What tests need that no crate brings, installed where the machine allows it; otherwise the reason, and what to run by hand.
+
+use std::path::PathBuf;
+use std::{env, fs};
+
+use crate::process::{Invocation, exists, target};
+
+/// What browsers run.
+pub const WASM: &str = "wasm32-unknown-unknown";
+/// What tries out the description of the HTTP interface.
+const SCHEMATHESIS: &str = "schemathesis==4.*";
+
+/// Makes sure that the standard library for wasm32 is there.
+pub fn wasm_target() -> Result<(), String> {
+    let folder = Invocation::new("rustc --print target-libdir --target").argument(WASM).output()?;
+    if std::path::Path::new(folder.trim()).is_dir() {
+        return Ok(());
+    }
+    let install = Invocation::new("rustup target add").argument(WASM);
+    if exists("rustup") && install.succeeds() {
+        Ok(())
+    } else {
+        Err(format!("the target is not installed and could not be fetched; run by hand: {install}"))
+    }
+}
+
+/// Makes sure that there is a PostgreSQL server to start; the tests start one of their own.
+pub fn postgres_server() -> Result<(), String> {
+    let search = env::var_os("PATH").unwrap_or_default();
+    let packages = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let packages = packages.map(|version| version.path().join("bin"));
+    let complete = |folder: PathBuf| ["initdb", "postgres"].iter().all(|program| folder.join(program).is_file());
+    if env::split_paths(&search).chain(packages).any(complete) {
+        return Ok(());
+    }
+    from_debian("postgresql openssl", "there is no server")
+}
+
+/// Makes sure that there is a browser that can be steered.
+pub fn browser() -> Result<(), String> {
+    if exists("chromium") && exists("chromedriver") {
+        return Ok(());
+    }
+    from_debian("chromium chromium-driver", "there is no browser")
+}
+
+/// Makes sure that there is a NATS server to start; the test starts one of its own.
+pub fn nats_server() -> Result<(), String> {
+    if exists("nats-server") { Ok(()) } else { from_debian("nats-server", "there is no server") }
+}
+
+/// Makes sure that networks of our own can be made, in which one party is cut off or slowed down.
+pub fn network_namespaces() -> Result<(), String> {
+    if !(exists("ip") && exists("tc")) {
+        from_debian("iproute2", "there is no ip or no tc")?;
+    }
+    // Whatever is made in it goes with it. Nothing else says whether the kernel has all that is needed.
+    let make = "ip link add name sw0 type bridge && ip link add name a type veth peer name b && \
+                tc qdisc add dev a root tbf rate 64kbit burst 4kb latency 800ms && \
+                n=reticent-$$ && ip netns add $n && ip netns del $n";
+    let allowed = Invocation::new("unshare --net sh -c").argument(make);
+    if allowed.succeeds() { Ok(()) } else { Err("this machine allows no networks of our own (it takes root)".into()) }
+}
+
+/// Makes sure that schemathesis is there, in an environment of its own.
+pub fn schemathesis() -> Result<(), String> {
+    let folder = target().join("schemathesis-venv");
+    if exists(&folder.join("bin/schemathesis").to_string_lossy()) {
+        return Ok(());
+    }
+    let create = Invocation::new("python3 -m venv --clear").argument(folder.to_string_lossy());
+    // Debian keeps the module in a package of its own.
+    let made = create.succeeds() || (from_debian("python3-venv", "there is no venv").is_ok() && create.succeeds());
+    if !made {
+        return Err(format!("no Python environment could be made: {create}"));
+    }
+    let install = Invocation::program(folder.join("bin/python"))
+        .and("-m pip install --quiet --disable-pip-version-check")
+        .argument(SCHEMATHESIS);
+    if install.succeeds() { Ok(()) } else { Err(format!("schemathesis could not be installed: {install}")) }
+}
+
+/// Installs some of Debian's packages, where that is how packages are installed.
+fn from_debian(packages: &str, missing: &str) -> Result<(), String> {
+    let install = Invocation::new("apt-get install --yes --no-install-recommends")
+        .and(packages)
+        .variable("DEBIAN_FRONTEND", "noninteractive");
+    let is_root = Invocation::new("id -u").output().is_ok_and(|id| id.trim() == "0");
+    // What packages there are may not be known yet, or have changed.
+    let update = Invocation::new("apt-get update");
+    if is_root && exists("apt-get") && (install.succeeds() || (update.succeeds() && install.succeeds())) {
+        Ok(())
+    } else {
+        Err(format!("{missing} and none could be installed; run by hand as root: {install}"))
+    }
+}
