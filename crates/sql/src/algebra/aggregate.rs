@@ -1,0 +1,201 @@
+//! Aggregates of rows that may be looked at: those of one unit, or of a table that is nobody's secret.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, UInt32Array};
+use arrow_select::take::take;
+use serde::{Deserialize, Serialize};
+
+use super::column::{Column, Integers, Numbers, Reader, cell};
+use super::data::sound;
+use super::expr::Expr;
+use super::groups::Grouping;
+use super::{Type, Value};
+
+/// What is computed of a group of rows. NULLs are left out.
+///
+/// # Total
+/// Every one has a value for every group; of no values it is NULL (a count is 0). A sum of whole numbers that does not fit in 64 bits,
+/// and one of real numbers that is not finite, is NULL.
+///
+/// # Deterministic
+/// None depends on the order of rows, which for a unit's rows depends on those of others: real numbers are added in ascending order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Aggregate {
+    /// `COUNT(*)`
+    Rows,
+    /// `COUNT(x)`
+    Count(Expr),
+    /// `COUNT(DISTINCT x)`
+    Distinct(Expr),
+    /// `SUM(x)`
+    Sum(Expr),
+    /// `AVG(x)`
+    Mean(Expr),
+    /// `MIN(x)`
+    Least(Expr),
+    /// `MAX(x)`
+    Most(Expr),
+    /// `BOOL_AND(x)`
+    All(Expr),
+    /// `BOOL_OR(x)`
+    Any(Expr),
+    /// `VAR_SAMP(x)`, `VAR_POP(x)`, `STDDEV_SAMP(x)`, `STDDEV_POP(x)`
+    Spread {
+        /// Of numbers.
+        of: Expr,
+        /// Divided by n − 1 rather than n?
+        sample: bool,
+        /// The standard deviation rather than the variance?
+        root: bool,
+    },
+    /// `QUANTILE(x, p)`, between neighbours in proportion; `MEDIAN(x)` is that of ½
+    Quantile(Expr, f64),
+    /// `MODE(x)`: the most frequent value, the least of those
+    Mode(Expr),
+}
+
+impl Aggregate {
+    /// Is it of a type that can be aggregated so? Numbers are [`Type::Number`] where it says so.
+    pub fn fits(&self) -> bool {
+        match self {
+            Self::Rows => true,
+            Self::Count(_) | Self::Distinct(_) | Self::Least(_) | Self::Most(_) | Self::Mode(_) => true,
+            Self::Sum(of) => matches!(of.kind(), Type::Integer | Type::Number),
+            Self::Mean(of) | Self::Spread { of, .. } | Self::Quantile(of, _) => of.kind() == Type::Number,
+            Self::All(of) | Self::Any(of) => of.kind() == Type::Boolean,
+        }
+    }
+
+    /// What it is computed of.
+    pub fn expressions(&self) -> Option<&Expr> {
+        match self {
+            Self::Rows => None,
+            Self::Count(of) | Self::Distinct(of) | Self::Sum(of) | Self::Mean(of) | Self::Least(of) => Some(of),
+            Self::Most(of) | Self::All(of) | Self::Any(of) | Self::Mode(of) | Self::Quantile(of, _) => Some(of),
+            Self::Spread { of, .. } => Some(of),
+        }
+    }
+
+    /// The type of its value.
+    pub fn kind(&self) -> Type {
+        match self {
+            Self::Rows | Self::Count(_) | Self::Distinct(_) => Type::Integer,
+            Self::Sum(of) | Self::Least(of) | Self::Most(of) | Self::Mode(of) => of.kind(),
+            Self::Mean(_) | Self::Spread { .. } | Self::Quantile(..) => Type::Number,
+            Self::All(_) | Self::Any(_) => Type::Boolean,
+        }
+    }
+
+    /// Its value for each group of these rows.
+    pub fn evaluate(&self, columns: &[ArrayRef], grouping: &Grouping) -> ArrayRef {
+        let rows = grouping.rows();
+        let column = self.expressions().map(|of| Column::Array(of.evaluate(columns, rows).into_array(of.kind(), rows)));
+        let column = column.unwrap_or(Column::Constant(Value::Null));
+        match self {
+            Self::Rows => counted(grouping, |_| true),
+            Self::Count(_) => counted(grouping, |row| is_valid(&column, row)),
+            Self::Distinct(_) => distinct(&column, grouping),
+            Self::Sum(of) if of.kind() == Type::Integer => {
+                let column = Reader::<Integers>::of(&column);
+                let sum = |group: &[u32]| {
+                    let values: Vec<i64> = group.iter().filter_map(|&row| column.get(row as usize)).collect();
+                    let sum = values.iter().map(|&value| i128::from(value)).sum::<i128>();
+                    i64::try_from(sum).ok().filter(|_| !values.is_empty())
+                };
+                Arc::new(grouping.groups().map(sum).collect::<Int64Array>())
+            }
+            Self::Sum(_) => numbers(&column, grouping, |values| values.iter().sum()),
+            Self::Mean(_) => numbers(&column, grouping, |values| values.iter().sum::<f64>() / values.len() as f64),
+            Self::Spread { sample, root, .. } => numbers(&column, grouping, |values| spread(values, *sample, *root)),
+            Self::Quantile(_, p) => numbers(&column, grouping, |values| quantile(values, *p)),
+            Self::Least(of) => chosen(&column, of.kind(), grouping, |values| values.first().copied()),
+            Self::Most(of) => chosen(&column, of.kind(), grouping, |values| values.last().copied()),
+            Self::Mode(of) => {
+                let Column::Array(array) = &column else { unreachable!("an array was made") };
+                chosen(&column, of.kind(), grouping, |values| most_frequent(array, values))
+            }
+            Self::All(_) => truths(&column, grouping, |mut values| values.all(|value| value)),
+            Self::Any(_) => truths(&column, grouping, |mut values| values.any(|value| value)),
+        }
+    }
+}
+
+fn is_valid(column: &Column, row: usize) -> bool {
+    matches!(column, Column::Array(array) if array.is_valid(row))
+}
+
+fn counted(grouping: &Grouping, counts: impl Fn(usize) -> bool) -> ArrayRef {
+    let count = |group: &[u32]| group.iter().filter(|&&row| counts(row as usize)).count() as i64;
+    Arc::new(Int64Array::from_iter_values(grouping.groups().map(count)))
+}
+
+fn distinct(column: &Column, grouping: &Grouping) -> ArrayRef {
+    let Column::Array(array) = column else { return counted(grouping, |_| false) };
+    let values = Grouping::of(std::slice::from_ref(array), grouping.rows());
+    let count = |group: &[u32]| {
+        let valid = group.iter().filter(|&&row| array.is_valid(row as usize));
+        let mut numbers: Vec<u32> = valid.map(|&row| values.number(row as usize)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.len() as i64
+    };
+    Arc::new(Int64Array::from_iter_values(grouping.groups().map(count)))
+}
+
+/// Of the group's numbers in ascending order.
+fn numbers(column: &Column, grouping: &Grouping, of: impl Fn(&[f64]) -> f64) -> ArrayRef {
+    let column = Reader::<Numbers>::of(column);
+    let value = |group: &[u32]| {
+        let mut values: Vec<f64> = group.iter().filter_map(|&row| column.get(row as usize)).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        (!values.is_empty()).then(|| of(&values)).filter(|value| value.is_finite())
+    };
+    Arc::new(grouping.groups().map(value).collect::<Float64Array>())
+}
+
+fn spread(values: &[f64], sample: bool, root: bool) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let mut squares: Vec<f64> = values.iter().map(|value| (value - mean) * (value - mean)).collect();
+    squares.sort_unstable_by(f64::total_cmp);
+    let variance = squares.iter().sum::<f64>() / if sample { n - 1.0 } else { n };
+    if root { libm::sqrt(variance) } else { variance }
+}
+
+fn quantile(values: &[f64], p: f64) -> f64 {
+    let place = p.clamp(0.0, 1.0) * (values.len() - 1) as f64;
+    let (below, above) = (libm::floor(place), libm::ceil(place));
+    let (one, other) = (values[below as usize], values[above as usize]);
+    one + (other - one) * (place - below)
+}
+
+/// One of the group's rows, of those that have a value, in ascending order of their values.
+fn chosen(column: &Column, kind: Type, grouping: &Grouping, of: impl Fn(&[u32]) -> Option<u32>) -> ArrayRef {
+    let Column::Array(array) = column else {
+        return arrow_array::new_null_array(&kind.data_type(), grouping.len());
+    };
+    let ranks = super::order::ranks(array);
+    let place = |group: &[u32]| {
+        let mut valid: Vec<u32> = group.iter().copied().filter(|&row| array.is_valid(row as usize)).collect();
+        valid.sort_unstable_by_key(|&row| ranks[row as usize]);
+        of(&valid)
+    };
+    sound(take(array, &grouping.groups().map(place).collect::<UInt32Array>(), None))
+}
+
+fn most_frequent(array: &ArrayRef, sorted: &[u32]) -> Option<u32> {
+    let same = |one: &u32, other: &u32| cell(array, *one as usize) == cell(array, *other as usize);
+    // The first of the longest runs.
+    let longest = sorted.chunk_by(same).reduce(|longest, run| if run.len() > longest.len() { run } else { longest });
+    longest.and_then(|run| run.first().copied())
+}
+
+fn truths(column: &Column, grouping: &Grouping, of: impl Fn(std::vec::IntoIter<bool>) -> bool) -> ArrayRef {
+    let column = Reader::<super::column::Booleans>::of(column);
+    let value = |group: &[u32]| {
+        let values: Vec<bool> = group.iter().filter_map(|&row| column.get(row as usize)).collect();
+        (!values.is_empty()).then(|| of(values.into_iter()))
+    };
+    Arc::new(grouping.groups().map(value).collect::<BooleanArray>())
+}

@@ -1,0 +1,96 @@
+//! Tables in memory that are nobody's secret: public tables, and released ones.
+
+use arrow_array::{Array, ArrayRef, BooleanArray, UInt32Array};
+use arrow_select::concat::concat;
+use arrow_select::filter::filter;
+use arrow_select::take::take;
+
+use super::column::cell;
+use super::{Type, Value};
+
+/// A table in memory. Its columns are numbered and typed, and have no names.
+#[derive(Debug, Clone)]
+pub struct Data {
+    kinds: Vec<Type>,
+    columns: Vec<ArrayRef>,
+    rows: usize,
+}
+
+impl Data {
+    /// Of columns with so many values each; `None` if they have other types or lengths.
+    pub fn new(kinds: Vec<Type>, columns: Vec<ArrayRef>, rows: usize) -> Option<Self> {
+        let fits = |(kind, column): (&Type, &ArrayRef)| column.data_type() == &kind.data_type() && column.len() == rows;
+        let all = kinds.len() == columns.len() && kinds.iter().zip(&columns).all(fits);
+        all.then_some(Self { kinds, columns, rows })
+    }
+
+    /// One row without columns: what a SELECT without FROM reads.
+    pub fn unit_row() -> Self {
+        Self { kinds: Vec::new(), columns: Vec::new(), rows: 1 }
+    }
+
+    /// The types of its columns.
+    pub fn kinds(&self) -> &[Type] {
+        &self.kinds
+    }
+
+    /// Its columns.
+    pub fn columns(&self) -> &[ArrayRef] {
+        &self.columns
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        self.columns.iter().map(|column| column.get_array_memory_size()).sum()
+    }
+
+    /// One cell.
+    pub fn cell(&self, row: usize, column: usize) -> Value {
+        self.columns.get(column).map_or(Value::Null, |column| cell(column, row))
+    }
+
+    /// The rows for which a mask is true.
+    pub fn filtered(&self, mask: &BooleanArray) -> Self {
+        let columns = self.columns.iter().map(|column| sound(filter(column, mask))).collect();
+        Self { kinds: self.kinds.clone(), columns, rows: mask.true_count() }
+    }
+
+    /// The rows at these places; where there is none, NULL.
+    pub fn taken(&self, places: &UInt32Array) -> Self {
+        let columns = self.columns.iter().map(|column| sound(take(column, places, None))).collect();
+        Self { kinds: self.kinds.clone(), columns, rows: places.len() }
+    }
+
+    /// These rows, then those; of the same types.
+    pub fn followed_by(&self, other: &Self) -> Self {
+        let pairs = self.columns.iter().zip(&other.columns);
+        let columns = pairs.map(|(one, other)| sound(concat(&[one, other]))).collect();
+        Self { kinds: self.kinds.clone(), columns, rows: self.rows + other.rows }
+    }
+
+    /// The columns after the first so many, then these.
+    pub fn rotated(mut self, width: usize) -> Self {
+        self.kinds.rotate_left(width);
+        self.columns.rotate_left(width);
+        self
+    }
+
+    /// The columns of both, side by side; of as many rows.
+    pub fn beside(&self, other: &Self) -> Self {
+        Self {
+            kinds: self.kinds.iter().chain(&other.kinds).copied().collect(),
+            columns: self.columns.iter().chain(&other.columns).cloned().collect(),
+            rows: self.rows,
+        }
+    }
+}
+
+/// What an Arrow kernel gave. Those used here fail for columns of different types or lengths, and of no value.
+pub(crate) fn sound<T>(result: Result<T, arrow_schema::ArrowError>) -> T {
+    result.expect("columns of the right types and lengths")
+}

@@ -1,0 +1,216 @@
+//! Expressions: what is computed of each row.
+
+use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_select::zip::zip;
+use serde::{Deserialize, Serialize};
+
+use super::column::Column;
+use super::function::Function;
+use super::{Type, Value};
+
+/// An expression over the columns of one row, which are numbered: no name of anything is in it.
+///
+/// One can only be made with types that fit, so that its value never fails to be computed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+pub struct Expr {
+    kind: Type,
+    node: Node,
+}
+
+/// An expression as it was read, before its types are known to fit.
+#[derive(Deserialize)]
+struct Unchecked {
+    kind: Type,
+    node: Node,
+}
+
+impl TryFrom<Unchecked> for Expr {
+    type Error = &'static str;
+
+    fn try_from(Unchecked { kind, node }: Unchecked) -> Result<Self, &'static str> {
+        let found = match &node {
+            Node::Column(_) => Some(kind),
+            Node::Constant(value) => Some(value.kind().unwrap_or(kind)),
+            Node::Call(function, arguments) => {
+                function.output(&arguments.iter().map(Self::kind).collect::<Vec<_>>())
+            }
+            Node::Case { branches, otherwise } => {
+                Self::case(branches.clone(), (**otherwise).clone()).map(|case| case.kind)
+            }
+        };
+        if found == Some(kind) { Ok(Self { kind, node }) } else { Err("an expression whose types do not fit") }
+    }
+}
+
+/// What an expression is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Node {
+    /// A column of the row, by its place.
+    Column(usize),
+    /// A constant.
+    Constant(Value),
+    /// A function of other expressions.
+    Call(Function, Vec<Expr>),
+    /// `CASE WHEN … THEN … ELSE … END`: the result of the first condition that is true.
+    Case {
+        /// Conditions and results.
+        branches: Vec<(Expr, Expr)>,
+        /// If none is true.
+        otherwise: Box<Expr>,
+    },
+}
+
+impl Expr {
+    /// The column at a place of the row.
+    pub fn column(place: usize, kind: Type) -> Self {
+        Self { kind, node: Node::Column(place) }
+    }
+
+    /// A constant; NULL is a text, unless [`Expr::null`] says otherwise.
+    pub fn constant(value: Value) -> Self {
+        Self { kind: value.kind().unwrap_or(Type::Text), node: Node::Constant(value) }
+    }
+
+    /// NULL of some type.
+    pub fn null(kind: Type) -> Self {
+        Self { kind, node: Node::Constant(Value::Null) }
+    }
+
+    /// A function of arguments; `None` if it does not take arguments of their types. What depends on no row is computed at once.
+    pub fn call(function: Function, arguments: Vec<Self>) -> Option<Self> {
+        let kinds: Vec<Type> = arguments.iter().map(Self::kind).collect();
+        let kind = function.output(&kinds)?;
+        let constants: Option<Vec<Column>> =
+            arguments.iter().map(|one| one.as_constant().cloned().map(Column::Constant)).collect();
+        let node = match constants.map(|constants| function.apply(&kinds, kind, &constants, 1)) {
+            Some(Column::Constant(value)) => Node::Constant(value),
+            _ => Node::Call(function, arguments),
+        };
+        Some(Self { kind, node })
+    }
+
+    /// `CASE`; `None` unless conditions are conditions and all results are of one type.
+    pub fn case(branches: Vec<(Self, Self)>, otherwise: Self) -> Option<Self> {
+        let kind = otherwise.kind;
+        let fits = |(condition, result): &(Self, Self)| condition.kind == Type::Boolean && result.kind == kind;
+        branches.iter().all(fits).then(|| Self { kind, node: Node::Case { branches, otherwise: Box::new(otherwise) } })
+    }
+
+    /// The type of its values.
+    pub fn kind(&self) -> Type {
+        self.kind
+    }
+
+    /// What it is.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// The constant that it is, if it is one.
+    pub fn as_constant(&self) -> Option<&Value> {
+        match &self.node {
+            Node::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The column that it is, if nothing is done to it.
+    pub fn as_column(&self) -> Option<usize> {
+        match &self.node {
+            Node::Column(place) => Some(*place),
+            _ => None,
+        }
+    }
+
+    /// The expressions that it is made of.
+    pub fn parts(&self) -> Vec<&Self> {
+        match &self.node {
+            Node::Column(_) | Node::Constant(_) => Vec::new(),
+            Node::Call(_, arguments) => arguments.iter().collect(),
+            Node::Case { branches, otherwise } => {
+                branches.iter().flat_map(|(condition, result)| [condition, result]).chain([&**otherwise]).collect()
+            }
+        }
+    }
+
+    /// How many nodes it has.
+    pub fn size(&self) -> usize {
+        1 + self.parts().into_iter().map(Self::size).sum::<usize>()
+    }
+
+    /// Are all columns that it reads there, with the types that it takes them for?
+    pub fn reads(&self, columns: &[Type]) -> bool {
+        self.as_column().is_none_or(|place| columns.get(place) == Some(&self.kind))
+            && self.parts().into_iter().all(|part| part.reads(columns))
+    }
+
+    /// The columns that it reads.
+    pub fn columns(&self, into: &mut std::collections::BTreeSet<usize>) {
+        into.extend(self.as_column());
+        self.parts().into_iter().for_each(|part| part.columns(into));
+    }
+
+    /// The same with its columns at other places.
+    pub fn moved(&self, place: &impl Fn(usize) -> usize) -> Self {
+        let all = |parts: &[Self]| parts.iter().map(|part| part.moved(place)).collect();
+        let node = match &self.node {
+            Node::Column(from) => Node::Column(place(*from)),
+            Node::Constant(value) => Node::Constant(value.clone()),
+            Node::Call(function, arguments) => Node::Call(function.clone(), all(arguments)),
+            Node::Case { branches, otherwise } => Node::Case {
+                branches: branches.iter().map(|(when, then)| (when.moved(place), then.moved(place))).collect(),
+                otherwise: Box::new(otherwise.moved(place)),
+            },
+        };
+        Self { kind: self.kind, node }
+    }
+
+    /// Does it make texts that can be longer than those it reads?
+    pub fn grows(&self) -> bool {
+        matches!(&self.node, Node::Call(function, _) if function.grows()) || self.parts().into_iter().any(Self::grows)
+    }
+
+    /// Its value for each of `rows` rows of these columns.
+    ///
+    /// # Total
+    /// Every node has a value for every row, so this one has. All branches of a CASE are computed for all rows: that none can fail
+    /// makes it harmless, and how long it takes does not depend on which of them are taken.
+    pub fn evaluate(&self, columns: &[ArrayRef], rows: usize) -> Column {
+        match &self.node {
+            Node::Column(place) => {
+                columns.get(*place).map_or(Column::Constant(Value::Null), |column| Column::Array(column.clone()))
+            }
+            Node::Constant(value) => Column::Constant(value.clone()),
+            Node::Call(function, arguments) => {
+                let kinds: Vec<Type> = arguments.iter().map(Self::kind).collect();
+                let arguments: Vec<Column> = arguments.iter().map(|one| one.evaluate(columns, rows)).collect();
+                function.apply(&kinds, self.kind, &arguments, rows)
+            }
+            Node::Case { branches, otherwise } => {
+                let mut result = otherwise.evaluate(columns, rows).into_array(self.kind, rows);
+                for (condition, then) in branches.iter().rev() {
+                    let condition = known(&condition.evaluate(columns, rows).into_condition(rows));
+                    let then = then.evaluate(columns, rows).into_array(self.kind, rows);
+                    // Three arrays of one length, two of one type: that is all it asks.
+                    result = zip(&condition, &then, &result).unwrap_or(result);
+                }
+                Column::Array(result)
+            }
+        }
+    }
+
+    /// The rows for which it is true, as a mask without NULLs.
+    pub fn holds(&self, columns: &[ArrayRef], rows: usize) -> BooleanArray {
+        known(&self.evaluate(columns, rows).into_condition(rows))
+    }
+}
+
+/// What is not known to be true is false.
+fn known(condition: &BooleanArray) -> BooleanArray {
+    match condition.nulls() {
+        None => condition.clone(),
+        Some(nulls) => BooleanArray::new(condition.values() & nulls.inner(), None),
+    }
+}
+

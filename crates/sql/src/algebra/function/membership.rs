@@ -1,0 +1,95 @@
+//! Is a value one of a constant set?
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::algebra::column::{Booleans, Column, Dates, Integers, Native, Numbers, Reader, Texts, Timestamps, each};
+use crate::algebra::{Type, Value};
+
+/// `a IN (…)`: a set of constants of one type, which may come from a public table.
+///
+/// # Total
+/// Every value is in the set or not. As in SQL, if the set has NULL in it, what is not in it is not known to be outside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Listed", into = "Listed")]
+pub struct Membership {
+    kind: Type,
+    has_null: bool,
+    /// Sorted, each once.
+    words: Arc<HashSet<Word>>,
+}
+
+/// A value as it is looked up: equal values have equal words.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+enum Word {
+    Bits(u64),
+    Text(String),
+}
+
+/// A set as it travels.
+#[derive(Debug, Serialize, Deserialize)]
+struct Listed(Type, bool, Vec<Word>);
+
+impl From<Listed> for Membership {
+    fn from(Listed(kind, has_null, words): Listed) -> Self {
+        Self { kind, has_null, words: Arc::new(words.into_iter().collect()) }
+    }
+}
+
+impl From<Membership> for Listed {
+    fn from(set: Membership) -> Self {
+        let mut words: Vec<Word> = set.words.iter().cloned().collect();
+        words.sort_unstable();
+        Self(set.kind, set.has_null, words)
+    }
+}
+
+impl Membership {
+    /// The set of these values; those of another type are not in it.
+    pub fn new(kind: Type, values: &[Value]) -> Self {
+        let word = |value: &Value| match value {
+            Value::Null => None,
+            Value::Boolean(value) => Some(Word::Bits((*value).into())),
+            Value::Integer(value) | Value::Timestamp(value) => Some(Word::Bits(*value as u64)),
+            Value::Number(value) => Some(Word::Bits(bits(*value))),
+            Value::Text(value) => Some(Word::Text(value.to_string())),
+            Value::Date(value) => Some(Word::Bits(i64::from(*value) as u64)),
+        };
+        let of_kind = values.iter().filter(|value| value.kind() == Some(kind));
+        let words = of_kind.filter_map(word).collect();
+        Self { kind, has_null: values.iter().any(Value::is_null), words: Arc::new(words) }
+    }
+
+    /// The type of its result.
+    pub fn output(&self, inputs: &[Type]) -> Option<Type> {
+        (inputs == [self.kind]).then_some(Type::Boolean)
+    }
+
+    /// Its value for each row.
+    pub fn apply(&self, columns: &[Column], rows: usize) -> Column {
+        match self.kind {
+            Type::Boolean => self.looked_up::<Booleans>(columns, rows, |a| Word::Bits(a.into())),
+            Type::Integer => self.looked_up::<Integers>(columns, rows, |a| Word::Bits(a as u64)),
+            Type::Number => self.looked_up::<Numbers>(columns, rows, |a| Word::Bits(bits(a))),
+            Type::Text => self.looked_up::<Texts>(columns, rows, |a| Word::Text(a.to_owned())),
+            Type::Date => self.looked_up::<Dates>(columns, rows, |a| Word::Bits(i64::from(a) as u64)),
+            Type::Timestamp => self.looked_up::<Timestamps>(columns, rows, |a| Word::Bits(a as u64)),
+        }
+    }
+
+    fn looked_up<T: Native>(&self, columns: &[Column], rows: usize, word: impl Fn(T::Item<'_>) -> Word) -> Column {
+        let [a] = columns else { return Column::Constant(Value::Null) };
+        let a = Reader::<T>::of(a);
+        each::<Booleans>(columns, rows, |row| match self.words.contains(&word(a.get(row)?)) {
+            false if self.has_null => None,
+            found => Some(found),
+        })
+    }
+}
+
+/// The bits of a number: −0 has those of 0, and all NaN have the same.
+fn bits(number: f64) -> u64 {
+    if number.is_nan() { f64::NAN.to_bits() } else { (number + 0.0).to_bits() }
+}

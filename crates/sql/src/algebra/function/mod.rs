@@ -1,0 +1,126 @@
+//! The functions that an expression can have: an allow-list.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`arithmetic`] | `+ - * / %` |
+//! | [`compare`] | `= <> < <= > >=`, `IS DISTINCT FROM` |
+//! | [`logic`] | `AND OR NOT`, `IS NULL`, `IS TRUE` |
+//! | [`choice`] | `COALESCE`, `NULLIF`, `GREATEST`, `LEAST` |
+//! | [`math`] | `ROUND`, `SQRT`, `LN`, … |
+//! | [`text`] | `LOWER`, `SUBSTR`, `REPLACE`, … |
+//! | [`pattern`] | `LIKE` and regular expressions |
+//! | [`time`] | `EXTRACT`, `DATE_TRUNC`, dates plus spans |
+//! | [`membership`] | `IN (…)` |
+//! | [`cast`](mod@cast) | `CAST` |
+//!
+//! # What each must be
+//! - **Total**: a value or NULL for every input. None returns a `Result`; none panics.
+//! - **Row-local**: the same value whatever else is in the batch. Each is a function of one row's values, lifted to columns by
+//!   [`column`](super::column).
+//! - **Deterministic**: the same inputs give the same value. None has a state, reads a clock or draws a number.
+//! - **Bounded**: a text is at most [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes long.
+//!
+//! Tests try each of them for each of these, on hostile values of every type that it takes. Whoever adds one adds it to
+//! [`Function::all`].
+
+pub mod arithmetic;
+pub mod cast;
+pub mod choice;
+pub mod compare;
+pub mod logic;
+pub mod math;
+pub mod membership;
+pub mod pattern;
+#[cfg(test)]
+mod tests;
+pub mod text;
+pub mod time;
+
+use serde::{Deserialize, Serialize};
+
+pub use arithmetic::Arithmetic;
+pub use choice::Choice;
+pub use compare::Comparison;
+pub use logic::Logic;
+pub use math::Math;
+pub use membership::Membership;
+pub use pattern::Pattern;
+pub use text::Text;
+pub use time::Time;
+
+use super::Type;
+use super::column::Column;
+
+/// A function of one row's values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Function {
+    /// `+ - * / %`
+    Arithmetic(Arithmetic),
+    /// `= < >` and the like
+    Compare(Comparison),
+    /// `AND`, `OR`, `NOT`, `IS NULL`
+    Logic(Logic),
+    /// `COALESCE` and the like
+    Choose(Choice),
+    /// Functions of numbers
+    Math(Math),
+    /// Functions of texts
+    Text(Text),
+    /// Functions of dates and timestamps
+    Time(Time),
+    /// A constant pattern
+    Match(Pattern),
+    /// A constant set
+    In(Membership),
+    /// `CAST(a AS type)`
+    Cast(Type),
+}
+
+impl Function {
+    /// The type of its result; `None` if it does not take arguments of these types.
+    pub fn output(&self, inputs: &[Type]) -> Option<Type> {
+        match self {
+            Self::Arithmetic(function) => function.output(inputs),
+            Self::Compare(function) => function.output(inputs),
+            Self::Logic(function) => function.output(inputs),
+            Self::Choose(function) => function.output(inputs),
+            Self::Math(function) => function.output(inputs),
+            Self::Text(function) => function.output(inputs),
+            Self::Time(function) => function.output(inputs),
+            Self::Match(pattern) => pattern.output(inputs),
+            Self::In(set) => set.output(inputs),
+            Self::Cast(to) => matches!(inputs, [from] if cast::can_cast(*from, *to)).then_some(*to),
+        }
+    }
+
+    /// Its value for each of `rows` rows, of arguments whose types it takes.
+    pub fn apply(&self, inputs: &[Type], output: Type, columns: &[Column], rows: usize) -> Column {
+        let first = inputs.first().copied().unwrap_or(output);
+        match self {
+            Self::Arithmetic(function) => function.apply(output, columns, rows),
+            Self::Compare(function) => function.apply(first, columns, rows),
+            Self::Logic(function) => function.apply(columns, rows),
+            Self::Choose(function) => function.apply(output, columns, rows),
+            Self::Math(function) => function.apply(output, columns, rows),
+            Self::Text(function) => function.apply(columns, rows),
+            Self::Time(function) => function.apply(first, columns, rows),
+            Self::Match(pattern) => pattern.apply(columns, rows),
+            Self::In(set) => set.apply(columns, rows),
+            Self::Cast(to) => cast::cast(first, *to, columns, rows),
+        }
+    }
+
+    /// Can its result take more memory than its arguments?
+    pub fn grows(&self) -> bool {
+        match self {
+            Self::Text(function) => function.grows(),
+            Self::Match(pattern) => pattern.grows(),
+            _ => false,
+        }
+    }
+}
+
+/// A number that is finite.
+fn finite(number: f64) -> Option<f64> {
+    number.is_finite().then_some(number)
+}

@@ -1,0 +1,67 @@
+//! How large a request may be. Checked before anything that calls itself runs.
+
+use super::data::Data;
+
+/// How large a request may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of SQL.
+    pub bytes: usize,
+    /// Words, numbers, texts and signs of SQL.
+    pub tokens: usize,
+    /// Levels of expressions and sub-queries.
+    pub depth: usize,
+    /// Operators and expressions of the algebra; what is shared counts once.
+    pub nodes: usize,
+    /// Columns of a relation.
+    pub columns: usize,
+    /// Rows of a public table, or of what is computed from some.
+    pub public_rows: usize,
+    /// Bytes that they take.
+    pub public_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            bytes: 100_000,
+            tokens: 20_000,
+            depth: 100,
+            nodes: 20_000,
+            columns: 2000,
+            public_rows: 5_000_000,
+            public_bytes: 1 << 30,
+        }
+    }
+}
+
+/// A request is larger than a limit allows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the query is too large: {what}, and at most {most} are allowed")]
+pub struct TooLarge {
+    what: String,
+    most: usize,
+}
+
+impl TooLarge {
+    /// There is more than allowed.
+    pub fn new(what: impl Into<String>, most: usize) -> Self {
+        Self { what: what.into(), most }
+    }
+}
+
+impl Limits {
+    /// Is a table that is nobody's secret small enough to be kept in memory?
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn check_public(&self, data: &Data) -> Result<(), TooLarge> {
+        if data.rows() > self.public_rows {
+            return Err(TooLarge::new("public rows do not fit in memory", self.public_rows));
+        }
+        if data.bytes() > self.public_bytes {
+            return Err(TooLarge::new("public tables do not fit in memory: bytes", self.public_bytes));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! Rows joined with those of a table that is nobody's secret.
+
+use std::collections::HashMap;
+use std::mem::take;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_row::{OwnedRow, RowConverter, SortField};
+use arrow_select::filter::filter;
+
+use super::Type;
+use super::data::{Data, sound};
+use super::expr::Expr;
+use super::groups::canonical;
+
+/// At most so many pairs are looked at in one go.
+const PAIRS: usize = 8192;
+
+/// Which rows of a table in memory match a row.
+#[derive(Debug, Clone)]
+pub struct Lookup {
+    table: Arc<Data>,
+    /// Over the row's columns, with the table's own values that they must equal.
+    on: Vec<(Expr, ArrayRef)>,
+    /// Over the row's columns, followed by the table's.
+    condition: Option<Expr>,
+    keep_unmatched: bool,
+    index: Arc<Index>,
+    most_matches: u64,
+}
+
+/// The table's rows by what is compared; those with NULL in it match nothing.
+#[derive(Debug, Default)]
+struct Index {
+    converter: Option<RowConverter>,
+    places: HashMap<OwnedRow, Vec<u32>>,
+}
+
+impl Lookup {
+    /// In a table: rows whose first expressions equal the second, which are over the table's columns, and for which the condition
+    /// is true. If `keep_unmatched`, a row that matches nothing stays, with NULL for what is missing.
+    ///
+    /// `None` if what is compared differs in type.
+    pub fn new(
+        table: Arc<Data>,
+        on: Vec<(Expr, Expr)>,
+        condition: Option<Expr>,
+        keep_unmatched: bool,
+    ) -> Option<Self> {
+        let fits = |(one, other): &(Expr, Expr)| one.kind() == other.kind() && other.reads(table.kinds());
+        if !on.iter().all(fits) {
+            return None;
+        }
+        let rows = table.rows();
+        let value = |of: &Expr| of.evaluate(table.columns(), rows).into_array(of.kind(), rows);
+        let on: Vec<(Expr, ArrayRef)> = on.into_iter().map(|(one, other)| (one, value(&other))).collect();
+        let index = Index::of(&on.iter().map(|(_, values)| values.clone()).collect::<Vec<_>>());
+        let most = if on.is_empty() { rows } else { index.places.values().map(Vec::len).max().unwrap_or(0) };
+        let most_matches = (most as u64).max(u64::from(keep_unmatched));
+        Some(Self { table, on, condition, keep_unmatched, index: Arc::new(index), most_matches })
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Arc<Data> {
+        &self.table
+    }
+
+    /// How many rows one row becomes at most: counted on the very rows that are used, whatever the condition.
+    pub fn most_matches(&self) -> u64 {
+        self.most_matches
+    }
+
+    /// Does it compare anything, or is each row paired with all of the table's?
+    pub fn compares(&self) -> bool {
+        !self.on.is_empty()
+    }
+
+    /// Is it over rows with these columns?
+    pub fn fits(&self, columns: &[Type]) -> bool {
+        let both: Vec<Type> = columns.iter().chain(self.table.kinds()).copied().collect();
+        let condition = |one: &Expr| one.kind() == Type::Boolean && one.reads(&both);
+        self.on.iter().all(|(one, _)| one.reads(columns)) && self.condition.as_ref().is_none_or(condition)
+    }
+
+    /// Gives pairs of places, of rows and of the table's rows, to `act`, some at a time. A row that stays without a match is
+    /// paired with nothing.
+    pub fn pairs<E>(
+        &self,
+        columns: &[ArrayRef],
+        rows: usize,
+        mut act: impl FnMut(&UInt32Array, &UInt32Array) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let compared: Vec<ArrayRef> =
+            self.on.iter().map(|(one, _)| one.evaluate(columns, rows).into_array(one.kind(), rows)).collect();
+        let found = self.index.find(&compared, rows);
+        let everything: Vec<u32> = if self.compares() { Vec::new() } else { (0..self.table.rows() as u32).collect() };
+        let mut matched = vec![false; rows];
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for (row, found) in found.into_iter().enumerate() {
+            let matches = if self.compares() { found.map_or(&[][..], Vec::as_slice) } else { &everything };
+            for some in matches.chunks(PAIRS) {
+                ours.extend(std::iter::repeat_n(row as u32, some.len()));
+                theirs.extend_from_slice(some);
+                if ours.len() >= PAIRS {
+                    self.act_on(columns, (&mut ours, &mut theirs), &mut matched, &mut act)?;
+                }
+            }
+        }
+        self.act_on(columns, (&mut ours, &mut theirs), &mut matched, &mut act)?;
+        if !self.keep_unmatched {
+            return Ok(());
+        }
+        let alone: UInt32Array = (0..rows as u32).filter(|&row| !matched[row as usize]).map(Some).collect();
+        act(&alone, &UInt32Array::new_null(alone.len()))
+    }
+
+    /// Gives those pairs to `act` for which the condition is true, and forgets them all.
+    fn act_on<E>(
+        &self,
+        columns: &[ArrayRef],
+        (ours, theirs): (&mut Vec<u32>, &mut Vec<u32>),
+        matched: &mut [bool],
+        act: &mut impl FnMut(&UInt32Array, &UInt32Array) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut ours, mut theirs) = (UInt32Array::from(take(ours)), UInt32Array::from(take(theirs)));
+        if let Some(condition) = &self.condition {
+            let left = columns.iter().map(|column| sound(arrow_select::take::take(column, &ours, None)));
+            let both: Vec<ArrayRef> = left.chain(self.table.taken(&theirs).columns().iter().cloned()).collect();
+            let holds = condition.holds(&both, ours.len());
+            let those = |places: &UInt32Array| sound(filter(places, &holds)).as_primitive::<UInt32Type>().clone();
+            (ours, theirs) = (those(&ours), those(&theirs));
+        }
+        ours.values().iter().for_each(|&row| matched[row as usize] = true);
+        act(&ours, &theirs)
+    }
+}
+
+impl Index {
+    fn of(columns: &[ArrayRef]) -> Self {
+        let Some(first) = columns.first() else { return Self::default() };
+        let fields = columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
+        let converter = sound(RowConverter::new(fields));
+        let encoded = sound(converter.convert_columns(&columns.iter().map(canonical).collect::<Vec<_>>()));
+        let mut places: HashMap<OwnedRow, Vec<u32>> = HashMap::new();
+        for row in (0..first.len()).filter(|&row| columns.iter().all(|column| column.is_valid(row))) {
+            places.entry(encoded.row(row).owned()).or_default().push(row as u32);
+        }
+        Self { converter: Some(converter), places }
+    }
+
+    fn find(&self, columns: &[ArrayRef], rows: usize) -> Vec<Option<&Vec<u32>>> {
+        let Some(converter) = &self.converter else { return vec![None; rows] };
+        let encoded = sound(converter.convert_columns(&columns.iter().map(canonical).collect::<Vec<_>>()));
+        let complete = |row: usize| columns.iter().all(|column| column.is_valid(row));
+        let find = |row: usize| complete(row).then(|| self.places.get(&encoded.row(row).owned())).flatten();
+        (0..rows).map(find).collect()
+    }
+}

@@ -1,0 +1,186 @@
+//! Relations that are nobody's secret: public tables, constants, released values and what is computed from them.
+//!
+//! Anything may be done with them, so the operators are those of ordinary SQL. Expressions are those of private rows, and cannot
+//! fail either; what can go wrong is that a table gets too large.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, UInt32Array};
+
+use super::aggregate::Aggregate;
+use super::data::Data;
+use super::expr::Expr;
+use super::groups::Grouping;
+use super::lookup::Lookup;
+use super::order::{Direction, sorted};
+use super::{Limits, TooLarge};
+
+/// A relation that is nobody's secret.
+#[derive(Debug, Clone)]
+pub enum Plain {
+    /// A table in memory.
+    Table(Arc<Data>),
+    /// The table that is given when it is computed: released values, or rows that somebody else protects.
+    Given,
+    /// The rows for which a condition is true.
+    Filter(Arc<Plain>, Expr),
+    /// Other columns.
+    Project(Arc<Plain>, Vec<Expr>),
+    /// Each row of the first with the rows of the second that match it.
+    Join {
+        /// The first.
+        left: Arc<Plain>,
+        /// The second.
+        right: Arc<Plain>,
+        /// Equal, over the columns of either.
+        on: Vec<(Expr, Expr)>,
+        /// Over the columns of both.
+        condition: Option<Expr>,
+        /// Do rows of the first without a match stay?
+        keep_left: bool,
+    },
+    /// The columns after the first so many, then these.
+    Reorder(Arc<Plain>, usize),
+    /// Aggregates of rows with equal keys: the keys, then the aggregates.
+    Aggregate {
+        /// Of these rows.
+        input: Arc<Plain>,
+        /// What they are grouped by.
+        keys: Vec<Expr>,
+        /// What is computed of each group.
+        aggregates: Vec<Aggregate>,
+    },
+    /// The rows in another order.
+    Sort(Arc<Plain>, Vec<(Expr, Direction)>),
+    /// Some rows: after skipping so many, at most so many.
+    Limit(Arc<Plain>, usize, Option<usize>),
+    /// Each row once.
+    Distinct(Arc<Plain>),
+    /// The rows of all.
+    Union(Vec<Arc<Plain>>),
+}
+
+/// A computed relation, and which of the given rows each of its rows is.
+#[derive(Debug, Clone)]
+pub struct Computed {
+    /// Its rows.
+    pub data: Data,
+    /// For each row, the given row that it was; `None` if rows are no longer single given rows.
+    pub places: Option<Vec<u32>>,
+}
+
+impl Plain {
+    /// Computes it.
+    ///
+    /// # Errors
+    /// If it has more rows or takes more memory than the limits allow.
+    pub fn compute(&self, given: &Data, limits: &Limits) -> Result<Computed, TooLarge> {
+        let computed = self.computed(given, limits)?;
+        limits.check_public(&computed.data)?;
+        Ok(computed)
+    }
+
+    fn computed(&self, given: &Data, limits: &Limits) -> Result<Computed, TooLarge> {
+        let alone = |data: Data| Computed { data, places: None };
+        Ok(match self {
+            Self::Table(data) => alone((**data).clone()),
+            Self::Given => Computed { data: given.clone(), places: Some((0..given.rows() as u32).collect()) },
+            Self::Filter(input, condition) => {
+                let Computed { data, places } = input.compute(given, limits)?;
+                let holds = condition.holds(data.columns(), data.rows());
+                let places = places.map(|places| (0..).zip(places).filter(|&(row, _)| holds.value(row)).map(|(_, place)| place).collect());
+                Computed { data: data.filtered(&holds), places }
+            }
+            Self::Project(input, columns) => {
+                let Computed { data, places } = input.compute(given, limits)?;
+                Computed { data: projected(&data, columns), places }
+            }
+            Self::Join { left, right, on, condition, keep_left } => {
+                let (left, right) = (left.compute(given, limits)?.data, right.compute(given, limits)?.data);
+                alone(joined(&left, right, on, condition.as_ref(), *keep_left, limits)?)
+            }
+            Self::Reorder(input, width) => {
+                let data = input.compute(given, limits)?.data;
+                alone(data.rotated(*width))
+            }
+            Self::Aggregate { input, keys, aggregates } => {
+                let data = input.compute(given, limits)?.data;
+                alone(aggregated(&data, &[], keys, aggregates))
+            }
+            Self::Sort(input, by) => {
+                let Computed { data, places } = input.compute(given, limits)?;
+                let key = |(of, direction): &(Expr, Direction)| {
+                    (of.evaluate(data.columns(), data.rows()).into_array(of.kind(), data.rows()), *direction)
+                };
+                let order = sorted(&by.iter().map(key).collect::<Vec<_>>(), data.rows());
+                pick(&data, places, order)
+            }
+            Self::Limit(input, skip, most) => {
+                let Computed { data, places } = input.compute(given, limits)?;
+                let end = most.map_or(data.rows(), |most| skip.saturating_add(most).min(data.rows()));
+                pick(&data, places, ((*skip).min(end) as u32..end as u32).collect())
+            }
+            Self::Distinct(input) => {
+                let Computed { data, .. } = input.compute(given, limits)?;
+                let firsts = Grouping::of(data.columns(), data.rows()).firsts();
+                alone(if data.columns().is_empty() { data } else { data.taken(&firsts) })
+            }
+            Self::Union(inputs) => {
+                let mut all: Option<Data> = None;
+                for input in inputs {
+                    let data = input.compute(given, limits)?.data;
+                    let both = all.map_or_else(|| data.clone(), |all| all.followed_by(&data));
+                    limits.check_public(&both)?;
+                    all = Some(both);
+                }
+                alone(all.unwrap_or_else(Data::unit_row))
+            }
+        })
+    }
+}
+
+fn pick(data: &Data, places: Option<Vec<u32>>, rows: Vec<u32>) -> Computed {
+    let places = places.map(|places| rows.iter().map(|&row| places[row as usize]).collect());
+    Computed { data: data.taken(&UInt32Array::from(rows)), places }
+}
+
+/// Other columns of the same rows.
+pub fn projected(data: &Data, columns: &[Expr]) -> Data {
+    let rows = data.rows();
+    let values = columns.iter().map(|one| one.evaluate(data.columns(), rows).into_array(one.kind(), rows)).collect();
+    let kinds = columns.iter().map(Expr::kind).collect();
+    Data::new(kinds, values, rows).expect("an expression has its type")
+}
+
+/// Keys and aggregates of each group; groups are told apart by `hidden` columns as well, which are not in the result.
+pub fn aggregated(data: &Data, hidden: &[ArrayRef], keys: &[Expr], aggregates: &[Aggregate]) -> Data {
+    let keyed = projected(data, keys);
+    let by: Vec<ArrayRef> = hidden.iter().chain(keyed.columns()).cloned().collect();
+    let grouping = Grouping::of(&by, data.rows());
+    let keys = keyed.taken(&grouping.firsts());
+    let values = aggregates.iter().map(|one| one.evaluate(data.columns(), &grouping)).collect();
+    let kinds = aggregates.iter().map(Aggregate::kind).collect();
+    let values = Data::new(kinds, values, grouping.len()).expect("an aggregate has its type");
+    if keys.columns().is_empty() { values } else { keys.beside(&values) }
+}
+
+fn joined(
+    left: &Data,
+    right: Data,
+    on: &[(Expr, Expr)],
+    condition: Option<&Expr>,
+    keep_left: bool,
+    limits: &Limits,
+) -> Result<Data, TooLarge> {
+    let right = Arc::new(right);
+    let lookup = Lookup::new(right.clone(), on.to_vec(), condition.cloned(), keep_left).expect("its types were checked");
+    let mut all: Option<Data> = None;
+    lookup.pairs(left.columns(), left.rows(), |ours, theirs| {
+        let both = left.taken(ours).beside(&right.taken(theirs));
+        let both = all.take().map_or_else(|| both.clone(), |all| all.followed_by(&both));
+        limits.check_public(&both)?;
+        all = Some(both);
+        Ok(())
+    })?;
+    Ok(all.expect("at least once, with nothing"))
+}

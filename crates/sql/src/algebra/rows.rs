@@ -1,0 +1,266 @@
+//! Private rows: the operators that may work on them, and what one unit can change in their output.
+//!
+//! # The argument
+//! The *unit* is whose privacy is protected: the row, or whatever value a column of the table has. It is not a column of a relation
+//! here but a part of every row that no expression can read, replace or drop; each operator carries it from its input rows to its
+//! output rows. A relation is *stable* if it is a function of the tables for which one of these holds:
+//!
+//! - [`Stability::Unit`]: the output rows that carry unit u are a function of the input rows that carry u (and of constants and public
+//!   tables) alone. So whatever is done to the rows of u, the output rows of all others stay as they are.
+//! - [`Stability::Row`]: each output row is a function of one input row (and of constants and public tables) alone, and each input row
+//!   of a table has at most so many output rows. So a row more or less changes at most that many output rows.
+//!
+//! Each operator's documentation proves that it keeps what its inputs have; [`Rows::stability`] is put together from them in one place. What is then counted and summed is bounded per unit by `reticent-bounding`, whose sensitivities hold for any
+//! rows of which each carries its unit.
+//!
+//! An operator that is not listed here does not exist: sorting, limits, window functions, sub-queries that refer to the query around
+//! them, joins of different units' rows have no private form.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use reticent_table::{Request, UnitType};
+
+use super::Type;
+use super::aggregate::Aggregate;
+use super::expr::Expr;
+use super::lookup::Lookup;
+
+/// A relation of private rows.
+///
+/// Relations share their inputs: what is used twice is one node with two users, and is computed once.
+#[derive(Debug)]
+pub struct Rows {
+    operator: Operator,
+    columns: Vec<Type>,
+    unit: Option<UnitType>,
+    stability: Stability,
+    tables: BTreeSet<usize>,
+}
+
+/// Where private rows come from: a closed list.
+#[derive(Debug)]
+pub enum Operator {
+    /// The rows of a private table.
+    ///
+    /// *Stable*: each output row is one row of the table, and carries the unit that stands in it, or is its own unit.
+    Scan {
+        /// Which of the query's tables.
+        table: usize,
+        /// Which of its columns, and which of them is the unit.
+        request: Request,
+    },
+    /// The rows for which a condition is true.
+    ///
+    /// *Stable*: whether a row stays depends on the row alone.
+    Filter {
+        /// Of these rows.
+        input: Arc<Rows>,
+        /// Over their columns.
+        condition: Expr,
+    },
+    /// Other columns, computed from those of the same row.
+    ///
+    /// *Stable*: one output row for each input row, computed from it alone; it carries the same unit.
+    Project {
+        /// Of these rows.
+        input: Arc<Rows>,
+        /// Over their columns.
+        columns: Vec<Expr>,
+    },
+    /// Each row with the rows of a public table that match it.
+    ///
+    /// *Stable*: what a row is joined with depends on the row and the public table alone; the output rows carry its unit. A row has
+    /// as many output rows as public rows match it, so that the copies are multiplied by the most that any row can match.
+    Lookup {
+        /// These rows.
+        input: Arc<Rows>,
+        /// The public table, and what matches.
+        lookup: Lookup,
+    },
+    /// Pairs of rows that carry the same unit and for which a condition is true.
+    ///
+    /// *Stable* by unit: only rows of one unit are ever paired, and whether they are depends on the two alone. There is no such
+    /// operator where the row is the unit: no two rows carry the same.
+    Join {
+        /// These rows …
+        left: Arc<Rows>,
+        /// … with these.
+        right: Arc<Rows>,
+        /// Over the columns of the left, followed by those of the right.
+        condition: Option<Expr>,
+        /// Do left rows without a partner stay, with NULL for what is missing? That depends on rows of the same unit alone.
+        keep_left: bool,
+    },
+    /// For each unit and each value of some keys, aggregates of the unit's rows.
+    ///
+    /// *Stable* by unit: rows of different units are never in one group. The output row carries the group's unit. There is no such
+    /// operator where the row is the unit.
+    Within {
+        /// Of these rows.
+        input: Arc<Rows>,
+        /// What a unit's rows are grouped by, over their columns.
+        keys: Vec<Expr>,
+        /// What is computed of each group.
+        aggregates: Vec<Aggregate>,
+    },
+    /// All rows of several relations.
+    ///
+    /// *Stable*: each output row is one input row. By unit, the output rows of u are the rows of u in all inputs. Where the row is the
+    /// unit, a table that is in several inputs has its copies added up.
+    Union {
+        /// Relations with the same columns.
+        inputs: Vec<Arc<Rows>>,
+    },
+}
+
+/// What one unit can change in a relation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stability {
+    /// Only output rows that carry it.
+    Unit,
+    /// For each table, how many output rows one of its rows has at most.
+    Row(BTreeMap<usize, u64>),
+}
+
+impl Stability {
+    /// Of a relation, from those of its inputs: the proofs of the operators, put together.
+    fn of(operator: &Operator, unit: Option<UnitType>) -> Self {
+        if unit.is_some() {
+            // A scan that has a unit begins with it, and each operator keeps it.
+            return Self::Unit;
+        }
+        let copies = |input: &Arc<Rows>| match &input.stability {
+            Self::Row(copies) => copies.clone(),
+            // No relation without units is made of one that has some.
+            Self::Unit => BTreeMap::new(),
+        };
+        Self::Row(match operator {
+            Operator::Scan { table, .. } => BTreeMap::from([(*table, 1)]),
+            Operator::Filter { input, .. } | Operator::Project { input, .. } | Operator::Within { input, .. } => {
+                copies(input)
+            }
+            Operator::Lookup { input, lookup } => {
+                let times = |(table, copies): (usize, u64)| (table, copies.saturating_mul(lookup.most_matches()));
+                copies(input).into_iter().map(times).collect()
+            }
+            Operator::Union { inputs } => {
+                let mut sum = BTreeMap::new();
+                for (table, copies) in inputs.iter().flat_map(copies) {
+                    let total: &mut u64 = sum.entry(table).or_default();
+                    *total = total.saturating_add(copies);
+                }
+                sum
+            }
+            Operator::Join { left, .. } => copies(left),
+        })
+    }
+}
+
+impl Rows {
+    fn new(operator: Operator, columns: Vec<Type>, unit: Option<UnitType>) -> Self {
+        let stability = Stability::of(&operator, unit);
+        let mut tables: BTreeSet<usize> = inputs(&operator).into_iter().flat_map(|input| input.tables.clone()).collect();
+        if let Operator::Scan { table, .. } = &operator {
+            tables.insert(*table);
+        }
+        Self { operator, columns, unit, stability, tables }
+    }
+
+    /// The rows of a private table.
+    pub fn scan(table: usize, request: Request) -> Self {
+        let columns = request.columns.iter().map(|(_, kind)| *kind).collect();
+        let unit = request.unit.as_ref().map(|unit| unit.form);
+        Self::new(Operator::Scan { table, request }, columns, unit)
+    }
+
+    /// The rows for which a condition is true; `None` if it is no condition over these columns.
+    pub fn filter(input: &Arc<Self>, condition: Expr) -> Option<Self> {
+        let fits = condition.kind() == Type::Boolean && condition.reads(&input.columns);
+        let operator = Operator::Filter { input: input.clone(), condition };
+        fits.then(|| Self::new(operator, input.columns.clone(), input.unit))
+    }
+
+    /// Other columns; `None` if they are not computed from these.
+    pub fn project(input: &Arc<Self>, columns: Vec<Expr>) -> Option<Self> {
+        let kinds = columns.iter().map(Expr::kind).collect();
+        let fits = columns.iter().all(|column| column.reads(&input.columns));
+        fits.then(|| Self::new(Operator::Project { input: input.clone(), columns }, kinds, input.unit))
+    }
+
+    /// Each row with its matches in a public table; `None` if what is compared does not fit.
+    pub fn lookup(input: &Arc<Self>, lookup: Lookup) -> Option<Self> {
+        let columns = input.columns.iter().chain(lookup.table().kinds()).copied().collect();
+        let fits = lookup.fits(&input.columns);
+        fits.then(|| Self::new(Operator::Lookup { input: input.clone(), lookup }, columns, input.unit))
+    }
+
+    /// Pairs of rows of one unit; `None` unless both sides carry units of one form and the condition is one over their columns.
+    pub fn join(left: &Arc<Self>, right: &Arc<Self>, condition: Option<Expr>, keep_left: bool) -> Option<Self> {
+        let unit = left.unit.filter(|_| left.unit == right.unit)?;
+        let columns: Vec<Type> = left.columns.iter().chain(&right.columns).copied().collect();
+        let is_condition = |one: &Expr| one.kind() == Type::Boolean && one.reads(&columns);
+        let fits = condition.as_ref().is_none_or(is_condition);
+        let operator = Operator::Join { left: left.clone(), right: right.clone(), condition, keep_left };
+        fits.then(|| Self::new(operator, columns, Some(unit)))
+    }
+
+    /// Aggregates within units; `None` unless rows carry units and the aggregates are of their columns.
+    pub fn within(input: &Arc<Self>, keys: Vec<Expr>, aggregates: Vec<Aggregate>) -> Option<Self> {
+        let unit = Some(input.unit?);
+        let mut read = keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions));
+        let fits = read.all(|one| one.reads(&input.columns));
+        let columns = keys.iter().map(Expr::kind).chain(aggregates.iter().map(Aggregate::kind)).collect();
+        fits.then(|| Self::new(Operator::Within { input: input.clone(), keys, aggregates }, columns, unit))
+    }
+
+    /// All rows of several relations; `None` unless there are some and they have the same columns and the same form of unit.
+    pub fn union(inputs: Vec<Arc<Self>>) -> Option<Self> {
+        let first = inputs.first()?;
+        let (columns, unit) = (first.columns.clone(), first.unit);
+        let same = inputs.iter().all(|one| one.columns == columns && one.unit == unit);
+        same.then(|| Self::new(Operator::Union { inputs }, columns, unit))
+    }
+
+    /// What it is.
+    pub fn operator(&self) -> &Operator {
+        &self.operator
+    }
+
+    /// The types of its columns.
+    pub fn columns(&self) -> &[Type] {
+        &self.columns
+    }
+
+    /// In which form its rows carry their unit; `None` if each row is its own.
+    pub fn unit(&self) -> Option<UnitType> {
+        self.unit
+    }
+
+    /// What one unit can change in it.
+    pub fn stability(&self) -> &Stability {
+        &self.stability
+    }
+
+    /// The tables that it reads, by their places.
+    pub fn tables(&self) -> &BTreeSet<usize> {
+        &self.tables
+    }
+
+    /// The relations that it is made of.
+    pub fn inputs(&self) -> Vec<&Arc<Self>> {
+        inputs(&self.operator)
+    }
+}
+
+fn inputs(operator: &Operator) -> Vec<&Arc<Rows>> {
+    match operator {
+        Operator::Scan { .. } => Vec::new(),
+        Operator::Filter { input, .. }
+        | Operator::Project { input, .. }
+        | Operator::Lookup { input, .. }
+        | Operator::Within { input, .. } => vec![input],
+        Operator::Join { left, right, .. } => vec![left, right],
+        Operator::Union { inputs } => inputs.iter().collect(),
+    }
+}

@@ -1,0 +1,313 @@
+//! Aggregates: which they are, and what each asks for.
+
+use std::ops::ControlFlow;
+
+use reticent::exact::Rational;
+use sqlparser::ast::{self, DuplicateTreatment, FunctionArguments, Visit, Visitor};
+
+use super::coerce::{as_condition, as_number};
+use super::expression::{Names, unnamed};
+use super::scope::Named;
+use super::{Resolver, words};
+use crate::algebra::{Aggregate, Expr, Rows, Statistic, Type, Value};
+use crate::error::{Error, Result};
+use crate::release::MOST_BINS;
+
+/// What can be asked of private rows, for those who asked for something else.
+const PRIVATE: &str = "COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE(x, p), STABLE_MEDIAN, MODE, STABLE_MODE, HISTOGRAM(x, bins) \
+                       and COUNT(DISTINCT unit)";
+/// What can be asked of one unit's rows, and of tables that are nobody's secret.
+const OPEN: &str = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE(x, p), MODE, VARIANCE, STDDEV, BOOL_AND and BOOL_OR";
+/// Bins of a histogram, unless the user says how many.
+const BINS: u32 = 10;
+
+/// The names of all aggregates.
+const NAMES: [&str; 26] = [
+    "count",
+    "sum",
+    "avg",
+    "mean",
+    "min",
+    "max",
+    "median",
+    "quantile",
+    "variance",
+    "var",
+    "var_samp",
+    "var_sample",
+    "var_pop",
+    "var_population",
+    "stddev",
+    "stddev_samp",
+    "stddev_pop",
+    "stable_median",
+    "stable_mode",
+    "mode",
+    "histogram",
+    "bool_and",
+    "bool_or",
+    "every",
+    "any_value",
+    "array_agg",
+];
+
+/// Is it the name of an aggregate, in small letters?
+pub(super) fn is_one(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
+/// An aggregate that was asked for: all that stands in it.
+pub(super) struct Asked<'a> {
+    name: String,
+    arguments: Vec<&'a ast::Expr>,
+    distinct: bool,
+    filter: Option<&'a ast::Expr>,
+    words: String,
+}
+
+impl<'a> Asked<'a> {
+    /// The aggregate that an expression is, if it is one.
+    pub fn of(written: &'a ast::Expr) -> Result<Option<Self>> {
+        let ast::Expr::Function(function) = written else { return Ok(None) };
+        let ast::Function { name, uses_odbc_syntax: _, parameters, args, filter, null_treatment, over, within_group } =
+            function;
+        let (name, words) = (name.to_string().to_ascii_lowercase(), words(written));
+        if over.is_some() || !is_one(&name) {
+            return Ok(None);
+        }
+        if null_treatment.is_some() || !within_group.is_empty() || !matches!(parameters, FunctionArguments::None) {
+            return Err(Error::not_private(words, "leave ORDER BY and IGNORE NULLS out of it"));
+        }
+        let FunctionArguments::List(list) = args else { return Err(Error::not_private(words, "it needs a column")) };
+        if !list.clauses.is_empty() {
+            return Err(Error::not_private(words, "leave ORDER BY and IGNORE NULLS out of it"));
+        }
+        let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        let is_star = |argument: &ast::FunctionArg| {
+            matches!(argument, ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard))
+        };
+        let arguments = match &list.args[..] {
+            [star] if is_star(star) && name == "count" && !distinct => Vec::new(),
+            arguments => arguments.iter().map(|one| unnamed(one, &words)).collect::<Result<_>>()?,
+        };
+        Ok(Some(Self { name, arguments, distinct, filter: filter.as_deref(), words }))
+    }
+
+    /// As it was written.
+    pub fn words(&self) -> &str {
+        &self.words
+    }
+
+    /// What it is computed of, as it was written.
+    pub fn argument_words(&self) -> String {
+        self.arguments.first().map_or_else(String::new, |one| super::words(one))
+    }
+
+    /// Its value for each row, NULL where a FILTER says that the row does not count.
+    fn argument(&self, resolver: &mut Resolver<'_>, columns: &[Named]) -> Result<Expr> {
+        let written = self.arguments.first().ok_or_else(|| Error::not_private(&self.words, "it needs a column"))?;
+        let of = resolver.expression(written, Names::Rows(columns))?;
+        self.only_where(of, resolver, columns)
+    }
+
+    fn only_where(&self, of: Expr, resolver: &mut Resolver<'_>, columns: &[Named]) -> Result<Expr> {
+        let Some(filter) = self.filter else { return Ok(of) };
+        let condition = as_condition(resolver.expression(filter, Names::Rows(columns))?, &self.words)?;
+        let null = Expr::null(of.kind());
+        Expr::case(vec![(condition, of)], null).ok_or_else(|| Error::Name(format!("{}: its types differ", self.words)))
+    }
+
+    /// COUNT(*): nothing that every row has not, unless a FILTER leaves some out.
+    fn counted(&self, resolver: &mut Resolver<'_>, columns: &[Named]) -> Result<Option<Expr>> {
+        let all = Expr::constant(Value::Boolean(true));
+        let of = match self.arguments.first() {
+            None => all,
+            Some(written) => match resolver.expression(written, Names::Rows(columns))? {
+                // COUNT(1) is COUNT(*).
+                one if one.as_constant().is_some_and(|value| !value.is_null()) => all,
+                one => one,
+            },
+        };
+        let of = self.only_where(of, resolver, columns)?;
+        Ok((of.as_constant() != Some(&Value::Boolean(true))).then_some(of))
+    }
+
+    fn number_of_arguments(&self, allowed: std::ops::RangeInclusive<usize>) -> Result<()> {
+        if allowed.contains(&self.arguments.len()) {
+            return Ok(());
+        }
+        let name = self.name.to_uppercase();
+        Err(Error::Name(match self.name.as_str() {
+            "quantile" => format!("{name} takes a column and a share, as in {name}(age, 0.9)"),
+            "histogram" => format!("{name} takes a column and a number of bins, as in {name}(age, 12)"),
+            _ => format!("{name} takes one column, as in {name}(age)"),
+        }))
+    }
+
+    /// What is measured of private rows.
+    ///
+    /// # Errors
+    /// If it has no private form.
+    pub fn measured(&self, resolver: &mut Resolver<'_>, rows: &Rows, columns: &[Named]) -> Result<Statistic> {
+        let Self { name, words, .. } = self;
+        if self.distinct {
+            return self.units(resolver, rows, columns);
+        }
+        if name == "count" {
+            self.number_of_arguments(0..=1)?;
+            return Ok(self.counted(resolver, columns)?.map_or(Statistic::Rows, Statistic::Present));
+        }
+        let more = usize::from(matches!(name.as_str(), "quantile" | "histogram"));
+        let least = if name == "quantile" { 2 } else { 1 };
+        self.number_of_arguments(least..=1 + more)?;
+        let of = |resolver: &mut Resolver<'_>| self.argument(resolver, columns);
+        let number = |resolver: &mut Resolver<'_>| {
+            let of = of(resolver)?;
+            match of.kind() {
+                Type::Integer | Type::Number => Ok(of),
+                _ if of.as_constant().is_some_and(Value::is_null) => Ok(Expr::null(Type::Number)),
+                kind => {
+                    let why = format!("it is {kind}, not a number; write CAST(… AS DOUBLE) if it holds numbers");
+                    Err(Error::not_private(words, why))
+                }
+            }
+        };
+        Ok(match name.as_str() {
+            "sum" => Statistic::Sum(number(resolver)?),
+            "avg" | "mean" => Statistic::Mean(number(resolver)?),
+            "variance" | "var" | "var_samp" | "var_sample" => Statistic::Variance { of: number(resolver)?, sample: true },
+            "var_pop" | "var_population" => Statistic::Variance { of: number(resolver)?, sample: false },
+            "stddev" | "stddev_samp" => Statistic::StandardDeviation { of: number(resolver)?, sample: true },
+            "stddev_pop" => Statistic::StandardDeviation { of: number(resolver)?, sample: false },
+            "median" => Statistic::Quantile { of: number(resolver)?, p: Rational::new(1, 2)? },
+            "quantile" => Statistic::Quantile { of: number(resolver)?, p: self.share()? },
+            "stable_median" => Statistic::StableMedian(number(resolver)?),
+            "stable_mode" | "mode" => Statistic::StableMode(of(resolver)?),
+            "histogram" => Statistic::Histogram { of: number(resolver)?, bins: self.bins()? },
+            _ => return Err(Error::not_private(words, format!("use {PRIVATE}"))),
+        })
+    }
+
+    /// COUNT(DISTINCT unit).
+    fn units(&self, resolver: &mut Resolver<'_>, rows: &Rows, columns: &[Named]) -> Result<Statistic> {
+        let words = &self.words;
+        if rows.unit().is_none() {
+            let why = "how many different values there are can hang on one row; name the unit's column with --unit and count it";
+            return Err(Error::not_private(words, why));
+        }
+        let of = match &self.arguments[..] {
+            [one] => resolver.expression(one, Names::Rows(columns))?.as_column(),
+            _ => None,
+        };
+        if self.name == "count" && self.filter.is_none() && of.is_some_and(|place| columns[place].is_unit) {
+            return Ok(Statistic::Units);
+        }
+        let unit = columns.iter().find(|column| column.is_unit).map_or("unit", |column| column.name.as_str());
+        Err(Error::not_private(words, format!("only units can be counted like that: COUNT(DISTINCT {unit})")))
+    }
+
+    /// What is computed of rows that may be looked at: those of one unit, or nobody's.
+    ///
+    /// # Errors
+    /// If there is no such aggregate.
+    pub fn open(&self, resolver: &mut Resolver<'_>, columns: &[Named]) -> Result<Aggregate> {
+        let Self { name, words, .. } = self;
+        let of = |resolver: &mut Resolver<'_>| self.argument(resolver, columns);
+        if self.distinct {
+            self.number_of_arguments(1..=1)?;
+            return match name.as_str() {
+                "count" => Ok(Aggregate::Distinct(of(resolver)?)),
+                // Each value once or often, these are the same.
+                "min" => Ok(Aggregate::Least(of(resolver)?)),
+                "max" => Ok(Aggregate::Most(of(resolver)?)),
+                _ => Err(Error::not_private(words, "DISTINCT can stand in COUNT alone")),
+            };
+        }
+        if name == "count" {
+            self.number_of_arguments(0..=1)?;
+            return Ok(self.counted(resolver, columns)?.map_or(Aggregate::Rows, Aggregate::Count));
+        }
+        self.number_of_arguments(if name == "quantile" { 2..=2 } else { 1..=1 })?;
+        let number = |resolver: &mut Resolver<'_>| as_number(of(resolver)?, words);
+        let truth = |resolver: &mut Resolver<'_>| as_condition(of(resolver)?, words);
+        let spread = |of: Expr, sample: bool, root: bool| Aggregate::Spread { of, sample, root };
+        Ok(match name.as_str() {
+            "sum" => {
+                let of = of(resolver)?;
+                Aggregate::Sum(if of.kind() == Type::Integer { of } else { as_number(of, words)? })
+            }
+            "avg" | "mean" => Aggregate::Mean(number(resolver)?),
+            "min" => Aggregate::Least(of(resolver)?),
+            "max" => Aggregate::Most(of(resolver)?),
+            "median" => Aggregate::Quantile(number(resolver)?, 0.5),
+            "quantile" => Aggregate::Quantile(number(resolver)?, self.share()?.to_f64()),
+            "mode" => Aggregate::Mode(of(resolver)?),
+            "variance" | "var" | "var_samp" | "var_sample" => spread(number(resolver)?, true, false),
+            "var_pop" | "var_population" => spread(number(resolver)?, false, false),
+            "stddev" | "stddev_samp" => spread(number(resolver)?, true, true),
+            "stddev_pop" => spread(number(resolver)?, false, true),
+            "bool_and" | "every" => Aggregate::All(truth(resolver)?),
+            "bool_or" => Aggregate::Any(truth(resolver)?),
+            _ => return Err(Error::not_private(words, format!("use {OPEN}"))),
+        })
+    }
+
+    /// A share, as it was written: 0.9 is nine tenths.
+    fn share(&self) -> Result<Rational> {
+        let wrong =
+            || Error::not_private(&self.words, "its second part is a constant from 0 to 1, as in QUANTILE(age, 0.9)");
+        let written = self.arguments.get(1).map(ToString::to_string).ok_or_else(wrong)?;
+        let share: Rational = written.parse().map_err(|_| wrong())?;
+        if share < Rational::ZERO || share > Rational::ONE { Err(wrong()) } else { Ok(share) }
+    }
+
+    fn bins(&self) -> Result<u32> {
+        let Some(written) = self.arguments.get(1) else { return Ok(BINS) };
+        let number = written.to_string().parse::<u32>().ok();
+        number.filter(|bins| (1..=MOST_BINS).contains(bins)).ok_or_else(|| {
+            let why = format!("its second part is the number of bins, from 1 to {MOST_BINS}, as in HISTOGRAM(age, 12)");
+            Error::not_private(&self.words, why)
+        })
+    }
+}
+
+/// Is there an aggregate in it?
+pub(super) fn are_in(written: &ast::Expr) -> bool {
+    let mut found = Vec::new();
+    collect(written, &mut found);
+    !found.is_empty()
+}
+
+/// The aggregates in an expression, each once. Those in sub-queries are not in it.
+pub(super) fn collect(written: &ast::Expr, into: &mut Vec<ast::Expr>) {
+    let _ = written.visit(&mut Collector { into, sub_queries: 0 });
+}
+
+struct Collector<'a> {
+    into: &'a mut Vec<ast::Expr>,
+    sub_queries: usize,
+}
+
+impl Visitor for Collector<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+        self.sub_queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+        self.sub_queries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expression: &ast::Expr) -> ControlFlow<()> {
+        let is_aggregate = matches!(expression, ast::Expr::Function(function)
+            if function.over.is_none() && is_one(&function.name.to_string().to_ascii_lowercase()));
+        if is_aggregate && self.sub_queries == 0 && !self.into.contains(expression) {
+            self.into.push(expression.clone());
+        }
+        ControlFlow::Continue(())
+    }
+}
+

@@ -1,0 +1,197 @@
+//! From SQL text to the algebra.
+//!
+//! Names end here: whatever the user calls a table, a column or an alias is looked up while the query is read and becomes a place in a
+//! row. What comes out knows no names but those of the answer's columns.
+//!
+//! Every clause that the parser knows is taken apart by name; one that is not understood is refused, and none is left out in silence.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`text`] | sizes limited, then parsed |
+//! | [`scope`] | relations with named columns |
+//! | `query` | WITH, UNION, ORDER BY, LIMIT |
+//! | `select` | SELECT … WHERE … GROUP BY … HAVING |
+//! | `from` | tables, sub-queries, aliases |
+//! | `join` | joins: on the unit, with public tables, among public tables |
+//! | `expression` | expressions |
+//! | `functions` | the names of functions |
+//! | `aggregates` | aggregates |
+//! | `coerce` | types brought together |
+//! | `literal` | constants, types and intervals |
+//! | `range` | the range of an expression |
+
+mod aggregates;
+mod coerce;
+mod expression;
+mod from;
+mod functions;
+mod join;
+mod literal;
+mod query;
+mod range;
+pub mod scope;
+mod select;
+pub mod text;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sqlparser::ast;
+
+use crate::algebra::calendar::DAY;
+use crate::algebra::{Data, Expr, Limits, Measured, Plain, Type, Value};
+use crate::error::{Error, Result};
+use crate::options::{Options, Range};
+use crate::query::Input;
+use crate::usage::Usage;
+pub use scope::Origin;
+use scope::{Body, Relation};
+
+/// A query in the algebra, with the names of what it gives.
+#[derive(Debug)]
+pub struct Resolved {
+    /// What is measured of private rows.
+    pub measured: Measured,
+    /// The keys, in the user's words.
+    pub keys: Vec<KeyWords>,
+    /// The aggregates, in the user's words, and the ranges of their values.
+    pub asked: Vec<AskedWords>,
+    /// What is done with released values: keys, then aggregates.
+    pub above: Arc<Plain>,
+    /// The columns of the answer.
+    pub columns: Vec<(String, Origin)>,
+}
+
+/// A key in the user's words.
+#[derive(Debug, Clone)]
+pub struct KeyWords {
+    /// As it was written, without the names of tables.
+    pub words: String,
+    /// The names by which options may call it.
+    pub names: Vec<String>,
+}
+
+/// An aggregate in the user's words.
+#[derive(Debug, Clone)]
+pub struct AskedWords {
+    /// As it was written, without the names of tables.
+    pub words: String,
+    /// What it is computed of, as it was written.
+    pub of: String,
+    /// The range of its values, if they need one.
+    pub range: Option<Range>,
+}
+
+/// Reads a query.
+pub(crate) struct Resolver<'a> {
+    inputs: &'a [Input],
+    options: &'a Options,
+    usage: Usage,
+    limits: Limits,
+    /// The moment at which the clock stands still, in microseconds.
+    now: i64,
+    nodes: usize,
+    /// What WITH has named, the innermost last.
+    named: Vec<(String, Relation)>,
+    /// Public tables that were read.
+    public: HashMap<usize, Arc<Data>>,
+    measured: Option<(Measured, Vec<KeyWords>, Vec<AskedWords>)>,
+    /// A table whose rows are given when the query is computed, and are nobody's secret.
+    given: Option<(String, Vec<scope::Named>)>,
+}
+
+impl<'a> Resolver<'a> {
+    /// Over these tables. `now` is what the clock says, in microseconds since 1970.
+    pub fn new(inputs: &'a [Input], options: &'a Options, usage: Usage, now: i64) -> Self {
+        Self {
+            inputs,
+            options,
+            usage,
+            limits: Limits::default(),
+            now,
+            nodes: 0,
+            named: Vec::new(),
+            public: HashMap::new(),
+            measured: None,
+            given: None,
+        }
+    }
+
+    /// A query of which something is released.
+    ///
+    /// # Errors
+    /// If it cannot be answered privately: what the user wrote, and what to write instead.
+    pub fn resolve(mut self, statement: &ast::Query) -> Result<Resolved> {
+        let relation = self.query(statement, false)?;
+        let above = match relation.body {
+            Body::Released(above) => above,
+            Body::Private(_) => {
+                return Err(Error::not_private(
+                    "a list of rows",
+                    "rows are people; ask for an aggregate of them, such as SELECT COUNT(*) FROM …",
+                ));
+            }
+            Body::Public(_) => {
+                let why = "there is nothing to protect, any SQL engine can answer it";
+                return Err(Error::Option(format!("no table of this query is private: {why}")));
+            }
+        };
+        let columns = relation.columns.into_iter().map(|column| (column.name, column.origin)).collect();
+        let (measured, keys, asked) = self.measured.expect("something was released");
+        Ok(Resolved { measured, keys, asked, above, columns })
+    }
+
+    /// One more operator or expression.
+    fn count_node(&mut self) -> Result<()> {
+        self.nodes += 1;
+        if self.nodes > self.limits.nodes {
+            return Err(crate::algebra::TooLarge::new("its expressions have more parts", self.limits.nodes).into());
+        }
+        Ok(())
+    }
+
+    /// What a relation of public tables gives.
+    fn compute(&mut self, plain: &Plain) -> Result<Data> {
+        Ok(plain.compute(&Data::unit_row(), &self.limits)?.data)
+    }
+
+    /// What a word or function without arguments says of the time.
+    fn clock(&self, name: &str) -> Option<Expr> {
+        let value = match name.to_ascii_lowercase().as_str() {
+            "now" | "current_timestamp" | "localtimestamp" => Value::Timestamp(self.now),
+            "current_date" | "today" => Value::Date(i32::try_from(self.now.div_euclid(DAY)).ok()?),
+            _ => return None,
+        };
+        Some(Expr::constant(value))
+    }
+}
+
+/// An expression as the user wrote it, without the names of tables.
+pub(crate) fn words(written: &ast::Expr) -> String {
+    struct Bare;
+    impl ast::VisitorMut for Bare {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expression: &mut ast::Expr) -> std::ops::ControlFlow<()> {
+            if let ast::Expr::CompoundIdentifier(parts) = expression
+                && let Some(name) = parts.pop()
+            {
+                *expression = ast::Expr::Identifier(name);
+            }
+            std::ops::ControlFlow::Continue(())
+        }
+    }
+    let mut bare = written.clone();
+    let _ = ast::VisitMut::visit(&mut bare, &mut Bare);
+    let text = bare.to_string();
+    const LONGEST: usize = 200;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Types of columns, for messages.
+fn kinds(columns: &[scope::Named]) -> Vec<Type> {
+    columns.iter().map(|column| column.kind).collect()
+}

@@ -1,0 +1,111 @@
+//! The text of a query: its sizes are limited before anything that calls itself looks at it.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{self, Statement, Visit, Visitor};
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, Tokenizer};
+
+use crate::algebra::{Limits, TooLarge};
+use crate::error::{Error, Result};
+
+/// Bytes of stack of the thread on which a query is read: the deepest statement that its number of tokens allows is as deep as it has
+/// tokens, and what walks through it takes a kilobyte or two a level. Only what is used is ever taken from the machine.
+const STACK: usize = 256 << 20;
+
+/// Runs work that calls itself as deep as a query is nested, on a stack that is large enough. A panic is an error: no text can end the
+/// process.
+///
+/// # Errors
+/// As the work, or if no thread can be started.
+pub fn on_a_large_stack<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("query".into()).stack_size(STACK).spawn_scoped(scope, work);
+        match thread.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(Error::Syntax("it is nested in a way that cannot be read".into())),
+            Err(_) => Err(Error::Syntax("there is no memory to read it".into())),
+        }
+    })
+}
+
+/// Reads one query. To be called on [a large stack](on_a_large_stack).
+///
+/// # Errors
+/// If it is too large, not SQL, not one statement, or no query.
+pub fn parse(sql: &str, limits: &Limits) -> Result<ast::Query> {
+    if sql.len() > limits.bytes {
+        return Err(TooLarge::new(format!("it has {} bytes", sql.len()), limits.bytes).into());
+    }
+    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
+    let tokens = tokens.map_err(|error| Error::Syntax(error.to_string()))?;
+    let significant = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).count();
+    if significant > limits.tokens {
+        return Err(TooLarge::new(format!("it has {significant} words and signs"), limits.tokens).into());
+    }
+    let parsed = Parser::new(&GenericDialect {}).with_tokens_with_locations(tokens).parse_statements();
+    let mut statements = parsed.map_err(|error| Error::Syntax(said(&error)))?;
+    let (first, more) = (statements.pop(), !statements.is_empty());
+    let query = match first {
+        _ if more => return Err(Error::Syntax("there are several statements; ask one query at a time".into())),
+        None => return Err(Error::Syntax("there is none; write SELECT COUNT(*) FROM …".into())),
+        Some(Statement::Query(query)) => *query,
+        Some(_) => return Err(Error::Syntax("only SELECT can be asked".into())),
+    };
+    let mut depth = Depth::default();
+    let _ = query.visit(&mut depth);
+    if depth.deepest > limits.depth {
+        let why = format!("write its expressions with at most {} levels, for example with IN (…)", limits.depth);
+        return Err(Error::not_private("a query that is nested so deep", why));
+    }
+    Ok(query)
+}
+
+fn said(error: &sqlparser::parser::ParserError) -> String {
+    use sqlparser::parser::ParserError::{ParserError, RecursionLimitExceeded, TokenizerError};
+    match error {
+        ParserError(text) | TokenizerError(text) => text.clone(),
+        RecursionLimitExceeded => "it is nested too deep".into(),
+    }
+}
+
+/// How deep expressions and sub-queries are nested.
+#[derive(Default)]
+struct Depth {
+    now: usize,
+    deepest: usize,
+}
+
+impl Depth {
+    fn deeper(&mut self) -> ControlFlow<()> {
+        self.now += 1;
+        self.deepest = self.deepest.max(self.now);
+        ControlFlow::Continue(())
+    }
+
+    fn back(&mut self) -> ControlFlow<()> {
+        self.now -= 1;
+        ControlFlow::Continue(())
+    }
+}
+
+impl Visitor for Depth {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+        self.deeper()
+    }
+
+    fn post_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+        self.back()
+    }
+
+    fn pre_visit_expr(&mut self, _: &ast::Expr) -> ControlFlow<()> {
+        self.deeper()
+    }
+
+    fn post_visit_expr(&mut self, _: &ast::Expr) -> ControlFlow<()> {
+        self.back()
+    }
+}
