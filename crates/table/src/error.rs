@@ -23,5 +23,4 @@ pub enum Error {
 /// decoder's message can quote a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the table could not be read to its end")]
-#[non_exhaustive]
 pub struct Broken;

@@ -48,6 +48,10 @@
 //!   table is [`Broken`].
 //! - **The time that reading takes**, which depends on the files.
 
+// What tests inside and outside share names the crate as those outside do.
+#[cfg(test)]
+extern crate self as reticent_table;
+
 mod arrow;
 mod canonical;
 mod cells;
@@ -63,6 +67,8 @@ mod request;
 mod scan;
 mod split;
 mod table;
+#[cfg(test)]
+mod tests;
 mod text;
 mod typed;
 mod types;

@@ -34,6 +34,12 @@ impl Shares {
         Self { bytes, parts }
     }
 
+    /// So many parts, however small: tests have small files.
+    #[cfg(test)]
+    pub fn exactly(bytes: u64, parts: usize) -> Self {
+        Self { bytes, parts }
+    }
+
     /// How many parts there are.
     pub fn parts(self) -> usize {
         self.parts
@@ -170,11 +176,6 @@ mod tests {
 
     use super::*;
 
-    /// Without the smallest size, so that tests can have small files.
-    fn shares(bytes: u64, parts: usize) -> Shares {
-        Shares { bytes, parts }
-    }
-
     #[test]
     fn small_tables_are_one_part() {
         assert_eq!(Shares::new(10, 4).parts(), 1);
@@ -187,15 +188,15 @@ mod tests {
 
     #[test]
     fn equal_chunks_are_shared_evenly() {
-        let chunks = shares(100, 2).chunks(Path::new(""), 0, &[10; 10]);
+        let chunks = Shares::exactly(100, 2).chunks(Path::new(""), 0, &[10; 10]);
         assert_eq!((chunks.share(0), chunks.share(1), chunks.share(2)), (0..5, 5..10, 0..0));
-        let last = shares(100, 4).chunks(Path::new(""), 60, &[40]);
+        let last = Shares::exactly(100, 4).chunks(Path::new(""), 60, &[40]);
         assert_eq!([0, 1, 2, 3].map(|part| last.share(part).len()), [0, 0, 0, 1]);
     }
 
     #[test]
     fn a_file_that_cannot_be_cut_breaks_every_part() {
-        let text = shares(100, 3).text(Path::new(""), 0, 0, 100);
+        let text = Shares::exactly(100, 3).text(Path::new(""), 0, 0, 100);
         for part in 0..3 {
             assert_eq!(text.range(part, |_, _| Err(io::ErrorKind::Other.into())), Err(Broken));
         }
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_file_is_cut_once() {
-        let text = shares(200, 8).text(Path::new(""), 100, 7, 100);
+        let text = Shares::exactly(200, 8).text(Path::new(""), 100, 7, 100);
         let mut cut = 0;
         let ranges: Vec<_> = (0..8)
             .filter_map(|part| {
@@ -222,7 +223,7 @@ mod tests {
         #[test]
         fn everything_is_in_one_part(sizes in proptest::collection::vec(0_u64..50, 1..12), files in 1_usize..4, parts in 1_usize..9) {
             let sizes: Vec<Vec<u64>> = sizes.chunks(sizes.len().div_ceil(files)).map(<[u64]>::to_vec).collect();
-            let shares = shares(sizes.iter().flatten().sum(), parts);
+            let shares = Shares::exactly(sizes.iter().flatten().sum(), parts);
             let mut position = 0;
             for sizes in &sizes {
                 let size: u64 = sizes.iter().sum();

@@ -130,6 +130,11 @@ impl Table {
     /// # Errors
     /// [`Error::Table`] if there is no such column, or it has another type.
     pub fn scan(&self, request: &Request, parts: usize) -> Result<Scan> {
+        self.divide(request, |bytes| Shares::new(bytes, parts))
+    }
+
+    /// As [`Table::scan`], with the shares of so many bytes.
+    pub(crate) fn divide(&self, request: &Request, shares: impl FnOnce(u64) -> Shares) -> Result<Scan> {
         let columns = request.all();
         columns.iter().try_for_each(|column| self.check(column)).map_err(|reason| self.error(reason))?;
         let sizes: Vec<u64> = match &self.content {
@@ -137,7 +142,7 @@ impl Table {
             Content::Typed(_, chunks, _) => chunks.iter().map(|chunks| sum(chunks)).collect(),
             Content::Imagined => Vec::new(),
         };
-        let shares = Shares::new(sum(&sizes), parts);
+        let shares = shares(sum(&sizes));
         let positions = sizes.iter().scan(0_u64, |end, size| {
             let position = *end;
             *end = end.saturating_add(*size);
