@@ -48,7 +48,7 @@ fn text(array: &ArrayRef) -> Result<ArrayRef, Broken> {
             each(array, |row, out| out.push_str(if values.value(row) { "true" } else { "false" }))
         }
         Date32 => primitives::<Date32Type>(array, |day, out| date(day.into(), out)),
-        Date64 => primitives::<Date64Type>(array, |value, out| date64(value, out)),
+        Date64 => primitives::<Date64Type>(array, date64),
         Timestamp(TimeUnit::Second, _) => primitives::<TimestampSecondType>(array, |value, out| instant(value, 0, out)),
         Timestamp(TimeUnit::Millisecond, _) => {
             primitives::<TimestampMillisecondType>(array, |value, out| instant(value, 3, out))
@@ -87,7 +87,7 @@ fn primitives<T: ArrowPrimitiveType>(array: &ArrayRef, write: impl Fn(T::Native,
 }
 
 fn numbers<T: ArrowPrimitiveType<Native: Display>>(array: &ArrayRef) -> ArrayRef {
-    primitives::<T>(array, |value, out| display(value, out))
+    primitives::<T>(array, display)
 }
 
 fn decimals<T: ArrowPrimitiveType<Native: Display>>(array: &ArrayRef, scale: i8) -> ArrayRef {

@@ -8,6 +8,9 @@ use std::sync::Arc;
 
 use arrow_array::*;
 use common::*;
+use parquet::basic::{Repetition, Type as PhysicalType};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type as ParquetType;
 use proptest::prelude::*;
 use reticent_table::{Broken, Table, Type};
 use tempfile::TempDir;
@@ -157,11 +160,11 @@ fn a_stream_that_is_cut_off_is_an_error_or_shorter() {
     }
 }
 
-/// Opens and reads a file with each of its bytes changed.
-fn flip(path: &Path, change: u8) -> (usize, usize, usize) {
+/// Opens and reads a file with one of its bytes changed, every `step`th in turn.
+fn flip(path: &Path, change: u8, step: usize) -> (usize, usize, usize) {
     let whole = fs::read(path).unwrap();
     let (mut refused, mut broken, mut answered) = (0, 0, 0);
-    for place in 0..whole.len() {
+    for place in (0..whole.len()).step_by(step) {
         let mut bytes = whole.clone();
         bytes[place] ^= change;
         fs::write(path, bytes).unwrap();
@@ -190,12 +193,35 @@ fn a_flipped_byte_breaks_nothing_but_the_answer() {
     let rows = batch(vec![("id", ids), ("age", ages), ("day", days)]);
     for ending in TYPED {
         let path = folder.path().join("t").with_extension(ending);
-        for change in [0xff, 0x01, 0x80] {
+        for (change, step) in [(0xff, 1), (0x01, 5), (0x80, 5)] {
             write(&path, &rows, 2);
-            let (refused, broken, answered) = flip(&path, change);
+            let (refused, broken, answered) = flip(&path, change, step);
             assert!(refused > 0 && broken > 0 && answered > 0, "{ending}: {refused}, {broken}, {answered}");
         }
     }
+}
+
+#[test]
+fn a_schema_without_end_does_not_end_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let file = fs::File::create(&path).unwrap();
+    // Building and dropping such a schema takes a deep stack, too.
+    let nested = std::thread::Builder::new().stack_size(1 << 30).spawn(move || {
+        let column = ParquetType::primitive_type_builder("a", PhysicalType::INT32).build().unwrap();
+        let group = |inside| {
+            ParquetType::group_type_builder("g")
+                .with_repetition(Repetition::OPTIONAL)
+                .with_fields(vec![Arc::new(inside)])
+                .build()
+                .unwrap()
+        };
+        let nested = (0..5_000).fold(column, |inside, _| group(inside));
+        let root = ParquetType::group_type_builder("m").with_fields(vec![Arc::new(nested)]).build().unwrap();
+        SerializedFileWriter::new(file, Arc::new(root), Default::default()).unwrap().close().unwrap();
+    });
+    nested.unwrap().join().unwrap();
+    assert!(reason(open(&path)).starts_with("t.parquet is not a whole Parquet file"));
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn a_folder_is_its_files_one_after_the_other() {
 
 #[test]
 fn a_large_file_is_read_in_parts() {
-    const ROWS: usize = 30_000;
+    const ROWS: usize = 15_000;
     let folder = tempfile::tempdir().unwrap();
     let filler = "quoted\r\nlines, \"\"and\"\" more of it; ".repeat(12);
     let csv: String = (0..ROWS).map(|row| format!("{row},\"{filler}\",{}\n", row % 7)).collect();
@@ -80,13 +80,13 @@ fn a_large_file_is_read_in_parts() {
     let expected: Vec<String> = (0..ROWS).map(|row| format!("{row}|{}", row % 7)).collect();
     for ending in ["csv", "ndjson"] {
         let table = open(&folder.path().join("t").with_extension(ending)).unwrap();
-        for parts in [1, 3] {
+        for parts in [1, 2] {
             let scan = table.scan(&columns(&PEOPLE), parts).unwrap();
             assert_eq!(scan.parts(), parts, "{ending}");
-            let sizes: Vec<usize> =
-                (0..parts).map(|part| scan.read(part).map(|batch| batch.unwrap().num_rows()).sum()).collect();
-            assert!(sizes.iter().all(|size| size.abs_diff(ROWS / parts) < ROWS / 20), "{ending}: {sizes:?}");
-            assert_eq!(cells(&read(&scan).unwrap()), expected, "{ending}");
+            let read = |part| cells(&scan.read(part).collect::<Result<Vec<_>, _>>().unwrap());
+            let rows: Vec<Vec<String>> = (0..parts).map(read).collect();
+            assert!(rows.iter().all(|rows| rows.len().abs_diff(ROWS / parts) < ROWS / 20), "{ending}");
+            assert_eq!(rows.concat(), expected, "{ending}");
         }
     }
 }

@@ -3,7 +3,10 @@
 //! What a file says about its values (minima, maxima, Bloom filters, page indexes) is not used, and not even decoded: the
 //! work done must not depend on it. A row group is read by one part.
 
+mod thrift;
+
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,6 +28,9 @@ use crate::split::Chunks;
 use crate::typed::{Footer, Projection};
 use crate::{Broken, Type};
 
+/// The length of the footer and the magic word.
+const END: u64 = 8;
+
 /// The footer of a file; the error names the file.
 pub fn footer(path: &Path) -> Result<Footer, String> {
     let file = File::open(path).map_err(|error| format!("{} cannot be opened: {error}", short(path)))?;
@@ -44,8 +50,28 @@ pub fn footer(path: &Path) -> Result<Footer, String> {
     })
 }
 
+/// Whether the footer can be decoded without harm.
+fn is_safe(mut file: &File) -> std::io::Result<bool> {
+    let size = file.metadata()?.len();
+    if size < END {
+        return Ok(false);
+    }
+    let mut length = [0; 4];
+    file.seek(SeekFrom::Start(size - END))?;
+    file.read_exact(&mut length)?;
+    let length = u64::from(u32::from_le_bytes(length));
+    let Some(start) = (size - END).checked_sub(length) else { return Ok(false) };
+    file.seek(SeekFrom::Start(start))?;
+    let mut footer = Vec::new();
+    file.take(length).read_to_end(&mut footer)?;
+    Ok(thrift::is_safe(&footer))
+}
+
 /// The footer, with the types in which columns are read: text as views, so that pages need no copying.
 fn metadata(file: &File) -> Result<ArrowReaderMetadata, ParquetError> {
+    if !is_safe(file)? {
+        return Err(ParquetError::General(String::new()));
+    }
     let options = || ArrowReaderOptions::new().with_column_stats_policy(ParquetStatisticsPolicy::SkipAll);
     let metadata = ArrowReaderMetadata::load(file, options())?;
     let old: Vec<&str> = old_timestamps(&metadata).map(|field| field.name().as_str()).collect();
