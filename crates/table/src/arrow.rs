@@ -1,0 +1,194 @@
+//! Arrow's own files: with a footer, or as a stream.
+//!
+//! A record batch is read by one part; a stream can't be divided.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::panic::catch_unwind;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::convert::fb_to_schema;
+use arrow_ipc::reader::{FileReader, StreamReader, read_footer_length};
+use arrow_ipc::{root_as_footer, root_as_message};
+use arrow_schema::{ArrowError, SchemaRef};
+
+use crate::Broken;
+use crate::cells::BATCH_ROWS;
+use crate::locate::short;
+use crate::request::Column;
+use crate::split::Chunks;
+use crate::typed::{Footer, Projection};
+
+/// What a file with a footer begins and ends with.
+const MAGIC: &[u8; 6] = b"ARROW1";
+/// What a message of a stream begins with since 2019; its length comes next.
+const MESSAGE_MARK: [u8; 4] = [0xff; 4];
+/// The length of the footer and the magic word.
+const END: usize = 10;
+
+/// What is known of a file without its rows; the error names the file.
+pub fn footer(path: &Path) -> Result<Footer, String> {
+    let mut file = File::open(path).map_err(|error| format!("{} cannot be opened: {error}", short(path)))?;
+    let has_footer = has_footer(&mut file).map_err(|error| format!("{} cannot be read: {error}", short(path)))?;
+    let broken = || {
+        let what = if has_footer { "its footer is missing or broken" } else { "it doesn't begin with a schema" };
+        format!("{} is not a whole Arrow file: {what}", short(path))
+    };
+    // A broken schema can make its decoder panic, and what the decoder says may quote a row.
+    let read = catch_unwind(move || if has_footer { footer_of_file(&mut file) } else { start_of_stream(file) });
+    let (schema, chunks) = read.ok().and_then(Result::ok).ok_or_else(broken)?;
+    Ok(Footer { schema, inexact: Vec::new(), chunks })
+}
+
+/// Whether the file has a footer; if not, it is a stream. The file is at its start again.
+fn has_footer(file: &mut File) -> std::io::Result<bool> {
+    let mut start = Vec::new();
+    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut start)?;
+    file.rewind()?;
+    Ok(start == MAGIC)
+}
+
+/// The schema of a stream and its size. No more than the first message is read.
+fn start_of_stream(mut file: File) -> Result<(SchemaRef, Vec<u64>), ArrowError> {
+    let size = file.metadata()?.len();
+    let mut start = Vec::new();
+    file.by_ref().take(8).read_to_end(&mut start)?;
+    file.rewind()?;
+    // Arrow's reader takes as much memory as a message says; for a file of another format that may be gigabytes.
+    let length = start.strip_prefix(&MESSAGE_MARK).unwrap_or(&start).first_chunk();
+    if length.is_none_or(|length| u64::from(u32::from_le_bytes(*length)) >= size) {
+        return Err(broken());
+    }
+    let reader = StreamReader::try_new(BufReader::new(file), None)?;
+    Ok((reader.schema(), vec![size]))
+}
+
+/// Checks that the messages of a stream are no longer than the file, for the same reason. The file is at its start again.
+fn check_messages(file: &mut File) -> Result<(), ArrowError> {
+    let size = file.metadata()?.len();
+    let mut reader = BufReader::new(file);
+    loop {
+        let mut length = [0; 4];
+        let at_end = reader.fill_buf()?.is_empty();
+        if !at_end {
+            reader.read_exact(&mut length)?;
+        }
+        if length == MESSAGE_MARK {
+            reader.read_exact(&mut length)?;
+        }
+        let length = u64::from(u32::from_le_bytes(length));
+        if length == 0 {
+            break;
+        }
+        if length > size {
+            return Err(broken());
+        }
+        let mut message = vec![0; length as usize];
+        reader.read_exact(&mut message)?;
+        let body = root_as_message(&message).map_err(|_| broken())?.bodyLength();
+        if u64::try_from(body).ok().is_none_or(|body| body > size) {
+            return Err(broken());
+        }
+        reader.seek_relative(body)?;
+    }
+    Ok(reader.rewind()?)
+}
+
+/// The schema and the sizes of the record batches, from the footer alone: Arrow's reader would read dictionaries, too.
+fn footer_of_file(file: &mut File) -> Result<(SchemaRef, Vec<u64>), ArrowError> {
+    let size = file.metadata()?.len();
+    let mut end = [0; END];
+    if size < (END + MAGIC.len()) as u64 {
+        return Err(broken());
+    }
+    file.seek(SeekFrom::End(-(END as i64)))?;
+    file.read_exact(&mut end)?;
+    let length = read_footer_length(end)? as u64 + END as u64;
+    if length > size {
+        return Err(broken());
+    }
+    file.seek(SeekFrom::Start(size - length))?;
+    let mut footer = vec![0; length as usize - END];
+    file.read_exact(&mut footer)?;
+    file.rewind()?;
+    let footer = root_as_footer(&footer).map_err(|_| broken())?;
+    for block in footer.recordBatches().into_iter().chain(footer.dictionaries()).flatten() {
+        let lengths = [block.offset(), block.metaDataLength().into(), block.bodyLength()];
+        let lengths = lengths.map(|length| u64::try_from(length).unwrap_or(u64::MAX));
+        // Arrow's reader takes as much memory as the footer says.
+        if lengths.into_iter().fold(0, u64::saturating_add) > size {
+            return Err(broken());
+        }
+    }
+    let batches = footer.recordBatches().into_iter().flatten();
+    let chunks = batches.map(|block| block.bodyLength().try_into().unwrap_or(0)).collect();
+    let schema = footer.schema().filter(|schema| schema.endianness().equals_to_target_endianness());
+    Ok((Arc::new(fb_to_schema(schema.ok_or_else(broken)?)), chunks))
+}
+
+/// Nobody is told more.
+fn broken() -> ArrowError {
+    ArrowError::IpcError(String::new())
+}
+
+/// The rows of a part of a file, these columns of each; `None` if the part reads nothing of the file.
+pub fn read(file: &Chunks, part: usize, columns: &[Column], schema: SchemaRef) -> Result<Option<Batches>, Broken> {
+    let share = file.share(part);
+    if share.is_empty() {
+        return Ok(None);
+    }
+    let opened = || {
+        let mut input = File::open(&file.path)?;
+        let has_footer = has_footer(&mut input)?;
+        let (file_schema, chunks) =
+            if has_footer { footer_of_file(&mut input)? } else { start_of_stream(input.try_clone()?)? };
+        input.rewind()?;
+        let projection = Projection::new(&file_schema, columns, schema).map_err(|_| broken())?;
+        if chunks.len() != file.len() {
+            return Err(broken());
+        }
+        let places = Some(projection.places.clone());
+        let reader: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> = if has_footer {
+            let mut reader = FileReader::try_new_buffered(input, places)?;
+            reader.set_index(share.start)?;
+            Box::new(reader.take(share.len()))
+        } else {
+            check_messages(&mut input)?;
+            Box::new(StreamReader::try_new(BufReader::new(input), places)?)
+        };
+        Ok(Batches { reader, projection, batch: None })
+    };
+    opened().map(Some).map_err(|_: ArrowError| Broken)
+}
+
+/// Batches of rows.
+pub struct Batches {
+    reader: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>,
+    projection: Projection,
+    /// What is left of the file's current batch, which may be of any size.
+    batch: Option<RecordBatch>,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, Broken>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let batch = match self.batch.take() {
+                Some(batch) => batch,
+                None => match self.reader.next()? {
+                    Ok(batch) => batch,
+                    Err(_) => return Some(Err(Broken)),
+                },
+            };
+            let rows = batch.num_rows().min(BATCH_ROWS);
+            if rows > 0 {
+                let rest = batch.slice(rows, batch.num_rows() - rows);
+                self.batch = (rest.num_rows() > 0).then_some(rest);
+                return Some(self.projection.apply(&batch.slice(0, rows)));
+            }
+        }
+    }
+}

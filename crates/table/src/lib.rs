@@ -1,0 +1,84 @@
+//! Tables from files, as batches of a few types.
+//!
+//! A [`Table`] is opened by its headers and footers alone: CSV, TSV, NDJSON, Parquet or Arrow files. A [`Scan`] reads some of
+//! its columns in parts, as plain blocking iterators of Arrow record batches. Nothing in a row is an error: a cell that isn't
+//! what was asked for is NULL, and a line that isn't a row is dropped, by rules that are stated with each format. If reading
+//! breaks off, the error is [`Broken`], whatever the reason.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("people.csv");
+//! # let location = path.to_str().ok_or("a path in UTF-8")?;
+//! use reticent_table::{Request, Table, Type, UnitColumn};
+//!
+//! std::fs::write(location, "name,age\nAda,36\nAlan,unknown\n")?;
+//! let people = Table::open("people", location)?;
+//! let unit = UnitColumn { name: "name".to_owned(), form: people.unit_type("name")? };
+//! let request = Request { unit: Some(unit), columns: vec![("age".to_owned(), Type::Number)] };
+//! let scan = people.scan(&request, 2)?;
+//! for batch in (0..scan.parts()).flat_map(|part| scan.read(part)) {
+//!     let batch = batch?;
+//!     assert_eq!((batch.num_rows(), batch.column(1).null_count()), (2, 1));
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `table` | [`Table`]: what is known without reading rows |
+//! | `types` | [`Type`]: the types that a query sees |
+//! | `unit` | [`UnitType`], [`UnitColumn`]: whose row it is, compared exactly |
+//! | `request` | [`Request`]: the columns that are asked for |
+//! | `scan`, `reader` | [`Scan`], [`Reader`]: a table to be read in parts, and the rows of one part |
+//! | `split` | how a table is divided into parts |
+//! | `locate` | files, folders and patterns of file names |
+//! | `text`, `cells` | how long text may be; cells of text formats, and batches of them |
+//! | `csv` | comma- or tab-separated values |
+//! | `ndjson`, `json` | one JSON object per line |
+//! | `typed` | files that know the types of their columns |
+//! | `parquet`, `arrow` | the formats of such files |
+//! | `convert`, `canonical` | their values in the types of a query; units as text |
+//! | `error` | [`Error`], [`Broken`] |
+//!
+//! # Not promised
+//! - **The order of rows.** Parts are read in any order.
+//! - **Files that change.** If somebody writes to a file between opening and reading, rows may be missed or read twice, or the
+//!   table is [`Broken`].
+//! - **The time that reading takes**, which depends on the files.
+
+// What tests inside and outside share names the crate as those outside do.
+#[cfg(test)]
+extern crate self as reticent_table;
+
+mod arrow;
+mod canonical;
+mod cells;
+mod convert;
+mod csv;
+mod error;
+mod json;
+mod locate;
+mod ndjson;
+mod parquet;
+mod reader;
+mod request;
+mod scan;
+mod split;
+mod table;
+#[cfg(test)]
+mod tests;
+mod text;
+mod typed;
+mod types;
+mod unit;
+
+pub use self::error::{Broken, Error, Result};
+pub use self::reader::Reader;
+pub use self::request::Request;
+pub use self::scan::Scan;
+pub use self::table::Table;
+pub use self::text::MOST_TEXT;
+pub use self::types::Type;
+pub use self::unit::{UnitColumn, UnitType};

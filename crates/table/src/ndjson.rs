@@ -1,0 +1,200 @@
+//! One JSON object per line.
+//!
+//! There is no header: any name may be asked for. Nothing in a line is an error:
+//! - a line that is not one JSON object in UTF-8 is dropped, and so is one of more than 64 MiB;
+//! - a field that is missing or `null` is NULL; of fields with the same name, the last one counts;
+//! - as text, a string is itself (an empty one, too), and a number, `true` or `false` is what is written in the file;
+//! - as a number, a number or a string counts as the same text in a CSV file would;
+//! - an object or a list in a field is NULL, and so is a text longer than [`MOST_TEXT`](crate::MOST_TEXT).
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use crate::Broken;
+use crate::cells::Rows;
+use crate::json::{Value, fields};
+use crate::request::Column;
+use crate::split::Text;
+
+/// Longer lines are dropped.
+const LONGEST_LINE: u64 = 64 << 20;
+/// How much is read from the file at a time.
+const CHUNK: usize = 256 << 10;
+/// What some systems write at the start of a text file.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The rows of a part of a file, these fields of each; `None` if the part reads nothing of the file.
+pub fn read(
+    file: &Text,
+    part: usize,
+    columns: &[Column],
+    schema: SchemaRef,
+) -> Result<Option<Batches<Take<File>>>, Broken> {
+    let Some(range) = file.range(part, |_, targets| cuts(&file.path, targets))? else { return Ok(None) };
+    let input = open_at(&file.path, range.start).map_err(|_| Broken)?.take(range.end - range.start);
+    let names = columns.iter().map(|column| column.name.clone()).collect();
+    Ok(Some(Batches { lines: Lines::new(input, range.start == 0), names, rows: Rows::new(schema) }))
+}
+
+fn open_at(path: &Path, position: u64) -> io::Result<File> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(position))?;
+    Ok(file)
+}
+
+/// The first starts of lines after the given places. JSON has no line ends inside a line.
+fn cuts(path: &Path, targets: &[u64]) -> io::Result<Vec<u64>> {
+    let cut = |target: &u64| Ok(target + BufReader::new(open_at(path, *target)?).skip_until(b'\n')? as u64);
+    let mut cuts = targets.iter().map(cut).collect::<io::Result<Vec<u64>>>()?;
+    cuts.sort_unstable();
+    Ok(cuts)
+}
+
+/// Batches of rows.
+pub struct Batches<R> {
+    lines: Lines<R>,
+    names: Vec<String>,
+    rows: Rows,
+}
+
+impl<R: Read> Iterator for Batches<R> {
+    type Item = Result<RecordBatch, Broken>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.rows.is_full() {
+            let line = match self.lines.advance() {
+                Ok(Some(line)) => line,
+                Ok(None) => break,
+                Err(_) => return Some(Err(Broken)),
+            };
+            if let Ok(line) = std::str::from_utf8(line) {
+                push(line, &self.names, &mut self.rows);
+            }
+        }
+        self.rows.take()
+    }
+}
+
+/// A line as a row, if it is one.
+fn push(line: &str, names: &[String], rows: &mut Rows) {
+    let mut values = vec![Value::Null; names.len()];
+    let is_object = fields(line, |name, value| {
+        for (wanted, place) in names.iter().zip(&mut values) {
+            if wanted == name {
+                *place = value.clone();
+            }
+        }
+    });
+    if is_object {
+        for (column, value) in values.into_iter().enumerate() {
+            rows.push(column, value.text().as_deref());
+        }
+        rows.end_row();
+    }
+}
+
+/// Lines, one after the other.
+struct Lines<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    /// Whether what comes next is the start of a file.
+    first: bool,
+}
+
+impl<R: Read> Lines<R> {
+    fn new(input: R, first: bool) -> Self {
+        Self { input: BufReader::with_capacity(CHUNK, input), line: Vec::new(), first }
+    }
+
+    /// The next line that is not too long.
+    fn advance(&mut self) -> io::Result<Option<&[u8]>> {
+        loop {
+            self.line.clear();
+            let read = self.input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut self.line)?;
+            if read == 0 {
+                return Ok(None);
+            }
+            let first = std::mem::take(&mut self.first);
+            if read as u64 == LONGEST_LINE && !self.line.ends_with(b"\n") {
+                self.line = Vec::new();
+                self.input.skip_until(b'\n')?;
+                continue;
+            }
+            let mark = if first && self.line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+            return Ok(Some(&self.line[mark..]));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Float64Type;
+
+    use super::*;
+    use crate::Type;
+    use crate::request::{Form, schema};
+
+    fn batches(text: &[u8], columns: &[(&str, Type)]) -> Vec<RecordBatch> {
+        let column = |(name, wanted): &(&str, Type)| Column { name: (*name).to_owned(), form: Form::Value(*wanted) };
+        let columns: Vec<Column> = columns.iter().map(column).collect();
+        let names = columns.iter().map(|column| column.name.clone()).collect();
+        let batches = Batches { lines: Lines::new(text, true), names, rows: Rows::new(schema(&columns)) };
+        batches.collect::<Result<_, _>>().expect("rows are never an error")
+    }
+
+    fn count(text: &[u8], columns: &[(&str, Type)]) -> usize {
+        batches(text, columns).iter().map(RecordBatch::num_rows).sum()
+    }
+
+    fn cells_of(line: &str) -> (String, Option<f64>) {
+        let batch = batches(line.as_bytes(), &[("a", Type::Text), ("a", Type::Number)]).remove(0);
+        let text = batch.column(0).as_string_view().iter().next().flatten();
+        let number = batch.column(1).as_primitive::<Float64Type>().iter().next().flatten();
+        (text.unwrap_or_default().to_owned(), number)
+    }
+
+    #[test]
+    fn values_become_text_and_numbers() {
+        for (line, text, number) in [
+            (r#"{"a":"x"}"#, "x", ""),
+            (r#"{"a":" 12 "}"#, " 12 ", "12"),
+            (r#"{"a":"nan"}"#, "nan", ""),
+            (r#"{"a":1e2}"#, "1e2", "100.0"),
+            (r#"{"a":123456789012345678901234567890}"#, "123456789012345678901234567890", "1.2345678901234568e29"),
+            (r#"{"a":1e999}"#, "1e999", "inf"),
+            (r#"{"a":-9223372036854775808}"#, "-9223372036854775808", "-9.223372036854775808e18"),
+            (r#"{"a":true}"#, "true", ""),
+            (r#"{"a":null}"#, "", ""),
+            (r#"{"a":[1]}"#, "", ""),
+            (r#"{"a":{"a":1}}"#, "", ""),
+            (r#"{"b":1}"#, "", ""),
+            (r#"{}"#, "", ""),
+            (r#" { "a" : 7 , "b" : "}" } "#, "7", "7.0"),
+            (r#"{"a":1,"a":2}"#, "2", "2.0"),
+            (r#"{"a":1,"\u0061":null}"#, "", ""),
+            (r#"{"a":"\ud800"}"#, "", ""),
+        ] {
+            assert_eq!(cells_of(line), (text.to_owned(), number.parse().ok()), "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_without_an_object_are_dropped_whatever_is_asked_for() {
+        let text = b"\xef\xbb\xbf{\"a\":1}\n\n[1]\n7\n\"x\"\n{\"a\":1\n{\"a\":1}}\n{\"a\":\xff}\n{\"b\":\"\xff\"}\n{\"a\":01}\nnull\n{\"a\":\"\\ud800\"}\r\n{\"a\":2}";
+        for columns in [&[][..], &[("a", Type::Text)], &[("a", Type::Number), ("b", Type::Text)]] {
+            assert_eq!(count(text, columns), 3, "{columns:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_dropped_alone() {
+        let long = format!("{{\"a\":\"{}\"}}\n", "x".repeat(LONGEST_LINE as usize));
+        let text = format!("{{\"a\":1}}\n{long}{{\"a\":2}}\n");
+        assert_eq!(count(text.as_bytes(), &[("a", Type::Text)]), 2);
+    }
+}

@@ -1,0 +1,154 @@
+//! A table to be read, in parts.
+
+use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::csv::{self, Delimiter, LONGEST_HEADER};
+use crate::reader::{Batches, Reader};
+use crate::request::{self, Column};
+use crate::split::{Chunks, MOST_PARTS, Text};
+use crate::{Broken, arrow, ndjson, parquet};
+
+/// All that is needed to read some columns of a table, in parts.
+///
+/// Every row is in exactly one part, whatever the number of parts, as long as nobody writes to the files. Parts can be read
+/// in any order and at the same time, also in other processes: a scan can be serialised. It names files by their paths, so
+/// another process must see the same files at the same paths.
+///
+/// # Example
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("people.csv");
+/// # let location = path.to_str().ok_or("a path in UTF-8")?;
+/// # std::fs::write(location, "id,age\n1,36\n2,41\n")?;
+/// use reticent_table::{Request, Scan, Table, Type};
+///
+/// let request = Request { unit: None, columns: vec![("age".to_owned(), Type::Number)] };
+/// let scan = Table::open("people", location)?.scan(&request, 8)?;
+/// let elsewhere: Scan = serde_json::from_str(&serde_json::to_string(&scan)?)?;
+/// let rows: Result<usize, _> =
+///     (0..elsewhere.parts()).flat_map(|part| elsewhere.read(part)).map(|batch| Ok(batch?.num_rows())).sum();
+/// assert_eq!(rows, Ok::<_, reticent_table::Broken>(2));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Scan(Arc<Inner>);
+
+/// How files are read, where they are and what is asked of them.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Inner {
+    pub parts: usize,
+    pub columns: Vec<Column>,
+    pub source: Source,
+}
+
+/// The files of one format.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The columns are at these places of the header.
+    Csv {
+        delimiter: Delimiter,
+        places: Vec<usize>,
+        files: Vec<Text>,
+    },
+    Ndjson(Vec<Text>),
+    Parquet(Vec<Chunks>),
+    Arrow(Vec<Chunks>),
+}
+
+impl Scan {
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self(Arc::new(inner))
+    }
+
+    /// How many parts there are: at least one, and at most as many as were asked for. A part may have no rows.
+    pub fn parts(&self) -> usize {
+        self.0.parts
+    }
+
+    /// The columns of every batch: `u` for the unit, if there is one, then `0`, `1` and so on.
+    pub fn schema(&self) -> SchemaRef {
+        request::schema(&self.0.columns)
+    }
+
+    /// The rows of a part. Files are opened when the first batch is asked for.
+    ///
+    /// # Panics
+    /// If there is no such part.
+    pub fn read(&self, part: usize) -> Reader {
+        assert!(part < self.parts(), "a scan of {} parts has no part {part}", self.parts());
+        Reader::new(self.0.clone(), part)
+    }
+}
+
+impl Debug for Scan {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl Inner {
+    /// How many files there are.
+    pub fn files(&self) -> usize {
+        match &self.source {
+            Source::Csv { files, .. } | Source::Ndjson(files) => files.len(),
+            Source::Parquet(files) | Source::Arrow(files) => files.len(),
+        }
+    }
+
+    /// The rows of a part of a file; `None` if the part reads nothing of the file.
+    pub fn read(&self, part: usize, file: usize) -> Result<Option<Batches>, Broken> {
+        let (columns, schema) = (&self.columns, request::schema(&self.columns));
+        Ok(match &self.source {
+            Source::Csv { delimiter, places, files } => {
+                csv::read(&files[file], part, *delimiter, places, schema)?.map(|batches| Box::new(batches) as Batches)
+            }
+            Source::Ndjson(files) => {
+                ndjson::read(&files[file], part, columns, schema)?.map(|batches| Box::new(batches) as Batches)
+            }
+            Source::Parquet(files) => {
+                parquet::read(&files[file], part, columns, schema)?.map(|batches| Box::new(batches) as Batches)
+            }
+            Source::Arrow(files) => {
+                arrow::read(&files[file], part, columns, schema)?.map(|batches| Box::new(batches) as Batches)
+            }
+        })
+    }
+
+    /// Whether every row would be read once.
+    fn is_sound(&self) -> bool {
+        let is_text = self.columns.iter().all(|column| column.form.is_of_text());
+        let text = |files: &[Text]| is_text && files.iter().all(|file| file.is_sound(self.parts));
+        (1..=MOST_PARTS).contains(&self.parts)
+            && match &self.source {
+                Source::Csv { places, files, .. } => {
+                    let known = places.iter().all(|place| (*place as u64) < LONGEST_HEADER);
+                    text(files) && known && places.len() == self.columns.len()
+                }
+                Source::Ndjson(files) => text(files),
+                Source::Parquet(files) | Source::Arrow(files) => files.iter().all(|file| file.is_sound(self.parts)),
+            }
+    }
+}
+
+impl Serialize for Scan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Scan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let inner = Inner::deserialize(deserializer)?;
+        if !inner.is_sound() {
+            return Err(de::Error::custom("a scan whose parts or columns don't fit together"));
+        }
+        Ok(Self::new(inner))
+    }
+}

@@ -1,0 +1,248 @@
+//! Tables, known from outside their rows.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::csv::{Csv, Delimiter};
+use crate::locate::{FileFormat, locate, short};
+use crate::request::{Column, Form};
+use crate::scan::{Inner, Source};
+use crate::split::{Chunks, Shares, Text};
+use crate::typed::{Columns, Footer, Known};
+use crate::{Error, Request, Result, Scan, Type, UnitType, arrow, parquet};
+
+/// What is known of a table from outside its rows.
+///
+/// # Example
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("people.csv");
+/// # let location = path.to_str().ok_or("a path in UTF-8")?;
+/// use reticent_table::{Table, UnitType};
+///
+/// std::fs::write(location, "name,age\nAda,36\nAlan,unknown\n")?;
+/// let people = Table::open("people", location)?;
+/// assert_eq!(people.columns(), Some(vec!["name".to_owned(), "age".to_owned()]));
+/// assert_eq!(people.unit_type("name")?, UnitType::Text);
+/// assert!(people.is_text());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Table {
+    name: String,
+    location: String,
+    files: Vec<PathBuf>,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// With the size of each file.
+    Csv(Csv, Vec<u64>),
+    /// With the size of each file.
+    Ndjson(Vec<u64>),
+    /// With the sizes of each file's chunks.
+    Typed(Columns, Vec<Vec<u64>>, fn(Vec<Chunks>) -> Source),
+    Imagined,
+}
+
+impl Table {
+    /// A table without files: no rows, and whatever columns are asked for, as text or as numbers. It shows what doesn't
+    /// depend on rows to those who have none.
+    pub fn imagined(name: &str) -> Self {
+        Self { name: name.to_owned(), location: String::new(), files: Vec::new(), content: Content::Imagined }
+    }
+
+    /// Opens the files at a location (a file, a folder, or a pattern such as `visits-*.csv`), reading headers and footers
+    /// only. All files of a table have one format and the same columns.
+    ///
+    /// # Errors
+    /// [`Error::Table`] if there are no such files, or they have no columns that fit together.
+    pub fn open(name: &str, location: &str) -> Result<Self> {
+        let opened = locate(location).and_then(|(format, files)| {
+            let content = Content::open(format, &files)?;
+            Ok(Self { name: name.to_owned(), location: location.to_owned(), files, content })
+        });
+        opened.map_err(|reason| Error::Table { table: format!("{name}={location}"), reason })
+    }
+
+    /// What the table is called in a query.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where the table is, as it was given to [`Table::open`].
+    pub fn location(&self) -> &str {
+        &self.location
+    }
+
+    /// The files, canonical and in order.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// The names of the columns in order; `None` where any name may be asked for: in NDJSON, which has no header, and in an
+    /// imagined table.
+    pub fn columns(&self) -> Option<Vec<String>> {
+        match &self.content {
+            Content::Csv(csv, _) => Some(csv.names.clone()),
+            Content::Ndjson(_) | Content::Imagined => None,
+            Content::Typed(columns, ..) => {
+                let usable = columns.iter().filter(|column| column.seen.is_some());
+                Some(usable.map(|column| column.name.clone()).collect())
+            }
+        }
+    }
+
+    /// Columns that the files have but that a query cannot use, with their types. Those that hold bytes may still be the
+    /// unit.
+    pub fn unusable(&self) -> Vec<(String, String)> {
+        let Content::Typed(columns, ..) = &self.content else { return Vec::new() };
+        let unusable = columns.iter().filter(|column| column.seen.is_none());
+        unusable.map(|column| (column.name.clone(), column.data_type.clone())).collect()
+    }
+
+    /// Whether the format has no types, so that a query must say which columns are numbers.
+    pub fn is_text(&self) -> bool {
+        !matches!(self.content, Content::Typed(..))
+    }
+
+    /// The type of a column; `None` if the format has no types, or there is no such column that a query can use.
+    pub fn column_type(&self, name: &str) -> Option<Type> {
+        match &self.content {
+            Content::Typed(columns, ..) => columns.find(name)?.seen,
+            _ => None,
+        }
+    }
+
+    /// How units are compared if this column says whose row it is.
+    ///
+    /// # Errors
+    /// [`Error::Table`] if there is no such column, or its type cannot tell people apart exactly.
+    pub fn unit_type(&self, column: &str) -> Result<UnitType> {
+        self.unit(column).map_err(|reason| self.error(reason))
+    }
+
+    /// Divides the table into at most `parts` parts to read. No row is read.
+    ///
+    /// # Errors
+    /// [`Error::Table`] if there is no such column, or it has another type.
+    pub fn scan(&self, request: &Request, parts: usize) -> Result<Scan> {
+        self.divide(request, |bytes| Shares::new(bytes, parts))
+    }
+
+    /// As [`Table::scan`], with the shares of so many bytes.
+    pub(crate) fn divide(&self, request: &Request, shares: impl FnOnce(u64) -> Shares) -> Result<Scan> {
+        let columns = request.all();
+        columns.iter().try_for_each(|column| self.check(column)).map_err(|reason| self.error(reason))?;
+        let sizes: Vec<u64> = match &self.content {
+            Content::Csv(_, sizes) | Content::Ndjson(sizes) => sizes.clone(),
+            Content::Typed(_, chunks, _) => chunks.iter().map(|chunks| sum(chunks)).collect(),
+            Content::Imagined => Vec::new(),
+        };
+        let shares = shares(sum(&sizes));
+        let positions = sizes.iter().scan(0_u64, |end, size| {
+            let position = *end;
+            *end = end.saturating_add(*size);
+            Some(position)
+        });
+        let files = self.files.iter().zip(positions);
+        let source = match &self.content {
+            Content::Csv(csv, sizes) => Source::Csv {
+                delimiter: csv.delimiter,
+                places: columns.iter().filter_map(|column| csv.place(&column.name)).collect(),
+                files: (files.zip(csv.starts.iter().zip(sizes)))
+                    .map(|((path, position), (start, size))| shares.text(path, position, *start, *size))
+                    .collect(),
+            },
+            Content::Typed(_, chunks, source) => {
+                let files = files.zip(chunks);
+                source(files.map(|((path, position), chunks)| shares.chunks(path, position, chunks)).collect())
+            }
+            Content::Ndjson(sizes) => {
+                let files = files.zip(sizes);
+                let text = |((path, position), size): ((&PathBuf, u64), &u64)| shares.text(path, position, 0, *size);
+                Source::Ndjson(files.map(text).collect::<Vec<Text>>())
+            }
+            Content::Imagined => Source::Ndjson(Vec::new()),
+        };
+        Ok(Scan::new(Inner { parts: shares.parts(), columns, source }))
+    }
+
+    /// Whether a column can be asked for; the error says why not.
+    fn check(&self, column: &Column) -> Result<(), String> {
+        let name = &column.name;
+        match column.form {
+            Form::Unit(form) => match self.unit(name)? {
+                found if form == found || form == UnitType::Text => Ok(()),
+                found => Err(format!("the unit `{name}` is {found}, not {form}; ask for it as {found} or as text")),
+            },
+            Form::Value(wanted) => match (&self.content, self.known(name)?) {
+                (Content::Typed(..), Some(known)) => match known.seen {
+                    Some(seen) if seen == wanted => Ok(()),
+                    Some(seen) => Err(format!("the column `{name}` is {seen}, not {wanted}")),
+                    None => Err(format!("the column `{name}` is {}, which a query cannot use", known.data_type)),
+                },
+                _ if column.form.is_of_text() => Ok(()),
+                _ => Err(format!("the column `{name}` is text or a number, not {wanted}: the file has no other types")),
+            },
+        }
+    }
+
+    fn unit(&self, name: &str) -> Result<UnitType, String> {
+        match self.known(name)? {
+            Some(known) => known.unit.map_err(|reason| format!("the column `{name}` {reason}")),
+            None => Ok(UnitType::Text),
+        }
+    }
+
+    /// What is known of a column, if the format has types; the error says that there is no such column.
+    fn known(&self, name: &str) -> Result<Option<&Known>, String> {
+        let names = match &self.content {
+            Content::Csv(csv, _) if csv.place(name).is_none() => csv.names.clone(),
+            Content::Csv(..) | Content::Ndjson(_) | Content::Imagined => return Ok(None),
+            Content::Typed(columns, ..) => match columns.find(name) {
+                Some(known) => return Ok(Some(known)),
+                None => columns.iter().map(|column| column.name.clone()).collect(),
+            },
+        };
+        Err(format!("there is no column `{name}`; there are {}", names.join(", ")))
+    }
+
+    fn error(&self, reason: String) -> Error {
+        let table =
+            if self.location.is_empty() { self.name.clone() } else { format!("{}={}", self.name, self.location) };
+        Error::Table { table, reason }
+    }
+}
+
+impl Content {
+    fn open(format: FileFormat, files: &[PathBuf]) -> Result<Self, String> {
+        let sizes = || files.iter().map(|file| size(file)).collect::<Result<Vec<u64>, String>>();
+        let typed = |footer: fn(&Path) -> Result<Footer, String>, source| {
+            let footers = files.iter().map(|file| footer(file)).collect::<Result<Vec<_>, _>>()?;
+            let columns = Columns::of(files, &footers)?;
+            Ok(Self::Typed(columns, footers.into_iter().map(|footer| footer.chunks).collect(), source))
+        };
+        match format {
+            FileFormat::Csv => Ok(Self::Csv(Csv::open(files, Delimiter::Comma)?, sizes()?)),
+            FileFormat::Tsv => Ok(Self::Csv(Csv::open(files, Delimiter::Tab)?, sizes()?)),
+            FileFormat::Ndjson => Ok(Self::Ndjson(sizes()?)),
+            FileFormat::Parquet => typed(parquet::footer, Source::Parquet),
+            FileFormat::Arrow => typed(arrow::footer, Source::Arrow),
+        }
+    }
+}
+
+/// How long a file is. That it can be opened is found out, too.
+fn size(file: &Path) -> Result<u64, String> {
+    let metadata = fs::File::open(file).and_then(|file| file.metadata());
+    metadata.map(|metadata| metadata.len()).map_err(|error| format!("{} cannot be opened: {error}", short(file)))
+}
+
+/// What a footer says may be of any size.
+fn sum(sizes: &[u64]) -> u64 {
+    sizes.iter().fold(0, |sum, size| sum.saturating_add(*size))
+}
