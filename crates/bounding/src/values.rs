@@ -1,6 +1,7 @@
 //! The distinct values of a column, numbered.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -80,31 +81,43 @@ impl Values {
     /// The number of every row's value, into `numbers`; [`NONE`] if it has none.
     pub fn number(&mut self, column: &ArrayRef, new: New, numbers: &mut Vec<u32>) {
         numbers.clear();
+        if let Distinct::Words(_) = self.distinct {
+            self.kind.words(column, &mut self.words);
+        }
         let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
-        let null = match (nulls, &mut self.nulls) {
-            (None, _) | (_, Nulls::Missing) => NONE,
-            (_, Nulls::Value(Some(number))) => *number,
-            (_, Nulls::Value(None)) if new == New::Unknown => NONE,
-            (_, Nulls::Value(number)) => *number.insert(match &mut self.distinct {
+        let mut from = 0;
+        if let (Some(nulls), Nulls::Value(None), New::Numbered) = (nulls, self.nulls, new) {
+            // The first NULL ever is numbered in its turn.
+            from = (0..column.len()).find(|&row| nulls.is_null(row)).unwrap_or_default();
+            self.number_rows(column, 0..from, NONE, new, numbers);
+            self.nulls = Nulls::Value(Some(match &mut self.distinct {
                 Distinct::Words(words) => words.skip(),
                 Distinct::Texts(texts) => texts.skip(),
-            }),
+            }));
+        }
+        let null = match self.nulls {
+            Nulls::Value(Some(number)) => number,
+            _ => NONE,
         };
-        let rows = column.len();
+        self.number_rows(column, from..column.len(), null, new, numbers);
+    }
+
+    fn number_rows(&mut self, column: &ArrayRef, rows: Range<usize>, null: u32, new: New, numbers: &mut Vec<u32>) {
+        let (words, nulls) = (&self.words, column.nulls().filter(|nulls| nulls.null_count() > 0));
         match (&mut self.distinct, new) {
-            (Distinct::Words(table), _) => {
-                self.kind.words(column, &mut self.words);
-                let words = &self.words;
-                match new {
-                    New::Numbered => fill(rows, nulls, null, numbers, |row| table.number(words[row])),
-                    New::Unknown => fill(rows, nulls, null, numbers, |row| table.find(words[row]).unwrap_or(NONE)),
-                }
+            (Distinct::Words(table), New::Numbered) => {
+                fill(rows, nulls, null, numbers, |row| table.number(words[row]));
+            }
+            (Distinct::Words(table), New::Unknown) => {
+                fill(rows, nulls, null, numbers, |row| table.find(words[row]).unwrap_or(NONE));
             }
             (Distinct::Texts(table), New::Numbered) => {
-                fill(rows, nulls, null, numbers, |row| table.number(column.as_string_view(), row));
+                let column = column.as_string_view();
+                fill(rows, nulls, null, numbers, |row| table.number(column, row));
             }
             (Distinct::Texts(table), New::Unknown) => {
-                fill(rows, nulls, null, numbers, |row| table.find(column.as_string_view(), row).unwrap_or(NONE));
+                let column = column.as_string_view();
+                fill(rows, nulls, null, numbers, |row| table.find(column, row).unwrap_or(NONE));
             }
         }
     }
@@ -163,14 +176,41 @@ impl Values {
 
 /// The number of every row: that of NULL, or what the function says.
 fn fill(
-    rows: usize,
+    rows: Range<usize>,
     nulls: Option<&NullBuffer>,
     null: u32,
     numbers: &mut Vec<u32>,
     mut number: impl FnMut(usize) -> u32,
 ) {
     match nulls {
-        None => numbers.extend((0..rows).map(number)),
-        Some(nulls) => numbers.extend((0..rows).map(|row| if nulls.is_null(row) { null } else { number(row) })),
+        None => numbers.extend(rows.map(number)),
+        Some(nulls) => numbers.extend(rows.map(|row| if nulls.is_null(row) { null } else { number(row) })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::Int64Array;
+
+    use super::*;
+
+    /// NULL, too, or what is read from bytes has other numbers than what was written.
+    #[test]
+    fn numbers_are_in_the_order_of_first_rows() {
+        let column: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), Some(3), None, Some(7), None, Some(0)]));
+        let mut numbers = Vec::new();
+        let mut keys = Values::of_keys(Kind::Integer);
+        keys.number(&column, New::Unknown, &mut numbers);
+        assert_eq!((&numbers[..], keys.len()), (&[NONE; 6][..], 0));
+        keys.number(&column, New::Numbered, &mut numbers);
+        assert_eq!(numbers, [0, 1, 2, 0, 2, 3]);
+        assert_eq!(&keys.column([2, 0].into_iter()), &(Arc::new(Int64Array::from(vec![None, Some(7)])) as ArrayRef));
+        keys.number(&column.slice(2, 1), New::Unknown, &mut numbers);
+        assert_eq!(numbers, [2]);
+        let mut items = Values::of_items(Kind::Integer);
+        items.number(&column, New::Numbered, &mut numbers);
+        assert_eq!(numbers, [0, 1, NONE, 0, NONE, 2]);
     }
 }
