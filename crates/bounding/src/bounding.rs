@@ -1,0 +1,130 @@
+//! The work from the first batch to the result.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use crate::error::{Result, refuse};
+use crate::groups::Groups;
+use crate::interrupt::Interrupt;
+use crate::job::{Job, Plan};
+use crate::memory::Memory;
+use crate::merge::{Shelf, bound};
+use crate::part::Part;
+use crate::worker::Worker;
+
+/// Bounds what each unit contributes, and adds up the rest.
+///
+/// # Privacy
+/// See the [crate's page](crate). With public keys every one of them appears. Without, groups appear that at least one
+/// kept row has: which ones they are is private, too, and has to be selected privately before anything is released.
+///
+/// # Example
+/// On the [crate's page](crate).
+#[derive(Clone)]
+pub struct Bounding {
+    plan: Arc<Plan>,
+    memory: Memory,
+    interrupt: Interrupt,
+    crew: Arc<()>,
+}
+
+impl std::fmt::Debug for Bounding {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Bounding").field("layout", &self.plan.layout).finish_non_exhaustive()
+    }
+}
+
+impl Bounding {
+    /// Prepares a job. It depends on no row.
+    ///
+    /// # Errors
+    /// If the schema is not what the layout says, or caps or public keys do not suit it.
+    pub fn new(job: &Job, memory: &Memory) -> Result<Self> {
+        let plan = Plan::of(job)?;
+        Ok(Self { plan, memory: memory.clone(), interrupt: Interrupt::new(), crew: Arc::new(()) })
+    }
+
+    /// The same work, which this ends.
+    pub fn with_interrupt(self, interrupt: Interrupt) -> Self {
+        Self { interrupt, ..self }
+    }
+
+    /// A worker for one thread.
+    pub fn worker(&self) -> Worker {
+        Worker::new(&self.plan, &self.memory, &self.interrupt, &self.crew)
+    }
+
+    /// The statistics of all rows that these workers were given, on as many threads as there are workers.
+    ///
+    /// They are the same however the rows were divided into batches and among workers, and in whatever order they came.
+    ///
+    /// # Errors
+    /// If workers are of another `Bounding`; else what the machine lacks, or an interruption.
+    pub fn finish(&self, workers: Vec<Worker>) -> Result<Groups> {
+        Ok(self.part(workers)?.into_groups())
+    }
+
+    /// What the workers of this process have, to be merged with the parts of others.
+    ///
+    /// # Privacy
+    /// All rows of a unit must be in one process.
+    ///
+    /// # Errors
+    /// As [`Bounding::finish`].
+    pub fn part(&self, workers: Vec<Worker>) -> Result<Part> {
+        self.interrupt.check()?;
+        if workers.iter().any(|worker| !Arc::ptr_eq(&worker.plan, &self.plan)) {
+            return refuse("a worker belongs to another job");
+        }
+        let threads = workers.len();
+        let mut part = Part::new(&self.plan, &self.memory);
+        let mut shelves: Vec<Shelf> = Vec::new();
+        for (number, Worker { part: other, scatter, .. }) in workers.into_iter().enumerate() {
+            self.interrupt.check()?;
+            let numbers = if number == 0 {
+                part = other;
+                None
+            } else if scatter.is_some() {
+                Some(part.number(&other)?)
+            } else {
+                part.absorb(other)?;
+                None
+            };
+            shelves.extend(scatter.map(|scatter| Shelf { buckets: Mutex::new(scatter.buckets), numbers }));
+        }
+        part.totals.resize(part.keys.len());
+        match &self.plan.by_unit {
+            Some(by_unit) => bound(&mut part, by_unit, shelves, threads, &self.memory, &self.interrupt)?,
+            None => part.account()?,
+        }
+        Ok(part)
+    }
+
+    /// The part that [`Part::to_bytes`] made these bytes of, in another process that did the same job.
+    ///
+    /// # Errors
+    /// If they are other bytes, or there is too little memory.
+    pub fn read_part(&self, bytes: &[u8]) -> Result<Part> {
+        Part::from_bytes(&self.plan, &self.memory, bytes)
+    }
+
+    /// The statistics that all parts of a job make up.
+    ///
+    /// # Privacy
+    /// No unit may have rows in two of them.
+    ///
+    /// # Errors
+    /// If a part is of another `Bounding`, or there is too little memory.
+    pub fn merge(&self, parts: impl IntoIterator<Item = Part>) -> Result<Groups> {
+        let mut merged = Part::new(&self.plan, &self.memory);
+        merged.totals.resize(merged.keys.len());
+        for part in parts {
+            self.interrupt.check()?;
+            if !Arc::ptr_eq(&part.plan, &self.plan) {
+                return refuse("a part belongs to another job");
+            }
+            merged.absorb(part)?;
+        }
+        Ok(merged.into_groups())
+    }
+}

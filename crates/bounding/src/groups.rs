@@ -1,0 +1,25 @@
+//! The result.
+
+use arrow_array::ArrayRef;
+
+use crate::measure::Measured;
+
+/// Exact statistics per group: not yet private.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Groups {
+    /// One array per key column, in canonical order: ascending, NULL last, whatever the order of the rows.
+    pub keys: Vec<ArrayRef>,
+    /// In the order of the keys.
+    pub groups: Vec<Group>,
+}
+
+/// What was counted and measured in one group, of what was kept of each unit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// Units with at least one row; if the unit is the row, the rows.
+    pub units: u64,
+    /// Rows.
+    pub rows: u64,
+    /// In the order of the layout's measures.
+    pub measured: Vec<Measured>,
+}

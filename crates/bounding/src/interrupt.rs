@@ -1,0 +1,56 @@
+//! Work that is cut short.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use crate::error::{Error, Result};
+
+/// Ends the work with [`Error::Interrupted`]: on request or at a deadline. It is looked at before every batch and every bucket.
+///
+/// Clones share one flag, so that a signal handler can hold one and the workers another.
+///
+/// # Privacy
+/// How long the work takes depends on the rows, and so does whether a deadline is met. Charge the budget before you
+/// start, and treat an interrupted query as one that was answered.
+///
+/// # Example
+/// ```
+/// use reticent_bounding::Interrupt;
+///
+/// let interrupt = Interrupt::new();
+/// let on_ctrl_c = interrupt.clone();
+/// on_ctrl_c.stop();
+/// assert!(interrupt.is_stopped());
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt {
+    stopped: Arc<AtomicBool>,
+    deadline: Option<Instant>,
+}
+
+impl Interrupt {
+    /// One that never ends the work unless it is told to.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One that ends the work at the deadline, if it is not told to before.
+    pub fn at(deadline: Instant) -> Self {
+        Self { deadline: Some(deadline), ..Self::default() }
+    }
+
+    /// Ends the work as soon as possible.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Is it time to stop?
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.is_stopped() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,170 @@
+//! What is asked for.
+
+use arrow_schema::{DataType, Field, Schema};
+use reticent::statistic::Grid;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, refuse};
+use crate::kind::Kind;
+
+/// More bins than anyone can look at.
+pub const MOST_BINS: u32 = 100_000;
+
+/// What the columns of a batch are: the unit if there is one, the keys, the inputs, in this order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Layout {
+    /// Is the first column the unit? If not, the unit is the row.
+    pub unit: bool,
+    /// The number of key columns, which come next. Without any there is exactly one group, even if there are no rows.
+    pub keys: usize,
+    /// What is measured of the columns after them.
+    pub measures: Vec<Measure>,
+}
+
+/// What is measured in every group. `column` counts among the inputs: 0 is the first after the keys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Measure {
+    /// How many kept rows have a value (not NULL; NaN is a value).
+    Present {
+        /// Of any type.
+        column: usize,
+    },
+    /// N, S and Q of [`reticent::statistic::Moments`]; NaN and NULL are dropped, everything else is clamped.
+    Moments {
+        /// Of numbers.
+        column: usize,
+        /// What they are clamped and rounded to.
+        grid: Grid,
+        /// Whether to compute Q; otherwise it is 0.
+        squares: bool,
+    },
+    /// How many values are in each of several equal bins over the grid's range; the upper end belongs to the last bin. NaN and
+    /// NULL are dropped, everything else is clamped.
+    Bins {
+        /// Of numbers.
+        column: usize,
+        /// Whose range is divided.
+        grid: Grid,
+        /// How many bins: 1 to [`MOST_BINS`].
+        bins: u32,
+    },
+    /// How many values are of each order of magnitude: in each bin of [`reticent::mechanism::range::bin`]. NaN and NULL are
+    /// dropped.
+    Magnitudes {
+        /// Of numbers.
+        column: usize,
+    },
+    /// All values on the grid; NaN and NULL are dropped, everything else is clamped.
+    Values {
+        /// Of numbers.
+        column: usize,
+        /// What they are clamped and rounded to.
+        grid: Grid,
+    },
+    /// All distinct values and how often each occurs; NULL is dropped.
+    Items {
+        /// Of any type that a key may have.
+        column: usize,
+    },
+}
+
+/// What is kept of a unit: up to `rows` rows in each of up to `groups` groups.
+///
+/// Without keys there is one group; `groups` does not matter then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caps {
+    /// Groups per unit, at least 1.
+    pub groups: u64,
+    /// Rows per unit and group, at least 1.
+    pub rows: u64,
+}
+
+impl Measure {
+    /// The input column that is measured.
+    pub fn column(&self) -> usize {
+        match self {
+            Self::Present { column }
+            | Self::Moments { column, .. }
+            | Self::Bins { column, .. }
+            | Self::Magnitudes { column }
+            | Self::Values { column, .. }
+            | Self::Items { column } => *column,
+        }
+    }
+
+    fn suits(&self, kind: Kind) -> bool {
+        match self {
+            Self::Present { .. } => true,
+            Self::Items { .. } => kind.can_group(),
+            Self::Moments { .. } | Self::Bins { .. } | Self::Magnitudes { .. } | Self::Values { .. } => {
+                kind.is_number()
+            }
+        }
+    }
+}
+
+/// The types of a batch's columns, as a layout divides them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Columns {
+    pub unit: Option<Kind>,
+    pub keys: Vec<Kind>,
+    pub inputs: Vec<Kind>,
+}
+
+impl Layout {
+    /// Where the keys begin.
+    pub(crate) fn first_key(&self) -> usize {
+        usize::from(self.unit)
+    }
+
+    /// Where the inputs begin.
+    pub(crate) fn first_input(&self) -> usize {
+        self.first_key() + self.keys
+    }
+
+    /// The types of the columns, if the schema has what is asked for.
+    pub(crate) fn columns(&self, schema: &Schema) -> Result<Columns> {
+        let fields = schema.fields();
+        let Some((grouping, inputs)) =
+            self.keys.checked_add(self.first_key()).and_then(|columns| fields.split_at_checked(columns))
+        else {
+            let unit = if self.unit { "a unit and " } else { "" };
+            return refuse(format!(
+                "the layout has {unit}{} key(s), but there are {} columns",
+                self.keys,
+                fields.len()
+            ));
+        };
+        let (unit, keys) = grouping.split_at(self.first_key());
+        let unit = unit.first().map(|field| kind(field, "be the unit", Kind::can_be_unit)).transpose()?;
+        let keys = keys.iter().map(|field| kind(field, "be grouped by", Kind::can_group)).collect::<Result<_>>()?;
+        let inputs = inputs.iter().map(|field| kind(field, "be measured", |_| true)).collect::<Result<Vec<_>>>()?;
+        for measure in &self.measures {
+            let column = measure.column();
+            let Some(&kind) = inputs.get(column) else {
+                return refuse(format!("input {column} is measured, but there are {} inputs", inputs.len()));
+            };
+            if !measure.suits(kind) {
+                return unsuitable(schema.field(self.first_input() + column), "be measured in this way");
+            }
+            if let Measure::Bins { bins, .. } = measure
+                && !(1..=MOST_BINS).contains(bins)
+            {
+                return refuse(format!("bins = {bins}: there may be 1 to {MOST_BINS}"));
+            }
+        }
+        Ok(Columns { unit, keys, inputs })
+    }
+}
+
+fn kind(field: &Field, purpose: &str, suits: impl Fn(Kind) -> bool) -> Result<Kind> {
+    match Kind::of(field.data_type()) {
+        Some(kind) if suits(kind) => Ok(kind),
+        _ => unsuitable(field, purpose),
+    }
+}
+
+fn unsuitable<T>(field: &Field, purpose: &str) -> Result<T> {
+    let kind: &DataType = field.data_type();
+    refuse(format!("`{}` is of type {kind}, which cannot {purpose}", field.name()))
+}

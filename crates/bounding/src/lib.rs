@@ -1,0 +1,127 @@
+//! From rows to exact whole numbers per group, after bounding what each unit contributes.
+//!
+//! This is the only place that looks at private rows. What leaves it are counts, sums on a grid and the like: exact, not yet
+//! private, and of bounded sensitivity.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use arrow_array::{Int64Array, RecordBatch};
+//! # use arrow_schema::{DataType, Field, Schema};
+//! # use reticent::noise::Entropy;
+//! use reticent_bounding::{Bounding, Caps, ChoiceKey, Job, Layout, Memory};
+//!
+//! // Who visited which city.
+//! let schema = Schema::new(vec![Field::new("person", DataType::Int64, true), Field::new("city", DataType::Int64, true)]);
+//! let batch = RecordBatch::try_new(
+//!     Arc::new(schema),
+//!     vec![Arc::new(Int64Array::from(vec![1, 1, 1, 2])), Arc::new(Int64Array::from(vec![10, 10, 10, 10]))],
+//! )?;
+//! let job = Job {
+//!     schema: batch.schema(),
+//!     layout: Layout { unit: true, keys: 1, measures: vec![] },
+//!     caps: Some(Caps { groups: 1, rows: 2 }),
+//!     keys: None,
+//!     choice: ChoiceKey::draw(&mut Entropy::from_os()?.draw()?),
+//! };
+//! let bounding = Bounding::new(&job, &Memory::new(1 << 30).spilling_to(std::env::temp_dir()))?;
+//! let mut workers = vec![bounding.worker(), bounding.worker()]; // one per thread
+//! workers[0].add(&batch.slice(0, 2))?;
+//! workers[1].add(&batch.slice(2, 2))?; // any row may go to any worker
+//! let groups = bounding.finish(workers)?;
+//! assert_eq!((groups.groups[0].units, groups.groups[0].rows), (2, 3)); // two rows of person 1, one of person 2
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Privacy
+//! Let a unit's *contribution* be what is kept of its rows: up to `rows` of them in each of up to `groups` groups
+//! ([`Caps`]). What is kept of one unit depends on the set of this unit's own rows and on the [`ChoiceKey`], and on nothing
+//! else: not on other units, nor on the order in which rows arrive, the number of workers or batches, or what was spilled
+//! to disk. So for every fixed key, adding or removing a unit adds or removes its contribution and leaves all others
+//! as they were, and the sensitivities of [`reticent::statistic::Contribution`] hold. They hold for every key that was
+//! chosen without looking at the rows, so privacy does not rest on the quality of the hash. The hash makes the choice
+//! unpredictable and uniform.
+//!
+//! - Rows without a unit (NULL) are dropped. So are, *before* anything is chosen, rows whose key is not among the public ones.
+//! - Two units are the same only if their values are equal: hashes find, comparisons decide. For float keys and items, all
+//!   NaN are equal, and −0 is 0.
+//! - Values never become errors. NULL and NaN are dropped from a statistic, everything else is clamped to its grid.
+//!
+//! Not promised: that time and memory do not depend on the rows. How long the work takes, whether it is interrupted and
+//! whether memory suffices ([`Memory`]) do.
+//!
+//! # Accuracy
+//! A unit's groups are chosen uniformly, and so are its rows within each chosen group. Nothing is rounded but the values
+//! themselves, to the grid: sums are sums of whole numbers, in 128 bits, which no number of rows overflows.
+//!
+//! # Algorithm
+//! A worker numbers its group keys, turns inputs into one 32-bit number each, and scatters rows into 256 buckets by a hash of
+//! the unit. When all rows have come, the workers' tables of keys are merged, and one bucket after the other, small enough for
+//! the processor's cache, is taken from all workers, sorted by unit, chosen from and added up, on several threads. When
+//! memory runs out, buckets are written to temporary files and read back one by one.
+//! If the unit is the row there is nothing to choose: rows are added up as they come.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `job` | [`Job`]: what is to be done |
+//! | `layout` | [`Layout`], [`Measure`], [`Caps`]: what is asked for, and whether the columns suit it |
+//! | `bounding` | [`Bounding`]: from the first batch to the result |
+//! | `worker` | [`Worker`]: what one thread does |
+//! | `scatter` | rows on their way to the buckets of their units |
+//! | `bucket`, `spill` | records in memory and on disk |
+//! | `merge` | all workers' buckets, one after the other |
+//! | `gather` | the records of a bucket brought together by unit |
+//! | `keep` | what is kept of each unit |
+//! | `choice` | [`ChoiceKey`]: which groups and rows of a unit count |
+//! | `unit` | a unit as words that can be compared |
+//! | `kind` | the types that columns may have |
+//! | `words`, `texts`, `values` | distinct values, numbered |
+//! | `keys` | [`PublicKeys`]; group keys, numbered |
+//! | `feature` | what is kept of a row's inputs: one 32-bit number each |
+//! | `measure` | per-group accumulators of every measure |
+//! | `totals` | all accumulators together |
+//! | `part` | [`Part`]: statistics of some of the units, to be merged with others |
+//! | `groups` | [`Groups`]: the result |
+//! | `memory`, `interrupt` | [`Memory`], [`Interrupt`]: limits |
+//! | [`wire`] | jobs and parts as bytes |
+
+mod bounding;
+mod bucket;
+mod choice;
+mod error;
+mod feature;
+mod gather;
+mod groups;
+mod interrupt;
+mod job;
+mod keep;
+mod keys;
+mod kind;
+mod layout;
+mod measure;
+mod memory;
+mod merge;
+mod part;
+mod scatter;
+mod spill;
+#[cfg(test)]
+mod tests;
+mod texts;
+mod totals;
+mod unit;
+mod values;
+pub mod wire;
+mod words;
+mod worker;
+
+pub use bounding::Bounding;
+pub use choice::ChoiceKey;
+pub use error::{Error, Result};
+pub use groups::{Group, Groups};
+pub use interrupt::Interrupt;
+pub use job::Job;
+pub use keys::PublicKeys;
+pub use layout::{Caps, Layout, MOST_BINS, Measure};
+pub use measure::Measured;
+pub use memory::Memory;
+pub use part::Part;
+pub use worker::Worker;

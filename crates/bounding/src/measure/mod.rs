@@ -1,0 +1,163 @@
+//! Per-group accumulators of every measure.
+//!
+//! Each adds up the features of rows, takes in what another of its kind has added up, and ends as a [`Measured`] per group.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `bins` | counts per bin, of the grid or of magnitudes; rows that have a value are one bin |
+//! | `moments` | count, sum and squares |
+//! | `steps` | all values on the grid |
+//! | `frequencies` | all items and how often each occurs |
+
+mod bins;
+mod frequencies;
+mod moments;
+mod steps;
+
+use arrow_array::ArrayRef;
+use reticent::statistic::Moments;
+use serde::{Deserialize, Serialize};
+
+use crate::layout::Measure;
+use crate::values::Values;
+
+/// One measure of one group: exact, and not yet private.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Measured {
+    /// Of [`Measure::Present`].
+    Count(i64),
+    /// Of [`Measure::Moments`].
+    Moments(Moments),
+    /// Of [`Measure::Bins`] and [`Measure::Magnitudes`].
+    Bins(Vec<i64>),
+    /// Of [`Measure::Values`], in grid steps, ascending.
+    Values(Vec<i64>),
+    /// Of [`Measure::Items`].
+    Items {
+        /// Distinct, ascending.
+        values: ArrayRef,
+        /// How often each occurs.
+        counts: Vec<u64>,
+    },
+}
+
+/// Adds up one measure in all groups.
+pub(crate) enum Accumulator {
+    Bins(bins::Bins),
+    Moments(moments::Sums),
+    Steps(steps::Steps),
+    Frequencies(frequencies::Frequencies),
+}
+
+/// What an accumulator has added up, as it travels.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum State {
+    Bins(Vec<i64>),
+    Moments {
+        counts: Vec<i64>,
+        sums: Vec<i128>,
+        squares: Vec<i128>,
+    },
+    /// Group and steps.
+    Steps(Vec<(u32, i32)>),
+    /// Group, item and how often.
+    Frequencies(Vec<(u32, u32, u64)>),
+}
+
+impl Accumulator {
+    pub fn new(measure: &Measure) -> Self {
+        match measure {
+            Measure::Present { .. } => Self::Bins(bins::Bins::of_present()),
+            Measure::Bins { grid, bins, .. } => Self::Bins(bins::Bins::of_grid(grid, *bins)),
+            Measure::Magnitudes { .. } => Self::Bins(bins::Bins::of_magnitudes()),
+            Measure::Moments { grid, squares, .. } => Self::Moments(moments::Sums::new(grid, *squares)),
+            Measure::Values { .. } => Self::Steps(steps::Steps::default()),
+            Measure::Items { .. } => Self::Frequencies(frequencies::Frequencies::default()),
+        }
+    }
+
+    /// From now on there are so many groups.
+    pub fn resize(&mut self, groups: usize) {
+        match self {
+            Self::Bins(bins) => bins.resize(groups),
+            Self::Moments(sums) => sums.resize(groups),
+            Self::Steps(steps) => steps.resize(groups),
+            Self::Frequencies(frequencies) => frequencies.resize(groups),
+        }
+    }
+
+    /// Adds rows: the group and the feature of each.
+    pub fn add(&mut self, groups: &[u32], feature: &[i32]) {
+        match self {
+            Self::Bins(bins) => bins.add(groups, feature),
+            Self::Moments(sums) => sums.add(groups, feature),
+            Self::Steps(steps) => steps.add(groups, feature),
+            Self::Frequencies(frequencies) => frequencies.add(groups, feature),
+        }
+    }
+
+    /// Adds what another of its kind has added up. Its groups and items have other numbers: these.
+    pub fn absorb(&mut self, other: Self, groups: &[u32], items: Option<&[u32]>) {
+        match (self, other) {
+            (Self::Bins(bins), Self::Bins(other)) => bins.absorb(&other, groups),
+            (Self::Moments(sums), Self::Moments(other)) => sums.absorb(&other, groups),
+            (Self::Steps(steps), Self::Steps(other)) => steps.absorb(other, groups),
+            (Self::Frequencies(frequencies), Self::Frequencies(other)) => {
+                frequencies.absorb(other, groups, items.unwrap_or_default());
+            }
+            _ => unreachable!("accumulators of one measure are of one kind"),
+        }
+    }
+
+    /// What was measured in each group. `items` is the feature's table, if it has one.
+    pub fn finish(self, items: Option<&Values>) -> Vec<Measured> {
+        match self {
+            Self::Bins(bins) => bins.finish(),
+            Self::Moments(sums) => sums.finish(),
+            Self::Steps(steps) => steps.finish(),
+            Self::Frequencies(frequencies) => items.map_or_else(Vec::new, |items| frequencies.finish(items)),
+        }
+    }
+
+    pub fn state(&self) -> State {
+        match self {
+            Self::Bins(bins) => bins.state(),
+            Self::Moments(sums) => sums.state(),
+            Self::Steps(steps) => steps.state(),
+            Self::Frequencies(frequencies) => frequencies.state(),
+        }
+    }
+
+    /// Takes a state for its own; `false` if it is not one of so many groups and items.
+    pub fn restore(&mut self, state: State, groups: usize, items: usize) -> bool {
+        self.resize(groups);
+        match (self, state) {
+            (Self::Bins(bins), State::Bins(counts)) => bins.restore(counts),
+            (Self::Moments(sums), State::Moments { counts, sums: wide, squares }) => {
+                sums.restore(&counts, &wide, squares)
+            }
+            (Self::Steps(steps), State::Steps(rows)) => steps.restore(rows),
+            (Self::Frequencies(frequencies), State::Frequencies(counts)) => frequencies.restore(counts, items),
+            _ => false,
+        }
+    }
+
+    /// Memory held.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Bins(bins) => bins.bytes(),
+            Self::Moments(sums) => sums.bytes(),
+            Self::Steps(steps) => steps.bytes(),
+            Self::Frequencies(frequencies) => frequencies.bytes(),
+        }
+    }
+}
+
+/// Where each group's entries end if there are so many of each, after the start of the first.
+fn offsets(counts: &[usize]) -> Vec<usize> {
+    let ends = counts.iter().scan(0, |sum, count| {
+        *sum += count;
+        Some(*sum)
+    });
+    std::iter::once(0).chain(ends).collect()
+}

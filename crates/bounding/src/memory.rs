@@ -1,0 +1,139 @@
+//! How much memory the work may take, and where rows go when it is used up.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::error::{Error, Result};
+
+/// A limit on memory, shared by all who hold a clone, and a folder for temporary files.
+///
+/// Rows that wait for the rest of their unit's rows are written to disk when memory runs out. What must stay in memory:
+/// - every group: its key and its statistics, once per worker (in `finish`, once per thread);
+/// - every distinct value of a column that is measured by [`Measure::Items`](crate::Measure::Items), and every row kept for
+///   [`Measure::Values`](crate::Measure::Values);
+/// - the rows of the largest of 256 buckets, about six times over. All rows of a unit are in one bucket, so a unit with half of
+///   the rows needs a bucket of half of the rows.
+///
+/// If that is more than the limit, the work fails with [`Error::Memory`]. The limit covers what grows with the
+/// number of rows; a few hundred kilobytes per worker, and the batches themselves, come on top.
+///
+/// # Privacy
+/// Temporary files contain rows. They have no name from the moment they are created and are gone when the process
+/// ends, however it ends, but their contents reach the disk: use a folder that is as well protected as the data.
+///
+/// # Example
+/// ```
+/// use reticent_bounding::Memory;
+///
+/// let memory = Memory::new(2 << 30).spilling_to(std::env::temp_dir());
+/// assert_eq!(memory.used(), 0);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Memory {
+    limit: usize,
+    used: Arc<AtomicUsize>,
+    folder: Option<PathBuf>,
+}
+
+impl Memory {
+    /// At most so many bytes, and nothing on disk.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, used: Arc::default(), folder: None }
+    }
+
+    /// As much as there is.
+    pub fn unlimited() -> Self {
+        Self::new(usize::MAX)
+    }
+
+    /// The same memory, with a folder for rows that do not fit.
+    pub fn spilling_to(self, folder: impl Into<PathBuf>) -> Self {
+        Self { folder: Some(folder.into()), ..self }
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// A reservation of nothing yet.
+    pub(crate) fn reserve(&self) -> Reservation {
+        Reservation { memory: self.clone(), bytes: 0 }
+    }
+}
+
+/// A part of the memory, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    memory: Memory,
+    bytes: usize,
+}
+
+impl Reservation {
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes so many bytes more, or none.
+    pub fn try_grow(&mut self, bytes: usize) -> Result<()> {
+        let limit = self.memory.limit;
+        let grow = |used: usize| used.checked_add(bytes).filter(|&used| used <= limit);
+        self.memory.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grow).map_err(|_| Error::Memory)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Gives back so many bytes, at most what it has.
+    pub fn shrink(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        self.memory.used.fetch_sub(bytes, Ordering::Relaxed);
+        self.bytes -= bytes;
+    }
+
+    /// Takes or gives back until it has so many bytes.
+    pub fn try_resize(&mut self, bytes: usize) -> Result<()> {
+        if bytes > self.bytes {
+            self.try_grow(bytes - self.bytes)
+        } else {
+            self.shrink(self.bytes - bytes);
+            Ok(())
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.shrink(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reserved_counts_until_it_is_given_back() {
+        let memory = Memory::new(100);
+        let (mut one, mut other) = (memory.reserve(), memory.clone().reserve());
+        one.try_grow(60).unwrap();
+        assert!(matches!(other.try_grow(41), Err(Error::Memory)));
+        assert!(matches!(other.try_grow(usize::MAX), Err(Error::Memory)));
+        other.try_grow(40).unwrap();
+        assert_eq!(memory.used(), 100);
+        one.try_resize(10).unwrap();
+        other.try_resize(90).unwrap();
+        drop(one);
+        assert_eq!(memory.used(), 90);
+        other.shrink(1000);
+        assert_eq!((memory.used(), other.bytes()), (0, 0));
+    }
+}

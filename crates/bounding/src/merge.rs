@@ -1,0 +1,160 @@
+//! All workers' rows, bucket after bucket.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::bucket::{BUCKETS, Buckets};
+use crate::error::{Error, Result};
+use crate::gather::Records;
+use crate::interrupt::Interrupt;
+use crate::job::ByUnit;
+use crate::keep::{Bucket, Keeper, Kept};
+use crate::memory::{Memory, Reservation};
+use crate::part::Part;
+use crate::scatter::renumber;
+use crate::totals::{Renumbering, Totals};
+use crate::unit::UnitForm;
+
+/// What it takes to process a word of a bucket: a copy of it, the order of its rows, and what is kept of them.
+const WORKING_BYTES: usize = 24;
+
+/// The rows of a worker.
+pub(crate) struct Shelf {
+    pub buckets: Mutex<Buckets>,
+    /// What its groups and items are called in the merged tables; `None` if nothing else.
+    pub numbers: Option<Renumbering>,
+}
+
+impl Shelf {
+    /// Appends the records of a bucket.
+    fn take(&self, bucket: usize, form: UnitForm, records: &mut Vec<u32>) -> Result<()> {
+        let from = records.len();
+        let pieces = self.buckets.lock().unwrap_or_else(PoisonError::into_inner).take(bucket, records)?;
+        pieces.for_each(|piece| records.extend_from_slice(&piece));
+        if let Some(numbers) = &self.numbers {
+            renumber(&mut records[from..], form, numbers);
+        }
+        Ok(())
+    }
+}
+
+/// Adds what is kept of every unit to the part's totals.
+///
+/// A thread takes one bucket after the other from all shelves, and adds to totals of its own.
+pub(crate) fn bound(
+    part: &mut Part,
+    by_unit: &ByUnit,
+    mut shelves: Vec<Shelf>,
+    threads: usize,
+    memory: &Memory,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    if part.account().is_err() {
+        spill(&mut shelves)?;
+        part.account()?;
+    }
+    let words = |bucket: usize| shelves.iter().map(|shelf| locked(shelf).words(bucket)).sum::<usize>();
+    let sizes: Vec<usize> = (0..BUCKETS).map(words).collect();
+    let largest = sizes.iter().max().copied().unwrap_or_default();
+    let filled = sizes.iter().filter(|&&words| words > 0).count();
+    if filled == 0 {
+        return Ok(());
+    }
+    let mut held = memory.reserve();
+    let groups = part.keys.len() * size_of::<u128>();
+    let each = largest.saturating_mul(WORKING_BYTES).saturating_add(part.totals.bytes());
+    let threads = match hold(&mut held, groups, each, threads.min(filled)) {
+        Ok(threads) => threads,
+        Err(_) => {
+            spill(&mut shelves)?;
+            hold(&mut held, groups, each, threads.min(filled))?
+        }
+    };
+    let task = Task {
+        part,
+        by_unit,
+        shelves: &shelves,
+        digests: part.keys.digests(&by_unit.chooser),
+        next: AtomicUsize::new(0),
+        memory,
+        interrupt,
+    };
+    let outcomes: Vec<Result<Totals>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(|| task.run())).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    });
+    let same = Renumbering::none(part.keys.len(), &part.items);
+    for totals in outcomes {
+        part.totals.absorb(totals?, &same);
+    }
+    drop(held);
+    part.account()
+}
+
+/// Reserves what groups and as many threads as possible take: how many.
+fn hold(held: &mut Reservation, groups: usize, each: usize, most: usize) -> Result<usize> {
+    let bytes = |threads: usize| each.saturating_mul(threads).saturating_add(groups);
+    (1..=most).rev().find(|&threads| held.try_grow(bytes(threads)).is_ok()).ok_or(Error::Memory)
+}
+
+fn locked(shelf: &Shelf) -> std::sync::MutexGuard<'_, Buckets> {
+    shelf.buckets.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn spill(shelves: &mut [Shelf]) -> Result<()> {
+    shelves.iter().try_for_each(|shelf| locked(shelf).spill())
+}
+
+/// What threads share.
+struct Task<'a> {
+    part: &'a Part,
+    by_unit: &'a ByUnit,
+    shelves: &'a [Shelf],
+    /// What stands for each group.
+    digests: Vec<u128>,
+    /// The next bucket that nobody has taken.
+    next: AtomicUsize,
+    memory: &'a Memory,
+    interrupt: &'a Interrupt,
+}
+
+impl Task<'_> {
+    /// What one thread does.
+    fn run(&self) -> Result<Totals> {
+        let outcome = self.take_buckets();
+        if outcome.is_err() {
+            // The others need not go on.
+            self.next.store(BUCKETS, Ordering::Relaxed);
+        }
+        outcome
+    }
+
+    fn take_buckets(&self) -> Result<Totals> {
+        let form = UnitForm::of(self.by_unit.kind);
+        let mut keeper = Keeper::new(self.by_unit.caps, self.by_unit.chooser.clone());
+        let (mut records, mut kept) = (Vec::new(), Kept::default());
+        let mut totals = self.part.plan.totals();
+        totals.resize(self.part.keys.len());
+        // Kept values and items come on top of what was reserved.
+        let (before, mut held) = (totals.bytes(), self.memory.reserve());
+        loop {
+            let bucket = self.next.fetch_add(1, Ordering::Relaxed);
+            if bucket >= BUCKETS {
+                return Ok(totals);
+            }
+            self.interrupt.check()?;
+            records.clear();
+            for shelf in self.shelves {
+                shelf.take(bucket, form, &mut records)?;
+            }
+            let records = Records { words: &records, form, features: self.part.plan.features.len() };
+            keeper.keep(Bucket { records, digests: &self.digests, items: &self.part.items }, &mut kept)?;
+            totals.add(&kept.groups, &kept.features);
+            totals.add_units(&kept.units);
+            held.try_resize(totals.bytes().saturating_sub(before))?;
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What was added up somewhere, to be merged with what was added up elsewhere.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef};
+
+use crate::error::{Error, Result};
+use crate::feature::Items;
+use crate::groups::{Group, Groups};
+use crate::job::Plan;
+use crate::keys::Keys;
+use crate::memory::{Memory, Reservation};
+use crate::totals::{Renumbering, Totals};
+use crate::values::{New, Values};
+use crate::wire;
+
+/// Exact statistics of some of the units: of those whose rows were all in one process.
+///
+/// Parts of different units are merged by [`Bounding::merge`](crate::Bounding::merge).
+///
+/// # Privacy
+/// A unit must not have rows in two parts: it could then keep as much as its caps allow in each. A part is exact: show
+/// it to nobody, and let it travel only where the rows themselves may.
+pub struct Part {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) keys: Keys,
+    pub(crate) items: Items,
+    pub(crate) totals: Totals,
+    held: Reservation,
+}
+
+impl std::fmt::Debug for Part {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Part(…)")
+    }
+}
+
+impl Part {
+    /// Of no rows.
+    pub(crate) fn new(plan: &Arc<Plan>, memory: &Memory) -> Self {
+        Self {
+            plan: Arc::clone(plan),
+            keys: plan.keys.clone(),
+            items: plan.features.items(),
+            totals: plan.totals(),
+            held: memory.reserve(),
+        }
+    }
+
+    /// The part as bytes.
+    ///
+    /// # Errors
+    /// None that depends on the rows.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let column = |items: &Values| items.column(0..items.len() as u32);
+        let items: Vec<Option<ArrayRef>> = self.items.iter().map(|items| items.as_ref().map(column)).collect();
+        wire::write_part(&self.keys.columns(0..self.keys.len() as u32), &items, self.totals.state())
+    }
+
+    /// The part of this plan that [`Part::to_bytes`] made these bytes of.
+    pub(crate) fn from_bytes(plan: &Arc<Plan>, memory: &Memory, bytes: &[u8]) -> Result<Self> {
+        let broken = || Error::Bytes("a part cannot be read: it is not one of this job".to_owned());
+        let mut part = Self::new(plan, memory);
+        let told = wire::read_part(bytes, &part.keys)?;
+        let groups = told.keys.first().map_or(1, |column| column.len());
+        let mut numbers = Vec::new();
+        part.keys.group_rows(&told.keys, groups, &mut numbers)?;
+        if part.keys.len() != groups
+            || !numbers.into_iter().eq(0..groups as u32)
+            || told.items.len() != part.items.len()
+        {
+            return Err(broken());
+        }
+        for (items, column) in part.items.iter_mut().zip(&told.items) {
+            match (items, column) {
+                (None, None) => {}
+                (Some(items), Some(column)) if items.data_type() == *column.data_type() => {
+                    let mut numbers = Vec::new();
+                    items.number(column, New::Numbered, &mut numbers);
+                    if !numbers.into_iter().eq(0..column.len() as u32) {
+                        return Err(broken());
+                    }
+                }
+                _ => return Err(broken()),
+            }
+        }
+        if !part.totals.restore(told.sums, groups, &part.items) {
+            return Err(broken());
+        }
+        part.account()?;
+        Ok(part)
+    }
+
+    /// Reserves the memory that groups and items take.
+    pub(crate) fn account(&mut self) -> Result<()> {
+        let items: usize = self.items.iter().flatten().map(Values::bytes).sum();
+        self.held.try_resize(self.keys.bytes() + items + self.totals.bytes())
+    }
+
+    /// Numbers the groups and items of another part, too.
+    pub(crate) fn number(&mut self, other: &Self) -> Result<Renumbering> {
+        let groups = self.keys.absorb(&other.keys)?;
+        let mut all = Vec::new();
+        for (items, other) in self.items.iter_mut().zip(&other.items) {
+            all.push(items.as_mut().zip(other.as_ref()).map(|(items, other)| {
+                let mut numbers = Vec::new();
+                items.number(&other.column(0..other.len() as u32), New::Numbered, &mut numbers);
+                numbers
+            }));
+        }
+        if self.items.iter().flatten().any(|items| items.len() > i32::MAX as usize) {
+            return Err(Error::Memory);
+        }
+        self.totals.resize(self.keys.len());
+        Ok(Renumbering { groups, items: all })
+    }
+
+    /// Adds another part.
+    pub(crate) fn absorb(&mut self, other: Self) -> Result<()> {
+        let numbers = self.number(&other)?;
+        self.totals.absorb(other.totals, &numbers);
+        self.account()
+    }
+
+    /// The statistics, if there is no other part.
+    pub(crate) fn into_groups(mut self) -> Groups {
+        self.totals.resize(self.keys.len());
+        let mut order = self.keys.order();
+        let finished = self.totals.finish(&self.items);
+        if self.plan.layout.keys > 0 && !self.keys.are_public() {
+            order.retain(|&group| finished.rows[group as usize] > 0);
+        }
+        let mut measured: Vec<_> = finished.measured.into_iter().map(|measured| measured.into_iter()).collect();
+        let in_any_order = finished.units.into_iter().zip(finished.rows).map(|(units, rows)| {
+            let measured = measured.iter_mut().filter_map(Iterator::next).collect();
+            Some(Group { units, rows, measured })
+        });
+        let mut in_any_order: Vec<Option<Group>> = in_any_order.collect();
+        let groups = order.iter().filter_map(|&group| in_any_order[group as usize].take()).collect();
+        Groups { keys: self.keys.columns(order.iter().copied()), groups }
+    }
+}

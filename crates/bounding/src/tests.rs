@@ -1,0 +1,402 @@
+//! Against a slow and obvious model, and hashes that collide.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewArray, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use proptest::prelude::*;
+use reticent::mechanism::range;
+use reticent::noise::Entropy;
+use reticent::statistic::{Grid, Moments};
+
+use crate::choice::Chooser;
+use crate::gather::Records;
+use crate::keep::{Bucket, Keeper, Kept};
+use crate::unit::{UnitForm, hash};
+use crate::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, Measured, Memory, PublicKeys};
+
+const BINS: u32 = 5;
+
+/// A person's row: who, where (a place and a floor), how much, what.
+type Row = (Option<i64>, Option<String>, Option<i64>, Option<f64>, Option<String>);
+
+fn key(seed: u64) -> ChoiceKey {
+    ChoiceKey::draw(&mut Entropy::seeded(seed).draw().unwrap())
+}
+
+fn grid() -> Grid {
+    Grid::new(&"-20..100".parse().unwrap())
+}
+
+fn layout() -> Layout {
+    let (grid, squares) = (grid(), true);
+    let measures = vec![
+        Measure::Present { column: 0 },
+        Measure::Moments { column: 0, grid: grid.clone(), squares },
+        Measure::Moments { column: 0, grid: grid.clone(), squares: false },
+        Measure::Bins { column: 0, grid: grid.clone(), bins: BINS },
+        Measure::Magnitudes { column: 0 },
+        Measure::Values { column: 0, grid },
+        Measure::Items { column: 1 },
+        Measure::Present { column: 1 },
+    ];
+    Layout { unit: true, keys: 2, measures }
+}
+
+/// How a person is named.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Named {
+    Integer,
+    Unsigned,
+    Text,
+}
+
+fn schema(named: Named) -> SchemaRef {
+    let unit = match named {
+        Named::Integer => DataType::Int64,
+        Named::Unsigned => DataType::UInt64,
+        Named::Text => DataType::Utf8View,
+    };
+    Arc::new(Schema::new(vec![
+        Field::new("person", unit, true),
+        Field::new("place", DataType::Utf8View, true),
+        Field::new("floor", DataType::Int64, true),
+        Field::new("amount", DataType::Float64, true),
+        Field::new("what", DataType::Utf8View, true),
+    ]))
+}
+
+fn batch(rows: &[Row], named: Named) -> RecordBatch {
+    let units: ArrayRef = match named {
+        Named::Integer => Arc::new(Int64Array::from_iter(rows.iter().map(|row| row.0))),
+        Named::Unsigned => Arc::new(UInt64Array::from_iter(rows.iter().map(|row| row.0.map(|unit| unit as u64)))),
+        Named::Text => Arc::new(StringViewArray::from_iter(rows.iter().map(|row| row.0.map(name)))),
+    };
+    let columns: Vec<ArrayRef> = vec![
+        units,
+        Arc::new(StringViewArray::from_iter(rows.iter().map(|row| row.1.clone()))),
+        Arc::new(Int64Array::from_iter(rows.iter().map(|row| row.2))),
+        Arc::new(Float64Array::from_iter(rows.iter().map(|row| row.3))),
+        Arc::new(StringViewArray::from_iter(rows.iter().map(|row| row.4.clone()))),
+    ];
+    RecordBatch::try_new(schema(named), columns).unwrap()
+}
+
+/// Names of all lengths, the empty one among them, some with a zero at the end.
+fn name(unit: i64) -> String {
+    "ab\0".repeat(unit.unsigned_abs() as usize % 7)
+}
+
+fn job(named: Named, caps: Caps, keys: Option<PublicKeys>, seed: u64) -> Job {
+    Job { schema: schema(named), layout: layout(), caps: Some(caps), keys, choice: key(seed) }
+}
+
+/// Deals batches of so many rows out to so many workers.
+fn run(batch: &RecordBatch, job: &Job, batch_rows: usize, workers: usize) -> Groups {
+    let bounding = Bounding::new(job, &Memory::unlimited()).unwrap();
+    let mut workers: Vec<_> = (0..workers).map(|_| bounding.worker()).collect();
+    for (number, from) in (0..batch.num_rows()).step_by(batch_rows).enumerate() {
+        let place = number % workers.len();
+        workers[place].add(&batch.slice(from, batch_rows.min(batch.num_rows() - from))).unwrap();
+    }
+    bounding.finish(workers).unwrap()
+}
+
+/// What is kept of a row's amount and thing, in the order in which rows are compared.
+type Features5 = (Option<i32>, Option<i32>, Option<i32>, Option<String>, Option<i32>);
+
+fn features(row: &Row) -> Features5 {
+    let number = row.3.filter(|value| !value.is_nan());
+    (
+        row.3.map(|_| 1),
+        number.map(|value| grid().steps(value).unwrap() as i32),
+        number.and_then(range::bin).map(|bin| bin as i32),
+        row.4.clone(),
+        row.4.as_ref().map(|_| 1),
+    )
+}
+
+/// NULL last.
+type Key = ((bool, String), (bool, i64));
+
+fn key_of(row: &Row) -> Key {
+    let place = (row.1.is_none(), row.1.clone().unwrap_or_default());
+    (place, (row.2.is_none(), row.2.unwrap_or_default()))
+}
+
+/// What is shortened of a key.
+fn key_bytes(((no_place, place), (no_floor, floor)): &Key) -> Vec<u8> {
+    let mut bytes = vec![u8::from(!no_place)];
+    if !no_place {
+        bytes.extend((place.len() as u64).to_le_bytes());
+        bytes.extend(place.as_bytes());
+    }
+    bytes.push(u8::from(!no_floor));
+    if !no_floor {
+        bytes.extend((*floor as u64 ^ 1 << 63).to_le_bytes());
+    }
+    bytes
+}
+
+/// The rule in as many words: per unit the groups with the smallest places, per group the rows with the smallest places.
+fn model(rows: &[Row], named: Named, caps: Caps, known: Option<&[Key]>, seed: u64) -> BTreeMap<Key, Vec<Measured>> {
+    let chooser = Chooser::new(&key(seed));
+    let mut units: BTreeMap<Vec<u8>, BTreeMap<Key, Vec<&Row>>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| known.is_none_or(|known| known.contains(&key_of(row)))) {
+        let Some(unit) = row.0 else { continue };
+        let identity = if named == Named::Text { name(unit).into_bytes() } else { unit.to_le_bytes().to_vec() };
+        units.entry(identity).or_default().entry(key_of(row)).or_default().push(row);
+    }
+    let mut kept: BTreeMap<Key, (u64, Vec<Features5>)> = BTreeMap::new();
+    known.into_iter().flatten().for_each(|key| drop(kept.insert(key.clone(), (0, Vec::new()))));
+    for (unit, groups) in units {
+        let unit = if named == Named::Text {
+            let mut words = (unit.len() as u32).to_le_bytes().to_vec();
+            words.extend(&unit);
+            words.resize(words.len().next_multiple_of(4), 0);
+            chooser.shorten(&words)
+        } else {
+            u128::from(u64::from_le_bytes(unit.try_into().unwrap()))
+        };
+        let mut places: Vec<(u64, u128, Key, Vec<&Row>)> = groups
+            .into_iter()
+            .map(|(key, rows)| {
+                let digest = chooser.shorten(&key_bytes(&key));
+                (chooser.place_of_group(unit, digest), digest, key, rows)
+            })
+            .collect();
+        places.sort_by_key(|(place, ..)| *place);
+        for (_, digest, key, rows) in places.into_iter().take(caps.groups as usize) {
+            let mut rows: Vec<Features5> = rows.into_iter().map(features).collect();
+            rows.sort();
+            let mut rows: Vec<(u64, Features5)> = rows
+                .into_iter()
+                .enumerate()
+                .map(|(number, row)| (chooser.place_of_row(unit, digest, number as u64), row))
+                .collect();
+            // All of them count if there are no more than may; else those with the smallest places.
+            rows.sort_by_key(|(place, _)| *place);
+            let group = kept.entry(key).or_default();
+            group.0 += 1;
+            group.1.extend(rows.into_iter().take(caps.rows as usize).map(|(_, row)| row));
+        }
+    }
+    kept.into_iter().map(|(key, (units, rows))| (key, measured(units, &rows))).collect()
+}
+
+fn measured(units: u64, rows: &[Features5]) -> Vec<Measured> {
+    let grid = grid();
+    let mut steps: Vec<i64> = rows.iter().filter_map(|row| row.1).map(i64::from).collect();
+    steps.sort_unstable();
+    let moments = Moments::of(&grid, steps.iter().map(|&steps| Some(grid.value(steps))));
+    let width = (grid.upper() - grid.lower()) as f64 / f64::from(BINS);
+    let mut bins = vec![0; BINS as usize];
+    for &step in &steps {
+        bins[(((step - grid.lower()) as f64 / width) as usize).min(BINS as usize - 1)] += 1;
+    }
+    let mut magnitudes = vec![0; range::BINS];
+    rows.iter().filter_map(|row| row.2).for_each(|bin| magnitudes[bin as usize] += 1);
+    let mut items: BTreeMap<&str, u64> = BTreeMap::new();
+    rows.iter().filter_map(|row| row.3.as_deref()).for_each(|item| *items.entry(item).or_default() += 1);
+    let values: ArrayRef = Arc::new(StringViewArray::from_iter_values(items.keys()));
+    vec![
+        Measured::Values(vec![units as i64, rows.len() as i64]),
+        Measured::Count(rows.iter().filter(|row| row.0.is_some()).count() as i64),
+        Measured::Moments(moments),
+        Measured::Moments(Moments { squares: 0, ..moments }),
+        Measured::Bins(bins),
+        Measured::Bins(magnitudes),
+        Measured::Values(steps),
+        Measured::Items { values, counts: items.into_values().collect() },
+        Measured::Count(rows.iter().filter(|row| row.4.is_some()).count() as i64),
+    ]
+}
+
+/// The result in the model's form; fails if keys are not in order.
+fn by_key(groups: &Groups) -> BTreeMap<Key, Vec<Measured>> {
+    let places = groups.keys[0].as_string_view();
+    let floors = groups.keys[1].as_primitive::<Int64Type>();
+    let keys = places.iter().zip(floors).map(|(place, floor)| {
+        ((place.is_none(), place.unwrap_or_default().to_owned()), (floor.is_none(), floor.unwrap_or_default()))
+    });
+    let keys: Vec<Key> = keys.collect();
+    assert!(keys.is_sorted(), "{keys:?}");
+    let all = groups.groups.iter().map(|group| {
+        let mut measured = vec![Measured::Values(vec![group.units as i64, group.rows as i64])];
+        measured.extend(group.measured.iter().cloned());
+        measured
+    });
+    keys.into_iter().zip(all).collect()
+}
+
+fn amounts() -> impl Strategy<Value = Option<f64>> {
+    prop_oneof![
+        Just(None),
+        prop::sample::select(vec![
+            f64::NAN,
+            -f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            -0.0,
+            1e300,
+            f64::MIN_POSITIVE
+        ])
+        .prop_map(Some),
+        (-30.0f64..120.0).prop_map(Some),
+        (-3i8..3).prop_map(|small| Some(small.into())),
+    ]
+}
+
+fn text(of: &[&str]) -> impl Strategy<Value = Option<String>> + use<> {
+    let mut all: Vec<String> = of.iter().map(|text| (*text).to_owned()).collect();
+    all.push("not so long".repeat(2));
+    // Rarely, or comparing them is all that the test does.
+    let text = prop_oneof![50 => prop::sample::select(all), 1 => Just("long ".repeat(1 << 14))];
+    prop::option::weighted(0.8, text)
+}
+
+fn rows() -> impl Strategy<Value = Vec<Row>> {
+    let unit = prop::option::weighted(0.9, prop_oneof![0i64..5, Just(i64::MIN), Just(i64::MAX)]);
+    let floor = prop::option::weighted(0.8, prop::sample::select(vec![0, 1, -1, i64::MIN]));
+    let (place, what) = (text(&["", "a", "ab", "b", "a\0"]), text(&["", "x", "y", "yy"]));
+    prop::collection::vec((unit, place, floor, amounts(), what), 0..120)
+}
+
+fn named() -> impl Strategy<Value = Named> {
+    prop::sample::select(vec![Named::Integer, Named::Unsigned, Named::Text])
+}
+
+/// Four keys, one of them twice.
+fn public() -> (PublicKeys, [Key; 4]) {
+    let places = [Some("b"), None, Some("a"), Some("nowhere"), Some("b")];
+    let floors = [Some(0), None, Some(i64::MIN), Some(7), Some(0)];
+    let key = |number: usize| {
+        let (place, floor): (Option<&str>, Option<i64>) = (places[number], floors[number]);
+        ((place.is_none(), place.unwrap_or_default().to_owned()), (floor.is_none(), floor.unwrap_or_default()))
+    };
+    let columns: Vec<ArrayRef> =
+        vec![Arc::new(StringViewArray::from(places.to_vec())), Arc::new(Int64Array::from(floors.to_vec()))];
+    (PublicKeys { columns }, [key(0), key(1), key(2), key(3)])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_done_is_what_the_rule_says(
+        rows in rows(), named in named(), groups in 1u64..5, most in 1u64..4, seed in any::<u64>(),
+        batch_rows in 1usize..50, workers in 1usize..4,
+    ) {
+        let caps = Caps { groups, rows: most };
+        let found = run(&batch(&rows, named), &job(named, caps, None, seed), batch_rows, workers);
+        prop_assert_eq!(by_key(&found), model(&rows, named, caps, None, seed));
+    }
+
+    #[test]
+    fn public_keys_all_appear_and_strangers_are_gone_before_anything_is_chosen(
+        rows in rows(), groups in 1u64..3, most in 1u64..3, seed in any::<u64>(), batch_rows in 1usize..50,
+    ) {
+        let caps = Caps { groups, rows: most };
+        let (known, keys) = public();
+        let job = job(Named::Integer, caps, Some(known), seed);
+        let found = run(&batch(&rows, Named::Integer), &job, batch_rows, 2);
+        prop_assert_eq!(by_key(&found), model(&rows, Named::Integer, caps, Some(&keys), seed));
+    }
+
+    /// Of a single key column, of numbers or texts, too.
+    #[test]
+    fn parts_of_one_key_merge_to_the_same(rows in rows(), text in any::<bool>()) {
+        let columns = [if text { 1 } else { 2 }, 3, 4];
+        let all = batch(&rows, Named::Integer).project(&columns).unwrap();
+        let layout = Layout { unit: false, keys: 1, ..layout() };
+        let job = Job { schema: all.schema(), layout, caps: None, keys: None, choice: key(1) };
+        let bounding = Bounding::new(&job, &Memory::unlimited()).unwrap();
+        let mut parts = Vec::new();
+        for (from, to) in [(0, rows.len() / 2), (rows.len() / 2, rows.len())] {
+            let mut worker = bounding.worker();
+            worker.add(&all.slice(from, to - from)).unwrap();
+            let part = bounding.part(vec![worker]).unwrap();
+            parts.push(bounding.read_part(&part.to_bytes().unwrap()).unwrap());
+        }
+        prop_assert_eq!(bounding.merge(parts).unwrap(), run(&all, &job, 10, 2));
+    }
+
+    /// Jobs and parts go through bytes, and each part has all rows of its units.
+    #[test]
+    fn parts_of_different_units_merge_to_the_same(
+        rows in rows(), named in named(), groups in 1u64..5, most in 1u64..4, seed in any::<u64>(), known in any::<bool>(),
+        by_row in any::<bool>(), processes in 0i64..4,
+    ) {
+        let mut job = job(named, Caps { groups, rows: most }, known.then(|| public().0), seed);
+        let mut all = batch(&rows, named);
+        if by_row {
+            all = all.project(&[1, 2, 3, 4]).unwrap();
+            job = Job { schema: all.schema(), layout: Layout { unit: false, ..layout() }, caps: None, ..job };
+        }
+        let here = Bounding::new(&job, &Memory::unlimited()).unwrap();
+        let mut parts = Vec::new();
+        for process in 0..processes {
+            let there = Bounding::new(&Job::from_bytes(&job.to_bytes().unwrap()).unwrap(), &Memory::unlimited()).unwrap();
+            let is_here = |row: &Row| match (row.0, named) {
+                (None, _) => process == 0,
+                (Some(unit), Named::Text) => name(unit).len() as i64 % processes == process,
+                (Some(unit), _) => unit.rem_euclid(processes) == process,
+            };
+            let some: Vec<Row> = rows.iter().filter(|row| is_here(row)).cloned().collect();
+            let some = batch(&some, named);
+            let mut worker = there.worker();
+            worker.add(&if by_row { some.project(&[1, 2, 3, 4]).unwrap() } else { some }).unwrap();
+            parts.push(here.read_part(&there.part(vec![worker]).unwrap().to_bytes().unwrap()).unwrap());
+        }
+        let expected = if processes == 0 { all.slice(0, 0) } else { all };
+        prop_assert_eq!(here.merge(parts).unwrap(), run(&expected, &job, 10, 2));
+    }
+
+    /// Broken bytes are an error, or another value: never a panic.
+    #[test]
+    fn broken_bytes_are_refused(place in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
+        let row = |unit| (Some(unit), Some("a".to_owned()), Some(1), Some(2.0), Some("x".to_owned()));
+        let rows: Vec<Row> = (0..5).map(row).collect();
+        let job = job(Named::Integer, Caps { groups: 2, rows: 1 }, Some(public().0), 1);
+        let bounding = Bounding::new(&job, &Memory::unlimited()).unwrap();
+        let mut worker = bounding.worker();
+        worker.add(&batch(&rows, Named::Integer)).unwrap();
+        let part = bounding.part(vec![worker]).unwrap().to_bytes().unwrap();
+        for mut bytes in [job.to_bytes().unwrap(), part] {
+            prop_assert!(Job::from_bytes(&bytes[..cut.index(bytes.len())]).is_err());
+            prop_assert!(bounding.read_part(&bytes[..cut.index(bytes.len())]).is_err());
+            let place = place.index(bytes.len());
+            bytes[place] ^= byte;
+            _ = Job::from_bytes(&bytes).map(|job| Bounding::new(&job, &Memory::unlimited()));
+            _ = bounding.read_part(&bytes);
+        }
+    }
+}
+
+/// Two units with the same 64-bit hash, made by someone who knows the seed, are still two.
+#[test]
+fn units_are_compared_and_not_only_hashed() {
+    let chooser = Chooser::new(&key(9));
+    let seed = chooser.table_seed();
+    // Units of 12 bytes are the words 12, a, b, c. Any change of a is undone by a change of b and c.
+    let first_half = |a: u32| {
+        let state = u128::from(seed ^ (12 | u64::from(a) << 32)) * 0x9e37_79b9_7f4a_7c15;
+        (state >> 64) as u64 ^ state as u64
+    };
+    let change = first_half(1) ^ first_half(2);
+    let units = [[12, 1, 0, 0], [12, 2, change as u32, (change >> 32) as u32]];
+    assert_eq!(hash(seed, &units[0]), hash(seed, &units[1]), "the control: these hashes collide");
+
+    let one_group = 0;
+    // Their rows alternate.
+    let records: Vec<u32> =
+        units.iter().cycle().take(6).flat_map(|unit| unit.iter().copied().chain([one_group])).collect();
+    let mut keeper = Keeper::new(Caps { groups: 1, rows: 1 }, chooser);
+    let mut kept = Kept::default();
+    let records = Records { words: &records, form: UnitForm::Bytes, features: 0 };
+    keeper.keep(Bucket { records, digests: &[0], items: &Vec::new() }, &mut kept).unwrap();
+    assert_eq!((kept.units, kept.groups), (vec![one_group; 2], vec![one_group; 2]));
+}

@@ -1,0 +1,140 @@
+//! Texts, numbered.
+
+use std::hash::BuildHasher;
+
+use arrow_array::StringViewArray;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+/// So many bytes of a text fit into an Arrow view.
+const INLINE: usize = 12;
+
+/// Numbers distinct texts in the order in which they come. Hashes find, comparisons decide.
+#[derive(Clone, Default)]
+pub(crate) struct Texts {
+    /// All texts by number, one after the other.
+    text: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+    numbers: HashTable<Entry>,
+    /// Of this table alone: nobody outside can make its hashes collide.
+    state: RandomState,
+}
+
+/// A text that was numbered.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Of a short text all there is to know, of a long one its length, its first four bytes and its hash.
+    head: u128,
+    number: u32,
+}
+
+/// A text that is looked for.
+struct Wanted<'a> {
+    head: u128,
+    hash: u64,
+    /// `None` if the head says it all.
+    long: Option<&'a str>,
+}
+
+impl Texts {
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The number of the text in a row.
+    #[inline]
+    pub fn number(&mut self, column: &StringViewArray, row: usize) -> u32 {
+        let wanted = self.wanted(column, row);
+        match self.find_wanted(&wanted) {
+            Some(number) => number,
+            None => self.insert(&wanted, column.value(row)),
+        }
+    }
+
+    /// The number of the text in a row, if it has one.
+    #[inline]
+    pub fn find(&self, column: &StringViewArray, row: usize) -> Option<u32> {
+        self.find_wanted(&self.wanted(column, row))
+    }
+
+    #[inline]
+    fn wanted<'a>(&self, column: &'a StringViewArray, row: usize) -> Wanted<'a> {
+        let view = column.views()[row];
+        let length = view as u32 as usize;
+        if length <= INLINE {
+            // What is behind the text should be zeros; it is not left to whoever made the column.
+            let head = view & (u128::MAX >> (8 * (INLINE - length)));
+            return Wanted { head, hash: self.state.hash_one(head), long: None };
+        }
+        let text = column.value(row);
+        let hash = self.state.hash_one(text);
+        Wanted { head: u128::from(view as u64) | u128::from(hash) << 64, hash, long: Some(text) }
+    }
+
+    #[inline]
+    fn find_wanted(&self, wanted: &Wanted<'_>) -> Option<u32> {
+        let is_it = |entry: &Entry| {
+            entry.head == wanted.head && wanted.long.is_none_or(|text| self.value(entry.number) == text)
+        };
+        self.numbers.find(wanted.hash, is_it).map(|entry| entry.number)
+    }
+
+    #[cold]
+    fn insert(&mut self, wanted: &Wanted<'_>, text: &str) -> u32 {
+        self.text.push_str(text);
+        let number = self.skip();
+        let state = &self.state;
+        // A head of a long text contains its hash.
+        let rehash = |entry: &Entry| match entry.head as u32 as usize {
+            0..=INLINE => state.hash_one(entry.head),
+            _ => (entry.head >> 64) as u64,
+        };
+        self.numbers.insert_unique(wanted.hash, Entry { head: wanted.head, number }, rehash);
+        number
+    }
+
+    /// A number that no text has.
+    pub fn skip(&mut self) -> u32 {
+        self.ends.push(self.text.len());
+        (self.ends.len() - 1) as u32
+    }
+
+    #[inline]
+    pub fn value(&self, number: u32) -> &str {
+        let number = number as usize;
+        let from = if number == 0 { 0 } else { self.ends[number - 1] };
+        &self.text[from..self.ends[number]]
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.text.capacity() + self.ends.capacity() * size_of::<usize>() + self.numbers.allocation_size()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array;
+
+    use super::*;
+
+    #[test]
+    fn equal_texts_have_equal_numbers() {
+        let long = "x".repeat(1 << 16);
+        let texts = ["", "a", "a\0", "twelve bytes", "thirteen byte", "thirteen bytf", &long, &long[1..], "é"];
+        let column: StringViewArray = texts.iter().chain(&texts).map(Some).collect();
+        let mut table = Texts::default();
+        assert_eq!(table.find(&column, 3), None);
+        let numbers: Vec<u32> = (0..column.len()).map(|row| table.number(&column, row)).collect();
+        let expected: Vec<u32> = (0..texts.len() as u32).collect();
+        assert_eq!(numbers, [expected.clone(), expected].concat());
+        assert!(texts.iter().enumerate().all(|(number, text)| table.value(number as u32) == *text));
+        assert!((0..column.len()).all(|row| table.find(&column, row) == Some(numbers[row])));
+        // So many that the table grows.
+        let many: StringViewArray =
+            (0..5000).map(|number| Some(format!("{number:0width$}", width = number % 20))).collect();
+        let first: Vec<u32> = (0..many.len()).map(|row| table.number(&many, row)).collect();
+        assert!((0..many.len()).all(|row| table.find(&many, row) == Some(first[row])));
+        assert!((0..many.len()).all(|row| table.value(first[row]) == many.value(row)));
+    }
+}
