@@ -122,6 +122,6 @@ pub use job::Job;
 pub use keys::PublicKeys;
 pub use layout::{Caps, Layout, MOST_BINS, Measure};
 pub use measure::Measured;
-pub use memory::Memory;
+pub use memory::{Memory, Reservation};
 pub use part::Part;
 pub use worker::Worker;

@@ -61,29 +61,34 @@ impl Memory {
         self.limit
     }
 
-    pub(crate) fn folder(&self) -> Option<&Path> {
+    /// Where rows that do not fit are written to.
+    pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
     /// A reservation of nothing yet.
-    pub(crate) fn reserve(&self) -> Reservation {
+    pub fn reserve(&self) -> Reservation {
         Reservation { memory: self.clone(), bytes: 0 }
     }
 }
 
 /// A part of the memory, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Reservation {
+pub struct Reservation {
     memory: Memory,
     bytes: usize,
 }
 
 impl Reservation {
+    /// How many bytes it has.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Takes so many bytes more, or none.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if there are not so many left.
     pub fn try_grow(&mut self, bytes: usize) -> Result<()> {
         let limit = self.memory.limit;
         let grow = |used: usize| used.checked_add(bytes).filter(|&used| used <= limit);
@@ -100,6 +105,9 @@ impl Reservation {
     }
 
     /// Takes or gives back until it has so many bytes.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if there are not so many left; it keeps what it has then.
     pub fn try_resize(&mut self, bytes: usize) -> Result<()> {
         if bytes > self.bytes {
             self.try_grow(bytes - self.bytes)

@@ -1,14 +1,13 @@
 //! What a query gives back: rows of released values, and what they cost.
 
-use datafusion::arrow::array::{Array, AsArray, RecordBatch};
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
-use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::check::{Origin, above};
-use crate::error::{Error, Result};
-use crate::release::values::{Bar, Released, Value};
+use crate::algebra::calendar;
+use crate::algebra::plain::Computed;
+use crate::algebra::Value as Item;
+use crate::release::values::{Bar, Cell, Released, Value};
+use crate::resolve::Origin;
 
 /// A released table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,35 +83,18 @@ pub struct Share {
 pub const HALF_WIDTHS: &str = "95 %, noise only: what clamping and bounding took away is not in them";
 
 impl Answer {
-    /// From the table that the steps above the aggregation made of the released one.
-    pub(crate) fn new(
-        table: &[RecordBatch],
-        names: Vec<String>,
-        origins: &[Origin],
-        released: &Released,
-        summary: Summary,
-    ) -> Result<Self> {
-        let mut rows = Vec::new();
-        for batch in table {
-            let places = batch.column_by_name(above::ROW).ok_or(Error::Reading)?;
-            let places = places.as_primitive_opt::<Int64Type>().ok_or(Error::Reading)?;
-            for row in 0..batch.num_rows() {
-                let group = usize::try_from(places.value(row)).map_err(|_| Error::Reading)?;
-                let entry = |(column, origin): (usize, &Origin)| {
-                    let value = json(batch.column(column), row);
-                    let Origin::Asked(place) = origin else { return Entry::Plain(value) };
-                    let cell = &released.columns[*place][group];
-                    match (&cell.value, cell.bar) {
-                        (Value::Refused, _) => Entry::Refused,
-                        (_, Bar::HalfWidth(half_width)) => Entry::Released { value, half_width },
-                        (_, Bar::Ranks(half_width_in_ranks)) => Entry::Ranked { value, half_width_in_ranks },
-                        (_, Bar::Exact) => Entry::Stable(value),
-                    }
-                };
-                rows.push(origins.iter().enumerate().map(entry).collect());
-            }
-        }
-        Ok(Self { columns: names, rows, summary })
+    /// From what the query made of released values.
+    pub(crate) fn new(computed: &Computed, columns: &[(String, Origin)], released: &Released, summary: Summary) -> Self {
+        let row = |row: usize| {
+            let group = computed.places.as_ref().map(|places| places[row] as usize);
+            let entry = |(place, (_, origin)): (usize, &(String, Origin))| match (origin, group) {
+                (Origin::Asked(asked), Some(group)) => Entry::of(&released.columns[*asked][group]),
+                _ => Entry::Plain(json(&computed.data.cell(row, place))),
+            };
+            columns.iter().enumerate().map(entry).collect()
+        };
+        let rows = (0..computed.data.rows()).map(row).collect();
+        Self { columns: columns.iter().map(|(name, _)| name.clone()).collect(), rows, summary }
     }
 
     /// Was nothing released but refusals?
@@ -137,6 +119,21 @@ impl Answer {
 }
 
 impl Entry {
+    fn of(cell: &Cell) -> Self {
+        let value = match &cell.value {
+            Value::Integer(value) => Json::from(*value),
+            Value::Real(value) => number(*value),
+            Value::Counts(counts) => counts.iter().copied().collect(),
+            Value::Item(item) => json(item),
+            Value::Refused => return Self::Refused,
+        };
+        match cell.bar {
+            Bar::HalfWidth(half_width) => Self::Released { value, half_width },
+            Bar::Ranks(half_width_in_ranks) => Self::Ranked { value, half_width_in_ranks },
+            Bar::Exact => Self::Stable(value),
+        }
+    }
+
     /// For programs: as JSON text, the value before its error bar.
     pub fn to_json(&self) -> String {
         match self {
@@ -159,29 +156,15 @@ pub fn number(value: f64) -> Json {
     if value.fract() == 0.0 && value.abs() <= EXACT { Json::from(value as i64) } else { Json::from(value) }
 }
 
-/// A value of an Arrow column.
-fn json(array: &dyn Array, row: usize) -> Json {
-    if array.is_null(row) {
-        return Json::Null;
-    }
-    match array.data_type() {
-        DataType::Boolean => array.as_boolean().value(row).into(),
-        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).into(),
-        DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).into(),
-        DataType::Float64 => number(array.as_primitive::<Float64Type>().value(row)),
-        DataType::Utf8 => array.as_string::<i32>().value(row).into(),
-        DataType::Utf8View => array.as_string_view().value(row).into(),
-        DataType::List(_) => {
-            let list = array.as_list::<i32>().value(row);
-            (0..list.len()).map(|place| json(&list, place)).collect()
-        }
-        other => {
-            let options = FormatOptions::new();
-            let text = ArrayFormatter::try_new(array, &options).map(|format| format.value(row).to_string());
-            let Ok(text) = text else { return Json::Null };
-            // Narrow whole numbers and decimals are numbers, too.
-            let number = serde_json::from_str::<serde_json::Number>(&text).ok().filter(|_| other.is_numeric());
-            number.map_or(Json::from(text), Json::from)
-        }
+/// A value for programs: dates and timestamps as in ISO 8601.
+fn json(value: &Item) -> Json {
+    match value {
+        Item::Null => Json::Null,
+        Item::Boolean(value) => (*value).into(),
+        Item::Integer(value) => (*value).into(),
+        Item::Number(value) => number(*value),
+        Item::Text(value) => value.as_ref().into(),
+        Item::Date(days) => calendar::write_date(*days).into(),
+        Item::Timestamp(micros) => calendar::write_timestamp(*micros).into(),
     }
 }

@@ -1,8 +1,5 @@
 //! What can go wrong, and what to write instead.
 
-use datafusion::common::SchemaError;
-use datafusion::error::DataFusionError;
-
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -46,6 +43,9 @@ pub enum Error {
         /// The user's own expression.
         column: String,
     },
+    /// It is larger than a query may be.
+    #[error(transparent)]
+    TooLarge(#[from] crate::algebra::TooLarge),
     /// An option that is wrong or missing.
     #[error("{0}")]
     Option(String),
@@ -73,67 +73,19 @@ impl Error {
         Self::NotJoint { what: what.into(), why: why.into() }
     }
 
-    /// What an error that comes out of a running plan becomes. Below the noise no expression can fail, so only reading
-    /// can, and whatever the engine says about it may quote a row.
-    pub fn while_reading(_: DataFusionError) -> Self {
-        Self::Reading
-    }
-
     /// Is it what the user asked, rather than the machine?
     pub fn is_usage(&self) -> bool {
         !matches!(self, Self::Reading)
     }
 }
 
-impl From<Error> for DataFusionError {
-    /// So that an error can pass through the engine.
-    fn from(error: Error) -> Self {
-        Self::External(Box::new(error))
-    }
-}
-
-/// What the planner says, in our words; to be used before any row is read.
-pub(crate) fn planning(error: &DataFusionError) -> Error {
-    match error.find_root() {
-        DataFusionError::SQL(error, _) => Error::Syntax(error.to_string()),
-        DataFusionError::SchemaError(error, _) => Error::Name(match error.as_ref() {
-            SchemaError::FieldNotFound { field, valid_fields } => {
-                let name = &field.name;
-                let known: Vec<&str> = valid_fields.iter().map(|field| field.name.as_str()).collect();
-                no_such("column", name, &known)
-            }
-            SchemaError::AmbiguousReference { field } => {
-                format!("the column {} is in several tables; write the table before it, as in people.{0}", field.name)
-            }
-            other => other.to_string(),
-        }),
-        DataFusionError::Plan(text) | DataFusionError::NotImplemented(text) | DataFusionError::Internal(text) => {
-            Error::Name(unfitting(text).unwrap_or_else(|| first_line(text)))
+impl From<reticent_table::Error> for Error {
+    fn from(error: reticent_table::Error) -> Self {
+        match error {
+            reticent_table::Error::Table { table, reason } => Self::Table { table, reason },
+            other => Self::Option(other.to_string()),
         }
-        DataFusionError::Diagnostic(_, inner) | DataFusionError::Context(_, inner) => planning(inner),
-        DataFusionError::Collection(errors) => {
-            errors.first().map_or_else(|| Error::Name(error.strip_backtrace()), planning)
-        }
-        other => Error::Name(first_line(&other.strip_backtrace())),
     }
-}
-
-/// Types that do not fit a function, without the engine's list of signatures.
-fn unfitting(text: &str) -> Option<String> {
-    // What our own functions say, without what the engine says around it.
-    if let Some((_, own)) = text.split_once("user-defined coercion failed with: Error during planning: ") {
-        return own.split(". No function matches").next().map(str::to_owned);
-    }
-    if !text.contains("failed to match any signature") && !text.contains("Failed to coerce arguments") {
-        return None;
-    }
-    let name = text.split('\'').nth(1)?.to_uppercase();
-    let held = if text.contains("String") || text.contains("Utf8") { "text" } else { "such values" };
-    Some(format!("{name} cannot be computed of {held}; write CAST(… AS DOUBLE) around a column that holds numbers"))
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
 }
 
 /// There is no such thing, and the nearest that there is.

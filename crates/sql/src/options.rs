@@ -32,6 +32,12 @@ pub enum Range {
     Auto,
 }
 
+/// What the clock says.
+fn now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.ok().and_then(|since| i64::try_from(since.as_micros()).ok()).unwrap_or_default()
+}
+
 /// Public values of a key column, as text.
 pub type Keys = Vec<String>;
 
@@ -56,6 +62,9 @@ pub struct Options {
     pub keys: BTreeMap<String, Keys>,
     /// Shares of the budget, by the aggregate's name; 1 if not given.
     pub weights: BTreeMap<String, u32>,
+    /// What the clock says in the query, in microseconds since 1970: it stands still while a query is answered, and when it is
+    /// answered again.
+    pub now: i64,
 }
 
 impl Options {
@@ -71,6 +80,7 @@ impl Options {
             bounds: BTreeMap::new(),
             keys: BTreeMap::new(),
             weights: BTreeMap::new(),
+            now: now(),
         }
     }
 

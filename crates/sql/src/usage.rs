@@ -4,11 +4,10 @@
 //! arithmetic, compared with a number; or if it has bounds. All others are text.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, SelectItem, Statement,
-    UnaryOperator, Value,
+use sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, JoinConstraint, JoinOperator,
+    ObjectNamePart, Query, Select, SelectItem, UnaryOperator, Value,
 };
 
 use crate::walk::{Node, walk};
@@ -63,24 +62,26 @@ pub struct Usage {
     pub mentioned: BTreeSet<String>,
     /// What is used as a number.
     pub numbers: BTreeSet<String>,
+    /// Does `*` stand for all of them?
+    pub all: bool,
 }
 
 impl Usage {
-    /// Of a statement.
-    pub fn of(statement: &Statement) -> Self {
+    /// Of a query.
+    pub fn of(query: &Query) -> Self {
         let mut usage = Self::default();
         // What is named in a SELECT, and how.
         let mut aliases = Vec::new();
-        let _ = walk(statement, &mut |node| {
-            match node {
-                Node::Expression(expression) => usage.look(expression),
-                Node::Select(select) => aliases.extend(select.projection.iter().filter_map(|item| match item {
+        walk(query, &mut |node| match node {
+            Node::Expression(expression) => usage.look(expression),
+            Node::Select(select) => {
+                usage.listed(select);
+                aliases.extend(select.projection.iter().filter_map(|item| match item {
                     SelectItem::ExprWithAlias { expr, alias } => Some((expr.clone(), alias.value.clone())),
                     _ => None,
-                })),
-                _ => {}
+                }));
             }
-            ControlFlow::Continue(())
+            _ => {}
         });
         // What a sub-query names is a number if it is used as one, and so is what it is computed from.
         loop {
@@ -94,6 +95,24 @@ impl Usage {
                 return usage;
             }
         }
+    }
+
+    /// What is mentioned outside of expressions: `*`, and USING.
+    fn listed(&mut self, select: &Select) {
+        let star = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+        self.all |= select.projection.iter().any(star);
+        let joins = select.from.iter().flat_map(|table| &table.joins);
+        let used = joins.flat_map(|join| match &join.join_operator {
+            JoinOperator::Join(JoinConstraint::Using(names))
+            | JoinOperator::Inner(JoinConstraint::Using(names))
+            | JoinOperator::Left(JoinConstraint::Using(names))
+            | JoinOperator::LeftOuter(JoinConstraint::Using(names))
+            | JoinOperator::Right(JoinConstraint::Using(names))
+            | JoinOperator::RightOuter(JoinConstraint::Using(names)) => names.as_slice(),
+            _ => &[],
+        });
+        let idents = used.filter_map(|name| name.0.last().and_then(ObjectNamePart::as_ident));
+        self.mentioned.extend(idents.map(|ident| ident.value.clone()));
     }
 
     fn look(&mut self, expression: &Expr) {
@@ -115,6 +134,10 @@ impl Usage {
             }
             Expr::Function(function) if NUMERIC.contains(&name(function).as_str()) => {
                 self.numbers_in(arguments(function));
+            }
+            // Percentiles, whose column is after ORDER BY.
+            Expr::Function(function) if !function.within_group.is_empty() => {
+                self.numbers_in(function.within_group.iter().map(|order| &order.expr));
             }
             // The parser knows these two by themselves.
             Expr::Floor { expr, .. } | Expr::Ceil { expr, .. } => self.numbers_in([&**expr]),
@@ -189,14 +212,13 @@ fn is_comparison(op: &BinaryOperator) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::dialect::GenericDialect;
-    use datafusion::sql::sqlparser::parser::Parser;
+    use crate::algebra::Limits;
+    use crate::resolve::text::parse;
 
     use super::*;
 
     fn numbers(sql: &str) -> Vec<String> {
-        let statements = Parser::parse_sql(&GenericDialect {}, sql).unwrap();
-        Usage::of(&statements[0]).numbers.into_iter().collect()
+        Usage::of(&parse(sql, &Limits::default()).unwrap()).numbers.into_iter().collect()
     }
 
     #[test]
@@ -220,8 +242,7 @@ mod tests {
     fn every_column_is_mentioned() {
         let sql =
             "SELECT a, SUM(t.b) AS s FROM t JOIN u ON t.id = u.key WHERE c LIKE 'x%' GROUP BY a HAVING COUNT(d) > 3";
-        let statements = Parser::parse_sql(&GenericDialect {}, sql).unwrap();
-        let all: Vec<String> = Usage::of(&statements[0]).mentioned.into_iter().collect();
+        let all: Vec<String> = Usage::of(&parse(sql, &Limits::default()).unwrap()).mentioned.into_iter().collect();
         assert_eq!(all, ["a", "b", "c", "d", "id", "key"]);
     }
 }

@@ -16,7 +16,7 @@ const BATCH_BYTES: usize = 8 << 20;
 
 /// The number that a cell says, if it says one: decimal, perhaps with a sign, a fraction or an exponent, and white space
 /// around it. What is too large is infinite; `nan` is no number, nor is one with thousands separators.
-fn number(cell: &str) -> Option<f64> {
+pub fn number(cell: &str) -> Option<f64> {
     cell.trim_ascii().parse().ok().filter(|number: &f64| !number.is_nan())
 }
 

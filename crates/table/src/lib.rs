@@ -74,6 +74,7 @@ mod typed;
 mod types;
 mod unit;
 
+pub use self::cells::number;
 pub use self::error::{Broken, Error, Result};
 pub use self::reader::Reader;
 pub use self::request::Request;

@@ -16,24 +16,22 @@ pub mod shape;
 
 use std::collections::BTreeSet;
 
-use datafusion::sql::parser::Statement;
 use reticent::exact::Rational;
 use reticent::privacy::Guarantee;
 use reticent::release::{LEVEL, joint_level};
+use reticent_bounding::{ChoiceKey, Groups};
+use reticent_table::Table;
 
 pub use exact::Exact;
 pub use shape::{Part, Shape};
 
 use crate::answer::{Answer, HALF_WIDTHS, Share, Summary};
-use crate::bound::{ChoiceKey, Groups};
-use crate::error::{Error, Result, planning};
+use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::query::{Input, Query};
 use crate::release::design::Paid;
 use crate::release::draw;
-use crate::session;
-use crate::statement;
-use crate::table::Table;
+use crate::resolve::text;
 
 /// A query that parties can answer together: counts, sums, means, variances and histograms, of all rows or of groups with
 /// public keys. No row was read yet.
@@ -85,9 +83,9 @@ impl JointQuery {
     ///
     /// # Errors
     /// As [`Query::prepare`]; [`Error::NotJoint`] if the query has no shape that is public and the same at every party.
-    pub async fn prepare(sql: &str, inputs: Vec<Input>, options: Options) -> Result<Self> {
+    pub fn prepare(sql: &str, inputs: Vec<Input>, options: Options) -> Result<Self> {
         refuse::other_guarantees(&options.guarantee)?;
-        let query = Query::prepare_if(sql, inputs, options, refuse::shapeless).await?;
+        let query = Query::prepare_if(sql, inputs, options, refuse::shapeless)?;
         let shape = Shape::of(&query)?;
         let order = query.order_of_groups()?.ok_or_else(|| refuse::equal_keys(&query))?;
         Ok(Self { query, shape, order })
@@ -98,9 +96,9 @@ impl JointQuery {
     ///
     /// # Errors
     /// As [`JointQuery::prepare`].
-    pub async fn imagined(sql: &str, options: Options) -> Result<Self> {
+    pub fn imagined(sql: &str, options: Options) -> Result<Self> {
         let inputs = tables(sql)?.iter().map(|name| Input { table: Table::imagined(name), public: false }).collect();
-        Self::prepare(sql, inputs, options).await
+        Self::prepare(sql, inputs, options)
     }
 
     /// Which numbers there are. It depends on the SQL and the options alone.
@@ -118,9 +116,9 @@ impl JointQuery {
     ///
     /// # Errors
     /// [`Error::Reading`] if the rows cannot be read to their end.
-    pub async fn measure(&self, key: ChoiceKey) -> Result<Exact> {
+    pub fn measure(&self, key: ChoiceKey) -> Result<Exact> {
         let query = &self.query;
-        let groups = self.in_written_order(query.groups(query.session(), query.design(), key).await?)?;
+        let groups = self.in_written_order(query.groups(query.design(), key)?)?;
         let mut all = Vec::with_capacity(self.shape.cells());
         for (paid, part) in query.design().additive.iter().zip(&self.shape.parts) {
             all.extend(draw::numbers(&paid.part, &groups.groups).into_iter().map(|number| part.scaled(number)));
@@ -135,7 +133,7 @@ impl JointQuery {
     ///
     /// # Errors
     /// If the sum is not of this shape.
-    pub async fn answer(&self, sum: &[i64], noise: &Noise<'_>) -> Result<Answer> {
+    pub fn answer(&self, sum: &[i64], noise: &Noise<'_>) -> Result<Answer> {
         if sum.len() != self.shape.cells() {
             let (is, must) = (sum.len(), self.shape.cells());
             return Err(Error::Option(format!("the sum has {is} numbers, but the query has {must}")));
@@ -163,7 +161,7 @@ impl JointQuery {
         let Shape { unit, adjacency, max_groups, max_rows, .. } = self.shape.clone();
         let (guarantee, half_widths) = (noise.guarantee.clone(), HALF_WIDTHS.into());
         let summary = Summary { guarantee, unit, adjacency, max_groups, max_rows, split, half_widths };
-        self.query.answer_of(&released, summary).await
+        self.query.answer_of(&released, summary)
     }
 
     /// Groups in the order of the keys as they were written, which is the same at every party, whatever the types of its
@@ -184,10 +182,7 @@ impl JointQuery {
 /// # Errors
 /// If it is not SQL.
 pub fn tables(sql: &str) -> Result<BTreeSet<String>> {
-    let statement = Statement::Statement(Box::new(statement::parse(sql)?));
-    let named = session::new().state().resolve_table_references(&statement);
-    let named = named.map_err(|error| planning(&error))?;
-    Ok(named.iter().map(|table| table.table().to_owned()).collect())
+    text::tables(sql)
 }
 
 /// The ε that all numbers of a joint query cost together.

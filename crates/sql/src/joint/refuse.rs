@@ -2,10 +2,12 @@
 
 use reticent::privacy::Guarantee;
 
-use crate::check::{self, Asked, Checked, Statistic, ranges};
+use crate::algebra::Statistic;
 use crate::error::{Error, Result};
+use crate::keys::KnownKeys;
 use crate::options::{Options, Range};
-use crate::query::{KnownKeys, Query};
+use crate::query::Query;
+use crate::resolve::{AskedWords, Resolved};
 
 /// Parties add noise for pure ε.
 pub fn other_guarantees(guarantee: &Guarantee) -> Result<()> {
@@ -18,10 +20,10 @@ pub fn other_guarantees(guarantee: &Guarantee) -> Result<()> {
 }
 
 /// Keys that only the data knows, bounds that are to be found, and whatever is no sum of whole numbers.
-pub fn shapeless(checked: &Checked, keys: Option<&KnownKeys>, options: &Options) -> Result<()> {
-    if let (false, None) = (checked.keys.is_empty(), keys) {
-        let unknown = checked.keys.iter().map(check::words).find(|key| !options.keys.contains_key(key));
-        let key = unknown.unwrap_or_else(|| check::words(&checked.keys[0]));
+pub fn shapeless(resolved: &Resolved, keys: Option<&KnownKeys>, options: &Options) -> Result<()> {
+    if let (Some(first), None) = (resolved.keys.first(), keys) {
+        let mut unknown = resolved.keys.iter().filter(|key| key.names.iter().all(|name| !options.keys.contains_key(name)));
+        let key = &unknown.next().unwrap_or(first).words;
         return Err(Error::not_joint(
             format!("GROUP BY {key}"),
             format!(
@@ -30,12 +32,10 @@ pub fn shapeless(checked: &Checked, keys: Option<&KnownKeys>, options: &Options)
             ),
         ));
     }
-    for asked in &checked.asked {
-        statistic(asked)?;
-        if let Some(of) = asked.statistic.ranged()
-            && ranges::range(of, &options.bounds)? == Range::Auto
-        {
-            let column = check::words(of);
+    for (asked, measured) in resolved.asked.iter().zip(&resolved.measured.statistics) {
+        statistic(asked, measured)?;
+        if asked.range == Some(Range::Auto) {
+            let column = &asked.of;
             return Err(Error::not_joint(
                 format!("--bounds {column}=auto"),
                 format!("no party knows the others' values: agree on a range, as in --bounds {column}=0..100"),
@@ -46,8 +46,9 @@ pub fn shapeless(checked: &Checked, keys: Option<&KnownKeys>, options: &Options)
 }
 
 /// Only what is added up can be added up over parties.
-fn statistic(asked: &Asked) -> Result<()> {
-    let instead = match &asked.statistic {
+fn statistic(asked: &AskedWords, measured: &Statistic) -> Result<()> {
+    let of = &asked.of;
+    let instead = match measured {
         Statistic::Rows
         | Statistic::Units
         | Statistic::Present(_)
@@ -56,12 +57,10 @@ fn statistic(asked: &Asked) -> Result<()> {
         | Statistic::Variance { .. }
         | Statistic::StandardDeviation { .. }
         | Statistic::Histogram { .. } => return Ok(()),
-        Statistic::Quantile { of, .. } | Statistic::StableMedian(of) => {
-            let of = check::words(of);
+        Statistic::Quantile { .. } | Statistic::StableMedian(_) => {
             format!("ranks do not add up over parties: ask for AVG({of}), or read it off HISTOGRAM({of}, 20)")
         }
-        Statistic::StableMode(of) => {
-            let of = check::words(of);
+        Statistic::StableMode(_) => {
             format!(
                 "which value is the most frequent does not add up: ask for COUNT(*) … GROUP BY {of}, with --keys {of}=…"
             )

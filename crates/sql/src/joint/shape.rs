@@ -78,7 +78,7 @@ impl Shape {
     pub(super) fn of(query: &Query) -> Result<Self> {
         let additive = &query.design().additive;
         let known = query.known_keys();
-        let groups = known.map_or(1, crate::query::KnownKeys::len);
+        let groups = known.map_or(1, crate::keys::KnownKeys::len);
         let kinds = additive.iter().map(|paid| Kind::of(paid, query.touched(), groups)).collect::<Result<Vec<_>>>()?;
         let scales = scales(&kinds)?;
         let part = |(paid, (kind, (times, over))): (&Paid, (&Kind, (u64, u64)))| {

@@ -1,6 +1,5 @@
 //! What is measured for a query, and how each measurement is paid for.
 
-use datafusion::logical_expr::Expr;
 use reticent::Error as CoreError;
 use reticent::exact::Rational;
 use reticent::mechanism::stable::{StableMedian, StableMode};
@@ -9,9 +8,10 @@ use reticent::privacy::{Delta, Epsilon, Guarantee, Rho};
 use reticent::release::{LEVEL, joint_level};
 use reticent::statistic::{Grid, Sensitivity};
 
+use reticent_bounding::Measure;
+
 use super::contribution::Touched;
-use crate::bound::Measure;
-use crate::check::{Asked, Statistic};
+use crate::algebra::{Expr, Statistic};
 use crate::error::{Error, Result};
 
 /// How the words for [`Additive::Ends`] begin.
@@ -104,8 +104,10 @@ pub enum Output {
 /// [`Design::guarantee`].
 #[derive(Debug, Clone)]
 pub struct Design {
-    /// What the plan computes of each row.
+    /// What is computed of each row.
     pub inputs: Vec<Expr>,
+    /// The same in the user's words.
+    pub input_words: Vec<String>,
     /// What the operator measures of them.
     pub measures: Vec<Measure>,
     /// Numbers that get noise.
@@ -131,8 +133,12 @@ pub struct Design {
 /// An aggregate with what was found out about it.
 #[derive(Debug, Clone)]
 pub struct Wanted<'asked> {
-    /// What is asked.
-    pub asked: &'asked Asked,
+    /// As it was written.
+    pub words: &'asked str,
+    /// What it is computed of, as it was written.
+    pub of: &'asked str,
+    /// What is measured.
+    pub statistic: &'asked Statistic,
     /// The grid of its values, if they have a range.
     pub grid: Option<Grid>,
     /// Its weight.
@@ -183,8 +189,8 @@ impl Design {
     }
 
     /// What a measure is of, in the user's words.
-    pub fn input_words(&self, measure: usize) -> String {
-        crate::check::words(&self.inputs[self.measures[measure].column()])
+    pub fn input_words(&self, measure: usize) -> &str {
+        &self.input_words[self.measures[measure].column()]
     }
 }
 
@@ -192,6 +198,7 @@ impl Design {
 #[derive(Debug, Default)]
 struct Draft {
     inputs: Vec<Expr>,
+    words: Vec<String>,
     measures: Vec<Measure>,
     additive: Vec<(Additive, String, u32)>,
     ranks: Vec<(usize, Grid, Vec<Rational>, u32)>,
@@ -200,9 +207,10 @@ struct Draft {
 }
 
 impl Draft {
-    fn input(&mut self, of: &Expr) -> usize {
+    fn input(&mut self, of: &Expr, words: &str) -> usize {
         self.inputs.iter().position(|one| one == of).unwrap_or_else(|| {
             self.inputs.push(of.clone());
+            self.words.push(words.to_owned());
             self.inputs.len() - 1
         })
     }
@@ -215,8 +223,8 @@ impl Draft {
     }
 
     /// One measure for count, sum and squares of a column, whoever asks.
-    fn moments(&mut self, of: &Expr, grid: &Grid, with_squares: bool) -> usize {
-        let column = self.input(of);
+    fn moments(&mut self, of: &Expr, words: &str, grid: &Grid, with_squares: bool) -> usize {
+        let column = self.input(of, words);
         let same = |one: &Measure| matches!(one, Measure::Moments { column: other, .. } if *other == column);
         if let Some(place) = self.measures.iter().position(same) {
             if let Measure::Moments { squares, .. } = &mut self.measures[place] {
@@ -241,44 +249,43 @@ impl Draft {
         }
     }
 
-    fn ends(&mut self, of: &Expr, grid: &Grid, weight: u32) -> usize {
-        let measure = self.moments(of, grid, false);
-        let words = format!("{COUNT_AND_SUM} {}", crate::check::words(of));
+    fn ends(&mut self, of: &Expr, words: &str, grid: &Grid, weight: u32) -> usize {
+        let measure = self.moments(of, words, grid, false);
+        let words = format!("{COUNT_AND_SUM} {words}");
         self.part(Additive::Ends(measure, grid.clone()), words, weight)
     }
 
     fn place(&mut self, wanted: &Wanted<'_>) -> Result<Output> {
-        let (asked, weight) = (wanted.asked, wanted.weight);
-        let grid = || wanted.grid.clone().ok_or_else(|| Error::Bounds { column: asked.words.clone() });
-        let words = crate::check::words;
-        Ok(match &asked.statistic {
+        let (words, weight) = (wanted.of, wanted.weight);
+        let grid = || wanted.grid.clone().ok_or_else(|| Error::Bounds { column: wanted.words.to_owned() });
+        Ok(match wanted.statistic {
             Statistic::Rows => Output::Count(self.part(Additive::Rows, "rows".into(), weight)),
             Statistic::Units => Output::Count(self.part(Additive::Units, "units".into(), weight)),
             Statistic::Present(of) => {
-                let column = self.input(of);
+                let column = self.input(of, words);
                 let measure = self.measure(Measure::Present { column });
-                let words = format!("values of {}", words(of));
+                let words = format!("values of {words}");
                 Output::Count(self.part(Additive::Present(measure), words, weight))
             }
-            Statistic::Sum(of) => Output::Sum(self.ends(of, &grid()?, weight)),
-            Statistic::Mean(of) => Output::Mean(self.ends(of, &grid()?, weight)),
+            Statistic::Sum(of) => Output::Sum(self.ends(of, words, &grid()?, weight)),
+            Statistic::Mean(of) => Output::Mean(self.ends(of, words, &grid()?, weight)),
             Statistic::Variance { of, sample } | Statistic::StandardDeviation { of, sample } => {
                 let grid = grid()?;
-                let ends = self.ends(of, &grid, weight);
-                let measure = self.moments(of, &grid, true);
-                let name = format!("squares of {}", words(of));
+                let ends = self.ends(of, words, &grid, weight);
+                let measure = self.moments(of, words, &grid, true);
+                let name = format!("squares of {words}");
                 let squares = self.part(Additive::Squares(measure, grid), name, weight);
-                let root = matches!(asked.statistic, Statistic::StandardDeviation { .. });
+                let root = matches!(wanted.statistic, Statistic::StandardDeviation { .. });
                 Output::Variance { ends, squares, sample: *sample, root }
             }
             Statistic::Histogram { of, bins } => {
-                let column = self.input(of);
+                let column = self.input(of, words);
                 let measure = self.measure(Measure::Bins { column, grid: grid()?, bins: *bins });
-                let words = format!("histogram of {}", words(of));
+                let words = format!("histogram of {words}");
                 Output::Histogram(self.part(Additive::Bins(measure, *bins), words, weight))
             }
             Statistic::Quantile { of, p } => {
-                let (column, grid) = (self.input(of), grid()?);
+                let (column, grid) = (self.input(of, words), grid()?);
                 let measure = self.measure(Measure::Values { column, grid: grid.clone() });
                 let place = self.ranks.iter().position(|(other, ..)| *other == measure).unwrap_or_else(|| {
                     self.ranks.push((measure, grid, Vec::new(), 0));
@@ -293,13 +300,13 @@ impl Draft {
                 Output::Quantile(place, share)
             }
             Statistic::StableMedian(of) => {
-                let (column, grid) = (self.input(of), grid()?);
+                let (column, grid) = (self.input(of, words), grid()?);
                 let measure = self.measure(Measure::Values { column, grid: grid.clone() });
                 self.medians.push((measure, grid, weight));
                 Output::Median(self.medians.len() - 1)
             }
             Statistic::StableMode(of) => {
-                let column = self.input(of);
+                let column = self.input(of, words);
                 let measure = self.measure(Measure::Items { column });
                 self.modes.push((measure, weight));
                 Output::Mode(self.modes.len() - 1)
@@ -414,9 +421,10 @@ impl Draft {
             };
             additive.push(Paid { part, words, cost, weight, sensitivity, batched });
         }
-        let (inputs, measures) = (self.inputs, self.measures);
+        let (inputs, input_words, measures) = (self.inputs, self.words, self.measures);
         Ok(Design {
             inputs,
+            input_words,
             measures,
             additive,
             batch,

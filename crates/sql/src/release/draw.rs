@@ -1,15 +1,17 @@
 //! The noise.
 
-use datafusion::arrow::array::{Array, ArrayRef, BooleanArray};
-use datafusion::arrow::compute::filter;
-use datafusion::scalar::ScalarValue;
+use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_select::filter::filter;
 use reticent::Permit;
 use reticent::statistic::{Ends, Grid, Moments};
+use reticent_bounding::{Group, Groups, Measured};
 
 use super::design::{Additive, Design, Output, Paid};
 use super::values::{Bar, Cell, Released, Value};
-use crate::bound::{Group, Groups, Measured};
-use crate::error::{Error, Result};
+use crate::algebra::Value as Item;
+use crate::algebra::column::cell;
+use crate::algebra::data::sound;
+use crate::error::Result;
 
 /// Releases what the design says of these groups.
 ///
@@ -121,8 +123,7 @@ fn select(design: &Design, groups: Groups, permit: &mut Permit) -> Result<(Group
         (None, None) => return Ok((groups, Vec::new())),
     };
     let mask = BooleanArray::from(kept);
-    let keys = groups.keys.iter().map(|column| filter(column, &mask)).collect::<Result<Vec<_>, _>>();
-    let keys = keys.map_err(|_| Error::Reading)?;
+    let keys = groups.keys.iter().map(|column| sound(filter(column, &mask))).collect();
     let shown = groups.groups.into_iter().zip(mask.values().iter()).filter(|(_, kept)| *kept);
     let groups = shown.map(|(group, _)| group).collect();
     Ok((Groups { keys, groups }, counts))
@@ -183,9 +184,9 @@ fn values(groups: &[Group], measure: usize) -> Vec<Vec<i64>> {
     groups.iter().map(of).collect()
 }
 
-fn item_of(group: &Group, measure: usize, item: usize) -> Option<ScalarValue> {
+fn item_of(group: &Group, measure: usize, item: usize) -> Option<Item> {
     match &group.measured[measure] {
-        Measured::Items { values, .. } if item < values.len() => ScalarValue::try_from_array(values, item).ok(),
+        Measured::Items { values, .. } if item < values.len() => Some(cell(values, item)),
         _ => None,
     }
 }

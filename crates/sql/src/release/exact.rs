@@ -1,12 +1,12 @@
 //! What is measured before noise: for tests that compare neighbouring tables. **Not private.**
 
-use datafusion::arrow::util::display::array_value_to_string;
+use reticent_bounding::{Groups, Measured};
 
 use super::Design;
 use super::contribution::Touched;
 use super::draw::numbers;
-use crate::bound::{Groups, Measured};
-use crate::error::{Error, Result};
+use crate::algebra::column::cell;
+use crate::error::Result;
 
 /// Everything that noise is added to or drawn from.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,10 +36,9 @@ pub struct ExactPart {
 
 /// All of it.
 pub(crate) fn exact(design: &Design, touched: &Touched, groups: &Groups) -> Result<Exact> {
-    let key = |row: usize| -> Result<String> {
-        let columns = groups.keys.iter().map(|column| array_value_to_string(column, row));
-        let columns = columns.collect::<Result<Vec<_>, _>>().map_err(|_| Error::Reading)?;
-        Ok(columns.join("|"))
+    let key = |row: usize| {
+        let columns = groups.keys.iter().map(|column| cell(column, row).to_string());
+        columns.collect::<Vec<_>>().join("|")
     };
     let mut parts = Vec::new();
     for paid in &design.additive {
@@ -50,7 +49,7 @@ pub(crate) fn exact(design: &Design, touched: &Touched, groups: &Groups) -> Resu
     let listed = |measured: &Measured| match measured {
         Measured::Values(values) => values.iter().map(ToString::to_string).collect(),
         Measured::Items { values, counts } => {
-            let text = |row: usize| array_value_to_string(values, row).unwrap_or_default();
+            let text = |row: usize| cell(values, row).to_string();
             counts.iter().enumerate().flat_map(|(row, &count)| (0..count).map(move |_| row)).map(text).collect()
         }
         _ => Vec::new(),
@@ -59,7 +58,7 @@ pub(crate) fn exact(design: &Design, touched: &Touched, groups: &Groups) -> Resu
         .map(|place| groups.groups.iter().map(|group| listed(&group.measured[place])).collect())
         .collect();
     Ok(Exact {
-        keys: (0..groups.groups.len()).map(key).collect::<Result<Vec<_>>>()?,
+        keys: (0..groups.groups.len()).map(key).collect(),
         units: (groups.groups.iter().map(|group| group.units).collect(), touched.bins_of_units()?.l1()?),
         parts,
         values: (measures, touched.in_groups()?.changed_rows()?),

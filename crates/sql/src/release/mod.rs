@@ -20,4 +20,5 @@ pub mod search;
 pub mod values;
 
 pub use design::Design;
+pub use reticent_bounding::MOST_BINS;
 pub use values::{Cell, Released};

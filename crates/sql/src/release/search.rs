@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use datafusion::logical_expr::Expr;
 use reticent::Permit;
 use reticent::exact::Rational;
 use reticent::mechanism::RangeMechanism;
 use reticent::mechanism::range::BINS;
 use reticent::privacy::{Epsilon, Guarantee};
 use reticent::statistic::{Bounds, Contribution, Grid, Rows};
+use reticent_bounding::{Groups, Measure, Measured};
 
 use super::contribution::Touched;
 use super::design::Design;
+use crate::algebra::Expr;
 use crate::answer::Share;
-use crate::bound::{Groups, Measure, Measured};
-use crate::check::{Checked, ranges, words};
 use crate::error::{Error, Result};
 use crate::options::{Options, Range};
+use crate::resolve::Resolved;
 
 /// The part of ε that all searches together cost: one in so many.
 const ONE_IN: u64 = 10;
@@ -28,7 +28,8 @@ pub struct Search {
     pub rest: Guarantee,
     /// How many rows of a unit are looked at.
     pub rows: u64,
-    wanted: Vec<Expr>,
+    /// What bounds are wanted of, and how it was written.
+    wanted: Vec<(Expr, String)>,
     mechanism: RangeMechanism,
 }
 
@@ -37,11 +38,13 @@ impl Search {
     ///
     /// # Errors
     /// If the budget is ρ, or too small.
-    pub fn new(checked: &Checked, options: &Options, touched: &Touched) -> Result<Option<Self>> {
-        let mut wanted: Vec<Expr> = Vec::new();
-        for of in checked.asked.iter().filter_map(|asked| asked.statistic.ranged()) {
-            if ranges::range(of, &options.bounds)? == Range::Auto && !wanted.contains(of) {
-                wanted.push(of.clone());
+    pub fn new(resolved: &Resolved, options: &Options, touched: &Touched) -> Result<Option<Self>> {
+        let mut wanted: Vec<(Expr, String)> = Vec::new();
+        for (asked, statistic) in resolved.asked.iter().zip(&resolved.measured.statistics) {
+            if let (Some(Range::Auto), Some(of)) = (&asked.range, statistic.ranged())
+                && wanted.iter().all(|(_, words)| *words != asked.of)
+            {
+                wanted.push((of.clone(), asked.of.clone()));
             }
         }
         if wanted.is_empty() {
@@ -57,7 +60,7 @@ impl Search {
                 (share(epsilon, &each)?, Guarantee::Approx(share(epsilon, &left)?, delta.clone()))
             }
             Guarantee::Zcdp(_) => {
-                let column = words(&wanted[0]);
+                let column = &wanted[0].1;
                 return Err(Error::Option(format!(
                     "bounds are found for a part of ε, not of ρ: use --epsilon, or give them with --bounds {column}=LO..HI"
                 )));
@@ -80,13 +83,13 @@ impl Search {
     /// Never.
     pub fn grids_before(&self) -> Result<BTreeMap<String, Grid>> {
         let grid = Grid::new(&"-1..1".parse::<Bounds>()?);
-        Ok(self.wanted.iter().map(|of| (words(of), grid.clone())).collect())
+        Ok(self.wanted.iter().map(|(_, words)| (words.clone(), grid.clone())).collect())
     }
 
     /// What is counted in the first pass, where keys are inputs like all others.
     pub fn measures(&self, design: &Design, keys: usize) -> Vec<Measure> {
         let column = |of: &Expr| keys + design.inputs.iter().position(|input| input == of).unwrap_or_default();
-        self.wanted.iter().map(|of| Measure::Magnitudes { column: column(of) }).collect()
+        self.wanted.iter().map(|(of, _)| Measure::Magnitudes { column: column(of) }).collect()
     }
 
     /// Releases the bounds.
@@ -95,21 +98,20 @@ impl Search {
     /// If the permit does not cover the costs.
     pub fn find(&self, groups: &Groups, permit: &mut Permit) -> Result<BTreeMap<String, Bounds>> {
         let mut found = BTreeMap::new();
-        for (place, of) in self.wanted.iter().enumerate() {
+        for (place, (_, words)) in self.wanted.iter().enumerate() {
             let counts = match groups.groups.first().map(|group| &group.measured[place]) {
                 Some(Measured::Bins(counts)) => counts.clone(),
                 _ => vec![0; BINS],
             };
-            found.insert(words(of), self.mechanism.release(counts, permit)?.into_value());
+            found.insert(words.clone(), self.mechanism.release(counts, permit)?.into_value());
         }
         Ok(found)
     }
 
     /// What it costs and gave, in words.
     pub fn shares(&self, found: &BTreeMap<String, Bounds>) -> Vec<Share> {
-        let share = |of: &Expr| {
-            let name = words(of);
-            let what = match found.get(&name) {
+        let share = |(_, name): &(Expr, String)| {
+            let what = match found.get(name) {
                 Some(bounds) => format!("bounds of {name}: {bounds}"),
                 None => format!("bounds of {name}"),
             };

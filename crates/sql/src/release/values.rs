@@ -1,10 +1,12 @@
 //! Released numbers, and what is computed from them.
 
-use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, ListArray};
-use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Int64Type};
-use datafusion::scalar::ScalarValue;
 use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, StringViewArray, TimestampMicrosecondArray,
+};
+
+use crate::algebra::{Type, Value as Item};
 
 /// One released value.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +18,7 @@ pub enum Value {
     /// A histogram.
     Counts(Vec<i64>),
     /// A value of the data itself.
-    Item(ScalarValue),
+    Item(Item),
     /// One person could have changed the answer, or so the noise had it.
     Refused,
 }
@@ -52,37 +54,42 @@ pub struct Released {
     pub columns: Vec<Vec<Cell>>,
 }
 
-/// A column of the type that the plan above expects. What does not fit is NULL; refusals are, too.
-pub fn column(cells: &[Cell], data_type: &DataType) -> datafusion::error::Result<ArrayRef> {
-    let is = |wanted: fn(&Value) -> bool| cells.iter().any(|cell| wanted(&cell.value));
-    let array: ArrayRef = if is(|value| matches!(value, Value::Counts(_))) || matches!(data_type, DataType::List(_)) {
-        let counts = cells.iter().map(|cell| match &cell.value {
-            Value::Counts(counts) => Some(counts.iter().copied().map(Some)),
-            _ => None,
-        });
-        Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(counts))
-    } else if is(|value| matches!(value, Value::Item(_))) {
-        let null = ScalarValue::try_from(data_type)?;
-        let items = cells.iter().map(|cell| match &cell.value {
-            Value::Item(item) => item.clone(),
-            _ => null.clone(),
-        });
-        ScalarValue::iter_to_array(items)?
-    } else if data_type.is_integer() {
-        let whole = cells.iter().map(|cell| match cell.value {
-            Value::Integer(value) => Some(value),
-            // A sum of whole numbers: the nearest. Conversion saturates.
-            Value::Real(value) => Some(value.round() as i64),
-            _ => None,
-        });
-        Arc::new(Int64Array::from_iter(whole))
-    } else {
-        let real = cells.iter().map(|cell| match cell.value {
-            Value::Integer(value) => Some(value as f64),
-            Value::Real(value) => Some(value),
-            _ => None,
-        });
-        Arc::new(Float64Array::from_iter(real))
+/// A column of the type that the query computes with. What does not fit is NULL; refusals are, too, and histograms, of which nothing can
+/// be computed.
+pub fn column(cells: &[Cell], kind: Type) -> ArrayRef {
+    let whole = |cell: &Cell| match &cell.value {
+        Value::Integer(value) => Some(*value),
+        // A sum of whole numbers: the nearest. Conversion saturates.
+        Value::Real(value) => Some(value.round() as i64),
+        Value::Item(Item::Integer(value)) => Some(*value),
+        _ => None,
     };
-    Ok(cast(&array, data_type)?)
+    let real = |cell: &Cell| match &cell.value {
+        Value::Integer(value) => Some(*value as f64),
+        Value::Real(value) | Value::Item(Item::Number(value)) => Some(*value),
+        _ => None,
+    };
+    let item = |cell: &Cell| match &cell.value {
+        Value::Item(item) => item.clone(),
+        _ => Item::Null,
+    };
+    match kind {
+        Type::Integer => Arc::new(cells.iter().map(whole).collect::<Int64Array>()),
+        Type::Number => Arc::new(cells.iter().map(real).collect::<Float64Array>()),
+        Type::Boolean => Arc::new(
+            cells.iter().map(|cell| if let Item::Boolean(value) = item(cell) { Some(value) } else { None }).collect::<BooleanArray>(),
+        ),
+        Type::Text => Arc::new(
+            cells.iter().map(|cell| if let Item::Text(value) = item(cell) { Some(value) } else { None }).collect::<StringViewArray>(),
+        ),
+        Type::Date => Arc::new(
+            cells.iter().map(|cell| if let Item::Date(value) = item(cell) { Some(value) } else { None }).collect::<Date32Array>(),
+        ),
+        Type::Timestamp => Arc::new(
+            cells
+                .iter()
+                .map(|cell| if let Item::Timestamp(value) = item(cell) { Some(value) } else { None })
+                .collect::<TimestampMicrosecondArray>(),
+        ),
+    }
 }

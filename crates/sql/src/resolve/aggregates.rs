@@ -22,7 +22,7 @@ const OPEN: &str = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE(x, p), MODE, VAR
 const BINS: u32 = 10;
 
 /// The names of all aggregates.
-const NAMES: [&str; 26] = [
+const NAMES: [&str; 29] = [
     "count",
     "sum",
     "avg",
@@ -49,7 +49,13 @@ const NAMES: [&str; 26] = [
     "every",
     "any_value",
     "array_agg",
+    "percentile_cont",
+    "quantile_cont",
+    "approx_percentile_cont",
 ];
+
+/// Quantiles as the standard writes them: the share first, the column after ORDER BY.
+const PERCENTILES: [&str; 3] = ["percentile_cont", "quantile_cont", "approx_percentile_cont"];
 
 /// Is it the name of an aggregate, in small letters?
 pub(super) fn is_one(name: &str) -> bool {
@@ -75,7 +81,12 @@ impl<'a> Asked<'a> {
         if over.is_some() || !is_one(&name) {
             return Ok(None);
         }
-        if null_treatment.is_some() || !within_group.is_empty() || !matches!(parameters, FunctionArguments::None) {
+        let is_percentile = PERCENTILES.contains(&name.as_str());
+        if null_treatment.is_some() || within_group.is_empty() == is_percentile || !matches!(parameters, FunctionArguments::None) {
+            if is_percentile {
+                let why = "write it as in PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age), or QUANTILE(age, 0.9)";
+                return Err(Error::not_private(words, why));
+            }
             return Err(Error::not_private(words, "leave ORDER BY and IGNORE NULLS out of it"));
         }
         let FunctionArguments::List(list) = args else { return Err(Error::not_private(words, "it needs a column")) };
@@ -90,7 +101,15 @@ impl<'a> Asked<'a> {
             [star] if is_star(star) && name == "count" && !distinct => Vec::new(),
             arguments => arguments.iter().map(|one| unnamed(one, &words)).collect::<Result<_>>()?,
         };
-        Ok(Some(Self { name, arguments, distinct, filter: filter.as_deref(), words }))
+        let mut asked = Self { name, arguments, distinct, filter: filter.as_deref(), words };
+        if is_percentile {
+            match &within_group[..] {
+                [one] if one.options.asc != Some(false) => asked.arguments.insert(0, &one.expr),
+                _ => return Err(Error::not_private(asked.words, "it is of one column, in ascending order")),
+            }
+            asked.name = "quantile".into();
+        }
+        Ok(Some(asked))
     }
 
     /// As it was written.

@@ -33,13 +33,13 @@ pub mod scope;
 mod select;
 pub mod text;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use sqlparser::ast;
 
 use crate::algebra::calendar::DAY;
-use crate::algebra::{Data, Expr, Limits, Measured, Plain, Type, Value};
+use crate::algebra::{Data, Expr, Limits, Measured, Plain, Value};
 use crate::error::{Error, Result};
 use crate::options::{Options, Range};
 use crate::query::Input;
@@ -60,6 +60,15 @@ pub struct Resolved {
     pub above: Arc<Plain>,
     /// The columns of the answer.
     pub columns: Vec<(String, Origin)>,
+    /// The names of all columns of its tables.
+    mentioned: BTreeSet<String>,
+}
+
+impl Resolved {
+    /// Does the query mention a column of this name?
+    pub fn mentions(&self, name: &str) -> bool {
+        self.mentioned.contains(name)
+    }
 }
 
 /// A key in the user's words.
@@ -138,7 +147,26 @@ impl<'a> Resolver<'a> {
         };
         let columns = relation.columns.into_iter().map(|column| (column.name, column.origin)).collect();
         let (measured, keys, asked) = self.measured.expect("something was released");
-        Ok(Resolved { measured, keys, asked, above, columns })
+        let all = self.inputs.iter().filter_map(|input| input.table.columns()).flatten();
+        let mentioned = all.chain(self.usage.mentioned.iter().cloned()).collect();
+        Ok(Resolved { measured, keys, asked, above, columns, mentioned })
+    }
+
+    /// With a table whose rows are given when the query is computed, and are nobody's secret.
+    pub fn given(self, name: &str, columns: Vec<scope::Named>) -> Self {
+        Self { given: Some((name.to_owned(), columns)), ..self }
+    }
+
+    /// A query of rows that may be looked at, and how many columns it has.
+    ///
+    /// # Errors
+    /// If it names what is not there, or is no query.
+    pub fn resolve_open(mut self, statement: &ast::Query) -> Result<(Arc<Plain>, usize)> {
+        let relation = self.query(statement, false)?;
+        match relation.body {
+            Body::Public(plain) => Ok((plain, relation.columns.len())),
+            Body::Private(_) | Body::Released(_) => Err(Error::not_private("this query", "its rows are private")),
+        }
     }
 
     /// One more operator or expression.
@@ -189,9 +217,4 @@ pub(crate) fn words(written: &ast::Expr) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
-}
-
-/// Types of columns, for messages.
-fn kinds(columns: &[scope::Named]) -> Vec<Type> {
-    columns.iter().map(|column| column.kind).collect()
 }

@@ -90,7 +90,7 @@ fn interval(of: &Expr, columns: &[Named]) -> Result<(Rational, Rational), Unknow
         Node::Call(Function::Arithmetic(operation), parts) => {
             let ranges = of_parts(parts)?;
             match (operation, &ranges[..]) {
-                (Arithmetic::Negate, [(a, b)]) => Ok((-b.clone(), -a.clone())),
+                (Arithmetic::Negate, [(a, b)]) => Ok((&Rational::ZERO - b, &Rational::ZERO - a)),
                 (Arithmetic::Add, [(a, b), (c, d)]) => Ok((a + c, b + d)),
                 (Arithmetic::Subtract, [(a, b), (c, d)]) => Ok((a - d, b - c)),
                 (Arithmetic::Multiply, [(a, b), (c, d)]) => hull([a * c, a * d, b * c, b * d]),
@@ -110,8 +110,8 @@ fn interval(of: &Expr, columns: &[Named]) -> Result<(Rational, Rational), Unknow
         }
         Node::Call(Function::Math(Math::Abs), parts) => {
             let (lower, upper) = of_parts(parts)?.into_iter().next().ok_or(Unknown::Function)?;
-            let most = (-lower.clone()).max(upper.clone());
-            let least = lower.max(-upper).max(Rational::ZERO);
+            let most = (&Rational::ZERO - &lower).max(upper.clone());
+            let least = lower.max(&Rational::ZERO - &upper).max(Rational::ZERO);
             Ok((least, most))
         }
         Node::Call(Function::Time(Time::Extract(part)), _) => {

@@ -104,8 +104,9 @@ pub fn find<'a, T>(
     things: impl Iterator<Item = T> + Clone,
     name: impl Fn(&T) -> &'a str,
 ) -> Result<Option<T>, Vec<T>> {
-    for matches in [Written::is as fn(&Written<'_>, &str) -> bool, Written::is_like] {
-        let mut found: Vec<T> = things.clone().filter(|thing| matches(&written, name(thing))).collect();
+    for to_the_letter in [true, false] {
+        let is = |thing: &T| if to_the_letter { written.is(name(thing)) } else { written.is_like(name(thing)) };
+        let mut found: Vec<T> = things.clone().filter(is).collect();
         match found.len() {
             0 => continue,
             1 => return Ok(found.pop()),

@@ -1,5 +1,6 @@
 //! The text of a query: its sizes are limited before anything that calls itself looks at it.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{self, Statement, Visit, Visitor};
@@ -9,6 +10,7 @@ use sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::algebra::{Limits, TooLarge};
 use crate::error::{Error, Result};
+use crate::walk::{Node, walk};
 
 /// Bytes of stack of the thread on which a query is read: the deepest statement that its number of tokens allows is as deep as it has
 /// tokens, and what walks through it takes a kilobyte or two a level. Only what is used is ever taken from the machine.
@@ -68,6 +70,35 @@ fn said(error: &sqlparser::parser::ParserError) -> String {
         ParserError(text) | TokenizerError(text) => text.clone(),
         RecursionLimitExceeded => "it is nested too deep".into(),
     }
+}
+
+/// The names of all tables that a query reads, without those that it names itself by WITH.
+///
+/// # Errors
+/// As [`parse`].
+///
+/// # Example
+/// ```
+/// let named = reticent_sql::resolve::text::tables("SELECT COUNT(*) FROM visits JOIN plans ON visits.user = plans.user")?;
+/// assert_eq!(named.into_iter().collect::<Vec<_>>(), ["plans", "visits"]);
+/// # Ok::<(), reticent_sql::Error>(())
+/// ```
+pub fn tables(sql: &str) -> Result<BTreeSet<String>> {
+    let (sql, _) = crate::dialect::split(sql)?;
+    on_a_large_stack(|| {
+        let query = parse(&sql, &Limits::default())?;
+        let (mut read, mut named) = (BTreeSet::new(), BTreeSet::new());
+        walk(&query, &mut |node| match node {
+            Node::Relation(relation) => {
+                read.extend(relation.0.last().and_then(ast::ObjectNamePart::as_ident).map(|name| name.value.clone()));
+            }
+            Node::Query(ast::Query { with: Some(with), .. }) => {
+                named.extend(with.cte_tables.iter().map(|table| table.alias.name.value.clone()));
+            }
+            _ => {}
+        });
+        Ok(read.difference(&named).cloned().collect())
+    })
 }
 
 /// How deep expressions and sub-queries are nested.

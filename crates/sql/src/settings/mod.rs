@@ -18,7 +18,7 @@ use crate::dialect;
 use crate::error::{Error, Result};
 use crate::options::{Options, Range, Unit};
 use crate::query::Input;
-use crate::table::Table;
+use reticent_table::Table;
 use policy::Policy;
 use words::{guarantee, parsed, range};
 

@@ -33,7 +33,7 @@ pub fn cast(from: Type, to: Type, columns: &[Column], rows: usize) -> Column {
     use Type::{Boolean, Date, Integer, Number, Text, Timestamp};
     match (from, to) {
         (Text, Integer) => map::<Texts, Integers>(columns, rows, |text| text.trim().parse().ok()),
-        (Text, Number) => map::<Texts, Numbers>(columns, rows, |text| number(text.as_bytes())),
+        (Text, Number) => map::<Texts, Numbers>(columns, rows, |text| number(text).filter(|number| number.is_finite())),
         (Text, Boolean) => map::<Texts, Booleans>(columns, rows, |text| truth(text.trim())),
         (Text, Date) => map::<Texts, Dates>(columns, rows, |text| calendar::parse_date(text.trim())),
         (Text, Timestamp) => map::<Texts, Timestamps>(columns, rows, |text| calendar::parse_timestamp(text.trim())),

@@ -1,0 +1,1 @@
+//! Every function is total, row-local, deterministic and bounded.

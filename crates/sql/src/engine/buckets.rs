@@ -1,0 +1,116 @@
+//! Rows scattered by their unit, in memory and on disk.
+
+use std::hash::BuildHasher;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{Array, ArrayRef};
+use arrow_row::{RowConverter, SortField};
+use foldhash::fast::FixedState;
+use reticent_bounding::{Memory, Reservation};
+
+use super::Stopped;
+use super::chunk::Chunk;
+use crate::algebra::Rows;
+use crate::algebra::data::sound;
+
+/// Into so many buckets rows are scattered. A bucket has all rows of its units.
+pub const BUCKETS: usize = 64;
+/// So many bytes are held before they count.
+const STEP: usize = 1 << 20;
+
+/// The rows of a relation that one thread has seen, in buckets. A row is the bytes of its unit and its columns, after their number.
+pub struct Buckets {
+    converter: RowConverter,
+    held: Vec<Vec<u8>>,
+    bytes: usize,
+    reserved: Reservation,
+    memory: Memory,
+    runs: Vec<Run>,
+}
+
+/// What was written to disk at one time.
+struct Run {
+    file: Mutex<std::fs::File>,
+    /// Where each bucket ends.
+    ends: Vec<u64>,
+}
+
+impl Buckets {
+    /// For the rows of a relation.
+    pub fn new(rows: &Arc<Rows>, memory: &Memory) -> Self {
+        let unit = rows.unit().map(|unit| unit.data_type());
+        let kinds = unit.into_iter().chain(rows.columns().iter().map(|kind| kind.data_type()));
+        let converter = sound(RowConverter::new(kinds.map(SortField::new).collect()));
+        let (held, reserved) = (vec![Vec::new(); BUCKETS], memory.reserve());
+        Self { converter, held, bytes: 0, reserved, memory: memory.clone(), runs: Vec::new() }
+    }
+
+    /// Puts rows into the buckets of their units. Those without a unit are dropped.
+    pub fn scatter(&mut self, chunk: &Chunk) -> Result<(), Stopped> {
+        let unit = chunk.unit().ok_or(Stopped)?;
+        let columns: Vec<ArrayRef> = std::iter::once(unit).chain(chunk.columns()).cloned().collect();
+        let rows = sound(self.converter.convert_columns(&columns));
+        let units = crate::algebra::groups::encoded(std::slice::from_ref(unit));
+        let hash = FixedState::default();
+        for row in (0..chunk.rows()).filter(|&row| unit.is_valid(row)) {
+            let bucket = (hash.hash_one(units.row(row).data()) >> 32) as usize % BUCKETS;
+            let bytes = rows.row(row);
+            let bytes = bytes.data();
+            let length = u32::try_from(bytes.len()).map_err(|_| Stopped)?;
+            self.held[bucket].extend_from_slice(&length.to_ne_bytes());
+            self.held[bucket].extend_from_slice(bytes);
+            self.bytes += bytes.len() + size_of::<u32>();
+        }
+        // Vectors may hold twice what is in them.
+        let needed = 2 * self.bytes.next_multiple_of(STEP);
+        if self.reserved.try_resize(needed).is_err() {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    fn spill(&mut self) -> Result<(), Stopped> {
+        let folder = self.memory.folder().ok_or(Stopped)?;
+        let mut file = tempfile::tempfile_in(folder).map_err(|_| Stopped)?;
+        let (mut ends, mut end) = (Vec::new(), 0);
+        for bucket in &mut self.held {
+            file.write_all(bucket).map_err(|_| Stopped)?;
+            end += bucket.len() as u64;
+            ends.push(end);
+            *bucket = Vec::new();
+        }
+        self.runs.push(Run { file: Mutex::new(file), ends });
+        self.bytes = 0;
+        self.reserved.try_resize(0)?;
+        Ok(())
+    }
+
+    /// The rows of a bucket.
+    pub fn take(&self, bucket: usize) -> Result<Vec<Chunk>, Stopped> {
+        let mut all = vec![self.decoded(&self.held[bucket])];
+        for run in &self.runs {
+            let start = bucket.checked_sub(1).map_or(0, |before| run.ends[before]);
+            let length = usize::try_from(run.ends[bucket] - start).map_err(|_| Stopped)?;
+            let mut bytes = vec![0; length];
+            let mut file = run.file.lock().unwrap_or_else(PoisonError::into_inner);
+            file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut bytes)).map_err(|_| Stopped)?;
+            all.push(self.decoded(&bytes));
+        }
+        Ok(all)
+    }
+
+    fn decoded(&self, mut bytes: &[u8]) -> Chunk {
+        let parser = self.converter.parser();
+        let mut rows = Vec::new();
+        while let Some((length, rest)) = bytes.split_first_chunk() {
+            let (row, rest) = rest.split_at(u32::from_ne_bytes(*length) as usize);
+            rows.push(parser.parse(row));
+            bytes = rest;
+        }
+        let count = rows.len();
+        let mut columns = sound(self.converter.convert_rows(rows));
+        let unit = columns.remove(0);
+        Chunk::new(Some(unit), columns, count)
+    }
+}

@@ -1,0 +1,110 @@
+//! Some rows, with their units.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use arrow_select::concat::concat;
+use arrow_select::filter::filter;
+use arrow_select::take::take;
+
+use crate::algebra::data::sound;
+use crate::algebra::{Data, Rows};
+
+/// So many rows at a time go through expressions that make texts longer: each may take [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes
+/// then, and no more than 16 MiB are made at once.
+const FEW: usize = 256;
+
+/// Some rows of a relation. The unit is no column of theirs.
+#[derive(Debug, Clone)]
+pub struct Chunk {
+    unit: Option<ArrayRef>,
+    columns: Vec<ArrayRef>,
+    rows: usize,
+}
+
+impl Chunk {
+    /// Of so many rows.
+    pub fn new(unit: Option<ArrayRef>, columns: Vec<ArrayRef>, rows: usize) -> Self {
+        Self { unit, columns, rows }
+    }
+
+    /// A batch of a table, whose first column is the unit if rows carry one.
+    pub fn of(batch: &RecordBatch, has_unit: bool) -> Self {
+        let (unit, columns) = batch.columns().split_at(usize::from(has_unit));
+        Self { unit: unit.first().cloned(), columns: columns.to_vec(), rows: batch.num_rows() }
+    }
+
+    /// No rows of a relation.
+    fn empty(rows: &Rows) -> Self {
+        let unit = rows.unit().map(|unit| arrow_array::new_empty_array(&unit.data_type()));
+        let columns = rows.columns().iter().map(|kind| arrow_array::new_empty_array(&kind.data_type())).collect();
+        Self { unit, columns, rows: 0 }
+    }
+
+    /// The rows of all of them.
+    pub fn all(relation: &Rows, chunks: impl Iterator<Item = Self>) -> Self {
+        let chunks: Vec<Self> = chunks.filter(|chunk| chunk.rows > 0).collect();
+        let Some(first) = chunks.first() else { return Self::empty(relation) };
+        if chunks.len() == 1 {
+            return first.clone();
+        }
+        let together = |of: &dyn Fn(&Self) -> ArrayRef| {
+            let parts: Vec<ArrayRef> = chunks.iter().map(of).collect();
+            sound(concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>()))
+        };
+        let unit = first.unit.is_some().then(|| together(&|chunk| chunk.unit.clone().expect("all of them carry one")));
+        let columns = (0..first.columns.len()).map(|place| together(&|chunk| chunk.columns[place].clone())).collect();
+        Self { unit, columns, rows: chunks.iter().map(|chunk| chunk.rows).sum() }
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Whose they are.
+    pub fn unit(&self) -> Option<&ArrayRef> {
+        self.unit.as_ref()
+    }
+
+    /// Their columns.
+    pub fn columns(&self) -> &[ArrayRef] {
+        &self.columns
+    }
+
+    /// As a table in memory, without the units. **Still private**: only operators that keep units apart ask for it.
+    pub fn data(&self, relation: &Rows) -> Data {
+        Data::new(relation.columns().to_vec(), self.columns.clone(), self.rows).expect("columns of its types")
+    }
+
+    /// The rows for which a mask is true.
+    pub fn filtered(&self, mask: &BooleanArray) -> Self {
+        let rows = mask.true_count();
+        if rows == self.rows {
+            return self.clone();
+        }
+        let those = |array: &ArrayRef| sound(filter(array, mask));
+        Self { unit: self.unit.as_ref().map(those), columns: self.columns.iter().map(those).collect(), rows }
+    }
+
+    /// The rows at these places; where there is none, NULL.
+    pub fn taken(&self, places: &UInt32Array) -> Self {
+        let those = |array: &ArrayRef| sound(take(array, places, None));
+        Self { unit: self.unit.as_ref().map(those), columns: self.columns.iter().map(those).collect(), rows: places.len() }
+    }
+
+    /// With other columns.
+    pub fn with_columns(self, columns: Vec<ArrayRef>) -> Self {
+        Self { columns, ..self }
+    }
+
+    /// In pieces of few rows, if they must be few.
+    pub fn pieces(&self, few: bool) -> impl Iterator<Item = Self> + '_ {
+        let size = if few { FEW } else { self.rows.max(1) };
+        (0..self.rows).step_by(size).map(move |from| {
+            let rows = size.min(self.rows - from);
+            let slice = |array: &ArrayRef| -> ArrayRef { Arc::clone(array).slice(from, rows) };
+            Self { unit: self.unit.as_ref().map(slice), columns: self.columns.iter().map(slice).collect(), rows }
+        })
+    }
+}

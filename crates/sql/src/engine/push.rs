@@ -1,0 +1,221 @@
+//! What each operator does with rows.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::{Arc, PoisonError};
+
+use arrow_array::{Array, ArrayRef, UInt32Array};
+use reticent_bounding::Interrupt;
+use reticent_table::Scan;
+
+use super::chunk::Chunk;
+use super::{Id, Stopped, id};
+use crate::algebra::groups::Grouping;
+use crate::algebra::plain::aggregated;
+use crate::algebra::{Expr, Operator, Rows};
+
+/// At most so many pairs of rows are looked at in one go.
+const PAIRS: usize = 8192;
+
+/// Where rows begin.
+pub enum Source<'a> {
+    /// A part of a file: the rows of one scan; others have none.
+    File {
+        /// Which scan.
+        leaf: Id,
+        /// What it reads.
+        scan: &'a Scan,
+        /// Which part.
+        part: usize,
+        /// Few rows at a time?
+        few: bool,
+    },
+    /// A bucket: relations whose rows were scattered, and those that are used more than once, which are computed once.
+    Bucket {
+        /// All rows of some units.
+        held: Mutex<HashMap<Id, Chunk>>,
+        /// What is used more than once.
+        shared: &'a [Id],
+    },
+}
+
+impl<'a> Source<'a> {
+    /// A part of a file.
+    pub fn file(leaf: Id, scan: &'a Scan, part: usize, few: bool) -> Self {
+        Self::File { leaf, scan, part, few }
+    }
+
+    /// A bucket.
+    pub fn bucket(held: HashMap<Id, Chunk>, shared: &'a [Id]) -> Self {
+        Self::Bucket { held: Mutex::new(held), shared }
+    }
+
+    fn held(&self, rows: &Arc<Rows>) -> Option<Chunk> {
+        match self {
+            Self::File { .. } => None,
+            Self::Bucket { held, .. } => held.lock().unwrap_or_else(PoisonError::into_inner).get(&id(rows)).cloned(),
+        }
+    }
+}
+
+/// Who takes rows.
+pub type Sink<'a> = &'a mut dyn FnMut(Chunk) -> Result<(), Stopped>;
+
+/// Gives the rows of a relation to a sink.
+///
+/// # Errors
+/// If they cannot be read to their end, or the work is interrupted.
+pub fn push(rows: &Arc<Rows>, source: &Source<'_>, interrupt: &Interrupt, sink: Sink<'_>) -> Result<(), Stopped> {
+    if interrupt.is_stopped() {
+        return Err(Stopped);
+    }
+    if let Some(chunk) = source.held(rows) {
+        return sink(chunk);
+    }
+    if let Source::Bucket { held, shared } = source
+        && shared.contains(&id(rows))
+    {
+        let mut all = Vec::new();
+        operate(rows, source, interrupt, &mut |chunk| {
+            all.push(chunk);
+            Ok(())
+        })?;
+        let chunk = Chunk::all(rows, all.into_iter());
+        held.lock().unwrap_or_else(PoisonError::into_inner).insert(id(rows), chunk.clone());
+        return sink(chunk);
+    }
+    operate(rows, source, interrupt, sink)
+}
+
+fn operate(rows: &Arc<Rows>, source: &Source<'_>, interrupt: &Interrupt, sink: Sink<'_>) -> Result<(), Stopped> {
+    match rows.operator() {
+        Operator::Scan { .. } => {
+            let Source::File { leaf, scan, part, few } = source else { return Ok(()) };
+            if *leaf != id(rows) {
+                return Ok(());
+            }
+            for batch in scan.read(*part) {
+                let chunk = Chunk::of(&batch?, rows.unit().is_some());
+                if interrupt.is_stopped() {
+                    return Err(Stopped);
+                }
+                chunk.pieces(*few).try_for_each(&mut *sink)?;
+            }
+            Ok(())
+        }
+        Operator::Filter { input, condition } => push(input, source, interrupt, &mut |chunk| {
+            let holds = condition.holds(chunk.columns(), chunk.rows());
+            let chunk = chunk.filtered(&holds);
+            if chunk.rows() == 0 { Ok(()) } else { sink(chunk) }
+        }),
+        Operator::Project { input, columns } => push(input, source, interrupt, &mut |chunk| {
+            let rows = chunk.rows();
+            let value = |one: &Expr| one.evaluate(chunk.columns(), rows).into_array(one.kind(), rows);
+            let columns = columns.iter().map(value).collect();
+            sink(chunk.with_columns(columns))
+        }),
+        Operator::Lookup { input, lookup } => push(input, source, interrupt, &mut |chunk| {
+            lookup.pairs(chunk.columns(), chunk.rows(), |ours, theirs| {
+                if interrupt.is_stopped() {
+                    return Err(Stopped);
+                }
+                if ours.is_empty() {
+                    return Ok(());
+                }
+                let ours = chunk.taken(ours);
+                let theirs = lookup.table().taken(theirs);
+                let columns = ours.columns().iter().chain(theirs.columns()).cloned().collect();
+                sink(ours.with_columns(columns))
+            })
+        }),
+        Operator::Union { inputs } => inputs.iter().try_for_each(|input| push(input, source, interrupt, sink)),
+        Operator::Within { input, keys, aggregates } => {
+            let chunk = collected(input, source, interrupt)?;
+            if chunk.rows() == 0 {
+                return Ok(());
+            }
+            let unit = chunk.unit().cloned().ok_or(Stopped)?;
+            let data = chunk.data(input);
+            // The unit of each group is that of its first row: groups are told apart by it.
+            let values = aggregated(&data, std::slice::from_ref(&unit), keys, aggregates);
+            let keyed = crate::algebra::plain::projected(&data, keys);
+            let by: Vec<ArrayRef> = std::iter::once(&unit).chain(keyed.columns()).cloned().collect();
+            let firsts = Grouping::of(&by, chunk.rows()).firsts();
+            let units = crate::algebra::data::sound(arrow_select::take::take(&unit, &firsts, None));
+            sink(Chunk::new(Some(units), values.columns().to_vec(), values.rows()))
+        }
+        Operator::Join { left, right, condition, keep_left } => {
+            let (ours, theirs) = (collected(left, source, interrupt)?, collected(right, source, interrupt)?);
+            join(&ours, &theirs, condition.as_ref(), *keep_left, interrupt, sink)
+        }
+    }
+}
+
+/// All rows of a relation in this bucket.
+fn collected(rows: &Arc<Rows>, source: &Source<'_>, interrupt: &Interrupt) -> Result<Chunk, Stopped> {
+    let mut all = Vec::new();
+    push(rows, source, interrupt, &mut |chunk| {
+        all.push(chunk);
+        Ok(())
+    })?;
+    Ok(Chunk::all(rows, all.into_iter()))
+}
+
+/// Pairs of rows of one unit. Rows without a unit have no partner.
+fn join(
+    ours: &Chunk,
+    theirs: &Chunk,
+    condition: Option<&Expr>,
+    keep_left: bool,
+    interrupt: &Interrupt,
+    sink: Sink<'_>,
+) -> Result<(), Stopped> {
+    let (Some(our_units), Some(their_units)) = (ours.unit(), theirs.unit()) else { return Err(Stopped) };
+    // Units of both sides numbered together.
+    let both = crate::algebra::data::sound(arrow_select::concat::concat(&[our_units.as_ref(), their_units.as_ref()]));
+    let grouping = Grouping::of(std::slice::from_ref(&both), both.len());
+    let mut partners: HashMap<u32, Vec<u32>> = HashMap::new();
+    for row in (0..theirs.rows()).filter(|&row| their_units.is_valid(row)) {
+        partners.entry(grouping.number(ours.rows() + row)).or_default().push(row as u32);
+    }
+    let mut matched = vec![false; ours.rows()];
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let mut act = |left: &mut Vec<u32>, right: &mut Vec<u32>, matched: &mut [bool]| -> Result<(), Stopped> {
+        if interrupt.is_stopped() {
+            return Err(Stopped);
+        }
+        let places = UInt32Array::from(std::mem::take(left));
+        let pairs = paired(ours, theirs, &places, &UInt32Array::from(std::mem::take(right)));
+        let Some(condition) = condition else {
+            places.values().iter().for_each(|&row| matched[row as usize] = true);
+            return sink(pairs);
+        };
+        let holds = condition.holds(pairs.columns(), pairs.rows());
+        let those = places.values().iter().enumerate().filter(|&(place, _)| holds.value(place));
+        those.for_each(|(_, &row)| matched[row as usize] = true);
+        let pairs = pairs.filtered(&holds);
+        if pairs.rows() == 0 { Ok(()) } else { sink(pairs) }
+    };
+    for row in (0..ours.rows()).filter(|&row| our_units.is_valid(row)) {
+        for some in partners.get(&grouping.number(row)).map_or(&[][..], Vec::as_slice).chunks(PAIRS) {
+            left.extend(std::iter::repeat_n(row as u32, some.len()));
+            right.extend_from_slice(some);
+            if left.len() >= PAIRS {
+                act(&mut left, &mut right, &mut matched)?;
+            }
+        }
+    }
+    act(&mut left, &mut right, &mut matched)?;
+    if !keep_left {
+        return Ok(());
+    }
+    let alone: UInt32Array = (0..ours.rows() as u32).filter(|&row| !matched[row as usize]).map(Some).collect();
+    if alone.is_empty() { Ok(()) } else { sink(paired(ours, theirs, &alone, &UInt32Array::new_null(alone.len()))) }
+}
+
+/// Rows side by side; the unit is that of the left.
+fn paired(ours: &Chunk, theirs: &Chunk, left: &UInt32Array, right: &UInt32Array) -> Chunk {
+    let (ours, theirs) = (ours.taken(left), theirs.taken(right));
+    let columns = ours.columns().iter().chain(theirs.columns()).cloned().collect();
+    ours.with_columns(columns)
+}

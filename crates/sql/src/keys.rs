@@ -1,0 +1,120 @@
+//! Keys that are public.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, StringViewArray, UInt32Array};
+use arrow_select::take::take;
+use reticent_bounding::PublicKeys;
+
+use crate::algebra::column::{Column, cell};
+use crate::algebra::data::sound;
+use crate::algebra::function::Membership;
+use crate::algebra::{Expr, Function, Rows, Type, Value};
+use crate::error::{Error, Result, no_such};
+use crate::options::Options;
+use crate::resolve::Resolved;
+
+/// More public keys than any table can show.
+const MOST_KEYS: usize = 10_000_000;
+
+/// Public keys as they are compared with rows, and as they were written.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownKeys {
+    /// In the types of the keys: every combination, the last column changing fastest.
+    pub typed: PublicKeys,
+    /// The texts of each column by itself.
+    texts: Vec<Vec<String>>,
+}
+
+/// The values of one key, in its type and as they were written.
+type Listed<'text> = (ArrayRef, Vec<&'text str>);
+
+impl KnownKeys {
+    /// Those of a query, if all of its keys are public; rows with other values of those that are known are dropped.
+    ///
+    /// A key is named by its column, by its own words, or by its name in the answer. A column that the query does not group by may have
+    /// keys as well: a policy lists those of the whole table.
+    ///
+    /// # Errors
+    /// If there is no such key, or its values are not of its type.
+    pub fn of(resolved: &mut Resolved, options: &Options) -> Result<Option<Self>> {
+        let mut known: Vec<Option<Listed<'_>>> = vec![None; resolved.keys.len()];
+        for (name, values) in &options.keys {
+            let Some(place) = resolved.keys.iter().position(|key| key.names.contains(name)) else {
+                if resolved.keys.is_empty() || resolved.mentions(name) {
+                    continue;
+                }
+                let keys: Vec<&str> = resolved.keys.iter().map(|key| key.words.as_str()).collect();
+                return Err(Error::Option(format!("--keys {name}=…: {}", no_such("key in GROUP BY", name, &keys))));
+            };
+            known[place] = Some(typed(name, values, resolved.measured.keys[place].kind())?);
+        }
+        if known.is_empty() {
+            return Ok(None);
+        }
+        if known.iter().all(Option::is_some) {
+            return product(&known.into_iter().flatten().collect::<Vec<_>>()).map(Some);
+        }
+        for (key, values) in resolved.measured.keys.clone().into_iter().zip(known) {
+            let Some((values, _)) = values else { continue };
+            let list: Vec<Value> = (0..values.len()).map(|row| cell(&values, row)).collect();
+            let set = Function::In(Membership::new(key.kind(), &list));
+            let condition = Expr::call(set, vec![key]);
+            let rows = condition.and_then(|condition| Rows::filter(&resolved.measured.rows, condition));
+            resolved.measured.rows = Arc::new(rows.expect("a condition over its columns"));
+        }
+        Ok(None)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.texts.iter().map(Vec::len).product()
+    }
+
+    /// As it was written: a text for each column.
+    pub fn written(&self, key: usize) -> Vec<&str> {
+        let mut repeat = self.len();
+        let text = |column: &'_ Vec<String>| {
+            repeat /= column.len();
+            key / repeat % column.len()
+        };
+        let places: Vec<usize> = self.texts.iter().map(text).collect();
+        self.texts.iter().zip(places).map(|(column, place)| column[place].as_str()).collect()
+    }
+}
+
+/// Key values of the type that the key has, each once, and as they were written.
+fn typed<'text>(name: &str, values: &'text [String], to: Type) -> Result<Listed<'text>> {
+    let distinct: BTreeSet<&str> = values.iter().map(String::as_str).collect();
+    let distinct: Vec<&str> = distinct.into_iter().collect();
+    let text: ArrayRef = Arc::new(distinct.iter().map(|text| Some(*text)).collect::<StringViewArray>());
+    let typed = match to {
+        Type::Text => text,
+        to => Function::Cast(to)
+            .apply(&[Type::Text], to, &[Column::Array(text)], distinct.len())
+            .into_array(to, distinct.len()),
+    };
+    match (0..typed.len()).find(|&row| typed.is_null(row)) {
+        Some(row) => Err(Error::Option(format!("--keys {name}=…: {:?} is not {to}, as the column is", distinct[row]))),
+        None if distinct.is_empty() => Err(Error::Option(format!("--keys {name}=…: there are none"))),
+        None => Ok((typed, distinct)),
+    }
+}
+
+/// Every combination.
+fn product(columns: &[Listed<'_>]) -> Result<KnownKeys> {
+    let total = columns.iter().try_fold(1usize, |total, (column, _)| total.checked_mul(column.len()));
+    let total = total.filter(|&total| total <= MOST_KEYS);
+    let total =
+        total.ok_or_else(|| Error::Option(format!("there are more than {MOST_KEYS} combinations of --keys")))?;
+    let mut repeat = total;
+    let mut all = Vec::new();
+    for (column, _) in columns {
+        repeat /= column.len();
+        let places = (0..total).map(|row| (row / repeat % column.len()) as u32);
+        all.push(sound(take(column, &UInt32Array::from_iter_values(places), None)));
+    }
+    let texts = columns.iter().map(|(_, texts)| texts.iter().map(|&text| text.to_owned()).collect()).collect();
+    Ok(KnownKeys { typed: PublicKeys { columns: all }, texts })
+}
