@@ -201,6 +201,12 @@ impl From<reticent_collect::Error> for Error {
     }
 }
 
+impl From<reticent_table::Error> for Error {
+    fn from(error: reticent_table::Error) -> Self {
+        reticent_sql::Error::from(error).into()
+    }
+}
+
 impl From<reticent_sql::Error> for Error {
     fn from(error: reticent_sql::Error) -> Self {
         if error.is_usage() { Self::from_arguments(&error.to_string()) } else { Self::Machine(error.to_string()) }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use reticent_ledger::{Budget, Dataset, DurableLedger, Terms};
 use reticent_sql::settings::policy::{Policy, Rules};
-use reticent_sql::{Input, Table, statement};
+use reticent_sql::resolve::text;
+use reticent_sql::{Input, Table};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -123,7 +124,7 @@ impl Tables {
     /// # Errors
     /// If it is not SQL, if it names private tables of several datasets, or a table cannot be opened any more.
     pub fn chosen(&self, sql: &str) -> Result<Chosen<'_>> {
-        let named = statement::tables(sql)?;
+        let named = text::tables(sql)?;
         let mut chosen: Vec<&Registered> = self.0.values().filter(|table| named.contains(&table.name)).collect();
         let datasets: BTreeSet<&str> = chosen.iter().filter_map(|table| table.dataset.as_deref()).collect();
         if datasets.len() > 1 {

@@ -6,7 +6,7 @@ use std::fs;
 
 use reticent::noise::Entropy;
 use reticent::privacy::Guarantee;
-use reticent_sql::bound::ChoiceKey;
+use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::release::exact::Exact;
 use reticent_sql::{Input, Options, Query, Range, Result, Table, Unit};
 
@@ -25,7 +25,7 @@ fn by_user() -> Options {
 }
 
 /// A private table `v` and a public table `p`.
-async fn prepare(private: &str, sql: &str, options: Options) -> Result<Query> {
+fn prepare(private: &str, sql: &str, options: Options) -> Result<Query> {
     let folder = tempfile::tempdir().unwrap();
     let (v, p) = (folder.path().join("v.csv"), folder.path().join("p.csv"));
     fs::write(&v, private).unwrap();
@@ -34,21 +34,17 @@ async fn prepare(private: &str, sql: &str, options: Options) -> Result<Query> {
     let inputs = vec![Input { table: open("v", &v), public: false }, Input { table: open("p", &p), public: true }];
     // The files must outlive the query.
     std::mem::forget(folder);
-    Query::prepare(sql, inputs, options).await
-}
-
-fn wait<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_multi_thread().build().unwrap().block_on(work)
+    Query::prepare(sql, inputs, options)
 }
 
 fn refusal(sql: &str, options: Options) -> String {
     let people = "user_id,name,x,label\n1,Ann,0.5,a\n2,Bob,0.5,b\n";
-    wait(prepare(people, sql, options)).map(|_| ()).expect_err(sql).to_string()
+    prepare(people, sql, options).map(|_| ()).expect_err(sql).to_string()
 }
 
 fn exact(people: &str, sql: &str, options: Options) -> Exact {
     let key = ChoiceKey::draw(&mut Entropy::seeded(1).draw().unwrap());
-    wait(async { prepare(people, sql, options).await.unwrap().exact(key).await.unwrap() })
+    async { prepare(people, sql, options).unwrap().exact(key).unwrap() }
 }
 
 #[test]
@@ -58,7 +54,7 @@ fn a_public_key_is_unique_for_the_private_row_and_not_for_itself() {
         assert!(text.contains("cannot be answered privately"), "{condition}: {text}");
     }
     assert!(
-        wait(prepare("label\na\n", "SELECT COUNT(*) FROM v JOIN p ON p.label = v.label", options(Unit::Row))).is_ok()
+        prepare("label\na\n", "SELECT COUNT(*) FROM v JOIN p ON p.label = v.label", options(Unit::Row)).is_ok()
     );
 }
 

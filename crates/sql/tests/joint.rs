@@ -11,7 +11,7 @@ use reticent::exact::Rational;
 use reticent::noise::Entropy;
 use reticent::privacy::Guarantee;
 use reticent_sql::answer::Entry;
-use reticent_sql::bound::ChoiceKey;
+use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::joint::{Noise, Shape, tables};
 use reticent_sql::{Answer, Error, Input, JointQuery, Options, Query, Range, Result, Table, Unit};
 
@@ -57,8 +57,8 @@ fn permit() -> Permit {
 
 fn measured(sql: &str, path: &Path, options: Options) -> (JointQuery, Vec<i64>) {
     block_on(async {
-        let query = JointQuery::prepare(sql, input(path), options).await.expect("it can be asked");
-        let exact = query.measure(key()).await.expect("it can be read");
+        let query = JointQuery::prepare(sql, input(path), options).expect("it can be asked");
+        let exact = query.measure(key()).expect("it can be read");
         assert_eq!(format!("{exact:?}"), format!("Exact({} numbers)", query.shape().cells()));
         (query, exact.for_noise().to_vec())
     })
@@ -167,8 +167,8 @@ fn without_noise_parties_and_curators_agree() {
         let sum: Vec<i64> = parts[0].1.iter().zip(&parts[1].1).map(|(one, other)| one + other).collect();
         let ours = answered(&parts[0].0, &sum, 0);
         let curator = block_on(async {
-            let query = Query::prepare(sql, input(&all), options(NEARLY_WITHOUT_NOISE)).await.expect("it is private");
-            query.answer(&mut permit(), key()).await.expect("an answer")
+            let query = Query::prepare(sql, input(&all), options(NEARLY_WITHOUT_NOISE)).expect("it is private");
+            query.answer(&mut permit(), key()).expect("an answer")
         });
         assert_eq!((&ours.columns, ours.rows.len()), (&curator.columns, curator.rows.len()), "{sql}");
         for (one, other) in values(&ours).iter().flatten().zip(values(&curator).iter().flatten()) {

@@ -139,7 +139,7 @@ fn date(day: i64, out: &mut String) {
     }
 }
 
-/// A date in milliseconds. One that is not a whole day, which should not exist, is told in full.
+/// A date in milliseconds. One that is not a complete day, which should not exist, is told in full.
 fn date64(milliseconds: i64, out: &mut String) {
     let day = SECONDS_A_DAY * 1_000;
     match milliseconds.rem_euclid(day) {

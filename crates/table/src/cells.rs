@@ -15,7 +15,7 @@ pub const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 8 << 20;
 
 /// The number that a cell says, if it says one: decimal, perhaps with a sign, a fraction or an exponent, and white space
-/// around it. What is too large is infinite; `nan` is no number, nor is one with thousands separators.
+/// around it. What is too large is infinite; `nan` is not a number, and neither is `1,000`.
 pub fn number(cell: &str) -> Option<f64> {
     cell.trim_ascii().parse().ok().filter(|number: &f64| !number.is_nan())
 }

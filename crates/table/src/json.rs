@@ -1,7 +1,7 @@
 //! The fields of one JSON object.
 //!
 //! Two passes: serde_json decides whether the text is JSON at all; then the fields are found in text that is known to be
-//! good. So whether a line is a row does not depend on which of its fields a query asks for, and numbers keep the text that
+//! valid. So whether a line is a row does not depend on which of its fields a query asks for, and numbers keep the text that
 //! was written.
 
 use std::borrow::Cow;
@@ -41,7 +41,7 @@ fn unescape(string: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(string).ok().map(Cow::Owned)
 }
 
-/// Tells the fields of an object in order; false, and nothing told, if the text is not one JSON object.
+/// Calls `found` for each field in order. Returns false, without any call, if the text is not one JSON object.
 pub fn fields<'a>(text: &'a str, mut found: impl FnMut(&str, Value<'a>)) -> bool {
     // These are JSON's own white space.
     let text = text.trim_matches([' ', '\t', '\r', '\n']);

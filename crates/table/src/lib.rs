@@ -38,7 +38,7 @@
 //! | `csv` | comma- or tab-separated values |
 //! | `ndjson`, `json` | one JSON object per line |
 //! | `typed` | files that know the types of their columns |
-//! | `parquet`, `arrow` | the formats of such files |
+//! | `parquet`, `arrow` | the formats of such files, and whether a file is safe to decode |
 //! | `convert`, `canonical` | their values in the types of a query; units as text |
 //! | `error` | [`Error`], [`Broken`] |
 //!
@@ -46,7 +46,8 @@
 //! - **The order of rows.** Parts are read in any order.
 //! - **Files that change.** If somebody writes to a file between opening and reading, rows may be missed or read twice, or the
 //!   table is [`Broken`].
-//! - **The time that reading takes**, which depends on the files.
+//! - **The time and memory that reading takes**, which depend on the files. A footer can't claim more than the file has, but a
+//!   page of a hostile Parquet file can claim gigabytes.
 
 // What tests inside and outside share names the crate as those outside do.
 #[cfg(test)]

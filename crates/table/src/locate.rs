@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use glob::MatchOptions;
 
-/// Names that are less alike than this are not proposed.
+/// Names less similar than this are not suggested.
 const ALIKE: f64 = 0.6;
-/// The endings of file names that are known.
+/// The supported endings of file names.
 const KNOWN: &str = ".csv, .tsv, .ndjson, .jsonl, .json, .parquet, .arrow, .feather and .ipc";
 
 /// What a file holds, as its name says.
@@ -35,7 +35,7 @@ impl FileFormat {
     }
 }
 
-/// A file's name for people, who know the folder.
+/// A file's name without its folder, for messages.
 pub fn short(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
@@ -57,7 +57,7 @@ pub fn locate(location: &str) -> Result<(FileFormat, Vec<PathBuf>), String> {
     };
     let mut files = Vec::with_capacity(found.len());
     for path in found {
-        let unknown = || format!("the format of {} is not known: name it {KNOWN}, as it is", short(&path));
+        let unknown = || format!("{} has an unknown format; supported file endings are {KNOWN}", short(&path));
         let format = FileFormat::of(&path).ok_or_else(unknown)?;
         let canonical =
             fs::canonicalize(&path).map_err(|error| format!("{} cannot be opened: {error}", short(&path)))?;
@@ -69,7 +69,7 @@ pub fn locate(location: &str) -> Result<(FileFormat, Vec<PathBuf>), String> {
     let Some((_, format, first)) = files.first() else { return Err("there are no files".to_owned()) };
     if let Some((_, _, other)) = files.iter().find(|(_, other, _)| other != format) {
         return Err(format!(
-            "all files of a table have one format, but there are {} and {}",
+            "all files of a table must have the same format, but there are {} and {}",
             short(first),
             short(other)
         ));
@@ -78,7 +78,7 @@ pub fn locate(location: &str) -> Result<(FileFormat, Vec<PathBuf>), String> {
 }
 
 /// The files of a folder that are of a known format; folders in it are not looked into. Names that begin with a dot or an
-/// underscore belong to whoever wrote the folder.
+/// underscore belong to the program that wrote the folder.
 fn folder(path: &Path) -> Result<Vec<PathBuf>, String> {
     let unreadable = |error| format!("cannot be opened: {error}");
     let mut files = Vec::new();
@@ -89,7 +89,7 @@ fn folder(path: &Path) -> Result<Vec<PathBuf>, String> {
         }
     }
     if files.is_empty() {
-        return Err(format!("there are no tables in this folder; their names end with {KNOWN}"));
+        return Err(format!("there are no tables in this folder; supported file endings are {KNOWN}"));
     }
     Ok(files)
 }
@@ -98,7 +98,8 @@ fn folder(path: &Path) -> Result<Vec<PathBuf>, String> {
 fn matches(pattern: &str) -> Result<Vec<PathBuf>, String> {
     let options =
         MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
-    let found = glob::glob_with(pattern, options).map_err(|error| format!("is no pattern of file names: {error}"))?;
+    let found =
+        glob::glob_with(pattern, options).map_err(|error| format!("is not a valid file name pattern: {error}"))?;
     let mut files = Vec::new();
     for path in found {
         let path = path.map_err(|error| format!("cannot be opened: {}", error.error()))?;
@@ -112,7 +113,7 @@ fn matches(pattern: &str) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// A file or folder beside the one asked for, with the most similar name.
+/// The file or folder in the same place whose name is most similar.
 fn nearest(path: &Path) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else { return String::new() };
@@ -159,8 +160,8 @@ mod tests {
         assert_eq!(names(&folder, "**/c.csv").unwrap(), ["c.csv"]);
         assert_eq!(names(&folder, "d.parquet").unwrap(), ["x.arrow"]);
         assert!(names(&folder, "z*.csv").unwrap_err().contains("no file matches"));
-        assert!(names(&folder, "*").unwrap_err().contains("format of notes.md is not known"));
-        assert!(names(&folder, "***").unwrap_err().contains("no pattern"));
+        assert!(names(&folder, "*").unwrap_err().contains("notes.md has an unknown format"));
+        assert!(names(&folder, "***").unwrap_err().contains("not a valid file name pattern"));
     }
 
     #[test]
@@ -178,7 +179,7 @@ mod tests {
         assert_eq!(names(&folder, "zzz").unwrap_err(), "there is no such file");
         assert_eq!(names(&folder, "none/people.csv").unwrap_err(), "there is no such file");
         assert!(names(&folder, "sub").unwrap_err().contains("no tables in this folder"));
-        assert!(names(&folder, "sub/readme.txt").unwrap_err().contains("format of readme.txt is not known"));
+        assert!(names(&folder, "sub/readme.txt").unwrap_err().contains("readme.txt has an unknown format"));
         assert!(names(&folder, "mixed").unwrap_err().ends_with("there are a.csv and b.ndjson"));
     }
 

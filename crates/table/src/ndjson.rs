@@ -24,7 +24,7 @@ use crate::split::Text;
 const LONGEST_LINE: u64 = 64 << 20;
 /// How much is read from the file at a time.
 const CHUNK: usize = 256 << 10;
-/// What some systems write at the start of a text file.
+/// What some programs write at the start of a text file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The rows of a part of a file, these fields of each; `None` if the part reads nothing of the file.

@@ -1,4 +1,7 @@
 //! Files that know the types of their columns.
+//!
+//! No value is an error, but a file that isn't what it says it is can't be read to its end: text that isn't UTF-8, pages that
+//! can't be decompressed, columns of different lengths.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -47,10 +50,10 @@ impl Columns {
         for (file, Footer { schema, .. }) in files.iter().zip(footers) {
             names.clear();
             if let Some(field) = schema.fields().iter().find(|field| !names.insert(field.name().as_str())) {
-                return Err(format!("{} has two columns with the name `{}`", short(file), field.name()));
+                return Err(format!("{} has two columns named `{}`", short(file), field.name()));
             }
             if let Some(field) = schema.fields().iter().find(|field| firsts.index_of(field.name()).is_err()) {
-                return Err(format!("{} has a column `{}` that {first} has not", short(file), field.name()));
+                return Err(format!("{} has a column `{}` that {first} does not have", short(file), field.name()));
             }
         }
         let mut columns = Vec::with_capacity(firsts.fields().len());
@@ -59,7 +62,7 @@ impl Columns {
             let mut unit = UnitType::of(data_type);
             for (file, Footer { schema, inexact, .. }) in files.iter().zip(footers) {
                 let (_, other) = (schema.fields().find(name))
-                    .ok_or_else(|| format!("{} has no column `{name}`, but {first} has", short(file)))?;
+                    .ok_or_else(|| format!("{} has no column `{name}`, but {first} does", short(file)))?;
                 let other = other.data_type();
                 if Type::of(other) != seen {
                     return Err(format!(
@@ -168,14 +171,14 @@ mod tests {
     fn files_must_agree() {
         use DataType::{Int32, Int64, Utf8, Utf8View};
         let error = |schemas: &[&[(&str, DataType)]]| columns(schemas).unwrap_err();
-        assert_eq!(error(&[&[("a", Int32), ("a", Int32)]]), "0.parquet has two columns with the name `a`");
+        assert_eq!(error(&[&[("a", Int32), ("a", Int32)]]), "0.parquet has two columns named `a`");
         assert_eq!(
             error(&[&[("a", Int32), ("b", Int32)], &[("a", Int64)]]),
-            "1.parquet has no column `b`, but 0.parquet has"
+            "1.parquet has no column `b`, but 0.parquet does"
         );
         assert_eq!(
             error(&[&[("a", Int32)], &[("a", Int64), ("b", Int32)]]),
-            "1.parquet has a column `b` that 0.parquet has not"
+            "1.parquet has a column `b` that 0.parquet does not have"
         );
         assert_eq!(
             error(&[&[("a", Int32)], &[("a", Utf8)]]),

@@ -7,9 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::*;
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use common::*;
 use parquet::basic::{Repetition, Type as PhysicalType};
+use parquet::data_type::ByteArrayType;
 use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::Type as ParquetType;
 use proptest::prelude::*;
 use reticent_table::{Broken, Table, Type};
@@ -53,22 +57,25 @@ fn what_lies_outside_the_rows_is_told() {
     fs::create_dir(path("empty")).unwrap();
     assert!(reason(open(&path("empty"))).starts_with("there are no tables in this folder"));
     fs::write(path("people.xlsx"), "").unwrap();
-    assert!(reason(open(&path("people.xlsx"))).contains("people.xlsx is not known: name it .csv, .tsv,"));
+    assert!(
+        reason(open(&path("people.xlsx")))
+            .contains("people.xlsx has an unknown format; supported file endings are .csv, .tsv,")
+    );
     fs::write(path("nothing.csv"), "").unwrap();
     assert!(reason(open(&path("nothing.csv"))).starts_with("nothing.csv has no header"));
     fs::write(path("twice.csv"), "id,age,id\n1,2,3\n").unwrap();
-    assert!(reason(open(&path("twice.csv"))).starts_with("twice.csv has two columns with the name `id`"));
+    assert!(reason(open(&path("twice.csv"))).starts_with("twice.csv has two columns named `id`"));
     fs::create_dir(path("two")).unwrap();
     fs::write(path("two/a.csv"), "id,age\n").unwrap();
     fs::write(path("two/b.csv"), "age,id\n").unwrap();
-    assert_eq!(reason(open(&path("two"))), "b.csv has another header than a.csv");
+    assert_eq!(reason(open(&path("two"))), "b.csv has a different header than a.csv");
     fs::write(path("two/c.ndjson"), "").unwrap();
-    assert!(reason(open(&path("two"))).starts_with("all files of a table have one format"));
+    assert!(reason(open(&path("two"))).starts_with("all files of a table must have the same format"));
     for name in ["text.parquet", "text.arrow"] {
         for text in ["id,age\n1,2\n", "", "PAR1", "PAR1PAR1", "ARROW1", "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}"]
         {
             fs::write(path(name), text).unwrap();
-            assert!(reason(open(&path(name))).starts_with(&format!("{name} is not a whole")), "{name}");
+            assert!(reason(open(&path(name))).starts_with(&format!("{name} is not a complete")), "{name}");
         }
     }
 }
@@ -111,6 +118,33 @@ fn what_breaks_while_reading_has_one_text() {
 }
 
 #[test]
+fn text_that_is_not_utf_8_is_null_in_a_cell_and_breaks_a_typed_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |ending: &str| folder.path().join("t").with_extension(ending);
+    fs::write(path("csv"), b"id,age\n\xff,1\n\0,2\n").unwrap();
+    assert_eq!(rows(&open(&path("csv")).unwrap(), &columns(&PEOPLE)), ["|1", "\0|2"]);
+    let schema = Arc::new(parse_message_type("message m { required binary id (UTF8); }").unwrap());
+    let file = fs::File::create(path("parquet")).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<ByteArrayType>().write_batch(&[vec![0xff].into()], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    let ids: ArrayRef = Arc::new(StringArray::from(vec!["a text to be found"]));
+    write(&path("arrow"), &batch(vec![("id", ids)]), 1);
+    let mut bytes = fs::read(path("arrow")).unwrap();
+    let place = bytes.windows(6).position(|bytes| bytes == b"a text").unwrap();
+    bytes[place] = 0xff;
+    replace(&path("arrow"), &bytes);
+    for ending in ["parquet", "arrow"] {
+        let scan = open(&path(ending)).unwrap().scan(&columns(&[("id", Type::Text)]), 1).unwrap();
+        assert_eq!(read(&scan), Err(Broken), "{ending}");
+    }
+}
+
+#[test]
 fn a_file_that_was_replaced_is_broken() {
     let folder = tempfile::tempdir().unwrap();
     for ending in TYPED {
@@ -139,8 +173,8 @@ fn footers_that_are_cut_off_are_told_at_once() {
         write(&path, &people(), 2);
         let whole = fs::read(&path).unwrap();
         for length in 0..whole.len() {
-            fs::write(&path, &whole[..length]).unwrap();
-            assert!(reason(open(&path)).starts_with(&format!("{name} is not a whole")), "{length} bytes of {name}");
+            replace(&path, &whole[..length]);
+            assert!(reason(open(&path)).starts_with(&format!("{name} is not a complete")), "{length} bytes of {name}");
         }
     }
 }
@@ -153,7 +187,7 @@ fn a_stream_that_is_cut_off_is_an_error_or_shorter() {
     write(&path, &people(), 2);
     let whole = fs::read(&path).unwrap();
     for length in 0..whole.len() {
-        fs::write(&path, &whole[..length]).unwrap();
+        replace(&path, &whole[..length]);
         if let Ok(table) = open(&path) {
             let _: Result<_, Broken> = read_all(&table);
         }
@@ -167,7 +201,7 @@ fn flip(path: &Path, change: u8, step: usize) -> (usize, usize, usize) {
     for place in (0..whole.len()).step_by(step) {
         let mut bytes = whole.clone();
         bytes[place] ^= change;
-        fs::write(path, bytes).unwrap();
+        replace(path, &bytes);
         match open(path) {
             Err(error) => {
                 refused += 1;
@@ -191,13 +225,31 @@ fn a_flipped_byte_breaks_nothing_but_the_answer() {
     let ages: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.5), None, Some(f64::INFINITY)]));
     let days: ArrayRef = Arc::new(Date32Array::from(vec![1, 2, 3]));
     let rows = batch(vec![("id", ids), ("age", ages), ("day", days)]);
-    for ending in TYPED {
+    for ending in ["parquet", "arrow", "ipc", "feather"] {
         let path = folder.path().join("t").with_extension(ending);
         for (change, step) in [(0xff, 1), (0x01, 5), (0x80, 5)] {
             write(&path, &rows, 2);
             let (refused, broken, answered) = flip(&path, change, step);
             assert!(refused > 0 && broken > 0 && answered > 0, "{ending}: {refused}, {broken}, {answered}");
         }
+    }
+}
+
+#[test]
+fn a_compressed_stream_cannot_claim_all_memory() {
+    hush();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.ipc");
+    let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.5; 100]));
+    let numbers = batch(vec![("n", numbers)]);
+    for codec in [CompressionType::LZ4_FRAME, CompressionType::ZSTD] {
+        let options = IpcWriteOptions::default().try_with_compression(Some(codec)).unwrap();
+        let file = fs::File::create(&path).unwrap();
+        let mut writer = StreamWriter::try_new_with_options(file, &numbers.schema(), options).unwrap();
+        writer.write(&numbers).unwrap();
+        writer.finish().unwrap();
+        let (refused, broken, answered) = flip(&path, 0xff, 1);
+        assert!(refused > 0 && broken > 0 && answered > 0, "{refused}, {broken}, {answered}");
     }
 }
 
@@ -221,7 +273,7 @@ fn a_schema_without_end_does_not_end_the_process() {
         SerializedFileWriter::new(file, Arc::new(root), Default::default()).unwrap().close().unwrap();
     });
     nested.unwrap().join().unwrap();
-    assert!(reason(open(&path)).starts_with("t.parquet is not a whole Parquet file"));
+    assert!(reason(open(&path)).starts_with("t.parquet is not a complete Parquet file"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::*;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, Schema};
 use common::*;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, GzipLevel};
@@ -237,6 +237,42 @@ fn timestamps_of_96_bits_reach_beyond_2262() {
 }
 
 #[test]
+fn columns_of_other_writers_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let schema = "message m { required binary name (UTF8) = 7; required binary e (ENUM); required binary j (JSON) = 9; \
+         required binary raw; required int32 day (DATE); required int32 small (INTEGER(8,false)); }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut writer = SerializedFileWriter::new(fs::File::create(&path).unwrap(), schema, Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for text in ["Ada", "A", "{}", "\u{1}"] {
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<parquet::data_type::ByteArrayType>().write_batch(&[text.into()], None, None).unwrap();
+        column.close().unwrap();
+    }
+    for number in [1, 255] {
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<parquet::data_type::Int32Type>().write_batch(&[number], None, None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+    let table = open(&path).unwrap();
+    assert_eq!(rows(&table, &natural(&table, &["name", "e", "j", "day", "small"])), ["Ada|A|{}|1|255"]);
+    assert_eq!(rows(&table, &unit("raw", UnitType::Text)), ["01"]);
+    // An extension type is what it stands on.
+    let extension = [("ARROW:extension:name".to_owned(), "arrow.json".to_owned())].into();
+    let field = Field::new("j", DataType::LargeUtf8, true).with_metadata(extension);
+    let texts: ArrayRef = Arc::new(LargeStringArray::from(vec!["{}"]));
+    let texts = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![texts]).unwrap();
+    for ending in TYPED {
+        let path = folder.path().join("e").with_extension(ending);
+        write(&path, &texts, 1);
+        assert_eq!(rows(&open(&path).unwrap(), &columns(&[("j", Type::Text)])), ["{}"], "{ending}");
+    }
+}
+
+#[test]
 fn files_of_one_table_may_differ_where_a_query_cannot_see_it() {
     let folder = tempfile::tempdir().unwrap();
     let one = batch(vec![
@@ -259,7 +295,7 @@ fn files_of_one_table_may_differ_where_a_query_cannot_see_it() {
         assert_eq!(table.unit_type("n").unwrap(), UnitType::Text);
         assert_eq!(rows(&table, &unit("n", UnitType::Text)), ["1", "2", "18446744073709551615"]);
         write(&path("c"), &one.project(&[0, 1]).unwrap(), 2);
-        let expected = format!("c.{ending} has no column `t`, but a.{ending} has");
+        let expected = format!("c.{ending} has no column `t`, but a.{ending} does");
         assert_eq!(reason(open(&folder.path().join(ending))), expected);
     }
 }

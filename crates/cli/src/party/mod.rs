@@ -24,9 +24,8 @@ mod verify;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Subcommand;
-use reticent_sql::session::STACK;
 
 /// The arguments of `reticent party`.
 #[derive(Debug, clap::Args)]
@@ -71,9 +70,3 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Threads that plan and answer queries.
-fn engine() -> Result<tokio::runtime::Runtime> {
-    crate::query::quiet_panics();
-    let mut engine = tokio::runtime::Builder::new_multi_thread();
-    engine.thread_stack_size(STACK).build().context("threads cannot be started")
-}

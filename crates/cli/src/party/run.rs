@@ -8,7 +8,7 @@ use reticent_party::{Config, Task};
 
 use super::tables::{self, OwnRows};
 use super::terms::Terms;
-use super::{engine, show};
+use super::show;
 use crate::accounting::{self, Account};
 use crate::output::{Format, say};
 
@@ -41,9 +41,9 @@ pub struct Arguments {
 /// Takes part.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let config = Config::read(&arguments.config)?;
-    let engine = engine()?;
-    let terms = Terms::of(Task::read(&config.task)?, &engine)?;
-    let mut rows = OwnRows::open(&terms, &config.tables, &engine)?;
+    crate::query::quiet_panics();
+    let terms = Terms::of(Task::read(&config.task)?)?;
+    let mut rows = OwnRows::open(&terms, &config.tables)?;
     account(&config)?;
     if arguments.dry_run {
         show::terms(&terms, arguments.format)?;
@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         config.join_seconds
     );
     let outcome = reticent_party::run(&config, &mut rows)?;
-    let answer = terms.answer(outcome.release.value(), &engine)?;
+    let answer = terms.answer(outcome.release.value())?;
     show::answer(&terms, &answer, outcome.transcript.attempt, Some(&outcome.file), arguments.format)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -11,11 +11,10 @@ use reticent::Permit;
 use reticent::multiparty::{Adversary, Simulation};
 use reticent_party::{Statistic, Task};
 use serde_json::json;
-use tokio::runtime::Runtime;
 
 use super::tables::{self, OwnRows};
 use super::terms::Terms;
-use super::{engine, show};
+use super::show;
 use crate::accounting::Account;
 use crate::exit::usage;
 use crate::output::{Format, number_table, print, say};
@@ -75,12 +74,12 @@ struct Stage {
 }
 
 impl Stage {
-    fn terms(&self, engine: &Runtime) -> Result<Terms> {
-        Terms::of(Task::read(&self.task)?, engine)
+    fn terms(&self) -> Result<Terms> {
+        Terms::of(Task::read(&self.task)?)
     }
 
     /// The rows of each party, in the task's order.
-    fn rows<'engine>(&self, terms: &Terms, engine: &'engine Runtime) -> Result<Vec<OwnRows<'engine>>> {
+    fn rows(&self, terms: &Terms) -> Result<Vec<OwnRows>> {
         let mut tables: BTreeMap<&str, BTreeMap<String, PathBuf>> = BTreeMap::new();
         for text in &self.tables {
             let wrong = || usage(format!("--table {text}: write it as --table PARTY.TABLE=FILE"));
@@ -93,7 +92,7 @@ impl Stage {
         Account::Unaccounted.refuse_other_budgets(&files)?;
         let open = |name: &str| {
             let none = BTreeMap::new();
-            OwnRows::open(terms, tables.get(name).unwrap_or(&none), engine).with_context(|| format!("party {name}"))
+            OwnRows::open(terms, tables.get(name).unwrap_or(&none)).with_context(|| format!("party {name}"))
         };
         terms.task.parties().iter().map(|member| open(&member.name)).collect()
     }
@@ -101,15 +100,15 @@ impl Stage {
 
 /// Simulates.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let engine = engine()?;
-    let terms = arguments.stage.terms(&engine)?;
-    let rows = arguments.stage.rows(&terms, &engine)?;
+    crate::query::quiet_panics();
+    let terms = arguments.stage.terms()?;
+    let rows = arguments.stage.rows(&terms)?;
     warn();
     let simulated = reticent_party::simulate(&terms.task, rows)?;
     if let Some(path) = &arguments.transcript {
         write(path, &simulated.transcript.to_json())?;
     }
-    let answer = terms.answer(simulated.release.value(), &engine)?;
+    let answer = terms.answer(simulated.release.value())?;
     let file = arguments.transcript.as_deref();
     show::answer(&terms, &answer, simulated.transcript.attempt, file, arguments.format)?;
     Ok(ExitCode::SUCCESS)
@@ -117,12 +116,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Shows a view.
 pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
-    let engine = engine()?;
-    let terms = arguments.stage.terms(&engine)?;
+    crate::query::quiet_panics();
+    let terms = arguments.stage.terms()?;
     let honest = u32::try_from(terms.task.place(&arguments.all_but)?).expect("there are at most 256");
-    let mut rows = arguments.stage.rows(&terms, &engine)?;
+    let mut rows = arguments.stage.rows(&terms)?;
     warn();
-    let exact = |rows: &mut OwnRows<'_>| rows.exact(&terms.task).map_err(|text| anyhow::anyhow!("{text}"));
+    let exact = |rows: &mut OwnRows| rows.exact(&terms.task).map_err(|text| anyhow::anyhow!("{text}"));
     let statistics = rows.iter_mut().map(exact).collect::<Result<Vec<_>>>()?;
     let plan = &terms.plan;
     let simulation = Simulation::run(plan, &statistics, &mut Permit::unaccounted()?)?;

@@ -6,26 +6,24 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow};
 use reticent::noise::Entropy;
 use reticent_party::{Statistic, Task};
-use reticent_sql::bound::ChoiceKey;
+use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::{Input, JointQuery, Table};
-use tokio::runtime::Runtime;
 
 use super::terms::{self, Terms};
 use crate::exit::usage;
 
 /// The task's query of this party's own tables, ready to be asked.
 #[derive(Debug)]
-pub struct OwnRows<'engine> {
+pub struct OwnRows {
     query: JointQuery,
-    engine: &'engine Runtime,
 }
 
-impl<'engine> OwnRows<'engine> {
+impl OwnRows {
     /// Opens the tables: headers and footers alone.
     ///
     /// # Errors
     /// If a table is missing or has not what the query needs, or if the query has another shape here than in the task.
-    pub fn open(terms: &Terms, tables: &BTreeMap<String, PathBuf>, engine: &'engine Runtime) -> Result<Self> {
+    pub fn open(terms: &Terms, tables: &BTreeMap<String, PathBuf>) -> Result<Self> {
         let task = &terms.task;
         let named = reticent_sql::joint::tables(task.sql())?;
         if let Some(missing) = named.iter().find(|name| !tables.contains_key(*name)) {
@@ -38,23 +36,23 @@ impl<'engine> OwnRows<'engine> {
             Ok(Input { table: Table::open(name, location)?, public: false })
         };
         let inputs = tables.iter().filter(|(name, _)| named.contains(*name)).map(open).collect::<Result<Vec<_>>>()?;
-        let query = engine.block_on(JointQuery::prepare(task.sql(), inputs, terms::options(task)?))?;
+        let query = JointQuery::prepare(task.sql(), inputs, terms::options(task)?)?;
         if query.shape() != terms.query.shape() {
             return Err(usage(
                 "the query has other cells in this party's table than in the task, because of the types of its columns; write \
                  CAST(… AS DOUBLE) or CAST(… AS VARCHAR) around those that it computes with",
             ));
         }
-        Ok(Self { query, engine })
+        Ok(Self { query })
     }
 }
 
-impl Statistic for OwnRows<'_> {
+impl Statistic for OwnRows {
     fn exact(&mut self, _: &Task) -> Result<Vec<i64>, String> {
         let failed = |_| reticent_sql::Error::Reading.to_string();
         let mut entropy = Entropy::from_os().map_err(|error| error.to_string())?;
         let key = ChoiceKey::draw(&mut entropy.draw().map_err(|error| error.to_string())?);
-        let exact = self.engine.block_on(self.query.measure(key)).map_err(failed)?;
+        let exact = self.query.measure(key).map_err(failed)?;
         Ok(exact.for_noise().to_vec())
     }
 }

@@ -16,7 +16,7 @@ use reticent_sql::{JointQuery, Options, Unit};
 
 use super::tables::OwnRows;
 use super::terms::Terms;
-use super::{engine, show};
+use super::show;
 use crate::exit::usage;
 use crate::output::{Format, print, say};
 
@@ -136,18 +136,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.action {
         Action::New(new) => write(new)?,
         Action::Check(check) => self::check(check)?,
-        Action::Show(show) => show::terms(&Terms::of(Task::read(&show.task)?, &engine()?)?, show.format)?,
+        Action::Show(show) => show::terms(&Terms::of(Task::read(&show.task)?)?, show.format)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn check(check: &Check) -> Result<()> {
-    let engine = engine()?;
-    let terms = Terms::of(Task::read(&check.task)?, &engine)?;
+    crate::query::quiet_panics();
+    let terms = Terms::of(Task::read(&check.task)?)?;
     if let Some(path) = &check.config {
         let config = Config::read(path)?;
         terms.task.place(&config.party)?;
-        OwnRows::open(&terms, &config.tables, &engine)?;
+        OwnRows::open(&terms, &config.tables)?;
         say!("the query fits the table of {}", config.party);
     }
     say!("everything in it goes together; all parties must have this hash:");
@@ -156,7 +156,7 @@ fn check(check: &Check) -> Result<()> {
 }
 
 fn write(new: &New) -> Result<()> {
-    let engine = engine()?;
+    crate::query::quiet_panics();
     let mut options = Options::new(guarantee(Some(&new.epsilon), None, None)?);
     options.adjacency = new.adjacency.parse::<Adjacency>()?;
     options.unit = if new.unit == "row" { Unit::Row } else { Unit::Column(new.unit.clone()) };
@@ -175,10 +175,10 @@ fn write(new: &New) -> Result<()> {
         let list = keys(&column, &text, None)?;
         options.keys.insert(column, list);
     }
-    let query = engine.block_on(JointQuery::imagined(&new.sql, options.clone()))?;
+    let query = JointQuery::imagined(&new.sql, options.clone())?;
     let text = text(new, &bounds, &options, query.shape())?;
     // What is wrong with it is found before anybody has it.
-    let terms = Terms::of(text.parse::<Task>()?, &engine)?;
+    let terms = Terms::of(text.parse::<Task>()?)?;
     match &new.out {
         None => print(&text)?,
         Some(path) => {

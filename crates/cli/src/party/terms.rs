@@ -27,8 +27,8 @@ impl Terms {
     ///
     /// # Errors
     /// If the query cannot be asked of parties, or the task's cells, steps or sensitivity are not the query's.
-    pub fn of(task: Task, engine: &tokio::runtime::Runtime) -> Result<Self> {
-        let query = engine.block_on(JointQuery::imagined(task.sql(), options(&task)?))?;
+    pub fn of(task: Task) -> Result<Self> {
+        let query = JointQuery::imagined(task.sql(), options(&task)?)?;
         fits(&task, query.shape())?;
         Ok(Self { plan: task.plan()?, task, query })
     }
@@ -37,7 +37,7 @@ impl Terms {
     ///
     /// # Errors
     /// If the sums are not of this shape.
-    pub fn answer(&self, sums: &[i64], engine: &tokio::runtime::Runtime) -> Result<Answer> {
+    pub fn answer(&self, sums: &[i64]) -> Result<Answer> {
         let half_width = |level: &Rational| self.plan.half_width(level);
         let against = against(self.plan.protocol().colluders(self.plan.parties()), "party", "parties");
         let noise = Noise {
@@ -46,7 +46,7 @@ impl Terms {
             parties: self.plan.parties(),
             half_width: &half_width,
         };
-        Ok(engine.block_on(self.query.answer(sums, &noise))?)
+        Ok(self.query.answer(sums, &noise)?)
     }
 }
 

@@ -11,12 +11,11 @@ pub mod show;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use reticent::ledger::Releases;
 use reticent::noise::Entropy;
 use reticent_ledger::hash::Hash;
-use reticent_sql::bound::ChoiceKey;
-use reticent_sql::session::STACK;
+use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::settings::policy::Policy;
 use reticent_sql::settings::words::keys;
 use reticent_sql::{Answer, Asked, Input, Query, Settings, Table, Unit};
@@ -31,19 +30,11 @@ use crate::output::say;
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     quiet_panics();
     let settings = settings(arguments)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .thread_stack_size(STACK)
-        .build()
-        .context("threads cannot be started")?;
-    runtime.block_on(answer(arguments, settings))
-}
-
-async fn answer(arguments: &Arguments, settings: Settings) -> Result<ExitCode> {
     let place = one_place(settings.places(), arguments.accounting.dataset.is_some())?;
     let description = settings.description(|list| Hash::of(list).to_string());
     let files = settings.private_files();
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
-    let query = Query::prepare(&sql, inputs, options).await?;
+    let query = Query::prepare(&sql, inputs, options)?;
     if !says_unit {
         say!("every row is taken for somebody else (--unit COLUMN if several rows can be one person's)");
     }
@@ -70,7 +61,7 @@ async fn answer(arguments: &Arguments, settings: Settings) -> Result<ExitCode> {
     let text = match account.charge(request, Releases::Once)? {
         Granted::Answered(text) => text,
         Granted::Permitted(mut permit) => {
-            let answer = query.answer(&mut permit, ChoiceKey::draw(&mut Entropy::from_os()?.draw()?)).await;
+            let answer = query.answer(&mut permit, ChoiceKey::draw(&mut Entropy::from_os()?.draw()?));
             // Whatever it is, it was charged: no longer a matter of usage.
             let answer = answer.map_err(|error| anyhow!("{error}"))?;
             account.keep(permit.accounting(), &serde_json::to_string(&answer)?)?

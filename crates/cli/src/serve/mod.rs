@@ -16,7 +16,6 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use reticent::continual::Kind;
 use reticent_server::{Config, Server};
-use reticent_sql::session::STACK;
 
 use crate::care::Care;
 use crate::exit::usage;
@@ -90,7 +89,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .thread_stack_size(STACK)
         .thread_keep_alive(KEPT)
         .build()
         .context("threads cannot be started")?;

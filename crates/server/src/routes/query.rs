@@ -11,7 +11,7 @@ use reticent::noise::Entropy;
 use reticent_ledger::fresh_id;
 use reticent_ledger::hash::Hash;
 use reticent_sql::answer::{Answer, Summary};
-use reticent_sql::bound::ChoiceKey;
+use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::{Asked, Query, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -128,11 +128,16 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         weights: question.weights.into_iter().map(|(name, weight)| (name, weight.to_string())).collect(),
         ..Asked::default()
     };
-    let chosen = app.tables.chosen(&question.sql)?;
-    let dataset = chosen.dataset.map(str::to_owned);
-    let settings = Settings::new(&question.sql, &asked, chosen.inputs, &chosen.policies)?;
-    let description = settings.description(|list| Hash::of(list).to_string());
-    let query = Query::prepare(&settings.sql, settings.inputs, settings.options).await?;
+    let (preparing, sql) = (Arc::clone(&app), question.sql);
+    let prepared = app.blocking(move || {
+        let chosen = preparing.tables.chosen(&sql)?;
+        let dataset = chosen.dataset.map(str::to_owned);
+        let settings = Settings::new(&sql, &asked, chosen.inputs, &chosen.policies)?;
+        let description = settings.description(|list| Hash::of(list).to_string());
+        let query = Query::prepare(&settings.sql, settings.inputs, settings.options)?;
+        Ok((dataset, description, query))
+    });
+    let (dataset, description, query) = prepared.await?;
     let dataset =
         dataset.ok_or_else(|| Error::field("sql", "no private table is asked about; nothing needs protection"))?;
     if question.dry_run {
@@ -154,12 +159,12 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         Charged::Answered(text) => text,
         Charged::Permitted(mut permit) => {
             let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
-            let released = query.answer(&mut permit, key).await;
-            // Whatever it is, it was charged: no longer a matter of what was asked.
-            let released = released.map_err(|error| Error::Machine(error.to_string()))?;
             let Accounting::Charged(receipt) = permit.accounting().clone() else {
                 return Err(Error::Machine("what was released was not charged".into()));
             };
+            // Whatever it is, it was charged: no longer a matter of what was asked.
+            let answering = move || query.answer(&mut permit, key).map_err(|error| Error::Machine(error.to_string()));
+            let released = app.blocking(answering).await?;
             let text = serde_json::to_string(&released).expect("plain data");
             let ledger = Arc::clone(&app.ledger);
             app.blocking(move || Ok(ledger.keep(&receipt, &text)?)).await?

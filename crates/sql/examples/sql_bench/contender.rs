@@ -14,7 +14,7 @@ use reticent::noise::Entropy;
 use reticent::privacy::Guarantee;
 use reticent::statistic::{Bounds, Grid, Moments};
 use reticent_sql::answer::Entry;
-use reticent_sql::bound::{Caps, ChoiceKey, Layout, Measure, Measured, aggregate};
+use reticent_sql::bounding::{Caps, ChoiceKey, Layout, Measure, Measured, aggregate};
 use reticent_sql::{Answer, Input, Options, Query, Range, Table, Unit};
 use serde_json::{Value, json};
 
@@ -100,44 +100,43 @@ const WINDOWS: &str = "
 
 /// Prints the seconds of every repetition and the most memory this process ever had.
 pub fn measure(contender: &Contender, file: &Path) -> Outcome<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    async {
         let mut seconds = Vec::new();
         let unmeasured = usize::from(contender.repetitions > 1);
         for repetition in 0..contender.repetitions + unmeasured {
             let start = Instant::now();
-            answer(&contender.how, file).await?;
+            answer(&contender.how, file)?;
             if repetition >= unmeasured {
                 seconds.push(start.elapsed().as_secs_f64());
             }
         }
         let mebibytes = peak_memory();
         let mean_error = match &contender.how {
-            How::Query(caps) => Some(mean_error(*caps, file).await?),
+            How::Query(caps) => Some(mean_error(*caps, file)?),
             _ => None,
         };
         println!("{}", json!({"seconds": seconds, "mebibytes": mebibytes, "mean_error": mean_error}));
         Ok(())
-    })
+    }
 }
 
-async fn answer(how: &How, file: &Path) -> Outcome<()> {
+fn answer(how: &How, file: &Path) -> Outcome<()> {
     let context = SessionContext::new_with_config(SessionConfig::new());
     let path = file.to_str().ok_or("the path is not UTF-8")?;
-    context.register_parquet("visits", path, ParquetReadOptions::default()).await?;
+    context.register_parquet("visits", path, ParquetReadOptions::default())?;
     match how {
         How::Sql(query) => {
-            let plan = context.sql(query).await?.create_physical_plan().await?;
-            black_box(collect(plan, context.task_ctx()).await?);
+            let plan = context.sql(query)?.create_physical_plan()?;
+            black_box(collect(plan, context.task_ctx())?);
         }
         How::Bounded(caps) => {
             let columns = if caps.is_some() { "user_id, category, value" } else { "category, value" };
-            let plan = context.sql(&format!("SELECT {columns} FROM visits")).await?.create_physical_plan().await?;
+            let plan = context.sql(&format!("SELECT {columns} FROM visits"))?.create_physical_plan()?;
             let grid = Grid::new(&format!("0..{LARGEST}").parse::<Bounds>()?);
             let sums = Measure::Moments { column: 0, grid: grid.clone(), squares: false };
             let layout = Layout { unit: caps.is_some(), keys: 1, measures: vec![sums] };
             let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
-            let groups = aggregate(plan, &layout, *caps, None, key, context.task_ctx()).await?;
+            let groups = aggregate(plan, &layout, *caps, None, key, context.task_ctx())?;
             let sums = groups.groups.iter().flat_map(|group| &group.measured).map(|measured| match measured {
                 Measured::Moments(moments) => Moments::total(&grid, moments.count, moments.sum),
                 _ => f64::NAN,
@@ -146,14 +145,14 @@ async fn answer(how: &How, file: &Path) -> Outcome<()> {
             black_box(total);
         }
         How::Query(caps) => {
-            black_box(private(*caps, file).await?);
+            black_box(private(*caps, file)?);
         }
     }
     Ok(())
 }
 
 /// ε = 1, δ = 10^−8, all categories public.
-async fn private(caps: Option<Caps>, file: &Path) -> Outcome<Answer> {
+fn private(caps: Option<Caps>, file: &Path) -> Outcome<Answer> {
     let guarantee = Guarantee::Approx("1".parse()?, "1e-8".parse()?);
     let mut options = Options::new(guarantee);
     options.bounds.insert("value".into(), Range::Public(format!("0..{LARGEST}").parse()?));
@@ -163,24 +162,24 @@ async fn private(caps: Option<Caps>, file: &Path) -> Outcome<Answer> {
         (options.max_groups, options.max_rows) = (groups, rows);
     }
     let table = Table::open("visits", file.to_str().ok_or("the path is not UTF-8")?)?;
-    let query = Query::prepare(QUESTION, vec![Input { table, public: false }], options).await?;
+    let query = Query::prepare(QUESTION, vec![Input { table, public: false }], options)?;
     let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
-    Ok(query.answer(&mut Permit::unaccounted()?, key).await?)
+    Ok(query.answer(&mut Permit::unaccounted()?, key)?)
 }
 
 /// How far the released means are from the exact ones: the median over all categories.
-async fn mean_error(caps: Option<Caps>, file: &Path) -> Outcome<f64> {
+fn mean_error(caps: Option<Caps>, file: &Path) -> Outcome<f64> {
     let context = SessionContext::new_with_config(SessionConfig::new());
     let path = file.to_str().ok_or("the path is not UTF-8")?;
-    context.register_parquet("visits", path, ParquetReadOptions::default()).await?;
+    context.register_parquet("visits", path, ParquetReadOptions::default())?;
     let mut exact = BTreeMap::new();
-    for batch in context.sql(QUESTION).await?.collect().await? {
+    for batch in context.sql(QUESTION)?.collect()? {
         let (categories, means) =
             (batch.column(0).as_primitive::<Int64Type>(), batch.column(3).as_primitive::<Float64Type>());
         exact.extend((0..batch.num_rows()).map(|row| (categories.value(row), means.value(row))));
     }
     let mut errors = Vec::new();
-    for row in private(caps, file).await?.rows {
+    for row in private(caps, file)?.rows {
         let json = |entry: &Entry| serde_json::from_str::<Value>(&entry.to_json());
         let (category, mean) = (json(&row[0])?.as_i64(), json(&row[3])?["value"].as_f64());
         let (category, mean) = category.zip(mean).ok_or("a category and its mean")?;

@@ -2,7 +2,7 @@
 
 use reticent::noise::Entropy;
 use reticent::privacy::Guarantee;
-use reticent_sql::bound::ChoiceKey;
+use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::joint::Shape;
 use reticent_sql::{Error, Input, JointQuery, Query, Table};
 
@@ -29,16 +29,16 @@ fn key(seed: u64) -> ChoiceKey {
     ChoiceKey::draw(&mut Entropy::seeded(seed).draw().expect("seeded"))
 }
 
-async fn ask(question: &Question, tables: &Tables, seed: u64) -> Outcome {
-    let query = JointQuery::prepare(&question.sql, inputs(tables), question.options.clone()).await?;
-    let exact = query.measure(key(seed)).await?;
+fn ask(question: &Question, tables: &Tables, seed: u64) -> Outcome {
+    let query = JointQuery::prepare(&question.sql, inputs(tables), question.options.clone())?;
+    let exact = query.measure(key(seed))?;
     Ok((query.shape().clone(), exact.for_noise().to_vec()))
 }
 
 /// What a curator would add noise to, part by part, is the same, times the factors.
-async fn matches_a_curators(question: &Question, tables: &Tables, seed: u64, outcome: &(Shape, Vec<i64>)) {
-    let query = Query::prepare(&question.sql, inputs(tables), question.options.clone()).await.expect("it is private");
-    let exact = query.exact(key(seed)).await.expect("they can be read");
+fn matches_a_curators(question: &Question, tables: &Tables, seed: u64, outcome: &(Shape, Vec<i64>)) {
+    let query = Query::prepare(&question.sql, inputs(tables), question.options.clone()).expect("it is private");
+    let exact = query.exact(key(seed)).expect("they can be read");
     let scaled: Vec<i64> = exact
         .parts
         .iter()
@@ -58,7 +58,6 @@ async fn matches_a_curators(question: &Question, tables: &Tables, seed: u64, out
 
 #[test]
 fn one_unit_moves_a_partys_vector_by_at_most_its_sensitivity() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let folder = tempfile::tempdir().expect("a folder");
     let (mut measured, mut several_parts, mut grouped, mut imagined, mut reached) = (0, 0, 0, 0, 0.0f64);
     for number in 0..QUERIES {
@@ -67,12 +66,12 @@ fn one_unit_moves_a_partys_vector_by_at_most_its_sensitivity() {
         question.options.guarantee = Guarantee::Pure("1".parse().expect("a number"));
         let tables = Tables::roll(&mut dice, &question, folder.path());
         tables.write(&tables.rows);
-        let one = runtime.block_on(ask(&question, &tables, number));
+        let one = ask(&question, &tables, number);
         if let Ok(outcome) = &one {
-            runtime.block_on(matches_a_curators(&question, &tables, number, outcome));
+            matches_a_curators(&question, &tables, number, outcome);
         }
         tables.write(&tables.neighbour);
-        let other = runtime.block_on(ask(&question, &tables, number));
+        let other = ask(&question, &tables, number);
         let case = format!("query {number}: {}", question.sql);
         let ((shape, ours), (their_shape, theirs)) = match (one, other) {
             (Ok(one), Ok(other)) => (one, other),
@@ -91,7 +90,7 @@ fn one_unit_moves_a_partys_vector_by_at_most_its_sensitivity() {
         grouped += u32::from(shape.groups() > 1);
         reached = reached.max(moved as f64 / most as f64);
         // Who has no table knows as much, unless the query reads a public one, which a task does not hold.
-        match runtime.block_on(JointQuery::imagined(&question.sql, question.options.clone())) {
+        match JointQuery::imagined(&question.sql, question.options.clone()) {
             Ok(query) => {
                 imagined += 1;
                 assert_eq!(*query.shape(), shape, "{case}");

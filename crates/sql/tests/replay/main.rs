@@ -15,7 +15,7 @@ use std::thread;
 
 use reticent::Permit;
 use reticent::noise::Entropy;
-use reticent_sql::bound::ChoiceKey;
+use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::{Answer, Input, Query, Table};
 
 use compare::Moved;
@@ -35,20 +35,20 @@ struct Outcome {
     answer: Option<Answer>,
 }
 
-async fn ask(question: &Question, tables: &Tables, seed: u64) -> Outcome {
+fn ask(question: &Question, tables: &Tables, seed: u64) -> Outcome {
     let inputs = tables.files().into_iter().map(|(name, location, public)| {
         let table = Table::open(name, &location).expect("the files are there");
         Input { table, public }
     });
-    let query = match Query::prepare(&question.sql, inputs.collect(), question.options.clone()).await {
+    let query = match Query::prepare(&question.sql, inputs.collect(), question.options.clone()) {
         Ok(query) => query,
         Err(error) => return Outcome { words: error.to_string(), exact: None, answer: None },
     };
     let mut words = format!("{:?}\n{}\n{}", query.summary().expect("a summary"), query.words(), compare::plan(&query));
     let key = || ChoiceKey::draw(&mut Entropy::seeded(seed).draw().expect("seeded"));
-    let exact = query.exact(key()).await.map_err(|error| words += &error.to_string()).ok();
+    let exact = query.exact(key()).map_err(|error| words += &error.to_string()).ok();
     let mut permit = Permit::unaccounted_from(Entropy::seeded(seed));
-    let answer = query.answer(&mut permit, key()).await.map_err(|error| words += &error.to_string()).ok();
+    let answer = query.answer(&mut permit, key()).map_err(|error| words += &error.to_string()).ok();
     Outcome { words, exact, answer }
 }
 
@@ -61,7 +61,6 @@ struct Tally {
 }
 
 fn replay(numbers: impl Iterator<Item = u64>) -> Tally {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let folder = tempfile::tempdir().expect("a folder");
     let mut tally = Tally::default();
     for number in numbers {
@@ -70,9 +69,9 @@ fn replay(numbers: impl Iterator<Item = u64>) -> Tally {
         let tables = Tables::roll(&mut dice, &question, folder.path());
         let case = format!("query {number}: {}", question.sql);
         tables.write(&tables.rows);
-        let one = runtime.block_on(ask(&question, &tables, number));
+        let one = ask(&question, &tables, number);
         tables.write(&tables.neighbour);
-        let other = runtime.block_on(ask(&question, &tables, number));
+        let other = ask(&question, &tables, number);
         assert_eq!(one.words, other.words, "{case}");
         match (&one.exact, &other.exact) {
             (Some(one), Some(other)) => compare::exact(one, other, &case, &mut tally.moved),

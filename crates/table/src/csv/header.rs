@@ -11,7 +11,7 @@ use crate::locate::short;
 
 /// The longest header.
 pub const LONGEST_HEADER: u64 = 1 << 20;
-/// What some systems write at the start of a text file.
+/// What some programs write at the start of a text file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The names of the columns, and where the rows begin.
@@ -35,7 +35,7 @@ impl Header {
         let mut quotes = Quotes::new(delimiter);
         quotes.follow(&line);
         if quotes.are_open() {
-            return Err("has a quote in its first line, the header, that is not closed there".to_owned());
+            return Err("has an unclosed quote in its first line, the header".to_owned());
         }
         let mut records = Records::new(line.as_slice(), delimiter, line.len() + 1);
         let found = records.advance().map_err(|_| "cannot be read".to_owned())?;
@@ -44,13 +44,12 @@ impl Header {
         let mut seen = HashSet::new();
         for place in 0..fields {
             let name = records.field(place).and_then(|field| std::str::from_utf8(field).ok()).map(str::trim_ascii);
-            let name =
-                name.ok_or_else(|| format!("has a name in its header, the {}., that is not UTF-8", place + 1))?;
+            let name = name.ok_or_else(|| format!("has a header that is not UTF-8 in column {}", place + 1))?;
             if name.is_empty() {
-                return Err(format!("has a column without a name, the {}.: name it in the first line", place + 1));
+                return Err(format!("has no name for column {}: add one in the first line", place + 1));
             }
             if !seen.insert(name.to_owned()) {
-                return Err(format!("has two columns with the name `{name}`: rename one in the first line"));
+                return Err(format!("has two columns named `{name}`: rename one in the first line"));
             }
             names.push(name.to_owned());
         }
@@ -107,9 +106,9 @@ mod tests {
         assert!(error(b"").contains("no header"));
         assert!(error(b"\n\r\n\n").contains("no header"));
         assert!(error(b"\xef\xbb\xbf").contains("no header"));
-        assert!(error(b"a,,c\n1,2,3").contains("without a name, the 2."));
-        assert!(error(b"a,b,a\n").contains("two columns with the name `a`"));
-        assert!(error(b"a,\xff\n").contains("the 2., that is not UTF-8"));
+        assert!(error(b"a,,c\n1,2,3").contains("no name for column 2"));
+        assert!(error(b"a,b,a\n").contains("two columns named `a`"));
+        assert!(error(b"a,\xff\n").contains("not UTF-8 in column 2"));
         assert!(error(&vec![b'x'; 2 << 20]).contains("longer than 1 MiB"));
     }
 
@@ -117,6 +116,6 @@ mod tests {
     fn an_open_quote_does_not_make_rows_a_part_of_the_header() {
         let error = |row: &str| parse(format!("id,\"age\n{row}\n").as_bytes()).unwrap_err();
         assert_eq!(error("1,2"), error("secret\",\"secret"));
-        assert!(error("1").contains("not closed"));
+        assert!(error("1").contains("unclosed quote"));
     }
 }

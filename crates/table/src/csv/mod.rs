@@ -1,9 +1,9 @@
 //! Comma- or tab-separated values.
 //!
 //! The header is public; what follows are rows, and nothing in a row is an error:
-//! - fields are taken apart by RFC 4180, as `csv-core` does; quoted fields may hold line ends; a quote that is never closed
+//! - fields are split as RFC 4180 says and `csv-core` does; quoted fields may hold line ends; a quote that is never closed
 //!   makes the rest of the file one field;
-//! - an empty line is no row; a missing field is NULL, a field too many is passed over;
+//! - an empty line is not a row; a missing field is NULL, and extra fields are ignored;
 //! - an empty field, quoted or not, is NULL, and so is one that is not UTF-8;
 //! - a field longer than [`MOST_TEXT`](crate::MOST_TEXT) is NULL, and so is one that ends beyond the first 16 MiB of its row.
 //!
@@ -70,7 +70,7 @@ impl Csv {
             if all.starts.is_empty() {
                 all.names = names;
             } else if all.names != names {
-                return Err(format!("{} has another header than {}", short(path), short(&files[0])));
+                return Err(format!("{} has a different header than {}", short(path), short(&files[0])));
             }
             all.starts.push(rows);
         }

@@ -8,12 +8,12 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 const CHUNK: usize = 256 << 10;
 /// A row's fields get this much room at first.
 const FIRST_ROOM: usize = 16 << 10;
-/// Fields that end beyond these first bytes of a row are given up.
+/// Fields that end beyond these first bytes of a row are dropped.
 pub const LONGEST_RECORD: usize = 16 << 20;
 /// Room for what is passed over.
 const SPARE: usize = 4 << 10;
 
-/// Takes input apart into rows of fields.
+/// Splits input into rows of fields.
 pub struct Records<R> {
     input: R,
     /// Made once: its tables take longer to set up than a row to read.

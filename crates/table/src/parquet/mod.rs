@@ -15,11 +15,12 @@ use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
-use ::parquet::basic::{Compression, Type as PhysicalType};
+use ::parquet::basic::{Compression, ConvertedType, Type as PhysicalType};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::ParquetStatisticsPolicy;
+use ::parquet::schema::types::ColumnDescriptor;
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, FieldRef, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 
 use crate::cells::BATCH_ROWS;
 use crate::locate::short;
@@ -37,15 +38,17 @@ pub fn footer(path: &Path) -> Result<Footer, String> {
     // A broken footer can make its decoder panic. What the decoder says may quote a minimum or a maximum, so it is not told.
     let metadata = catch_unwind(|| metadata(&file));
     let Ok(Ok(metadata)) = metadata else {
-        return Err(format!("{} is not a whole Parquet file: its footer is missing or broken", short(path)));
+        return Err(format!("{} is not a complete Parquet file: its footer is missing or broken", short(path)));
     };
     let groups = metadata.metadata().row_groups();
     if groups.iter().flat_map(|group| group.columns()).any(|column| column.compression() == Compression::LZO) {
         return Err(format!("{} is compressed with LZO; write it with Snappy or Zstandard", short(path)));
     }
+    let fields = metadata.schema().fields().iter();
+    let old = fields.filter(|field| leaf(&metadata, field).is_some_and(is_old_timestamp));
     Ok(Footer {
         schema: metadata.schema().clone(),
-        inexact: old_timestamps(&metadata).map(|field| field.name().clone()).collect(),
+        inexact: old.map(|field| field.name().clone()).collect(),
         chunks: groups.iter().map(|group| group.compressed_size().try_into().unwrap_or(0)).collect(),
     })
 }
@@ -74,11 +77,13 @@ fn metadata(file: &File) -> Result<ArrowReaderMetadata, ParquetError> {
     }
     let options = || ArrowReaderOptions::new().with_column_stats_policy(ParquetStatisticsPolicy::SkipAll);
     let metadata = ArrowReaderMetadata::load(file, options())?;
-    let old: Vec<&str> = old_timestamps(&metadata).map(|field| field.name().as_str()).collect();
     let field = |field: &FieldRef| {
+        let column = leaf(&metadata, field);
         let data_type = match Type::of(field.data_type()) {
             // In nanoseconds, as is usual, they would end in the year 2262.
-            _ if old.contains(&field.name().as_str()) => DataType::Timestamp(TimeUnit::Microsecond, None),
+            _ if column.is_some_and(is_old_timestamp) => DataType::Timestamp(TimeUnit::Microsecond, None),
+            // An enumeration is text by another name.
+            _ if column.is_some_and(|column| column.converted_type() == ConvertedType::ENUM) => DataType::Utf8View,
             Some(Type::Text) => DataType::Utf8View,
             _ => return field.clone(),
         };
@@ -89,14 +94,15 @@ fn metadata(file: &File) -> Result<ArrowReaderMetadata, ParquetError> {
     ArrowReaderMetadata::try_new(metadata.metadata().clone(), options().with_schema(Arc::new(schema)))
 }
 
-/// The columns that hold Parquet's oldest timestamps, of 96 bits.
-fn old_timestamps(metadata: &ArrowReaderMetadata) -> impl Iterator<Item = &FieldRef> {
-    let leaves = metadata.parquet_schema().columns();
-    let is_old = |name: &str| {
-        let is_field = |path: &[String]| path.len() == 1 && path[0] == name;
-        leaves.iter().any(|leaf| is_field(leaf.path().parts()) && leaf.physical_type() == PhysicalType::INT96)
-    };
-    metadata.schema().fields().iter().filter(move |field| is_old(field.name()))
+/// A column that is not nested, as Parquet describes it.
+fn leaf<'a>(metadata: &'a ArrowReaderMetadata, field: &Field) -> Option<&'a ColumnDescriptor> {
+    let is_field = |path: &[String]| path.len() == 1 && path[0] == *field.name();
+    metadata.parquet_schema().columns().iter().find(|leaf| is_field(leaf.path().parts())).map(Arc::as_ref)
+}
+
+/// Whether a column holds Parquet's oldest timestamps, of 96 bits.
+fn is_old_timestamp(column: &ColumnDescriptor) -> bool {
+    column.physical_type() == PhysicalType::INT96
 }
 
 /// The rows of a part of a file, these columns of each; `None` if the part reads nothing of the file.
@@ -132,5 +138,30 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.reader.next()?;
         Some(batch.map_err(|_| Broken).and_then(|batch| self.projection.apply(&batch)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::parquet::arrow::ArrowWriter;
+    use arrow_array::{ArrayRef, Int64Array};
+
+    use super::*;
+
+    #[test]
+    fn what_a_file_says_of_its_values_is_not_decoded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.parquet");
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+        let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+        let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let file = File::open(&path).unwrap();
+        let usual = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).unwrap();
+        assert!(usual.metadata().row_group(0).column(0).statistics().is_some(), "the file says something");
+        let ours = metadata(&file).unwrap();
+        assert!(ours.metadata().row_group(0).column(0).statistics().is_none());
+        assert!(ours.metadata().column_index().is_none() && ours.metadata().offset_index().is_none());
     }
 }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, StringArray};
-use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -89,7 +90,7 @@ pub fn people() -> RecordBatch {
     batch(vec![("age", ages), ("id", ids)])
 }
 
-/// A file of the format that its ending says, with so many rows in a row group or record batch.
+/// A file of the format that its ending says (`.feather` is compressed), with so many rows in a row group or record batch.
 pub fn write(path: &Path, batch: &RecordBatch, rows: usize) {
     let file = File::create(path).expect("a file");
     let pieces = (0..batch.num_rows()).step_by(rows.max(1));
@@ -103,8 +104,10 @@ pub fn write(path: &Path, batch: &RecordBatch, rows: usize) {
             writer.write(batch).expect("written");
             writer.close().expect("closed");
         }
-        Some("arrow") => {
-            let mut writer = FileWriter::try_new(file, &batch.schema()).unwrap();
+        Some(ending @ ("arrow" | "feather")) => {
+            let codec = (ending == "feather").then_some(CompressionType::LZ4_FRAME);
+            let options = IpcWriteOptions::default().try_with_compression(codec).unwrap();
+            let mut writer = FileWriter::try_new_with_options(file, &batch.schema(), options).unwrap();
             pieces.for_each(|piece| writer.write(&piece).unwrap());
             writer.finish().unwrap();
         }
@@ -114,4 +117,10 @@ pub fn write(path: &Path, batch: &RecordBatch, rows: usize) {
             writer.finish().unwrap();
         }
     }
+}
+
+/// Writes a file anew, for tests that do so thousands of times: some file systems sync a file that is cut to nothing first.
+pub fn replace(path: &Path, bytes: &[u8]) {
+    std::fs::remove_file(path).expect("an old file");
+    std::fs::write(path, bytes).expect("written");
 }

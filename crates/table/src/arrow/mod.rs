@@ -2,8 +2,10 @@
 //!
 //! A record batch is read by one part; a stream can't be divided.
 
+mod check;
+
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +13,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::reader::{FileReader, StreamReader, read_footer_length};
-use arrow_ipc::{root_as_footer, root_as_message};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_ipc::{Block, root_as_footer};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use crate::Broken;
 use crate::cells::BATCH_ROWS;
@@ -34,10 +36,17 @@ pub fn footer(path: &Path) -> Result<Footer, String> {
     let has_footer = has_footer(&mut file).map_err(|error| format!("{} cannot be read: {error}", short(path)))?;
     let broken = || {
         let what = if has_footer { "its footer is missing or broken" } else { "it doesn't begin with a schema" };
-        format!("{} is not a whole Arrow file: {what}", short(path))
+        format!("{} is not a complete Arrow file: {what}", short(path))
     };
     // A broken schema can make its decoder panic, and what the decoder says may quote a row.
-    let read = catch_unwind(move || if has_footer { footer_of_file(&mut file) } else { start_of_stream(file) });
+    let read = catch_unwind(move || {
+        if !has_footer {
+            return start_of_stream(file);
+        }
+        let blocks = blocks(&mut file)?;
+        let chunks = blocks.batches.iter().map(|block| block.bodyLength().try_into().unwrap_or(0)).collect();
+        Ok((blocks.schema, chunks))
+    });
     let (schema, chunks) = read.ok().and_then(Result::ok).ok_or_else(broken)?;
     Ok(Footer { schema, inexact: Vec::new(), chunks })
 }
@@ -65,39 +74,15 @@ fn start_of_stream(mut file: File) -> Result<(SchemaRef, Vec<u64>), ArrowError> 
     Ok((reader.schema(), vec![size]))
 }
 
-/// Checks that the messages of a stream are no longer than the file, for the same reason. The file is at its start again.
-fn check_messages(file: &mut File) -> Result<(), ArrowError> {
-    let size = file.metadata()?.len();
-    let mut reader = BufReader::new(file);
-    loop {
-        let mut length = [0; 4];
-        let at_end = reader.fill_buf()?.is_empty();
-        if !at_end {
-            reader.read_exact(&mut length)?;
-        }
-        if length == MESSAGE_MARK {
-            reader.read_exact(&mut length)?;
-        }
-        let length = u64::from(u32::from_le_bytes(length));
-        if length == 0 {
-            break;
-        }
-        if length > size {
-            return Err(broken());
-        }
-        let mut message = vec![0; length as usize];
-        reader.read_exact(&mut message)?;
-        let body = root_as_message(&message).map_err(|_| broken())?.bodyLength();
-        if u64::try_from(body).ok().is_none_or(|body| body > size) {
-            return Err(broken());
-        }
-        reader.seek_relative(body)?;
-    }
-    Ok(reader.rewind()?)
+/// What a footer says.
+struct Blocks {
+    schema: SchemaRef,
+    dictionaries: Vec<Block>,
+    batches: Vec<Block>,
 }
 
-/// The schema and the sizes of the record batches, from the footer alone: Arrow's reader would read dictionaries, too.
-fn footer_of_file(file: &mut File) -> Result<(SchemaRef, Vec<u64>), ArrowError> {
+/// The footer alone: Arrow's reader would read dictionaries, too. The file is at its start again.
+fn blocks(file: &mut File) -> Result<Blocks, ArrowError> {
     let size = file.metadata()?.len();
     let mut end = [0; END];
     if size < (END + MAGIC.len()) as u64 {
@@ -114,21 +99,14 @@ fn footer_of_file(file: &mut File) -> Result<(SchemaRef, Vec<u64>), ArrowError> 
     file.read_exact(&mut footer)?;
     file.rewind()?;
     let footer = root_as_footer(&footer).map_err(|_| broken())?;
-    for block in footer.recordBatches().into_iter().chain(footer.dictionaries()).flatten() {
-        let lengths = [block.offset(), block.metaDataLength().into(), block.bodyLength()];
-        let lengths = lengths.map(|length| u64::try_from(length).unwrap_or(u64::MAX));
-        // Arrow's reader takes as much memory as the footer says.
-        if lengths.into_iter().fold(0, u64::saturating_add) > size {
-            return Err(broken());
-        }
-    }
-    let batches = footer.recordBatches().into_iter().flatten();
-    let chunks = batches.map(|block| block.bodyLength().try_into().unwrap_or(0)).collect();
     let schema = footer.schema().filter(|schema| schema.endianness().equals_to_target_endianness());
-    Ok((Arc::new(fb_to_schema(schema.ok_or_else(broken)?)), chunks))
+    let dictionaries: Vec<Block> = footer.dictionaries().into_iter().flatten().copied().collect();
+    let batches: Vec<Block> = footer.recordBatches().into_iter().flatten().copied().collect();
+    dictionaries.iter().chain(&batches).try_for_each(|block| check::check_block(block, size))?;
+    Ok(Blocks { schema: Arc::new(fb_to_schema(schema.ok_or_else(broken)?)), dictionaries, batches })
 }
 
-/// Nobody is told more.
+/// Without details: they may depend on rows, and nobody sees them.
 fn broken() -> ArrowError {
     ArrowError::IpcError(String::new())
 }
@@ -141,33 +119,40 @@ pub fn read(file: &Chunks, part: usize, columns: &[Column], schema: SchemaRef) -
     }
     let opened = || {
         let mut input = File::open(&file.path)?;
-        let has_footer = has_footer(&mut input)?;
-        let (file_schema, chunks) =
-            if has_footer { footer_of_file(&mut input)? } else { start_of_stream(input.try_clone()?)? };
-        input.rewind()?;
-        let projection = Projection::new(&file_schema, columns, schema).map_err(|_| broken())?;
-        if chunks.len() != file.len() {
-            return Err(broken());
-        }
-        let places = Some(projection.places.clone());
-        let reader: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> = if has_footer {
-            let mut reader = FileReader::try_new_buffered(input, places)?;
+        let project = |file: &Schema| Projection::new(file, columns, schema).map_err(|_| broken());
+        let (reader, projection): (Pieces, _) = if has_footer(&mut input)? {
+            let Blocks { schema, dictionaries, batches } = blocks(&mut input)?;
+            if batches.len() != file.len() {
+                return Err(broken());
+            }
+            check::check_blocks(&mut input, &dictionaries)?;
+            check::check_blocks(&mut input, &batches[share.clone()])?;
+            let projection = project(&schema)?;
+            let mut reader = FileReader::try_new_buffered(input, Some(projection.places.clone()))?;
             reader.set_index(share.start)?;
-            Box::new(reader.take(share.len()))
+            (Box::new(reader.take(share.len())), projection)
         } else {
-            check_messages(&mut input)?;
-            Box::new(StreamReader::try_new(BufReader::new(input), places)?)
+            let (schema, chunks) = start_of_stream(input.try_clone()?)?;
+            if chunks.len() != file.len() {
+                return Err(broken());
+            }
+            check::check_stream(&mut input)?;
+            let projection = project(&schema)?;
+            (Box::new(StreamReader::try_new(BufReader::new(input), Some(projection.places.clone()))?), projection)
         };
         Ok(Batches { reader, projection, batch: None })
     };
     opened().map(Some).map_err(|_: ArrowError| Broken)
 }
 
+/// A file's own batches, which may be of any size.
+type Pieces = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+
 /// Batches of rows.
 pub struct Batches {
-    reader: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>,
+    reader: Pieces,
     projection: Projection,
-    /// What is left of the file's current batch, which may be of any size.
+    /// What is left of the file's current batch.
     batch: Option<RecordBatch>,
 }
 
