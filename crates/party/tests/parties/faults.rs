@@ -39,7 +39,8 @@ fn with_rogue_of(
     (results, records)
 }
 
-/// All honest parties abort, somebody for this reason; and if the fault came before the contributions, nobody contributed.
+/// All honest parties abort and name the rogue, somebody for this reason; and if the fault came before the contributions, nobody
+/// contributed.
 fn all_abort(village: &Village, results: Vec<Result<Outcome>>, records: &[Record], reason: Reason, fault: Kind) {
     let mut reasons = Vec::new();
     for (place, result) in results.into_iter().enumerate() {
@@ -57,6 +58,10 @@ fn all_abort(village: &Village, results: Vec<Result<Outcome>>, records: &[Record
             assert!(!has(&records[place], Kind::Seal));
         }
         assert!(has(&records[place], Kind::Abort), "it tells the others");
+        // Of two that have heard different things neither knows which is the rogue's doing.
+        if reason != Reason::Equivocated {
+            assert_eq!(abort.culprit.as_deref(), Some("p1"), "{abort}");
+        }
         reasons.push(abort);
     }
     assert!(reasons.iter().any(|abort| abort.reason == reason), "{reasons:?}");
