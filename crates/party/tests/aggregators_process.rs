@@ -105,8 +105,11 @@ fn a_client_of_another_task_or_with_another_key_is_told_so_and_nothing_is_kept()
     let text = fs::read_to_string(folder.path().join("task.toml")).unwrap();
     let other: Task = text.replace("How many?", "How much?").parse().unwrap();
     let report = Report::new(&other, other.statistic().read("some").unwrap()).unwrap();
-    let error = upload(&other, std::slice::from_ref(&report)).unwrap_err();
-    assert!(error.to_string().contains("it has another task"), "{error}");
+    // Also if the answer is there long before all was said.
+    for reports in [1, 40_000] {
+        let error = upload(&other, &vec![report.clone(); reports]).unwrap_err();
+        assert!(error.to_string().contains("it has another task"), "{error}");
+    }
     let stranger = PrivateKey::generate().unwrap().public();
     let key = processes[0].site().key;
     let impostor: Task = text.replace(&key.to_string(), &stranger.to_string()).parse().unwrap();
