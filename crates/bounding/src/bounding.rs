@@ -1,22 +1,22 @@
-//! The work from the first batch to the result.
+//! From the first batch to the result.
 
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use crate::error::{Result, refuse};
+use crate::error::{Error, Result, refuse};
 use crate::groups::Groups;
 use crate::interrupt::Interrupt;
 use crate::job::{Job, Plan};
 use crate::memory::Memory;
-use crate::merge::{Shelf, bound};
+use crate::merge::{Shelf, bound, spill};
 use crate::part::Part;
 use crate::worker::Worker;
 
 /// Bounds what each unit contributes, and adds up the rest.
 ///
 /// # Privacy
-/// See the [crate's page](crate). With public keys every one of them appears. Without, groups appear that at least one
-/// kept row has: which ones they are is private, too, and has to be selected privately before anything is released.
+/// See the [crate's page](crate). With public keys every one of them appears. Without, every group appears that has
+/// a kept row: which groups these are is private, too, and they must be selected privately before anything is released.
 ///
 /// # Example
 /// On the [crate's page](crate).
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Bounding {
 }
 
 impl Bounding {
-    /// Prepares a job. It depends on no row.
+    /// Checks and prepares a job, before any row is read.
     ///
     /// # Errors
     /// If the schema is not what the layout says, or caps or public keys do not suit it.
@@ -44,7 +44,7 @@ impl Bounding {
         Ok(Self { plan, memory: memory.clone(), interrupt: Interrupt::new(), crew: Arc::new(()) })
     }
 
-    /// The same work, which this ends.
+    /// Lets `interrupt` end the work of all workers made from now on, and of `finish`.
     pub fn with_interrupt(self, interrupt: Interrupt) -> Self {
         Self { interrupt, ..self }
     }
@@ -59,12 +59,12 @@ impl Bounding {
     /// They are the same however the rows were divided into batches and among workers, and in whatever order they came.
     ///
     /// # Errors
-    /// If workers are of another `Bounding`; else what the machine lacks, or an interruption.
+    /// If workers are of another `Bounding`; if memory or disk runs out; or if interrupted.
     pub fn finish(&self, workers: Vec<Worker>) -> Result<Groups> {
         Ok(self.part(workers)?.into_groups())
     }
 
-    /// What the workers of this process have, to be merged with the parts of others.
+    /// The statistics of these workers' rows, to be merged with the parts of other processes.
     ///
     /// # Privacy
     /// All rows of a unit must be in one process.
@@ -79,13 +79,21 @@ impl Bounding {
         let threads = workers.len();
         let mut part = Part::new(&self.plan, &self.memory);
         let mut shelves: Vec<Shelf> = Vec::new();
-        for (number, Worker { part: other, scatter, .. }) in workers.into_iter().enumerate() {
+        for (number, Worker { part: other, mut scatter, .. }) in workers.into_iter().enumerate() {
             self.interrupt.check()?;
             let numbers = if number == 0 {
                 part = other;
                 None
-            } else if scatter.is_some() {
-                Some(part.number(&other)?)
+            } else if let Some(scatter) = &mut scatter {
+                Some(match part.number(&other) {
+                    // Rows make way for keys.
+                    Err(Error::Memory) => {
+                        scatter.buckets.spill()?;
+                        spill(&shelves)?;
+                        part.number(&other)?
+                    }
+                    outcome => outcome?,
+                })
             } else {
                 part.absorb(other)?;
                 None
@@ -94,7 +102,7 @@ impl Bounding {
         }
         part.totals.resize(part.keys.len());
         match &self.plan.by_unit {
-            Some(by_unit) => bound(&mut part, by_unit, shelves, threads, &self.memory, &self.interrupt)?,
+            Some(by_unit) => bound(&mut part, by_unit, &shelves, threads, &self.memory, &self.interrupt)?,
             None => part.account()?,
         }
         Ok(part)

@@ -38,8 +38,8 @@ impl Buckets {
         }
     }
 
-    /// A place for so many words more in a bucket: the words are appended to what is returned. No more than `share` bytes are
-    /// held in memory, if that is enough for one piece.
+    /// A vector with room for this many more words of a bucket, to append them to. At most `share` bytes are held in memory,
+    /// unless a single piece needs more.
     #[inline]
     pub fn room(&mut self, bucket: usize, words: usize, share: usize) -> Result<&mut Vec<u32>> {
         if self.open[bucket].len() + words > self.open[bucket].capacity() {

@@ -14,7 +14,7 @@ use siphasher::{sip, sip128};
 pub struct ChoiceKey([u8; 32]);
 
 impl ChoiceKey {
-    /// A key that nobody knows.
+    /// A random key.
     pub fn draw<R: CryptoRng + ?Sized>(rng: &mut R) -> Self {
         let mut bytes = [0; 32];
         rng.fill_bytes(&mut bytes);
@@ -56,7 +56,7 @@ impl Chooser {
         self.shorten.hash(bytes).as_u128()
     }
 
-    /// A seed for hash tables that nobody outside can predict.
+    /// An unpredictable seed for hash tables.
     pub fn table_seed(&self) -> u64 {
         self.shorten(b"table") as u64
     }

@@ -13,7 +13,7 @@ pub struct Groups {
     pub groups: Vec<Group>,
 }
 
-/// What was counted and measured in one group, of what was kept of each unit.
+/// The counts and measures of one group, over all kept rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// Units with at least one row; if the unit is the row, the rows.

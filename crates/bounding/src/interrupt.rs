@@ -1,4 +1,4 @@
-//! Work that is cut short.
+//! Time limits and Ctrl-C.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 
-/// Ends the work with [`Error::Interrupted`]: on request or at a deadline. It is looked at before every batch and every bucket.
+/// Ends the work with [`Error::Interrupted`]: on request or at a deadline. It is polled every few thousand rows and before every bucket.
 ///
 /// Clones share one flag, so that a signal handler can hold one and the workers another.
 ///
 /// # Privacy
 /// How long the work takes depends on the rows, and so does whether a deadline is met. Charge the budget before you
-/// start, and treat an interrupted query as one that was answered.
+/// start, and never give it back for an interrupted query.
 ///
 /// # Example
 /// ```
@@ -30,12 +30,12 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// One that never ends the work unless it is told to.
+    /// Ends the work only when [`Interrupt::stop`] is called.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One that ends the work at the deadline, if it is not told to before.
+    /// Ends the work at the deadline, or when [`Interrupt::stop`] is called.
     pub fn at(deadline: Instant) -> Self {
         Self { deadline: Some(deadline), ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! What is to be done.
+//! The job: schema, layout, caps and keys.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::layout::{Caps, Columns, Layout};
 use crate::totals::Totals;
 use crate::wire;
 
-/// What is to be done with rows, wherever it is done.
+/// Everything a worker needs to know to bound rows, in this process or another.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The columns of every batch.
@@ -28,7 +28,7 @@ pub struct Job {
     pub caps: Option<Caps>,
     /// The keys that the result has, if they are known beforehand.
     pub keys: Option<PublicKeys>,
-    /// By which a unit's groups and rows are chosen.
+    /// Decides which of a unit's groups and rows are kept.
     pub choice: ChoiceKey,
 }
 
@@ -36,12 +36,12 @@ impl Job {
     /// The job as bytes, so that a part of it can be done in another process.
     ///
     /// # Privacy
-    /// The bytes contain the [`ChoiceKey`]. Whoever sees it can tell which of a unit's rows count, but privacy does not rest on
-    /// its secrecy (see the [crate's page](crate)): the key only has to be chosen without looking at the rows. The rest must
-    /// travel on a trusted road: whoever changes the caps on it changes what is promised, and what comes back is exact.
+    /// The bytes contain the [`ChoiceKey`]. It tells which of a unit's rows count, but privacy does not rest on
+    /// its secrecy (see the [crate's page](crate)): the key only has to be chosen without looking at the rows. The channel must
+    /// be trusted all the same: someone who changes the caps changes the guarantee, and the part that comes back is exact.
     ///
     /// # Errors
-    /// If a column or public key is of a type that no job has.
+    /// If a column or public key is of an unsupported type.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         wire::write_job(self)
     }

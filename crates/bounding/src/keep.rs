@@ -89,7 +89,7 @@ impl Choice {
         self.choose_groups(members, &mut owner, bucket, &mut runs);
         for run in runs.drain(..) {
             let run = &mut members[run];
-            let group = run[0].group;
+            let group = run[0].group();
             let chosen = self.choose_rows(run, &mut owner, bucket);
             kept.units.push(group);
             for &member in &run[..chosen] {
@@ -110,7 +110,7 @@ impl Choice {
         runs: &mut Vec<Range<usize>>,
     ) {
         let mut from = 0;
-        for run in members.chunk_by(|one, other| one.group == other.group) {
+        for run in members.chunk_by(|one, other| one.group() == other.group()) {
             runs.push(from..from + run.len());
             from += run.len();
         }
@@ -118,7 +118,7 @@ impl Choice {
             return;
         }
         let identity = self.identity(owner, bucket);
-        let digest = |run: u32| bucket.digests[members[runs[run as usize].start].group as usize];
+        let digest = |run: u32| bucket.digests[members[runs[run as usize].start].group() as usize];
         let places = (0..runs.len() as u32).map(|run| (self.chooser.place_of_group(identity, digest(run)), run));
         self.places.clear();
         self.places.extend(places);
@@ -137,7 +137,7 @@ impl Choice {
             return run.len();
         }
         let identity = self.identity(owner, bucket);
-        let digest = bucket.digests[run[0].group as usize];
+        let digest = bucket.digests[run[0].group() as usize];
         let values = |member: Member| bucket.records.features(member);
         run.sort_unstable_by(|&one, &other| compare(bucket.items, values(one), values(other)));
         let places = (0..run.len() as u32).map(|row| (self.chooser.place_of_row(identity, digest, row.into()), row));
@@ -151,7 +151,6 @@ impl Choice {
     }
 
     fn identity(&self, owner: &mut Owner, bucket: Bucket<'_>) -> u128 {
-        let unit = || bucket.records.form.identity(bucket.records.unit(owner.member), &self.chooser);
-        *owner.identity.get_or_insert_with(unit)
+        *owner.identity.get_or_insert_with(|| bucket.records.identity(owner.member, &self.chooser))
     }
 }

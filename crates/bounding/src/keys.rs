@@ -121,7 +121,7 @@ impl Keys {
         if most >= DROPPED as usize { Err(Error::Memory) } else { Ok(()) }
     }
 
-    /// Numbers the keys of another table, too: the number here of each of them.
+    /// Adds the keys of another table: their numbers here.
     pub fn absorb(&mut self, other: &Self) -> Result<Vec<u32>> {
         let mut numbers = Vec::new();
         self.group_rows(&other.columns(0..other.len() as u32), other.len(), &mut numbers)?;

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! What to measure, and the limits per unit.
 
 use arrow_schema::{DataType, Field, Schema};
 use reticent::statistic::Grid;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, refuse};
 use crate::kind::Kind;
 
-/// More bins than anyone can look at.
+/// The largest number of bins of a histogram.
 pub const MOST_BINS: u32 = 100_000;
 
 /// What the columns of a batch are: the unit if there is one, the keys, the inputs, in this order.
@@ -128,12 +128,7 @@ impl Layout {
         let Some((grouping, inputs)) =
             self.keys.checked_add(self.first_key()).and_then(|columns| fields.split_at_checked(columns))
         else {
-            let unit = if self.unit { "a unit and " } else { "" };
-            return refuse(format!(
-                "the layout has {unit}{} key(s), but there are {} columns",
-                self.keys,
-                fields.len()
-            ));
+            return refuse(format!("too few columns for the layout: keys = {}, columns = {}", self.keys, fields.len()));
         };
         let (unit, keys) = grouping.split_at(self.first_key());
         let unit = unit.first().map(|field| kind(field, "be the unit", Kind::can_be_unit)).transpose()?;
@@ -142,7 +137,7 @@ impl Layout {
         for measure in &self.measures {
             let column = measure.column();
             let Some(&kind) = inputs.get(column) else {
-                return refuse(format!("input {column} is measured, but there are {} inputs", inputs.len()));
+                return refuse(format!("there is no input {column}: inputs are counted from 0, after the keys"));
             };
             if !measure.suits(kind) {
                 return unsuitable(schema.field(self.first_input() + column), "be measured in this way");

@@ -15,8 +15,9 @@ use crate::error::{Error, Result};
 /// - the rows of the largest of 256 buckets, about six times over. All rows of a unit are in one bucket, so a unit with half of
 ///   the rows needs a bucket of half of the rows.
 ///
-/// If that is more than the limit, the work fails with [`Error::Memory`]. The limit covers what grows with the
-/// number of rows; a few hundred kilobytes per worker, and the batches themselves, come on top.
+/// If that is more than the limit, the work fails with [`Error::Memory`]. The limit covers everything that grows with the
+/// number of rows, groups and items; the batches themselves and small buffers come on top. Several jobs may share
+/// one limit: each spills its own rows, but none can make another one spill.
 ///
 /// # Privacy
 /// Temporary files contain rows. They have no name from the moment they are created and are gone when the process
@@ -37,12 +38,12 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// At most so many bytes, and nothing on disk.
+    /// At most `limit` bytes, and nothing on disk.
     pub fn new(limit: usize) -> Self {
         Self { limit, used: Arc::default(), folder: None }
     }
 
-    /// As much as there is.
+    /// No limit.
     pub fn unlimited() -> Self {
         Self::new(usize::MAX)
     }
@@ -85,10 +86,7 @@ impl Reservation {
         self.bytes
     }
 
-    /// Takes so many bytes more, or none.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] if there are not so many left.
+    /// Reserves `bytes` more, or nothing.
     pub fn try_grow(&mut self, bytes: usize) -> Result<()> {
         let limit = self.memory.limit;
         let grow = |used: usize| used.checked_add(bytes).filter(|&used| used <= limit);
@@ -97,17 +95,14 @@ impl Reservation {
         Ok(())
     }
 
-    /// Gives back so many bytes, at most what it has.
+    /// Gives back `bytes`, at most what is reserved.
     pub fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.memory.used.fetch_sub(bytes, Ordering::Relaxed);
         self.bytes -= bytes;
     }
 
-    /// Takes or gives back until it has so many bytes.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] if there are not so many left; it keeps what it has then.
+    /// Grows or shrinks to `bytes`.
     pub fn try_resize(&mut self, bytes: usize) -> Result<()> {
         if bytes > self.bytes {
             self.try_grow(bytes - self.bytes)

@@ -21,7 +21,7 @@ const WORKING_BYTES: usize = 24;
 /// The rows of a worker.
 pub(crate) struct Shelf {
     pub buckets: Mutex<Buckets>,
-    /// What its groups and items are called in the merged tables; `None` if nothing else.
+    /// The numbers of its groups and items in the merged tables; `None` if they are the same.
     pub numbers: Option<Renumbering>,
 }
 
@@ -44,13 +44,13 @@ impl Shelf {
 pub(crate) fn bound(
     part: &mut Part,
     by_unit: &ByUnit,
-    mut shelves: Vec<Shelf>,
+    shelves: &[Shelf],
     threads: usize,
     memory: &Memory,
     interrupt: &Interrupt,
 ) -> Result<()> {
     if part.account().is_err() {
-        spill(&mut shelves)?;
+        spill(shelves)?;
         part.account()?;
     }
     let words = |bucket: usize| shelves.iter().map(|shelf| locked(shelf).words(bucket)).sum::<usize>();
@@ -66,14 +66,14 @@ pub(crate) fn bound(
     let threads = match hold(&mut held, groups, each, threads.min(filled)) {
         Ok(threads) => threads,
         Err(_) => {
-            spill(&mut shelves)?;
+            spill(shelves)?;
             hold(&mut held, groups, each, threads.min(filled))?
         }
     };
     let task = Task {
         part,
         by_unit,
-        shelves: &shelves,
+        shelves,
         digests: part.keys.digests(&by_unit.chooser),
         next: AtomicUsize::new(0),
         memory,
@@ -104,7 +104,8 @@ fn locked(shelf: &Shelf) -> std::sync::MutexGuard<'_, Buckets> {
     shelf.buckets.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn spill(shelves: &mut [Shelf]) -> Result<()> {
+/// Writes the rows of all workers to disk.
+pub(crate) fn spill(shelves: &[Shelf]) -> Result<()> {
     shelves.iter().try_for_each(|shelf| locked(shelf).spill())
 }
 
@@ -115,7 +116,7 @@ struct Task<'a> {
     shelves: &'a [Shelf],
     /// What stands for each group.
     digests: Vec<u128>,
-    /// The next bucket that nobody has taken.
+    /// The next bucket to take.
     next: AtomicUsize,
     memory: &'a Memory,
     interrupt: &'a Interrupt,
@@ -126,7 +127,7 @@ impl Task<'_> {
     fn run(&self) -> Result<Totals> {
         let outcome = self.take_buckets();
         if outcome.is_err() {
-            // The others need not go on.
+            // The other threads can stop, too.
             self.next.store(BUCKETS, Ordering::Relaxed);
         }
         outcome

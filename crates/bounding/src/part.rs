@@ -1,4 +1,4 @@
-//! What was added up somewhere, to be merged with what was added up elsewhere.
+//! Statistics of some of the units, to be merged with those of others.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::wire;
 /// Parts of different units are merged by [`Bounding::merge`](crate::Bounding::merge).
 ///
 /// # Privacy
-/// A unit must not have rows in two parts: it could then keep as much as its caps allow in each. A part is exact: show
-/// it to nobody, and let it travel only where the rows themselves may.
+/// A unit must not have rows in two parts: it could then keep as much as its caps allow in each. A part is exact, not
+/// private: handle it like the rows themselves.
 pub struct Part {
     pub(crate) plan: Arc<Plan>,
     pub(crate) keys: Keys,
@@ -97,8 +97,12 @@ impl Part {
         self.held.try_resize(self.keys.bytes() + items + self.totals.bytes())
     }
 
-    /// Numbers the groups and items of another part, too.
+    /// Adds the keys and items of another part to the tables: their numbers here.
+    ///
+    /// If there is too little memory for that, nothing has changed.
     pub(crate) fn number(&mut self, other: &Self) -> Result<Renumbering> {
+        // For a copy of the other part's keys, or for those that are new; to be corrected by `account`.
+        self.held.try_grow(other.held.bytes())?;
         let groups = self.keys.absorb(&other.keys)?;
         let mut all = Vec::new();
         for (items, other) in self.items.iter_mut().zip(&other.items) {

@@ -94,7 +94,7 @@ fn job(named: Named, caps: Caps, keys: Option<PublicKeys>, seed: u64) -> Job {
     Job { schema: schema(named), layout: layout(), caps: Some(caps), keys, choice: key(seed) }
 }
 
-/// Deals batches of so many rows out to so many workers.
+/// Deals batches of `batch_rows` rows out to the workers in turn.
 fn run(batch: &RecordBatch, job: &Job, batch_rows: usize, workers: usize) -> Groups {
     let bounding = Bounding::new(job, &Memory::unlimited()).unwrap();
     let mut workers: Vec<_> = (0..workers).map(|_| bounding.worker()).collect();
@@ -127,7 +127,7 @@ fn key_of(row: &Row) -> Key {
     (place, (row.2.is_none(), row.2.unwrap_or_default()))
 }
 
-/// What is shortened of a key.
+/// The bytes of a key that its digest is taken of.
 fn key_bytes(((no_place, place), (no_floor, floor)): &Key) -> Vec<u8> {
     let mut bytes = vec![u8::from(!no_place)];
     if !no_place {
@@ -141,7 +141,7 @@ fn key_bytes(((no_place, place), (no_floor, floor)): &Key) -> Vec<u8> {
     bytes
 }
 
-/// The rule in as many words: per unit the groups with the smallest places, per group the rows with the smallest places.
+/// The rule, written out: per unit the groups with the smallest places, per group the rows with the smallest places.
 fn model(rows: &[Row], named: Named, caps: Caps, known: Option<&[Key]>, seed: u64) -> BTreeMap<Key, Vec<Measured>> {
     let chooser = Chooser::new(&key(seed));
     let mut units: BTreeMap<Vec<u8>, BTreeMap<Key, Vec<&Row>>> = BTreeMap::new();

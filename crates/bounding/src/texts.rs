@@ -6,7 +6,7 @@ use arrow_array::StringViewArray;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// So many bytes of a text fit into an Arrow view.
+/// Texts up to this length fit into an Arrow view.
 const INLINE: usize = 12;
 
 /// Numbers distinct texts in the order in which they come. Hashes find, comparisons decide.
@@ -17,7 +17,7 @@ pub(crate) struct Texts {
     /// Where each ends.
     ends: Vec<usize>,
     numbers: HashTable<Entry>,
-    /// Of this table alone: nobody outside can make its hashes collide.
+    /// Seeded per table, so that nobody can craft collisions.
     state: RandomState,
 }
 
@@ -63,7 +63,7 @@ impl Texts {
         let view = column.views()[row];
         let length = view as u32 as usize;
         if length <= INLINE {
-            // What is behind the text should be zeros; it is not left to whoever made the column.
+            // Arrow asks for zeros behind a short text; this does not rely on it.
             let head = view & (u128::MAX >> (8 * (INLINE - length)));
             return Wanted { head, hash: self.state.hash_one(head), long: None };
         }

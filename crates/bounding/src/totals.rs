@@ -31,7 +31,7 @@ pub(crate) struct Finished {
     pub measured: Vec<Vec<Measured>>,
 }
 
-/// What was added up, as it travels.
+/// Totals in the form in which they are sent.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Sums {
     units: Vec<u64>,
@@ -67,7 +67,7 @@ impl Totals {
         groups.iter().for_each(|&group| self.units[group as usize] += 1);
     }
 
-    /// Adds what was added up elsewhere, under other numbers.
+    /// Adds the totals of another worker, whose groups and items are renumbered.
     pub fn absorb(&mut self, other: Self, numbers: &Renumbering) {
         let add = |sums: &mut [u64], more: &[u64]| {
             numbers.groups.iter().zip(more).for_each(|(&group, more)| sums[group as usize] += more);
@@ -90,7 +90,7 @@ impl Totals {
         Sums { units: self.units.clone(), rows: self.rows.clone(), measures }
     }
 
-    /// Takes a state for its own; `false` if it is not one of so many groups and these items.
+    /// Replaces the totals by a state; `false` if it does not fit this many groups and these items.
     pub fn restore(&mut self, sums: Sums, groups: usize, items: &Items) -> bool {
         self.resize(groups);
         let fits = sums.rows.len() == groups && sums.units.len() == self.units.len();

@@ -28,17 +28,12 @@ impl UnitForm {
             Self::Bytes => 1 + (record[0] as usize).div_ceil(4),
         }
     }
+}
 
-    /// What stands for the unit when its groups and rows are chosen.
-    pub fn identity(self, words: &[u32], chooser: &Chooser) -> u128 {
-        match self {
-            Self::Number => u128::from(number(words)),
-            Self::Bytes => {
-                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-                chooser.shorten(&bytes)
-            }
-        }
-    }
+/// What stands for a unit that is a text when its groups and rows are chosen.
+pub(crate) fn identity_of_text(words: &[u32], chooser: &Chooser) -> u128 {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    chooser.shorten(&bytes)
 }
 
 #[inline]

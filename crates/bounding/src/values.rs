@@ -44,7 +44,7 @@ enum Nulls {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum New {
     Numbered,
-    /// What is new has the number [`NONE`].
+    /// A new value gets [`NONE`].
     Unknown,
 }
 
@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    /// NULL, too, or what is read from bytes has other numbers than what was written.
+    /// Including NULL: otherwise a part read from bytes would have other numbers than the part written.
     #[test]
     fn numbers_are_in_the_order_of_first_rows() {
         let column: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), Some(3), None, Some(7), None, Some(0)]));

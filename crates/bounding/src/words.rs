@@ -12,7 +12,7 @@ pub(crate) struct Words {
     values: Vec<u64>,
     /// Words and their numbers.
     numbers: HashTable<(u64, u32)>,
-    /// Of this table alone: nobody outside can make its hashes collide.
+    /// Seeded per table, so that nobody can craft collisions.
     state: RandomState,
 }
 

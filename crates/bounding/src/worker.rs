@@ -15,7 +15,7 @@ use crate::scatter::Scatter;
 /// Rows that are looked at together: their columns fit the processor's cache.
 const CHUNK: usize = 8192;
 
-/// Takes batches, on one thread; any batch may go to any worker.
+/// Takes batches on one thread. Any batch may go to any worker.
 ///
 /// Made by [`Bounding::worker`](crate::Bounding::worker), and given back to [`Bounding::finish`](crate::Bounding::finish).
 ///
@@ -29,7 +29,7 @@ pub struct Worker {
     pub(crate) scatter: Option<Scatter>,
     interrupt: Interrupt,
     memory: Memory,
-    /// As many hold it as there are workers, and one more.
+    /// Shared by all workers and the `Bounding`: its reference count tells how many workers there are.
     crew: Arc<()>,
     groups: Vec<u32>,
     features: Vec<Vec<i32>>,
@@ -58,12 +58,12 @@ impl Worker {
     /// Adds the rows of a batch. After an error, drop the worker: some of the batch's rows may be in it.
     ///
     /// # Errors
-    /// [`Error::Job`](crate::Error::Job) if the batch's columns are not those of the schema; else what the machine lacks, or an
-    /// interruption. None depends on a single value.
+    /// [`Error::Job`](crate::Error::Job) if the batch's columns are not those of the schema; or if
+    /// memory or disk runs out, or the work is interrupted. No value in a row is an error.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.interrupt.check()?;
         self.plan.check(batch)?;
         for from in (0..batch.num_rows()).step_by(CHUNK) {
+            self.interrupt.check()?;
             self.add_chunk(&batch.slice(from, CHUNK.min(batch.num_rows() - from)))?;
         }
         Ok(())
@@ -75,7 +75,7 @@ impl Worker {
         self.part.keys.group_rows(keys, rows.num_rows(), &mut self.groups)?;
         self.plan.features.read(inputs, &mut self.part.items, &mut self.features)?;
         if let Some(scatter) = &mut self.scatter {
-            // A worker that comes late finds room: rows have half of the memory, in equal shares.
+            // Workers share half of the memory equally, so that one that starts late still finds room for its rows.
             let share = self.memory.limit() / 2 / (Arc::strong_count(&self.crew) - 1).max(1);
             scatter.add(rows.column(0), &self.groups, &self.features, share)?;
         } else {

@@ -63,9 +63,14 @@ impl Reason {
 pub struct Abort {
     /// Why.
     pub reason: Reason,
-    /// Who is to blame for it, if that can be told; all that did not come in time.
+    /// Who is to blame for it, if that can be told. If several did not come in time: those that were still silent when everybody
+    /// who was there had been heard out, or all of them if none was.
+    ///
+    /// It is what this party can know. Whoever speaks to some and not to others makes those wait, and they may be named by the
+    /// rest: compare what all parties say.
     pub culprit: Option<String>,
-    /// Who says so; `None` if this party found it out itself.
+    /// Who says so, or has missed several and could not tell which; `None` if this party found it out itself. That a party withdrew
+    /// is told by that party, or, if its own word did not arrive, by whoever passed it on.
     pub told_by: Option<String>,
     /// What was waited for.
     pub round: Kind,

@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use reticent::privacy::{Adjacency, Guarantee};
@@ -10,9 +11,16 @@ use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
 use reticent_party::PrivateKey;
 use reticent_party::aggregators::{Collected, Config, Process, Received, Record, Report, Task, upload};
 
-/// An address that was free a moment ago.
+/// An address that is free, and stays so until it is used: its port is none of those that systems give to whoever dials, is asked
+/// for once, and other processes begin elsewhere.
 fn free() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let port = 20_000 + (128 * std::process::id() + ASKED.fetch_add(1, Ordering::Relaxed)) % 12_000;
+        if let Ok(listener) = TcpListener::bind(format!("127.0.0.1:{port}")) {
+            return listener.local_addr().unwrap().to_string();
+        }
+    }
 }
 
 /// Keys, the task, configurations and ledgers of so many aggregators.
@@ -97,8 +105,11 @@ fn a_client_of_another_task_or_with_another_key_is_told_so_and_nothing_is_kept()
     let text = fs::read_to_string(folder.path().join("task.toml")).unwrap();
     let other: Task = text.replace("How many?", "How much?").parse().unwrap();
     let report = Report::new(&other, other.statistic().read("some").unwrap()).unwrap();
-    let error = upload(&other, std::slice::from_ref(&report)).unwrap_err();
-    assert!(error.to_string().contains("it has another task"), "{error}");
+    // Also if the answer is there long before all was said.
+    for reports in [1, 40_000] {
+        let error = upload(&other, &vec![report.clone(); reports]).unwrap_err();
+        assert!(error.to_string().contains("it has another task"), "{error}");
+    }
     let stranger = PrivateKey::generate().unwrap().public();
     let key = processes[0].site().key;
     let impostor: Task = text.replace(&key.to_string(), &stranger.to_string()).parse().unwrap();

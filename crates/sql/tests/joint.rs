@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use datafusion::parquet::arrow::ArrowWriter;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use parquet::arrow::ArrowWriter;
 use reticent::Permit;
 use reticent::exact::Rational;
 use reticent::noise::Entropy;
@@ -33,10 +33,6 @@ fn by_patient() -> Options {
     Options { unit: Unit::Column("patient".into()), ..options("1") }
 }
 
-fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(work)
-}
-
 fn input(path: &Path) -> Vec<Input> {
     vec![Input { table: Table::open("visits", path.to_str().expect("text")).expect("a table"), public: false }]
 }
@@ -56,22 +52,20 @@ fn permit() -> Permit {
 }
 
 fn measured(sql: &str, path: &Path, options: Options) -> (JointQuery, Vec<i64>) {
-    block_on(async {
-        let query = JointQuery::prepare(sql, input(path), options).expect("it can be asked");
-        let exact = query.measure(key()).expect("it can be read");
-        assert_eq!(format!("{exact:?}"), format!("Exact({} numbers)", query.shape().cells()));
-        (query, exact.for_noise().to_vec())
-    })
+    let query = JointQuery::prepare(sql, input(path), options).expect("it can be asked");
+    let exact = query.measure(key()).expect("it can be read");
+    assert_eq!(format!("{exact:?}"), format!("Exact({} numbers)", query.shape().cells()));
+    (query, exact.for_noise().to_vec())
 }
 
 fn shape(sql: &str, options: Options) -> Result<Shape> {
-    block_on(JointQuery::imagined(sql, options)).map(|query| query.shape().clone())
+    JointQuery::imagined(sql, options).map(|query| query.shape().clone())
 }
 
 fn answered(query: &JointQuery, sum: &[i64], half_width: u64) -> Answer {
     let half_width = |_: &Rational| Ok(half_width);
     let noise = Noise { guarantee: "ε = 1".into(), words: "none".into(), parties: 1, half_width: &half_width };
-    block_on(query.answer(sum, &noise)).expect("an answer")
+    query.answer(sum, &noise).expect("an answer")
 }
 
 fn values(answer: &Answer) -> Vec<Vec<serde_json::Value>> {
@@ -98,7 +92,7 @@ fn counts_in_groups_stand_in_the_order_of_the_keys() {
     assert_eq!(*shape, self::shape(sql, options("1")).expect("a shape"));
     assert_eq!(tables(sql).expect("SQL").into_iter().collect::<Vec<_>>(), ["visits"]);
     // Whoever has no table shows the same answer.
-    let imagined = block_on(JointQuery::imagined(sql, options("1"))).expect("it can be asked");
+    let imagined = JointQuery::imagined(sql, options("1")).expect("it can be asked");
     let answer = answered(&imagined, &[13, -2, 7], 4);
     assert_eq!(answer, answered(&query, &[13, -2, 7], 4));
     assert_eq!(answer.columns, ["ward", "visits"]);
@@ -166,10 +160,8 @@ fn without_noise_parties_and_curators_agree() {
             paths.iter().map(|path| measured(sql, path, options(NEARLY_WITHOUT_NOISE))).collect();
         let sum: Vec<i64> = parts[0].1.iter().zip(&parts[1].1).map(|(one, other)| one + other).collect();
         let ours = answered(&parts[0].0, &sum, 0);
-        let curator = block_on(async {
-            let query = Query::prepare(sql, input(&all), options(NEARLY_WITHOUT_NOISE)).expect("it is private");
-            query.answer(&mut permit(), key()).expect("an answer")
-        });
+        let query = Query::prepare(sql, input(&all), options(NEARLY_WITHOUT_NOISE)).expect("it is private");
+        let curator = query.answer(&mut permit(), key()).expect("an answer");
         assert_eq!((&ours.columns, ours.rows.len()), (&curator.columns, curator.rows.len()), "{sql}");
         for (one, other) in values(&ours).iter().flatten().zip(values(&curator).iter().flatten()) {
             match (one.as_f64(), other.as_f64()) {
@@ -211,7 +203,7 @@ fn the_order_of_cells_does_not_depend_on_a_partys_types() {
     // Two texts that are one number would count one row twice, or leave a cell out.
     options.keys.insert("ward".into(), ["1", "01"].map(String::from).into());
     assert_eq!(shape(sql, options.clone()).expect("as text they differ").cells(), 2);
-    let refused = block_on(JointQuery::prepare(sql, input(&typed), options)).expect_err("as numbers they do not");
+    let refused = JointQuery::prepare(sql, input(&typed), options).expect_err("as numbers they do not");
     assert!(refused.to_string().contains("two of the public keys are the same value"), "{refused}");
 }
 
@@ -251,10 +243,10 @@ fn what_has_no_public_shape_is_refused_by_its_name() {
 
 #[test]
 fn sums_of_another_shape_are_no_answer() {
-    let query = block_on(JointQuery::imagined("SELECT COUNT(*) FROM visits", options("1"))).expect("it can be asked");
+    let query = JointQuery::imagined("SELECT COUNT(*) FROM visits", options("1")).expect("it can be asked");
     let half_width = |_: &Rational| Ok(0);
     let noise = Noise { guarantee: String::new(), words: String::new(), parties: 1, half_width: &half_width };
     for sum in [&[][..], &[1, 2]] {
-        assert!(block_on(query.answer(sum, &noise)).is_err());
+        assert!(query.answer(sum, &noise).is_err());
     }
 }

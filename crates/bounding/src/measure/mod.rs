@@ -49,7 +49,7 @@ pub(crate) enum Accumulator {
     Frequencies(frequencies::Frequencies),
 }
 
-/// What an accumulator has added up, as it travels.
+/// An accumulator's sums in the form in which they are sent.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum State {
     Bins(Vec<i64>),
@@ -76,7 +76,7 @@ impl Accumulator {
         }
     }
 
-    /// From now on there are so many groups.
+    /// Makes room for this many groups.
     pub fn resize(&mut self, groups: usize) {
         match self {
             Self::Bins(bins) => bins.resize(groups),
@@ -96,7 +96,7 @@ impl Accumulator {
         }
     }
 
-    /// Adds what another of its kind has added up. Its groups and items have other numbers: these.
+    /// Adds the sums of another accumulator of the same measure; `groups` and `items` map its numbers to these.
     pub fn absorb(&mut self, other: Self, groups: &[u32], items: Option<&[u32]>) {
         match (self, other) {
             (Self::Bins(bins), Self::Bins(other)) => bins.absorb(&other, groups),
@@ -128,7 +128,7 @@ impl Accumulator {
         }
     }
 
-    /// Takes a state for its own; `false` if it is not one of so many groups and items.
+    /// Replaces the sums by a state; `false` if it does not fit this many groups and items.
     pub fn restore(&mut self, state: State, groups: usize, items: usize) -> bool {
         self.resize(groups);
         match (self, state) {
@@ -153,7 +153,7 @@ impl Accumulator {
     }
 }
 
-/// Where each group's entries end if there are so many of each, after the start of the first.
+/// Where the first group's entries start and where each group's end, from the number of entries per group.
 fn offsets(counts: &[usize]) -> Vec<usize> {
     let ends = counts.iter().scan(0, |sum, count| {
         *sum += count;

@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::hospitals::{BY_WARD, Ended, Hospitals, Running, WARDS, WITHOUT_NOISE, truth, visits};
+use super::hospitals::{AT_THE_MOST, BY_WARD, Ended, Hospitals, Running, WARDS, WITHOUT_NOISE, truth, visits};
 
 /// So many rows that a party is still reading them when it is killed.
 const MANY: usize = 2_000_000;
@@ -11,7 +11,7 @@ const MANY: usize = 2_000_000;
 /// Waits for something that will be.
 #[track_caller]
 pub fn until(mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + AT_THE_MOST;
     while !holds() {
         assert!(Instant::now() < deadline, "it never came");
         sleep(Duration::from_millis(10));
@@ -37,7 +37,7 @@ fn who_is_killed_ends_it_for_all_and_another_attempt_is_charged_anew() {
     let mut running = hospitals.start_all();
     let last = running.pop().expect("three");
     // All have charged, and the last one reads its rows.
-    until(|| hospitals.charges("p2") == 1);
+    hospitals.names.iter().for_each(|name| until(|| hospitals.charges(name) == 1));
     last.kill();
     for (name, ended) in ["p0", "p1"].iter().zip(running.into_iter().map(Running::end)) {
         aborted(&ended, "p2 did not answer in time");
@@ -45,6 +45,7 @@ fn who_is_killed_ends_it_for_all_and_another_attempt_is_charged_anew() {
         assert_eq!(hospitals.charges(name), 1);
     }
     hospitals.write("p2.csv", &visits(30));
+    hospitals.names.iter().for_each(|name| hospitals.configure(name, ""));
     for (name, ended) in hospitals.names.iter().zip(hospitals.run_all()) {
         assert_eq!((ended.code, hospitals.charges(name)), (Some(0), 2), "{}", ended.stderr);
         assert_eq!(ended.counts(), truth([10, 20, 30]));
@@ -59,7 +60,7 @@ fn who_has_another_task_ends_it_for_all_before_anything_is_charged() {
     let other = format!("--epsilon {WITHOUT_NOISE} --keys ward=A,B --colluders 1");
     assert_eq!(hospitals.agree("other.toml", BY_WARD, &other).code, Some(0));
     for (name, task) in [("p0", "task.toml"), ("p1", "other.toml"), ("p2", "task.toml")] {
-        hospitals.configure(name, &format!("task = \"{task}\"\njoin_seconds = 30\nround_seconds = 30\n"));
+        hospitals.configure(name, &format!("task = \"{task}\"\njoin_seconds = 60\nround_seconds = 60\n"));
     }
     let mut met = 0;
     for (name, ended) in hospitals.names.iter().zip(hospitals.run_all()) {
@@ -84,8 +85,11 @@ fn who_has_no_budget_says_so_and_the_others_stop() {
     let ended = hospitals.run_all();
     assert_eq!(ended[1].code, Some(4), "{}", ended[1].stderr);
     assert!(ended[1].stdout.is_empty());
-    aborted(&ended[0], "p1 did not answer in time");
-    aborted(&ended[2], "did not answer in time");
+    for ended in [&ended[0], &ended[2]] {
+        aborted(ended, "did not answer in time");
+        // Perhaps not it alone, if another one starts more slowly than it is waited for.
+        assert!(ended.stderr.contains("p1"), "{}", ended.stderr);
+    }
     assert_eq!(hospitals.names.iter().map(|name| hospitals.charges(name)).collect::<Vec<_>>(), [0, 0, 0]);
 }
 

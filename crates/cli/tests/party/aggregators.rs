@@ -1,10 +1,10 @@
 //! Clients that report to two aggregators, each a process of its own.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 use super::aborts::until;
-use super::hospitals::Hospitals;
+use super::hospitals::{Hospitals, free};
 
 const NAMES: [&str; 2] = ["p0", "p1"];
 
@@ -20,9 +20,7 @@ impl Drop for Receiver {
 
 /// Two aggregators with a task, a configuration and a ledger each.
 fn aggregators(name: &str, least: u32) -> (Hospitals, Vec<String>) {
-    let held: Vec<TcpListener> = (0..4).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
-    let all: Vec<String> = held.iter().map(|port| port.local_addr().expect("an address").to_string()).collect();
-    drop(held);
+    let all: Vec<String> = (0..4).map(|_| free()).collect();
     let hospitals = Hospitals::at(name, all[..2].to_vec());
     // An ε at which no noise is left.
     let mut task = format!(

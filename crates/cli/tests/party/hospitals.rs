@@ -5,6 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -16,8 +17,8 @@ pub const WITHOUT_NOISE: &str = "200";
 pub const BY_WARD: &str = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward";
 /// The wards that are public.
 pub const WARDS: &str = "ward=A,B,C";
-/// A process that has not ended by then never will. Nothing waits so long unless the machine is very busy.
-const AT_THE_MOST: Duration = Duration::from_secs(240);
+/// What has not ended or come by then never will. Nothing waits so long unless the machine is very busy.
+pub const AT_THE_MOST: Duration = Duration::from_secs(240);
 
 /// Parties of one task in one folder, which is also their home and where their programs run.
 pub struct Hospitals {
@@ -44,10 +45,7 @@ pub struct Ended {
 impl Hospitals {
     /// So many parties `p0`, `p1`, … on loopback, each with a key, a ledger of ε = 1000, a table of visits, and no task yet.
     pub fn new(name: &str, parties: usize) -> Self {
-        // Ports that are free now; all are held until all are known.
-        let held: Vec<TcpListener> = (0..parties).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
-        let address = |port: &TcpListener| port.local_addr().expect("an address").to_string();
-        Self::at(name, held.iter().map(address).collect())
+        Self::at(name, (0..parties).map(|_| free()).collect())
     }
 
     /// The same at these addresses.
@@ -236,6 +234,18 @@ impl Ended {
 
     fn objects(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect()
+    }
+}
+
+/// An address that is free, and stays so until it is used: its port is none of those that systems give to whoever dials, is asked
+/// for once, and other processes begin elsewhere.
+pub fn free() -> String {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let port = 20_000 + (128 * std::process::id() + ASKED.fetch_add(1, Ordering::Relaxed)) % 12_000;
+        if let Ok(listener) = TcpListener::bind(format!("127.0.0.1:{port}")) {
+            return listener.local_addr().expect("an address").to_string();
+        }
     }
 }
 

@@ -106,7 +106,7 @@ fn namespaces_with_a_party_cut_off_end_in_aborts_and_kept_charges() {
     }
     hospitals.write("p2.csv", &visits(MANY));
     let running = network.start_all(&hospitals);
-    super::aborts::until(|| hospitals.charges("p2") == 1);
+    hospitals.names.iter().for_each(|name| super::aborts::until(|| hospitals.charges(name) == 1));
     network.cut(2);
     for (name, ended) in hospitals.names.iter().zip(running.into_iter().map(Running::end)) {
         assert_eq!(ended.code, Some(1), "{name}: {}", ended.stderr);

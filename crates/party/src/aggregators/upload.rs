@@ -32,6 +32,8 @@ const SILENCE: Duration = Duration::from_secs(10);
 const UPLOAD: Duration = Duration::from_secs(120);
 /// About so much is read, and written to the disk, at a time.
 const PORTION_BYTES: usize = 1 << 20;
+/// So much at a time is read of what is not wanted.
+const REST_BYTES: usize = 1 << 14;
 /// How long is waited when the system has no connection to give.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -155,18 +157,22 @@ struct Timed {
 impl Timed {
     fn read_exact(&mut self, mut bytes: &mut [u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            let left = self.deadline.saturating_duration_since(Instant::now()).min(SILENCE);
-            if left.is_zero() {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            self.stream.sock.set_read_timeout(Some(left))?;
-            let read = self.stream.read(bytes)?;
+            let read = self.read(bytes)?;
             if read == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             bytes = &mut bytes[read..];
         }
         Ok(())
+    }
+
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = self.deadline.saturating_duration_since(Instant::now()).min(SILENCE);
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.sock.set_read_timeout(Some(left))?;
+        self.stream.read(bytes)
     }
 }
 
@@ -210,5 +216,9 @@ fn take(
     let answer = [&[verdict][..], &(received.kept as u32).to_le_bytes(), &(received.refused as u32).to_le_bytes()];
     timed.stream.write_all(&answer.concat())?;
     timed.stream.conn.send_close_notify();
-    timed.stream.flush()
+    timed.stream.flush()?;
+    // What is left is read and forgotten: closing on it would take the answer away from a client that is still speaking.
+    let mut rest = Zeroizing::new(vec![0; REST_BYTES]);
+    while verdict != KEPT && timed.read(&mut rest)? > 0 {}
+    Ok(())
 }

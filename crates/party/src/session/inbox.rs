@@ -9,6 +9,8 @@ use crate::state::MOST_ATTEMPTS;
 #[derive(Debug, Default)]
 pub struct Inbox {
     heard: Vec<Said>,
+    /// Why it has ended the attempt, and by whose fault, if it said so.
+    last_word: Option<(Reason, Option<u16>)>,
     over: bool,
     lost: bool,
 }
@@ -41,6 +43,16 @@ impl Inbox {
     /// Does the peer need nothing more?
     pub fn is_over(&self) -> bool {
         self.over || self.get(Kind::Done).is_some()
+    }
+
+    /// Why it has ended the attempt, and by whose fault, if it said so.
+    pub fn last_word(&self) -> Option<(Reason, Option<u16>)> {
+        self.last_word
+    }
+
+    /// Is something of this round, or a last word, still to come?
+    pub fn is_silent(&self, round: Kind) -> bool {
+        self.get(round).is_none() && !self.is_over()
     }
 
     /// Forgets a hello after which nothing came: the peer is gone, and says it again when it comes back, or another one.
@@ -82,6 +94,7 @@ impl Inbox {
     pub fn take(&mut self, said: Said, round: Kind) -> Result<Heard, Reason> {
         let (kind, attempt) = (said.message.content.kind(), said.message.attempt);
         if let Content::Abort { reason, culprit } = said.message.content {
+            self.last_word = Some((reason, culprit));
             self.over = true;
             return Ok(Heard::Aborted(reason, culprit));
         }

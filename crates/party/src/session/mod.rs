@@ -8,14 +8,16 @@
 //! | seal | – | it heard all contributions, and that all heard the same before |
 //!
 //! Everything signs the hash of all rounds before. The result is there when all seals are. Whoever finds something amiss says
-//! `abort`, signed, to all others, and nothing more.
+//! `abort`, signed, to all others, and nothing more; it hears the others out before it says who is to blame.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `mod` | the rounds |
+//! | `blame` | why an attempt does not go on, and who is named |
 //! | `inbox` | what was heard from one peer |
 //! | `masks` | keys for masks |
 
+mod blame;
 mod inbox;
 mod masks;
 
@@ -25,6 +27,7 @@ use std::time::{Duration, Instant};
 use reticent::multiparty::{MaskSeed, Plan, Protocol};
 use reticent::{Permit, Release};
 
+use self::blame::{Blame, Trouble};
 use self::inbox::{Inbox, Said};
 use self::masks::MaskKeys;
 use crate::abort::{Abort, Reason};
@@ -61,30 +64,6 @@ pub(crate) struct Seat<'seat> {
     pub times: Times,
 }
 
-/// Why an attempt does not go on.
-enum Trouble {
-    /// This party found something out.
-    Found(Reason, usize),
-    /// These did not come in time.
-    Missing(Vec<usize>),
-    /// A peer has ended it.
-    Told { by: usize, reason: Reason, culprit: Option<u16> },
-    /// This party cannot go on.
-    Own(Error),
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Self {
-        Self::Own(error)
-    }
-}
-
-impl From<reticent::Error> for Trouble {
-    fn from(error: reticent::Error) -> Self {
-        Self::Own(error.into())
-    }
-}
-
 pub(crate) struct Session<'seat, T> {
     seat: Seat<'seat>,
     transport: T,
@@ -119,9 +98,11 @@ impl<'seat, T: Transport> Session<'seat, T> {
                 kept.map(|()| (release, transcript))
             }
             Err(trouble) => {
-                let error = self.abort(trouble);
+                let (reason, culprit) = trouble.statement(self.seat.me);
+                self.say(Content::Abort { reason, culprit });
                 // Whoever has never spoken may never come, and whoever is gone may not come back.
                 self.linger(self.seat.times.linger, |inbox| inbox.is_over() || !inbox.is_there());
+                let error = self.error(trouble);
                 self.transport.close(Instant::now() + self.seat.times.linger);
                 Err(error)
             }
@@ -285,18 +266,9 @@ impl<'seat, T: Transport> Session<'seat, T> {
         said.map(|said| (said.message.clone(), said.signature)).collect()
     }
 
-    /// Tells everybody that it is over, and why.
-    fn abort(&mut self, trouble: Trouble) -> Error {
-        let (reason, culprits, told_by) = match &trouble {
-            Trouble::Found(reason, peer) => (*reason, vec![*peer], None),
-            Trouble::Missing(peers) => (Reason::Vanished, peers.clone(), None),
-            Trouble::Told { by, reason, culprit } => {
-                (*reason, culprit.iter().map(|&peer| peer.into()).collect(), Some(*by))
-            }
-            Trouble::Own(_) => (Reason::Withdrew, vec![self.seat.me], None),
-        };
-        let culprit = culprits.first().map(|&peer| u16::try_from(peer).expect("there are at most 256"));
-        self.say(Content::Abort { reason, culprit });
+    /// What comes of it here, when the others were heard out.
+    fn error(&self, trouble: Trouble) -> Error {
+        let Blame { reason, culprits, told_by } = trouble.blame(&self.inboxes, self.round);
         if let Trouble::Own(error) = trouble {
             return error;
         }
@@ -323,11 +295,12 @@ impl<'seat, T: Transport> Session<'seat, T> {
                 Heard::Lost => self.inboxes[from].lose(),
                 Heard::Frame(frame) => {
                     self.inboxes[from].find();
-                    let last = |content: &Content| matches!(content, Content::Done | Content::Abort { .. });
-                    // Whatever else comes now changes nothing.
-                    if self.open(from, frame).is_ok_and(|said| last(&said.message.content)) {
+                    let Ok(said) = self.open(from, frame) else { continue };
+                    if said.message.content == Content::Done {
                         self.inboxes[from].end();
                     }
+                    // It changes nothing any more, except who is named.
+                    let _ = self.inboxes[from].take(said, self.round);
                 }
             }
         }

@@ -248,7 +248,7 @@ async fn closed(line: &Line) {
 }
 
 /// Talks until the connection ends, or both sides have said all they have to say. True if anything was heard.
-async fn converse(line: Line, stream: TlsStream<TcpStream>) -> bool {
+async fn converse(line: Line, stream: impl AsyncRead + AsyncWrite + Unpin) -> bool {
     let Line { peer, said, heard, largest } = line;
     let (reader, writer) = split(stream);
     let mut any = false;
@@ -258,10 +258,9 @@ async fn converse(line: Line, stream: TlsStream<TcpStream>) -> bool {
         tokio::pin!(hear, speak);
         tokio::select! {
             _ = &mut hear => (),
-            spoken = &mut speak => if spoken.is_ok() {
-                // What the peer still says is read to its end: closing on it could take away what it has not heard yet.
-                let _ = hear.await;
-            },
+            // What the peer still says is read to its end: closing on it could take away what it has not heard yet. And if it is
+            // gone, which speaking to it notices first, its last words may lie here unread: why it is gone, for example.
+            _ = &mut speak => drop(hear.await),
         }
     }
     any
@@ -314,5 +313,52 @@ async fn hear(
         }
         // Whoever has closed the mesh does not listen any more, but the peer is heard out.
         let _ = heard.send(Arrival { from: peer, heard: Heard::Frame(frame) }).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use super::*;
+
+    /// The way to somebody who has gone.
+    struct Gone;
+
+    impl AsyncWrite for Gone {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+        }
+    }
+
+    #[test]
+    fn a_peer_that_has_gone_is_heard_out() {
+        let words: Vec<Vec<u8>> = (1..=5).map(|word| vec![word; 3]).collect();
+        let arrived: Vec<u8> = words.iter().flat_map(|word| [&[3, 0, 0, 0], word.as_slice()].concat()).collect();
+        let (_outbox, said) = watch::channel(vec![Arc::from([9].as_slice())]);
+        // There is room for one frame: the others are still unread when speaking fails.
+        let (heard, mut inbox) = mpsc::channel(1);
+        let line = Line { peer: 0, said, heard, largest: 3 };
+        let talk = converse(line, tokio::io::join(arrived.as_slice(), Gone));
+        let listen = async {
+            let mut frames = Vec::new();
+            while let Some(arrival) = inbox.recv().await {
+                frames.push(arrival.heard);
+            }
+            frames
+        };
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let (any, frames) = runtime.block_on(async { tokio::join!(talk, listen) });
+        assert!(any);
+        assert_eq!(frames, words.into_iter().map(Heard::Frame).collect::<Vec<_>>());
     }
 }

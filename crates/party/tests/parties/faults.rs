@@ -1,31 +1,46 @@
 //! Somebody does not do what is agreed: all others abort, for the right reason, and have said nothing too early.
 
-use reticent_party::message::{Content, Kind, Message, Shape};
-use reticent_party::{Error, Outcome, Reason, Result};
+use std::sync::{Arc, Mutex};
 
-use crate::village::{BRISK, Plan, Village, abort};
-use crate::wires::{Fate, Record, Wire, has, honest, kind};
+use reticent_party::message::{Content, Kind, Message, Shape};
+use reticent_party::{Error, Outcome, Reason, Result, Task};
+
+use crate::clock::Clock;
+use crate::village::{Plan, Village, abort};
+use crate::wires::{Fate, Overtaken, Record, Wire, has, honest, kind};
 
 /// The place of the one that is not honest; neither the first nor the last.
 const ROGUE: usize = 1;
 
 /// Runs everybody; the rogue's frames have fates. What came of it, and what each has sent.
 fn with_rogue(village: &Village, fate: impl FnMut(usize, &[u8]) -> Fate + Send) -> (Vec<Result<Outcome>>, Vec<Record>) {
+    with_rogue_of(village, &village.task, fate)
+}
+
+/// The same with a task of the rogue's own.
+fn with_rogue_of(
+    village: &Village,
+    task: &Task,
+    fate: impl FnMut(usize, &[u8]) -> Fate + Send,
+) -> (Vec<Result<Outcome>>, Vec<Record>) {
     let records: Vec<Record> = (0..village.parties()).map(|_| Record::default()).collect();
-    let fate = std::sync::Mutex::new(Some(fate));
+    let (fate, clock) = (Mutex::new(Some(fate)), Arc::new(Clock::new(village.parties(), &[])));
     let results = village.all(|place| {
         let record = &records[place];
         if place == ROGUE {
+            // Who meets the rogue before it has met the others can tell them nothing.
+            clock.until_all_wait_for(ROGUE);
             let fate = fate.lock().unwrap().take().unwrap();
-            village.run_over(place, &village.task, |mesh| Wire::new(mesh, record, fate))
+            village.run_over(place, task, |mesh| Wire::new(clock.of(place, mesh), record, fate))
         } else {
-            village.run_over(place, &village.task, |mesh| Wire::new(mesh, record, honest))
+            village.run_over(place, &village.task, |mesh| Wire::new(clock.of(place, mesh), record, honest))
         }
     });
     (results, records)
 }
 
-/// All honest parties abort, somebody for this reason; and if the fault came before the contributions, nobody contributed.
+/// All honest parties abort and name the rogue, somebody for this reason; and if the fault came before the contributions, nobody
+/// contributed.
 fn all_abort(village: &Village, results: Vec<Result<Outcome>>, records: &[Record], reason: Reason, fault: Kind) {
     let mut reasons = Vec::new();
     for (place, result) in results.into_iter().enumerate() {
@@ -43,6 +58,10 @@ fn all_abort(village: &Village, results: Vec<Result<Outcome>>, records: &[Record
             assert!(!has(&records[place], Kind::Seal));
         }
         assert!(has(&records[place], Kind::Abort), "it tells the others");
+        // Of two that have heard different things neither knows which is the rogue's doing.
+        if reason != Reason::Equivocated {
+            assert_eq!(abort.culprit.as_deref(), Some("p1"), "{abort}");
+        }
         reasons.push(abort);
     }
     assert!(reasons.iter().any(|abort| abort.reason == reason), "{reasons:?}");
@@ -51,12 +70,13 @@ fn all_abort(village: &Village, results: Vec<Result<Outcome>>, records: &[Record
     assert!(reasons.iter().all(|abort| found.contains(&abort.reason) || abort.told_by == Some("p1".into())));
 }
 
+/// It alone is named, also by one that it has spoken to, and that misses others who wait for it.
 #[test]
 fn one_that_vanishes_in_any_round() {
     std::thread::scope(|scope| {
         for fault in Kind::ROUNDS {
             scope.spawn(move || {
-                let village = Village::new(Plan { parties: 4, times: BRISK, ..Plan::default() });
+                let village = Village::new(Plan { parties: 4, ..Plan::default() });
                 // It may have spoken to the first when it dies; but who hears that all are ready, or have sealed, may go on.
                 let spares_first = fault == Kind::Hello || fault == Kind::Contribution;
                 let (results, records) = with_rogue(&village, |to, frame| {
@@ -80,7 +100,7 @@ fn one_that_vanishes_in_any_round() {
 /// The last word may have been heard by some and not by others; but those who have the result all have the same.
 #[test]
 fn one_that_seals_for_one_party_only_and_vanishes() {
-    let village = Village::new(Plan { parties: 4, times: BRISK, ..Plan::default() });
+    let village = Village::new(Plan { parties: 4, ..Plan::default() });
     let (results, _) = with_rogue(&village, |to, frame| match kind(frame) {
         Some(Kind::Seal) if to != 0 => Fate::Instead(vec![]),
         Some(Kind::Done) => Fate::Death,
@@ -99,11 +119,7 @@ fn one_that_has_another_task() {
     let mut draft = reticent_party::Draft::from(village.task.clone());
     draft.epsilon = reticent_party::task::Number::Text("0.9".into());
     let other = reticent_party::Task::new(draft).unwrap();
-    let records: Vec<Record> = (0..village.parties()).map(|_| Record::default()).collect();
-    let results = village.all(|place| {
-        let task = if place == ROGUE { &other } else { &village.task };
-        village.run_over(place, task, |mesh| Wire::new(mesh, &records[place], honest))
-    });
+    let (results, records) = with_rogue_of(&village, &other, honest);
     for result in &results {
         let abort = result.as_ref().unwrap_err().abort().unwrap();
         assert_eq!(abort.reason, Reason::OtherTask);
@@ -120,19 +136,15 @@ fn one_that_replays_what_it_said_in_an_earlier_attempt() {
         village.check(results);
         let old =
             records[ROGUE].lock().unwrap().iter().find(|(_, frame)| kind(frame) == Some(fault)).unwrap().1.clone();
-        let records: Vec<Record> = (0..village.parties()).map(|_| Record::default()).collect();
-        let results = village.all(|place| {
-            village.run_over(place, &village.task, |mesh| {
-                Wire::new(mesh, &records[place], |_, frame: &[u8]| {
-                    let replayed = place == ROGUE && kind(frame) == Some(fault);
-                    if replayed { Fate::Instead(vec![old.clone()]) } else { Fate::Sent }
-                })
-            })
+        let (results, _) = with_rogue(&village, |_, frame| {
+            if kind(frame) == Some(fault) { Fate::Instead(vec![old.clone()]) } else { Fate::Sent }
         });
         for (place, result) in results.into_iter().enumerate().filter(|(place, _)| *place != ROGUE) {
             let abort = abort(result);
             assert_eq!(abort.reason, Reason::Replayed, "{abort}");
-            assert_eq!(village.charges(place), 2);
+            // Who is told of it early has not charged for this attempt yet.
+            assert!(abort.charged || fault == Kind::Ready, "{abort}");
+            assert_eq!(village.charges(place), 1 + u64::from(abort.charged), "{abort}");
         }
     }
 }
@@ -245,6 +257,7 @@ fn one_that_says_two_things_to_one_party() {
     all_abort(&village, results, &records, Reason::Equivocated, Kind::Contribution);
 }
 
+/// The others hear it from the one that it happened to, and say so; even where somebody who passes it on is faster.
 #[test]
 fn a_statistic_that_cannot_be_computed_ends_it_for_all() {
     struct Broken;
@@ -254,11 +267,10 @@ fn a_statistic_that_cannot_be_computed_ends_it_for_all() {
         }
     }
     let village = Village::new(Plan::default());
-    let results = village.all(|place| {
-        if place != ROGUE {
-            return village.run(place);
-        }
-        village.with(place, |party| party.run(village.listener(place), &mut Broken))
+    let results = village.all(|place| match place {
+        0 => village.run_over(place, &village.task, |mesh| Overtaken::new(mesh, ROGUE)),
+        ROGUE => village.with(place, |party| party.run(village.listener(place), &mut Broken)),
+        _ => village.run(place),
     });
     for (place, result) in results.into_iter().enumerate() {
         assert_eq!(village.charges(place), 1);
@@ -266,7 +278,8 @@ fn a_statistic_that_cannot_be_computed_ends_it_for_all() {
             (true, Err(Error::Statistic(text))) => assert_eq!(text, "the table could not be read"),
             (false, result) => {
                 let abort = abort(result);
-                assert_eq!((abort.reason, abort.told_by.as_deref()), (Reason::Withdrew, Some("p1")), "{abort}");
+                let named = (abort.culprit.as_deref(), abort.told_by.as_deref());
+                assert_eq!((abort.reason, named), (Reason::Withdrew, (Some("p1"), Some("p1"))), "{abort}");
             }
             (true, other) => panic!("{other:?}"),
         }

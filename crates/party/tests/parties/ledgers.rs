@@ -1,14 +1,15 @@
 //! Charges come first, and attempts are never used twice.
 
 use std::fs;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use reticent::ledger::{Charge, Ledger, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_party::message::Kind;
 use reticent_party::{Error, Reason, Result, State, Statistic, Task};
 
-use crate::village::{BRISK, Numbers, Plan, Village, abort, epsilon};
+use crate::clock::Clock;
+use crate::village::{Numbers, Plan, Village, abort, epsilon};
 use crate::wires::{Fate, Record, Wire, has, kind};
 
 /// Charges everything that a party has left to something else.
@@ -28,9 +29,10 @@ fn spend(village: &Village, place: usize) {
 
 #[test]
 fn a_party_without_budget_does_not_even_come() {
-    let village = Village::new(Plan { budget: epsilon("1"), times: BRISK, ..Plan::default() });
+    let village = Village::new(Plan { budget: epsilon("1"), ..Plan::default() });
     spend(&village, 1);
-    let results = village.all(|place| village.run(place));
+    let clock = Arc::new(Clock::new(village.parties(), &[1]));
+    let results = village.all(|place| village.run_over(place, &village.task, |mesh| clock.of(place, mesh)));
     for (place, result) in results.into_iter().enumerate() {
         if place == 1 {
             assert!(result.unwrap_err().is_overdrawn());
@@ -96,12 +98,13 @@ fn the_statistic_is_asked_for_when_everybody_has_charged() {
 
 #[test]
 fn every_attempt_is_charged_until_nothing_is_left() {
-    let village = Village::new(Plan { budget: epsilon("2"), times: BRISK, ..Plan::default() });
+    let village = Village::new(Plan { budget: epsilon("2"), ..Plan::default() });
     let vanish = |village: &Village| {
+        let clock = Arc::new(Clock::new(village.parties(), &[]));
         let results = village.all(|place| {
             village.run_over(place, &village.task, |mesh| {
                 let record = Record::default();
-                Wire::new(mesh, &record, |_, frame: &[u8]| {
+                Wire::new(clock.of(place, mesh), &record, |_, frame: &[u8]| {
                     let dies = place == 1 && kind(frame) == Some(Kind::Contribution);
                     if dies { Fate::Death } else { Fate::Sent }
                 })

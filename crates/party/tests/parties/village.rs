@@ -14,12 +14,9 @@ use tempfile::TempDir;
 /// The unit and the dataset of all parties.
 const DATASET: &str = "visits";
 
-/// Generous: nobody waits so long unless somebody has vanished.
-pub const PATIENT: Times =
-    Times { join: Duration::from_secs(60), round: Duration::from_secs(60), linger: Duration::from_secs(5) };
-/// For tests in which somebody vanishes, and all others must wait for it.
-pub const BRISK: Times =
-    Times { join: Duration::from_secs(4), round: Duration::from_secs(3), linger: Duration::from_millis(300) };
+/// Generous: nobody waits so long but for somebody who has vanished, and then by a [clock](crate::clock).
+pub const TIMES: Times =
+    Times { join: Duration::from_secs(600), round: Duration::from_secs(120), linger: Duration::from_secs(60) };
 
 /// What a party knows: numbers.
 pub struct Numbers(pub Vec<i64>);
@@ -36,7 +33,6 @@ pub struct Village {
     pub task: Task,
     pub keys: Vec<PrivateKey>,
     pub ledgers: Vec<DurableLedger>,
-    pub times: Times,
     listeners: Vec<TcpListener>,
 }
 
@@ -46,13 +42,12 @@ pub struct Plan {
     pub protocol: &'static str,
     pub cells: usize,
     pub budget: Budget,
-    pub times: Times,
 }
 
 impl Default for Plan {
     fn default() -> Self {
         let (parties, protocol, cells) = (3, "protocol = \"masked\"\ncolluders = 1", 2);
-        Self { parties, protocol, cells, budget: Budget::Unlimited, times: PATIENT }
+        Self { parties, protocol, cells, budget: Budget::Unlimited }
     }
 }
 
@@ -90,7 +85,7 @@ impl Village {
             ledger
         };
         let ledgers = (0..plan.parties).map(ledger).collect();
-        Self { task: text.parse().unwrap(), folder, keys, ledgers, times: plan.times, listeners }
+        Self { task: text.parse().unwrap(), folder, keys, ledgers, listeners }
     }
 
     pub fn parties(&self) -> usize {
@@ -115,7 +110,7 @@ impl Village {
     pub fn with_task<T>(&self, place: usize, task: &Task, work: impl FnOnce(&Party<'_>) -> T) -> T {
         let state = State::open(&self.state_directory(place)).unwrap();
         let (key, ledger) = (&self.keys[place], &self.ledgers[place]);
-        let (times, dataset, transcript) = (self.times, DATASET, None);
+        let (times, dataset, transcript) = (TIMES, DATASET, None);
         work(&Party { task, place, key, ledger, dataset, state: &state, times, transcript })
     }
 

@@ -1,10 +1,11 @@
 //! Transports that listen in, change what is said, or die.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use reticent_party::message::Kind;
-use reticent_party::transport::{Arrival, Transport};
+use reticent_party::transport::{Arrival, Heard, Transport};
 
 /// Which kind of message a frame says it is.
 pub fn kind(frame: &[u8]) -> Option<Kind> {
@@ -73,5 +74,47 @@ impl<T: Transport, F: FnMut(usize, &[u8]) -> Fate> Transport for Wire<T, F> {
         if let Some(inner) = self.inner {
             inner.close(deadline);
         }
+    }
+}
+
+/// A transport on which the last word of one party comes after what another one made of it.
+pub struct Overtaken<T> {
+    inner: T,
+    slow: usize,
+    /// What has come of the slow one since its last word.
+    held: VecDeque<Arrival>,
+    overtaken: bool,
+}
+
+impl<T: Transport> Overtaken<T> {
+    pub fn new(inner: T, slow: usize) -> Self {
+        Self { inner, slow, held: VecDeque::new(), overtaken: false }
+    }
+}
+
+impl<T: Transport> Transport for Overtaken<T> {
+    fn send(&mut self, to: usize, frame: &Arc<[u8]>) {
+        self.inner.send(to, frame);
+    }
+
+    fn receive(&mut self, deadline: Instant) -> Option<Arrival> {
+        loop {
+            if let Some(arrival) = self.held.pop_front_if(|_| self.overtaken) {
+                return Some(arrival);
+            }
+            let arrival = self.inner.receive(deadline)?;
+            let is_last = matches!(&arrival.heard, Heard::Frame(frame) if kind(frame) == Some(Kind::Abort));
+            if arrival.from != self.slow {
+                self.overtaken |= is_last;
+            } else if !self.overtaken && (is_last || !self.held.is_empty()) {
+                self.held.push_back(arrival);
+                continue;
+            }
+            return Some(arrival);
+        }
+    }
+
+    fn close(self, deadline: Instant) {
+        self.inner.close(deadline);
     }
 }

@@ -78,10 +78,10 @@ fn what_cannot_be_asked_is_an_error_before_there_are_rows() {
         ("SELECT age FROM people", "people"),
         ("SELECT age, region FROM data", "2 columns"),
         ("SELECT NOSUCH(age) FROM data", "function"),
-        ("CREATE TABLE t AS SELECT 1", "only a SELECT"),
-        ("COPY data TO 'out.csv'", "only a SELECT"),
-        ("SELECT 1; SELECT 2", "single SQL statement"),
-        ("", "No SQL statements"),
+        ("CREATE TABLE t AS SELECT 1", "only SELECT"),
+        ("COPY data TO 'out.csv'", "only SELECT"),
+        ("SELECT 1; SELECT 2", "several statements"),
+        ("", "there is none"),
     ] {
         let error = ScalarQuery::new(sql, &header()).unwrap_err().to_string();
         assert!(error.contains(said), "{sql}: {error}");

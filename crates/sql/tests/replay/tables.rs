@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
-use datafusion::parquet::arrow::ArrowWriter;
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
 use reticent::privacy::Adjacency;
 use reticent_sql::Unit;
 

@@ -141,7 +141,6 @@ fn frames_of_every_round() {
     ];
     let statistic = histogram();
     let mut simulated = Simulated::new(Draft { minimum_reports: 1, ..draft(&statistic, 2) }).unwrap();
-    let times = Times { join: Duration::from_millis(300), round: Duration::from_millis(300), ..PATIENT };
     for case in 0..160 {
         for place in 0..2 {
             simulated.store(place).abandon().unwrap();
@@ -152,7 +151,7 @@ fn frames_of_every_round() {
             let hit = frame[KIND] == round as u8;
             Some(if hit { random.mutated(&frame) } else { frame })
         });
-        let mut outcomes = simulated.collect_over(network(2, lie), times, Aggregator::silent).unwrap();
+        let mut outcomes = simulated.collect_over(network(2, lie), PATIENT, Aggregator::silent).unwrap();
         let task = simulated.task();
         if let Ok(Collected::Released { record, .. }) = outcomes.swap_remove(0) {
             assert!(Record::read(&record.to_json(), task).is_ok(), "{round}");

@@ -145,8 +145,7 @@ fn one_that_falls_silent_is_not_waited_for_without_end() {
     let mut simulated = simulated(&statistic, 2);
     simulated.answer(answers(&statistic, &[1; 5])).unwrap();
     let silent: Lie = Box::new(|_, frame| (frame[KIND] < Round::Verify as u8).then_some(frame));
-    let times = Times { round: Duration::from_millis(200), ..PATIENT };
-    let mut outcomes = simulated.collect_over(network(2, silent), times, Aggregator::silent).unwrap();
+    let mut outcomes = simulated.collect_over(network(2, silent), PATIENT, Aggregator::silent).unwrap();
     outcomes.pop();
     assert_eq!(misdeeds(outcomes), [(Round::Verify, Misdeed::Vanished, last(2))]);
 }

@@ -5,6 +5,7 @@
 //! | `liars` | aggregators that do not do as they should |
 //! | `durable` | charges, crashes, batches that never overlap |
 //! | `decoders` | whatever comes in as bytes |
+//! | `network` | a network with a liar in it, and a clock of its own |
 //! | `vectors` | the published test vectors |
 
 mod clients;
@@ -12,11 +13,12 @@ mod decoders;
 mod durable;
 mod honest;
 mod liars;
+mod network;
 mod vectors;
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use self::network::{Lie, network};
 use super::collect::Collected;
 use super::record::Record;
 use super::simulate::Simulated;
@@ -26,9 +28,8 @@ use crate::error::Result;
 use crate::keys::PrivateKey;
 use crate::task::draft::Number;
 use crate::times::Times;
-use crate::transport::{Arrival, Memory, Transport};
 
-/// Nobody is slow in one process; whoever is silent is waited for so long.
+/// Nobody is slow in one process; whoever is silent is waited for so long, by the network's own clock.
 const PATIENT: Times =
     Times { join: Duration::from_secs(60), round: Duration::from_secs(60), linger: Duration::from_secs(0) };
 
@@ -88,39 +89,3 @@ fn released(outcomes: Vec<Result<Collected>>) -> (Vec<i64>, Record) {
 /// Where the kind of round stands in a frame, and where the message begins.
 const KIND: usize = 32 + 16 + 4;
 const MESSAGE: usize = KIND + 1;
-
-/// Changes what an aggregator says: to whom, and the frame; `None` for nothing at all.
-type Lie = Box<dyn FnMut(usize, Vec<u8>) -> Option<Vec<u8>> + Send>;
-
-/// An aggregator's end of a network, with a liar before it.
-struct Lying {
-    inner: Memory,
-    lie: Lie,
-}
-
-impl Transport for Lying {
-    fn send(&mut self, to: usize, frame: &Arc<[u8]>) {
-        if let Some(frame) = (self.lie)(to, frame.to_vec()) {
-            self.inner.send(to, &frame.into());
-        }
-    }
-
-    fn receive(&mut self, deadline: Instant) -> Option<Arrival> {
-        self.inner.receive(deadline)
-    }
-
-    fn close(self, deadline: Instant) {
-        self.inner.close(deadline);
-    }
-}
-
-/// A network in which the last aggregator lies.
-fn network(aggregators: usize, lie: Lie) -> Vec<Lying> {
-    let mut lie = Some(lie);
-    let ends = Memory::network(aggregators).into_iter().enumerate();
-    ends.map(|(place, inner)| {
-        let last = if place + 1 == aggregators { lie.take() } else { None };
-        Lying { inner, lie: last.unwrap_or_else(|| Box::new(|_, frame| Some(frame))) }
-    })
-    .collect()
-}
