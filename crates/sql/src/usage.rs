@@ -70,10 +70,13 @@ impl Usage {
     /// Of a query.
     pub fn of(query: &Query) -> Self {
         let mut usage = Self::default();
-        // What is named in a SELECT, and how.
-        let mut aliases = Vec::new();
+        // What is named in a SELECT, and how; and what must be of one type with something else.
+        let (mut aliases, mut alike) = (Vec::new(), Vec::new());
         walk(query, &mut |node| match node {
-            Node::Expression(expression) => usage.look(expression),
+            Node::Expression(expression) => {
+                usage.look(expression);
+                alike.extend(of_one_type(expression));
+            }
             Node::Select(select) => {
                 usage.listed(select);
                 aliases.extend(select.projection.iter().filter_map(|item| match item {
@@ -83,12 +86,19 @@ impl Usage {
             }
             _ => {}
         });
-        // What a sub-query names is a number if it is used as one, and so is what it is computed from.
+        // What a sub-query names is a number if it is used as one, and so is what it is computed from, and what is compared with it.
         loop {
             let before = usage.numbers.len();
             for (expression, alias) in &aliases {
                 if usage.numbers.contains(alias) {
                     usage.numbers_in([expression]);
+                }
+            }
+            for expressions in &alike {
+                let is_one =
+                    |one: &Expr| is_number(one) || column(one).is_some_and(|name| usage.numbers.contains(&name));
+                if expressions.iter().any(is_one) {
+                    usage.numbers_in(expressions);
                 }
             }
             if usage.numbers.len() == before {
@@ -121,17 +131,7 @@ impl Usage {
         }
         match expression {
             Expr::BinaryOp { left, op, right } if is_arithmetic(op) => self.numbers_in([&**left, &**right]),
-            Expr::BinaryOp { left, op, right } if is_comparison(op) && (is_number(left) || is_number(right)) => {
-                self.numbers_in([&**left, &**right]);
-            }
             Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } => self.numbers_in([&**expr]),
-            Expr::Between { expr, low, high, .. } if is_number(low) || is_number(high) => self.numbers_in([&**expr]),
-            Expr::InList { expr, list, .. } if list.iter().any(is_number) => self.numbers_in([&**expr]),
-            Expr::Case { operand: Some(operand), conditions, .. }
-                if conditions.iter().any(|when| is_number(&when.condition)) =>
-            {
-                self.numbers_in([&**operand]);
-            }
             Expr::Function(function) if NUMERIC.contains(&name(function).as_str()) => {
                 self.numbers_in(arguments(function));
             }
@@ -161,6 +161,26 @@ impl Usage {
             }
         }
     }
+}
+
+/// Expressions in this one that are of one type: compared with each other, or chosen from.
+fn of_one_type(expression: &Expr) -> Vec<Vec<Expr>> {
+    let all: Vec<Vec<&Expr>> = match expression {
+        Expr::BinaryOp { left, op, right } if is_comparison(op) => vec![vec![left, right]],
+        Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => vec![vec![left, right]],
+        Expr::Between { expr, low, high, .. } => vec![vec![expr, low, high]],
+        Expr::InList { expr, list, .. } => vec![std::iter::once(&**expr).chain(list).collect()],
+        Expr::Case { operand, conditions, else_result, .. } => {
+            let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
+            let compared = operand
+                .iter()
+                .flat_map(|operand| std::iter::once(&**operand).chain(conditions.iter().map(|when| &when.condition)));
+            vec![results.collect(), compared.collect()]
+        }
+        Expr::Function(function) if CHOOSING.contains(&name(function).as_str()) => vec![arguments(function)],
+        _ => Vec::new(),
+    };
+    all.into_iter().map(|group| group.into_iter().cloned().collect()).collect()
 }
 
 fn column(expression: &Expr) -> Option<String> {

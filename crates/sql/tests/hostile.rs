@@ -53,9 +53,7 @@ fn a_public_key_is_unique_for_the_private_row_and_not_for_itself() {
         let text = refusal(&format!("SELECT COUNT(*) FROM v JOIN p ON {condition}"), options(Unit::Row));
         assert!(text.contains("cannot be answered privately"), "{condition}: {text}");
     }
-    assert!(
-        prepare("label\na\n", "SELECT COUNT(*) FROM v JOIN p ON p.label = v.label", options(Unit::Row)).is_ok()
-    );
+    assert!(prepare("label\na\n", "SELECT COUNT(*) FROM v JOIN p ON p.label = v.label", options(Unit::Row)).is_ok());
 }
 
 #[test]

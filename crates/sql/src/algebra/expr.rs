@@ -32,9 +32,7 @@ impl TryFrom<Unchecked> for Expr {
         let found = match &node {
             Node::Column(_) => Some(kind),
             Node::Constant(value) => Some(value.kind().unwrap_or(kind)),
-            Node::Call(function, arguments) => {
-                function.output(&arguments.iter().map(Self::kind).collect::<Vec<_>>())
-            }
+            Node::Call(function, arguments) => function.output(&arguments.iter().map(Self::kind).collect::<Vec<_>>()),
             Node::Case { branches, otherwise } => {
                 Self::case(branches.clone(), (**otherwise).clone()).map(|case| case.kind)
             }
@@ -213,4 +211,3 @@ fn known(condition: &BooleanArray) -> BooleanArray {
         Some(nulls) => BooleanArray::new(condition.values() & nulls.inner(), None),
     }
 }
-

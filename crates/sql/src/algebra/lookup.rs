@@ -32,10 +32,17 @@ pub struct Lookup {
 }
 
 /// The table's rows by what is compared; those with NULL in it match nothing.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Index {
     converter: Option<RowConverter>,
     places: HashMap<OwnedRow, Vec<u32>>,
+}
+
+impl std::fmt::Debug for Index {
+    /// Its order is that of a hash table, which is another each time.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Index({} values)", self.places.len())
+    }
 }
 
 impl Lookup {
@@ -43,12 +50,7 @@ impl Lookup {
     /// is true. If `keep_unmatched`, a row that matches nothing stays, with NULL for what is missing.
     ///
     /// `None` if what is compared differs in type.
-    pub fn new(
-        table: Arc<Data>,
-        on: Vec<(Expr, Expr)>,
-        condition: Option<Expr>,
-        keep_unmatched: bool,
-    ) -> Option<Self> {
+    pub fn new(table: Arc<Data>, on: Vec<(Expr, Expr)>, condition: Option<Expr>, keep_unmatched: bool) -> Option<Self> {
         let fits = |(one, other): &(Expr, Expr)| one.kind() == other.kind() && other.reads(table.kinds());
         if !on.iter().all(fits) {
             return None;

@@ -88,7 +88,9 @@ impl Plain {
             Self::Filter(input, condition) => {
                 let Computed { data, places } = input.compute(given, limits)?;
                 let holds = condition.holds(data.columns(), data.rows());
-                let places = places.map(|places| (0..).zip(places).filter(|&(row, _)| holds.value(row)).map(|(_, place)| place).collect());
+                let places = places.map(|places| {
+                    (0..).zip(places).filter(|&(row, _)| holds.value(row)).map(|(_, place)| place).collect()
+                });
                 Computed { data: data.filtered(&holds), places }
             }
             Self::Project(input, columns) => {
@@ -173,7 +175,8 @@ fn joined(
     limits: &Limits,
 ) -> Result<Data, TooLarge> {
     let right = Arc::new(right);
-    let lookup = Lookup::new(right.clone(), on.to_vec(), condition.cloned(), keep_left).expect("its types were checked");
+    let lookup =
+        Lookup::new(right.clone(), on.to_vec(), condition.cloned(), keep_left).expect("its types were checked");
     let mut all: Option<Data> = None;
     lookup.pairs(left.columns(), left.rows(), |ours, theirs| {
         let both = left.taken(ours).beside(&right.taken(theirs));

@@ -61,6 +61,11 @@ impl ScalarQuery {
     /// # Errors
     /// If it cannot be read, is no query, names a table or column that does not exist, or has more than one column.
     pub fn new(sql: &str, header: &[String]) -> Result<Self> {
+        if let Some(twice) =
+            header.iter().enumerate().find_map(|(place, name)| header[..place].contains(name).then_some(name))
+        {
+            return Err(Error::table(TABLE, format!("it has two columns {twice}; give each a name of its own")));
+        }
         // No budget is spent here: whoever asks protects the rows.
         let options = Options::new(Guarantee::Pure("1".parse::<Epsilon>()?));
         let (plain, kinds) = on_a_large_stack(|| {

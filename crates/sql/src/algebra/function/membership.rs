@@ -12,12 +12,11 @@ use crate::algebra::{Type, Value};
 ///
 /// # Total
 /// Every value is in the set or not. As in SQL, if the set has NULL in it, what is not in it is not known to be outside.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Listed", into = "Listed")]
 pub struct Membership {
     kind: Type,
     has_null: bool,
-    /// Sorted, each once.
     words: Arc<HashSet<Word>>,
 }
 
@@ -43,6 +42,13 @@ impl From<Membership> for Listed {
         let mut words: Vec<Word> = set.words.iter().cloned().collect();
         words.sort_unstable();
         Self(set.kind, set.has_null, words)
+    }
+}
+
+impl std::fmt::Debug for Membership {
+    /// In order, so that the same set always looks the same.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        Listed::from(self.clone()).fmt(formatter)
     }
 }
 
