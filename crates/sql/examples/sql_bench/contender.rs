@@ -1,0 +1,116 @@
+//! Who is measured.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use reticent::Permit;
+use reticent::noise::Entropy;
+use reticent::privacy::Guarantee;
+use reticent_sql::answer::Entry;
+use reticent_sql::bounding::{Caps, ChoiceKey};
+use reticent_sql::{Answer, Input, Options, Query, Range, Table, Unit};
+use reticent_table::{Request, Type};
+use serde_json::{Value, json};
+
+use crate::Outcome;
+use crate::table::{CATEGORIES, LARGEST};
+
+/// Somebody who answers the question: the whole way of a private query, from the SQL to released rows.
+pub struct Contender {
+    /// What the table shows.
+    pub name: &'static str,
+    /// In how many processes.
+    pub rounds: usize,
+    /// How often it answers in each, after once that does not count.
+    repetitions: usize,
+    /// Groups and rows per user; without, the unit is the row.
+    caps: Option<Caps>,
+}
+
+const CAPS: Caps = Caps { groups: 4, rows: 4 };
+
+/// What everybody answers.
+const QUESTION: &str =
+    "SELECT category, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits GROUP BY category";
+
+/// All of them.
+pub const CONTENDERS: [Contender; 2] = [
+    Contender { name: "reticent query, unit = row", rounds: 3, repetitions: 5, caps: None },
+    Contender {
+        name: "reticent query, unit = user_id, 4 groups × 4 rows",
+        rounds: 3,
+        repetitions: 3,
+        caps: Some(CAPS),
+    },
+];
+
+/// Prints the seconds of every repetition and the most memory this process ever had.
+pub fn measure(contender: &Contender, file: &Path) -> Outcome<()> {
+    let mut seconds = Vec::new();
+    for repetition in 0..=contender.repetitions {
+        let start = Instant::now();
+        black_box(private(contender.caps, file)?);
+        if repetition > 0 {
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+    }
+    let mebibytes = peak_memory();
+    let mean_error = mean_error(contender.caps, file)?;
+    println!("{}", json!({"seconds": seconds, "mebibytes": mebibytes, "mean_error": mean_error}));
+    Ok(())
+}
+
+/// ε = 1, δ = 10^−8, all categories public.
+fn private(caps: Option<Caps>, file: &Path) -> Outcome<Answer> {
+    let guarantee = Guarantee::Approx("1".parse()?, "1e-8".parse()?);
+    let mut options = Options::new(guarantee);
+    options.bounds.insert("value".into(), Range::Public(format!("0..{LARGEST}").parse()?));
+    options.keys.insert("category".into(), (0..CATEGORIES).map(|category| category.to_string()).collect());
+    if let Some(Caps { groups, rows }) = caps {
+        options.unit = Unit::Column("user_id".into());
+        (options.max_groups, options.max_rows) = (groups, rows);
+    }
+    let query = Query::prepare(QUESTION, vec![Input { table: open(file)?, public: false }], options)?;
+    let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
+    Ok(query.answer(&mut Permit::unaccounted()?, key)?)
+}
+
+fn open(file: &Path) -> Outcome<Table> {
+    Ok(Table::open("visits", file.to_str().ok_or("the path is not UTF-8")?)?)
+}
+
+/// How far the released means are from the exact ones: the median over all categories.
+fn mean_error(caps: Option<Caps>, file: &Path) -> Outcome<f64> {
+    let columns = vec![("category".to_owned(), Type::Integer), ("value".to_owned(), Type::Number)];
+    let scan = open(file)?.scan(&Request { unit: None, columns }, 1)?;
+    let mut exact = vec![(0.0, 0.0); CATEGORIES];
+    for batch in (0..scan.parts()).flat_map(|part| scan.read(part)) {
+        let batch = batch?;
+        let categories = batch.column(0).as_primitive::<Int64Type>().values();
+        let values = batch.column(1).as_primitive::<Float64Type>().values();
+        for (&category, &value) in categories.iter().zip(values) {
+            let (sum, count) = &mut exact[usize::try_from(category)?];
+            (*sum, *count) = (*sum + value, *count + 1.0);
+        }
+    }
+    let mut errors = Vec::new();
+    for row in private(caps, file)?.rows {
+        let json = |entry: &Entry| serde_json::from_str::<Value>(&entry.to_json());
+        let (category, mean) = (json(&row[0])?.as_u64(), json(&row[3])?["value"].as_f64());
+        let (category, mean) = category.zip(mean).ok_or("a category and its mean")?;
+        let (sum, count) = exact[usize::try_from(category)?];
+        errors.push((sum / count - mean).abs());
+    }
+    errors.sort_unstable_by(f64::total_cmp);
+    errors.get(errors.len() / 2).copied().ok_or_else(|| "no category is there".into())
+}
+
+/// The high-water mark of this process's memory, in MiB, where the system tells.
+fn peak_memory() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? / 1024.0)
+}

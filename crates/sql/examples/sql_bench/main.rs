@@ -1,0 +1,98 @@
+//! COUNT, SUM and AVG by category over ten million rows, as private SQL.
+//!
+//! ```text
+//! sql_bench FOLDER              writes the table if it is missing, measures everybody, prints one JSON object a line
+//! sql_bench run CONTENDER FILE  measures one, in this process: seconds of each repetition, and the most memory it had
+//! ```
+//!
+//! Every contender runs in a process of its own, in turns with the others, and the median of all repetitions counts.
+//! `cargo xtask bench sql` makes a table of what is printed.
+
+mod contender;
+mod table;
+
+use std::env;
+use std::error::Error;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use contender::{CONTENDERS, Contender};
+use serde_json::{Value, json};
+
+/// Everybody has so many turns.
+const ROUNDS: usize = 3;
+/// A contender that is not done after so long is stopped, and that is its result.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["run", name, file] => {
+            let found = CONTENDERS.iter().find(|contender| contender.name == name);
+            contender::measure(found.ok_or("there is no such contender")?, Path::new(file))
+        }
+        [folder] => everybody(Path::new(folder)),
+        _ => Err("usage: sql_bench FOLDER".into()),
+    }
+}
+
+fn everybody(folder: &Path) -> Outcome<()> {
+    std::fs::create_dir_all(folder)?;
+    let file = folder.join(format!("visits-{}.parquet", table::ROWS));
+    if !file.exists() {
+        eprintln!("writing {} …", file.display());
+        table::write(&file)?;
+    }
+    let mut seconds = vec![Vec::new(); CONTENDERS.len()];
+    let mut mebibytes = vec![0f64; CONTENDERS.len()];
+    let mut errors = vec![Vec::new(); CONTENDERS.len()];
+    for round in 0..ROUNDS {
+        for (place, contender) in CONTENDERS.iter().enumerate() {
+            if round >= contender.rounds {
+                continue;
+            }
+            eprintln!("round {} of {ROUNDS}: {}", round + 1, contender.name);
+            if let Some(result) = in_a_process(contender, &file)? {
+                let numbers = result["seconds"].as_array().into_iter().flatten();
+                seconds[place].extend(numbers.filter_map(Value::as_f64));
+                errors[place].extend(result["mean_error"].as_f64());
+                mebibytes[place] = mebibytes[place].max(result["mebibytes"].as_f64().unwrap_or_default());
+            }
+        }
+    }
+    let medians: Vec<Option<f64>> = seconds.into_iter().map(median).collect();
+    for (((contender, median), mebibytes), errors) in CONTENDERS.iter().zip(&medians).zip(mebibytes).zip(errors) {
+        let mean_error = self::median(errors);
+        println!(
+            "{}",
+            json!({"contender": contender.name, "seconds": median, "mebibytes": mebibytes,
+                   "mean_error": mean_error})
+        );
+    }
+    Ok(())
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// What the contender printed; nothing if it was stopped or failed.
+fn in_a_process(contender: &Contender, file: &Path) -> Outcome<Option<Value>> {
+    let mut child =
+        Command::new(env::current_exe()?).args(["run", contender.name]).arg(file).stdout(Stdio::piped()).spawn()?;
+    let start = Instant::now();
+    while child.try_wait()?.is_none() {
+        if start.elapsed() > PATIENCE {
+            eprintln!("stopped after {PATIENCE:?}");
+            child.kill()?;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output()?;
+    Ok(serde_json::from_slice(&output.stdout).ok())
+}
