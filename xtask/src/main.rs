@@ -42,8 +42,8 @@ Commands:
   bench local [--format table|json]         Measure devices and collector of the local model beside pure-LDP, on one core
   bench ledger [--format table|json]        Measure durable charges beside what the disk allows
   bench party [--format table|json]         Measure 3, 20 and 50 parties on one machine, each a process of its own
-  bench sql [--format table|json]           Measure private SQL's bounding on ten million rows beside the same query without
-                                            privacy, bounding written as SQL, and OpenDP with Polars, on all cores
+  bench sql [--format table|json]           Measure private SQL on ten million rows beside DataFusion and DuckDB without privacy,
+                                            bounding written as SQL, and OpenDP with Polars, on all cores
   bench service [--short] [--format table|json]
                                             Measure the whole service under 100,000 events a second on loopback, for ten
                                             minutes, or with --short for one

@@ -21,7 +21,7 @@ const STARTS: usize = 21;
 /// Builds and runs the measuring program on all cores, then the peers on the table that it wrote.
 pub fn run(format: Format) -> Result<(), String> {
     eprintln!("building sql_bench …");
-    // Together with the command, so that the query engine is built once for both.
+    // Together with the command, so that what both need is built once.
     let build = Invocation::new("cargo build --release -p reticent-cli -p reticent-sql --example sql_bench");
     if !build.succeeds() {
         return Err(format!("could not build the benchmark; run it again with: {build}"));
