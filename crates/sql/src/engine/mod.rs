@@ -62,7 +62,7 @@ pub struct Engine {
     pub interrupt: Interrupt,
 }
 
-/// The least memory that a query may use, unless the operator says otherwise.
+/// The most memory that a query may use, unless the operator says otherwise.
 const MEMORY: usize = 4 << 30;
 
 impl Default for Engine {
