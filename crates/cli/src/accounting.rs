@@ -170,20 +170,6 @@ impl Account {
         Ok(())
     }
 
-    /// Refuses public files that hold rows of a dataset: what was ever protected is not read out. The user's own ledger is asked, too.
-    ///
-    /// # Errors
-    /// If there is such a file.
-    pub fn refuse_public(&self, files: &[PathBuf]) -> Result<()> {
-        if let Self::Charged(session) = self {
-            refuse_owned(&session.ledger, &session.place.location, files)?;
-        }
-        match own_ledger()? {
-            Some((ledger, place)) => refuse_owned(&ledger, &place.location, files),
-            None => Ok(()),
-        }
-    }
-
     /// How the user's request was described when it was charged; `None` if it was not.
     ///
     /// # Errors
@@ -331,6 +317,26 @@ fn own_ledger() -> Result<Option<(DurableLedger, Place)>> {
     match DurableLedger::open_to_read(&place.location) {
         Err(Error::Missing(_)) => Ok(None),
         other => Ok(Some((other?, place))),
+    }
+}
+
+/// Refuses public files that hold rows of a dataset: what was ever protected is not read out. To be called before they are read. The
+/// user's own ledger is asked beside the one that is named.
+///
+/// # Errors
+/// If there is such a file.
+pub fn refuse_public(arguments: &Arguments, files: &[PathBuf]) -> Result<()> {
+    if let Some(name) = &arguments.ledger {
+        let place = Place::new(Some(name))?;
+        match DurableLedger::open_to_read(&place.location) {
+            // Whoever wants to charge it is told.
+            Err(Error::Missing(_)) => {}
+            ledger => refuse_owned(&ledger?, &place.location, files)?,
+        }
+    }
+    match own_ledger()? {
+        Some((ledger, place)) => refuse_owned(&ledger, &place.location, files),
+        None => Ok(()),
     }
 }
 

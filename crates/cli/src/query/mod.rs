@@ -26,23 +26,25 @@ use reticent_sql::{Asked, Input, Outcome, Query, RunLimits, Settings, Table, Uni
 
 pub use arguments::Arguments;
 
-use crate::accounting::{Account, Granted, Request};
+use crate::accounting::{Account, Granted, Request, refuse_public};
 use crate::exit::{REFUSED, usage};
 use crate::output::say;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     quiet_panics();
+    // Keys and public tables are read before anything is charged, and what is wrong with them is said.
+    refuse_public(&arguments.accounting, &key_files(arguments))?;
     let settings = settings(arguments)?;
     let place = one_place(settings.places(), arguments.accounting.dataset.is_some())?;
     let description = settings.description(|list| Hash::of(list).to_string());
     let files = settings.private_files();
-    let mut public = settings.public_files();
+    let public = settings.public_files();
     if let Some(file) = shared(&public, &files) {
         let file = file.display();
         return Err(usage(format!("{file} is given as public and as private; leave out --public-table, or --table")));
     }
-    public.extend(key_files(arguments));
+    refuse_public(&arguments.accounting, &public)?;
     let limits = limits(arguments)?;
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
     let query = Query::prepare(&sql, inputs, options)?;
@@ -60,7 +62,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let account = Account::new(&arguments.accounting, place.as_deref())?;
     account.refuse_other_budgets(&files)?;
-    account.refuse_public(&public)?;
     if let Some(budget) = &budget {
         account.set_budget(budget, &query.unit().to_string(), query.adjacency())?;
     }
@@ -101,9 +102,9 @@ fn limits(arguments: &Arguments) -> Result<RunLimits> {
 }
 
 /// Files that keys are read from: they are public, too.
-fn key_files(arguments: &Arguments) -> impl Iterator<Item = PathBuf> {
+fn key_files(arguments: &Arguments) -> Vec<PathBuf> {
     let values = arguments.keys.iter().filter_map(|text| text.split_once('='));
-    values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file())
+    values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file()).collect()
 }
 
 /// What the arguments say.
@@ -115,7 +116,7 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
             if inputs.iter().any(|input: &Input| input.table.name() == name) {
                 return Err(usage(format!("there are two tables {name}; give each a name of its own")));
             }
-            inputs.push(Input { table: Table::open(name, location)?, public });
+            inputs.push(Input { table: Table::open(name, location).map_err(reticent_sql::Error::from)?, public });
         }
     }
     if inputs.is_empty() {

@@ -66,7 +66,7 @@ fn an_analyst_does_not_choose_the_unit_by_a_name() {
     let rows: String = (0..500).map(|row| format!("u1,n{row},30\n")).collect();
     place.write("t.csv", &("user,id,age\n".to_owned() + &rows));
     place.write("reticent.toml", "[[table]]\nname = \"t\"\nfile = \"t.csv\"\npolicy = { unit = \"user\" }\n");
-    let token = place.token("ada", "analyst", "");
+    let token = place.token("ada", "analyst", "--cap t=1000");
     let service = place.start();
     for sql in [
         "SELECT COUNT(*) AS n FROM (SELECT id AS user, age FROM t)",
@@ -100,7 +100,7 @@ fn a_public_side_fails_for_all_private_rows_or_for_none() {
             let service = place.start();
             let sql = "SELECT COUNT(*) AS n FROM visits JOIN b ON visits.user = b.user";
             let answer = service.post("/v1/query", &json!({ "sql": sql, "epsilon": 1 }));
-            (answer.status, answer.text())
+            (answer.status, answer.text().to_owned())
         })
         .collect();
     assert_eq!(seen[0].0, seen[1].0, "{seen:?}");
