@@ -1,13 +1,12 @@
 //! How a command that releases something is accounted for.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use reticent::Permit;
 use reticent::ledger::{Accounting, Charge, Charged, Ledger, Receipt, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
-use reticent_ledger::{Anchor, Budget, Dataset, DurableLedger, Error, Location, Spend, Terms, fresh_id};
+use reticent_ledger::{Anchor, Budget, Dataset, DurableLedger, Error, Location, Owner, Spend, Terms, fresh_id};
 
 use crate::exit::usage;
 use crate::output::say;
@@ -58,6 +57,9 @@ pub struct Request {
 pub enum Granted {
     /// Nothing was released yet.
     Permitted(Box<Permit>),
+    /// The same was charged before, and nothing was kept for it. Where a run may fail by what is in the rows, this permit must not be
+    /// used.
+    Unfinished(Box<Permit>),
     /// The same was asked before: what was kept.
     Answered(String),
 }
@@ -147,16 +149,18 @@ impl Account {
     /// # Errors
     /// If there is such a file.
     pub fn refuse_other_budgets(&self, files: &[PathBuf]) -> Result<()> {
-        let places: BTreeSet<&Path> =
-            files.iter().flat_map(|file| [Some(file.as_path()), file.parent()]).flatten().collect();
-        let names: Vec<String> = places.into_iter().filter_map(|place| place::dataset_of_file(place).ok()).collect();
         let session = match self {
-            Self::Unaccounted => return refuse_if_limited(&names.iter().map(String::as_str).collect::<Vec<_>>()),
+            Self::Unaccounted => {
+                let Some((ledger, _)) = own_ledger()? else { return Ok(()) };
+                let owners = ledger.owners(files)?;
+                let names: Vec<&str> = owners.iter().map(|owner| owner.account.dataset.name.as_str()).collect();
+                return refuse_if_limited(&names);
+            }
             Self::Charged(session) => session,
         };
-        for name in names.iter().filter(|name| **name != session.dataset) {
-            if let Some(budget) = limit(&session.ledger, name)? {
-                let dataset = &session.dataset;
+        for Owner { account, .. } in session.ledger.owners(files)?.into_iter().filter(Owner::is_limited) {
+            let (Dataset { name, budget, .. }, dataset) = (&account.dataset, &session.dataset);
+            if name != dataset {
                 return Err(usage(format!(
                     "{name} has a budget of {budget} in this ledger, and this would be charged to {dataset} alone; ask about \
                      {name} by itself, under its own name"
@@ -164,6 +168,16 @@ impl Account {
             }
         }
         Ok(())
+    }
+
+    /// How the user's request was described when it was charged; `None` if it was not.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub fn remembered(&self) -> Result<Option<String>> {
+        let Self::Charged(session) = self else { return Ok(None) };
+        let Some(request) = &session.request else { return Ok(None) };
+        Ok(session.ledger.request(&session.dataset, request)?.map(|charge| charge.description))
     }
 
     /// Gives the dataset a limit, unless it has that limit already.
@@ -241,6 +255,10 @@ impl Session {
                 say!("request {} was answered before: nothing is charged, and the same is printed", charge.request);
                 Ok(Granted::Answered(text))
             }
+            Charged::Unfinished(permit) => {
+                say!("request {} was charged before, and nothing was kept for it: nothing is charged", charge.request);
+                Ok(Granted::Unfinished(permit))
+            }
             Charged::Permitted(permit) => {
                 if let Accounting::Charged(receipt) = permit.accounting() {
                     self.say(receipt, "charged");
@@ -292,14 +310,52 @@ fn limit(ledger: &DurableLedger, dataset: &str) -> Result<Option<Budget>> {
     Ok(dataset.map(|dataset| dataset.budget).filter(|budget| *budget != Budget::Unlimited))
 }
 
+/// The user's own ledger, to be read.
+fn own_ledger() -> Result<Option<(DurableLedger, Place)>> {
+    // Without a place for the user's data there is no ledger of theirs either.
+    let Ok(place) = Place::new(None) else { return Ok(None) };
+    match DurableLedger::open_to_read(&place.location) {
+        Err(Error::Missing(_)) => Ok(None),
+        other => Ok(Some((other?, place))),
+    }
+}
+
+/// Refuses public files that hold rows of a dataset: what was ever protected is not read out. To be called before they are read. The
+/// user's own ledger is asked beside the one that is named.
+///
+/// # Errors
+/// If there is such a file.
+pub fn refuse_public(arguments: &Arguments, files: &[PathBuf]) -> Result<()> {
+    if let Some(name) = &arguments.ledger {
+        let place = Place::new(Some(name))?;
+        match DurableLedger::open_to_read(&place.location) {
+            // Whoever wants to charge it is told.
+            Err(Error::Missing(_)) => {}
+            ledger => refuse_owned(&ledger?, &place.location, files)?,
+        }
+    }
+    match own_ledger()? {
+        Some((ledger, place)) => refuse_owned(&ledger, &place.location, files),
+        None => Ok(()),
+    }
+}
+
+/// What is somebody's secret in a ledger is nobody's public table.
+fn refuse_owned(ledger: &DurableLedger, place: &Location, files: &[PathBuf]) -> Result<()> {
+    let Some(Owner { file, account }) = ledger.owners(files)?.into_iter().next() else { return Ok(()) };
+    let (file, Dataset { name, budget, .. }) = (file.display(), &account.dataset);
+    let why = match budget {
+        Budget::Limit(_) => format!("has a budget of {budget}"),
+        Budget::Unlimited => "was asked about as a private table before".into(),
+    };
+    Err(usage(format!(
+        "{file} is given as public, but {name}, which it belongs to, {why} in the ledger {place}; give it as --table, or leave it out"
+    )))
+}
+
 /// Whoever wants to charge nothing must not have promised to.
 fn refuse_if_limited(names: &[&str]) -> Result<()> {
-    // Without a place for the user's data there is no ledger of theirs either.
-    let Ok(place) = Place::new(None) else { return Ok(()) };
-    let ledger = match DurableLedger::open_to_read(&place.location) {
-        Err(Error::Missing(_)) => return Ok(()),
-        other => other?,
-    };
+    let Some((ledger, place)) = own_ledger()? else { return Ok(()) };
     for name in names {
         if let Some(budget) = limit(&ledger, name)? {
             return Err(usage(format!(

@@ -1,6 +1,6 @@
 //! Numbers as people write them on the command line.
 
-use std::time::Duration;
+pub use reticent_sql::limits::{bytes, duration};
 
 /// A number of steps, also written as a power.
 pub fn steps(text: &str) -> Result<u64, String> {
@@ -22,47 +22,10 @@ pub fn range(text: &str) -> Result<(i64, i64), String> {
     ends.ok_or_else(|| "write two whole numbers, for example 0..1 or -10..10".into())
 }
 
-/// A length of time such as `500ms`, `10s` or `2m`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let (number, unit) = split_unit(text);
-    let milliseconds = match unit {
-        "ms" => Some(1),
-        "s" => Some(1000),
-        "m" => Some(60_000),
-        "h" => Some(3_600_000),
-        _ => None,
-    };
-    let length = number.zip(milliseconds).and_then(|(number, unit)| number.checked_mul(unit));
-    length
-        .filter(|length| (1..=LONGEST).contains(length))
-        .map(Duration::from_millis)
-        .ok_or_else(|| "write a length of time from 1ms to 24h, for example 500ms, 10s or 2m".into())
-}
-
-/// A number of bytes such as `512MiB` or `2GiB`.
-pub fn bytes(text: &str) -> Result<u64, String> {
-    let (number, unit) = split_unit(text);
-    let shift = match unit {
-        "KiB" => Some(10),
-        "MiB" => Some(20),
-        "GiB" => Some(30),
-        _ => None,
-    };
-    let size = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
-    size.filter(|size| *size > 0).ok_or_else(|| "write a size, for example 512MiB or 2GiB".into())
-}
-
-/// Milliseconds in 24 hours.
-const LONGEST: u64 = 86_400_000;
-
-/// The digits that a text begins with, and the rest.
-fn split_unit(text: &str) -> (Option<u64>, &str) {
-    let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
-    (text[..digits].parse().ok(), &text[digits..])
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

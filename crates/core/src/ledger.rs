@@ -76,8 +76,13 @@ pub struct Receipt {
 /// What a ledger says to a charge that it does not refuse.
 #[derive(Debug)]
 pub enum Charged {
-    /// The charge is durable, and nothing was released for it yet.
+    /// The charge is durable, and it was made just now.
     Permitted(Box<Permit>),
+    /// The same was asked before and charged then, and nothing was kept for it: whoever asked still computes, failed, or ended.
+    ///
+    /// Whether a computation fails may depend on rows. Where it can, this permit must not be used, or one charge pays for the answer
+    /// to the question how each of many runs ends: what came of the request is a failure, for good.
+    Unfinished(Box<Permit>),
     /// The same was asked before, and nothing was charged: this is the release, as it was kept.
     Answered(String),
 }

@@ -137,7 +137,7 @@ fn charge(ledger: &DurableLedger) -> Outcome<u64> {
         };
         match ledger.charge(&charge)? {
             Charged::Permitted(_) => count += 1,
-            Charged::Answered(_) => return Err("a new request was answered before".into()),
+            Charged::Unfinished(_) | Charged::Answered(_) => return Err("a new request was answered before".into()),
         }
     }
     Ok(count)

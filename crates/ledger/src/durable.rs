@@ -191,7 +191,7 @@ impl DurableLedger {
         let (dataset, known) = (dataset.clone(), self.known_before_writing()?);
         match self.group.write(move |pages| rules::register(pages, &known, &dataset))? {
             Done::Registered(registration, head) => self.hold(head.as_ref()).map(|()| registration),
-            Done::Charged(..) | Done::Released(..) => unreachable!("nothing was charged"),
+            Done::Charged(..) | Done::Unfinished(..) | Done::Released(..) => unreachable!("nothing was charged"),
         }
     }
 
@@ -221,6 +221,23 @@ impl DurableLedger {
             Ok(())
         })?;
         Ok(account)
+    }
+
+    /// A request as it was charged; `None` if it was not.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or is damaged.
+    pub fn request(&self, dataset: &str, request: &str) -> Result<Option<Charge>> {
+        let mut charged = None;
+        self.group.storage().read(&mut |pages| {
+            charged = match pages.charge(dataset, request)?.map(|row| row.open()).transpose()?.map(|entry| entry.event)
+            {
+                Some(Event::Charged { charge, .. }) => Some(*charge),
+                _ => None,
+            };
+            Ok(())
+        })?;
+        Ok(charged)
     }
 
     /// All datasets, in the order in which they were registered.
@@ -360,6 +377,10 @@ impl Ledger for DurableLedger {
                 self.hold(head.as_ref())?;
                 Ok(Charged::Permitted(Box::new(Permit::from_durable_charge(receipt, &guarantee, entropy))))
             }
+            Done::Unfinished(receipt, head) => {
+                self.hold(head.as_ref())?;
+                Ok(Charged::Unfinished(Box::new(Permit::from_durable_charge(receipt, &guarantee, entropy))))
+            }
             Done::Registered(..) => unreachable!("nothing was registered"),
         }
     }
@@ -372,7 +393,9 @@ impl Ledger for DurableLedger {
         let (receipt, release, known) = (receipt.clone(), release.to_owned(), self.known_before_writing()?);
         match self.group.write(move |pages| rules::keep(pages, &known, &receipt, &release))? {
             Done::Released(text, head) => self.hold(head.as_ref()).map(|()| text),
-            Done::Charged(..) | Done::Registered(..) => unreachable!("a release is kept, now or before"),
+            Done::Charged(..) | Done::Unfinished(..) | Done::Registered(..) => {
+                unreachable!("a release is kept, now or before")
+            }
         }
     }
 

@@ -13,6 +13,7 @@
 //! | `rules`, `chain` | what happens within one transaction |
 //! | [`entry`] | what is written down, each entry with the hash of the one before |
 //! | `limit` | a limit for a dataset that had none |
+//! | [`files`] | which file it is, whatever it is called, and whose rows it holds |
 //! | [`history`] | what was written down, entry by entry |
 //! | [`verify`] | whether everything is as it was written |
 //! | [`anchor`] | the newest hash, kept elsewhere, which betrays an older copy put back |
@@ -36,6 +37,7 @@ mod chain;
 pub mod durable;
 pub mod entry;
 pub mod error;
+pub mod files;
 mod group;
 pub mod hash;
 pub mod history;
@@ -50,6 +52,7 @@ pub use budget::{Budget, Overdraft, Spend};
 pub use durable::{DurableLedger, fresh_id};
 pub use entry::{Dataset, Entry, Event, Terms};
 pub use error::{Error, Result};
+pub use files::{FileId, Owner};
 pub use history::Record;
 pub use storage::location::Location;
 pub use verify::{Finding, Verdict};

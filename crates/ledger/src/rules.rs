@@ -17,6 +17,8 @@ use crate::storage::Pages;
 pub enum Done {
     Registered(Registration, Option<Head>),
     Charged(Receipt, Option<Head>),
+    /// Charged before, and nothing was kept for it.
+    Unfinished(Receipt, Option<Head>),
     Released(String, Option<Head>),
 }
 
@@ -64,7 +66,7 @@ pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<D
         let head = newest(pages, known)?;
         return Ok(match released(pages, entry)? {
             Some(text) => Done::Released(text, head),
-            None => Done::Charged(Receipt { dataset, request, entry }, head),
+            None => Done::Unfinished(Receipt { dataset, request, entry }, head),
         });
     }
     let row = pages.registration(name)?.ok_or_else(|| Error::NoSuchDataset(name.clone()))?;

@@ -55,7 +55,7 @@ fn charge(ledger: &DurableLedger, request: &str, unit: &str, guarantee: Guarante
             reticent::ledger::Accounting::Charged(receipt) => receipt.entry,
             reticent::ledger::Accounting::Unaccounted => panic!("it was charged"),
         },
-        Charged::Answered(_) => panic!("nothing was released"),
+        Charged::Unfinished(_) | Charged::Answered(_) => panic!("it was charged once"),
     })
 }
 

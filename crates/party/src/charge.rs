@@ -63,7 +63,7 @@ impl Account<'_> {
         };
         match self.ledger.charge(&charge) {
             Ok(Charged::Permitted(permit)) => Ok(*permit),
-            Ok(Charged::Answered(_)) => unreachable!("nothing is kept of an attempt"),
+            Ok(Charged::Unfinished(_) | Charged::Answered(_)) => unreachable!("nothing is kept of an attempt"),
             Err(reticent_ledger::Error::StreamStarted { entry, .. }) => Err(Error::AttemptCharged { attempt, entry }),
             Err(error) => Err(error.into()),
         }

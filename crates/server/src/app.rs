@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use reticent::ledger::{Charge, Charged, Ledger};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
+use reticent_sql::RunLimits;
 use reticent_stream::{Definition, Stream, Streams, SystemClock};
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::Caller;
+use crate::asking::Asking;
 use crate::config::{Config, DEFAULT_LISTEN, Limits};
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
@@ -50,6 +52,10 @@ pub struct App {
     pub nats: Option<String>,
     /// So many queries at a time.
     pub queries: Semaphore,
+    /// What each of them may use.
+    pub runs: RunLimits,
+    /// The requests that are being answered.
+    pub asking: Asking,
     /// Becomes true when the service stops.
     pub stopping: watch::Sender<bool>,
     /// Caps are written down and charged by one thread at a time.
@@ -93,6 +99,8 @@ impl App {
             metrics: Metrics::default(),
             nats: config.nats.clone(),
             queries: Semaphore::new(limits.queries),
+            runs: config.run_limits()?,
+            asking: Asking::default(),
             stopping: watch::Sender::new(false),
             charging: Mutex::default(),
         };

@@ -1,9 +1,13 @@
 //! How the service is set up: a TOML file, or nothing at all.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use reticent::local::Task;
+use reticent_sql::RunLimits;
+use reticent_sql::limits::{bytes, duration, machine_memory};
 use reticent_sql::settings::policy::{Budget, Rules};
 use reticent_stream::Draft;
 use serde::Deserialize;
@@ -12,6 +16,9 @@ use crate::error::{Error, Result};
 
 /// Where it listens unless told otherwise.
 pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+
+/// How long a query may take unless told otherwise.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// What a configuration file says. Paths in it are relative to its folder.
 ///
@@ -45,6 +52,9 @@ pub struct Config {
     /// What a token may ask for.
     #[serde(default)]
     pub limits: Limits,
+    /// What a query may use.
+    #[serde(default)]
+    pub query: QueryConfig,
     /// Budgets, to be registered if they are not.
     #[serde(default, rename = "dataset")]
     pub datasets: Vec<DatasetConfig>,
@@ -92,6 +102,48 @@ impl Default for Limits {
             connections: 1024,
             request_seconds: 30,
         }
+    }
+}
+
+/// What a query may use. One that needs more fails, and stays charged.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueryConfig {
+    /// How much memory each, as in `4GiB`; a quarter of the machine's unless given.
+    #[serde(alias = "memory-limit")]
+    pub memory_limit: Option<String>,
+    /// How long it may take, as in `10m`, which it is unless given.
+    #[serde(alias = "time-limit")]
+    pub time_limit: Option<String>,
+    /// How many threads each; one for each core unless given.
+    pub threads: Option<NonZero<usize>>,
+    /// Where rows are written that do not fit in memory; the system's folder for temporary files unless given.
+    #[serde(alias = "temp-dir")]
+    pub temp_dir: Option<PathBuf>,
+}
+
+impl Config {
+    /// What a query may use.
+    ///
+    /// # Errors
+    /// If a limit is none, or the folder is not there.
+    pub(crate) fn run_limits(&self) -> Result<RunLimits> {
+        let wrong =
+            |field: &'static str, text: &str, why: String| Error::field(field, format!("{field} = {text:?}: {why}"));
+        let QueryConfig { memory_limit, time_limit, threads, temp_dir } = &self.query;
+        let memory = match memory_limit {
+            Some(text) => bytes(text).map_err(|why| wrong("query.memory_limit", text, why))?,
+            None => machine_memory() / 4,
+        };
+        let time = match time_limit {
+            Some(text) => duration(text).map_err(|why| wrong("query.time_limit", text, why))?,
+            None => TIME_LIMIT,
+        };
+        let folder = temp_dir.as_ref().map(|folder| PathBuf::from(self.path(&folder.to_string_lossy())));
+        if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
+            return Err(wrong("query.temp_dir", &folder.to_string_lossy(), "there is no such folder".into()));
+        }
+        Ok(RunLimits { memory: Some(memory), time: Some(time), threads: threads.map(NonZero::get), folder })
     }
 }
 

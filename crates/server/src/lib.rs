@@ -8,6 +8,7 @@
 //! | [`app`] | all that it holds: streams, ledger, tables, surveys, tokens |
 //! | [`routes`] | what can be asked |
 //! | [`access`], [`role`], [`tokens`], [`rate`] | who asks, whether they may, and how often |
+//! | [`asking`] | requests that are being answered: each is computed once |
 //! | [`sources`] | events from NATS JetStream |
 //! | [`tables`] | the tables that can be asked about |
 //! | [`surveys`] | surveys of the local model, and their reports |
@@ -21,6 +22,7 @@
 
 pub mod access;
 pub mod app;
+pub mod asking;
 pub mod body;
 pub mod config;
 pub mod error;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use reticent_ledger::{Budget, Dataset, DurableLedger, Terms};
+use reticent_ledger::{Budget, Dataset, DurableLedger, FileId, Terms};
 use reticent_sql::resolve::text;
 use reticent_sql::settings::policy::{Policy, Rules};
 use reticent_sql::{Input, Table};
@@ -80,36 +80,34 @@ impl Tables {
         Ok(tables)
     }
 
-    /// The same rows must not have two budgets, neither here nor in the ledger.
+    /// The same rows must not have two budgets, nor be private and public, neither here nor in the ledger, whatever their files are
+    /// called.
     fn refuse_second_budgets(&self, ledger: &DurableLedger) -> Result<()> {
-        let mut owners: BTreeMap<&Path, (&str, &str)> = BTreeMap::new();
+        let mut holders: BTreeMap<FileId, &Registered> = BTreeMap::new();
         for table in self.0.values() {
-            let Some(dataset) = table.dataset.as_deref() else { continue };
-            for file in &table.files {
-                let (other, charged) = *owners.entry(file).or_insert((&table.name, dataset));
-                if charged != dataset {
-                    return Err(Error::field(
-                        "dataset",
-                        format!(
-                            "the tables {other} and {} have a file in common; give both the same dataset",
-                            table.name
-                        ),
-                    ));
-                }
-                for place in [Some(file.as_path()), file.parent()].into_iter().flatten() {
-                    let Some(name) = place.to_str().filter(|name| *name != dataset) else { continue };
-                    let limited = ledger.dataset(name)?.is_some_and(|dataset| dataset.budget != Budget::Unlimited);
-                    if limited {
-                        return Err(Error::field(
-                            "dataset",
-                            format!(
-                                "{name} has a budget in the ledger; write dataset = {name:?} for the table {}",
-                                table.name
-                            ),
-                        ));
+            for id in table.files.iter().filter_map(|file| FileId::of(file)) {
+                let other = *holders.entry(id).or_insert(table);
+                let (name, other_name) = (&table.name, &other.name);
+                match (&other.dataset, &table.dataset) {
+                    (one, another) if one == another => {}
+                    (Some(_), Some(_)) => {
+                        let message = format!(
+                            "the tables {other_name} and {name} have a file in common; give both the same dataset"
+                        );
+                        return Err(Error::field("dataset", message));
+                    }
+                    _ => {
+                        let message = format!(
+                            "the tables {other_name} and {name} have a file in common, and one of them is public; what is private in \
+                             one is so in both: leave `public` out, or take the file out of one"
+                        );
+                        return Err(Error::field("public", message));
                     }
                 }
             }
+        }
+        for table in self.0.values() {
+            table.refuse_owned(ledger)?;
         }
         Ok(())
     }
@@ -168,6 +166,29 @@ impl Registered {
         let dataset = (!table.public).then(|| table.dataset.clone().unwrap_or_else(|| table.name.clone()));
         let (files, columns) = (opened.files().to_vec(), opened.columns());
         Ok(Self { name: table.name.clone(), location, dataset, policy, files, columns })
+    }
+
+    /// What belongs to a dataset of the ledger is charged to it, and is not public.
+    fn refuse_owned(&self, ledger: &DurableLedger) -> Result<()> {
+        for owner in ledger.owners(&self.files)? {
+            let (name, owned) = (&owner.account.dataset.name, &self.name);
+            match &self.dataset {
+                None => {
+                    let message = format!(
+                        "the table {owned} is public, but the ledger knows {name}, which it belongs to, as private; leave `public` \
+                         out and write dataset = {name:?}"
+                    );
+                    return Err(Error::field("public", message));
+                }
+                Some(dataset) if dataset != name && owner.is_limited() => {
+                    let message =
+                        format!("{name} has a budget in the ledger; write dataset = {name:?} for the table {owned}");
+                    return Err(Error::field("dataset", message));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Its budget, if its policy sets one; without a limit otherwise.

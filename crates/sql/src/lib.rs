@@ -8,6 +8,8 @@
 //! | [`engine`] | from files to exact statistics |
 //! | [`release`] | what is released, how it is paid for, and the noise |
 //! | [`answer`] | [`Answer`]: released rows, and what they cost |
+//! | [`outcome`] | [`Outcome`]: what came of a query that was charged |
+//! | [`limits`] | [`RunLimits`]: memory, time and threads of a run |
 //! | [`options`] | [`Options`]: whose privacy, how much, within which bounds |
 //! | [`settings`] | what arguments, policies and the SQL itself say, together |
 //! | [`dialect`] | BigQuery's way to ask |
@@ -23,7 +25,9 @@ pub mod engine;
 pub mod error;
 pub mod joint;
 mod keys;
+pub mod limits;
 pub mod options;
+pub mod outcome;
 pub mod query;
 pub mod release;
 pub mod resolve;
@@ -35,7 +39,9 @@ mod walk;
 pub use answer::Answer;
 pub use error::{Error, Result};
 pub use joint::JointQuery;
+pub use limits::RunLimits;
 pub use options::{Options, Range, Unit};
+pub use outcome::Outcome;
 pub use query::{Input, Query};
 pub use reticent_bounding as bounding;
 pub use reticent_table::Table;

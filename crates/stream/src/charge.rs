@@ -35,7 +35,7 @@ pub(crate) fn charge(shared: &Shared, entry: &mut Entry) -> Result<()> {
             Accounting::Charged(receipt) => settle(shared, entry, receipt.entry),
             Accounting::Unaccounted => unreachable!("a ledger charges"),
         },
-        Ok(Charged::Answered(_)) => unreachable!("nothing is kept of a stream"),
+        Ok(Charged::Unfinished(_) | Charged::Answered(_)) => unreachable!("nothing is kept of a stream"),
         Err(error) if error.is_usage() || error.is_overdrawn() => {
             shared.write(|pages| entry.remove(pages))?;
             Err(error)

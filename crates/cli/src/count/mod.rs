@@ -115,7 +115,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let releases = if arguments.accounting.request.is_some() { Releases::Once } else { Releases::Stream };
     let mut printer = Printer::new(arguments, &definition, Highest::default());
     let permit = match account.charge(request, releases)? {
-        Granted::Permitted(permit) => *permit,
+        // Counting does not fail by what is in the lines: what was interrupted is counted now.
+        Granted::Permitted(permit) | Granted::Unfinished(permit) => *permit,
         Granted::Answered(text) => return show_again(&text, &plan, &mut printer),
     };
     let tally = plan.start(permit)?;

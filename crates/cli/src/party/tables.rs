@@ -33,7 +33,7 @@ impl OwnRows {
         }
         let open = |(name, path): (&String, &PathBuf)| -> Result<Input> {
             let location = path.to_str().ok_or_else(|| anyhow!("{} is not text", path.display()))?;
-            Ok(Input { table: Table::open(name, location)?, public: false })
+            Ok(Input { table: Table::open(name, location).map_err(reticent_sql::Error::from)?, public: false })
         };
         let inputs = tables.iter().filter(|(name, _)| named.contains(*name)).map(open).collect::<Result<Vec<_>>>()?;
         let query = JointQuery::prepare(task.sql(), inputs, terms::options(task)?)?;
@@ -64,7 +64,7 @@ impl Statistic for OwnRows {
 pub fn files<'path>(tables: impl IntoIterator<Item = (&'path String, &'path PathBuf)>) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for (name, path) in tables {
-        let table = Table::open(name, path.to_str().unwrap_or_default())?;
+        let table = Table::open(name, path.to_str().unwrap_or_default()).map_err(reticent_sql::Error::from)?;
         files.extend(table.files().iter().cloned());
     }
     Ok(files)

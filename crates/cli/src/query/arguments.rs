@@ -1,7 +1,9 @@
 //! The arguments of `reticent query`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use crate::numbers;
 use crate::output::Format;
 
 /// The arguments of `reticent query`.
@@ -59,6 +61,16 @@ pub struct Arguments {
     #[command(flatten)]
     pub accounting: crate::accounting::Arguments,
 
+    /// How much memory the query may use, as in 4GiB; what does not fit is written to --temp-dir [default: half of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = numbers::bytes, help_heading = "Run")]
+    pub memory_limit: Option<u64>,
+    /// How long it may take, as in 10m; a query that is not done then fails, and stays charged [default: as long as it takes]
+    #[arg(long, value_name = "TIME", value_parser = numbers::duration, help_heading = "Run")]
+    pub time_limit: Option<Duration>,
+    /// Where rows are written that do not fit in memory; removed at the end [default: the system's folder for temporary files]
+    #[arg(long, value_name = "FOLDER", help_heading = "Run")]
+    pub temp_dir: Option<PathBuf>,
+
     /// Spends nothing, and says what would be released, with which noise, at what cost
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
@@ -90,4 +102,5 @@ Examples:
     --bounds age=18..70 --dry-run
 
 Exit codes: 0 released, 2 usage (nothing was charged), 3 every answer was refused (charged), 4 the budget does not reach \
-(nothing was charged), 1 anything else.";
+(nothing was charged), 1 anything else. A query that fails after it was charged stays charged, \
+and the same --request fails again: it is not tried a second time.";

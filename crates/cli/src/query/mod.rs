@@ -3,36 +3,49 @@
 //! | file | holds |
 //! |---|---|
 //! | `arguments` | the arguments and the help |
+//! | `interrupt` | Ctrl-C |
 //! | `show` | answers and dry runs, for people and programs |
 
 mod arguments;
+mod interrupt;
 pub mod show;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use reticent::ledger::Releases;
 use reticent::noise::Entropy;
+use reticent_ledger::files::shared;
 use reticent_ledger::hash::Hash;
 use reticent_sql::bounding::ChoiceKey;
+use reticent_sql::settings::clock;
 use reticent_sql::settings::policy::Policy;
 use reticent_sql::settings::words::keys;
-use reticent_sql::{Answer, Asked, Input, Query, Settings, Table, Unit};
+use reticent_sql::{Asked, Input, Outcome, Query, RunLimits, Settings, Table, Unit};
 
 pub use arguments::Arguments;
 
-use crate::accounting::{Account, Granted, Request};
+use crate::accounting::{Account, Granted, Request, refuse_public};
 use crate::exit::{REFUSED, usage};
 use crate::output::say;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     quiet_panics();
+    // Keys and public tables are read before anything is charged, and what is wrong with them is said.
+    refuse_public(&arguments.accounting, &key_files(arguments))?;
     let settings = settings(arguments)?;
     let place = one_place(settings.places(), arguments.accounting.dataset.is_some())?;
     let description = settings.description(|list| Hash::of(list).to_string());
     let files = settings.private_files();
+    let public = settings.public_files();
+    if let Some(file) = shared(&public, &files) {
+        let file = file.display();
+        return Err(usage(format!("{file} is given as public and as private; leave out --public-table, or --table")));
+    }
+    refuse_public(&arguments.accounting, &public)?;
+    let limits = limits(arguments)?;
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
     let query = Query::prepare(&sql, inputs, options)?;
     if !says_unit {
@@ -52,25 +65,46 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(budget) = &budget {
         account.set_budget(budget, &query.unit().to_string(), query.adjacency())?;
     }
+    let before = account.remembered()?.and_then(|before| clock::remembered(&description, &before));
     let request = Request {
-        description,
+        description: before.unwrap_or(description),
         unit: query.unit().to_string(),
         adjacency: query.adjacency(),
         guarantee: query.guarantee().clone(),
     };
+    let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
     let text = match account.charge(request, Releases::Once)? {
         Granted::Answered(text) => text,
+        // How a run ends may depend on rows: it is not tried again for the same charge.
+        Granted::Unfinished(_) => Outcome::Failed.to_text(),
         Granted::Permitted(mut permit) => {
-            let answer = query.answer(&mut permit, ChoiceKey::draw(&mut Entropy::from_os()?.draw()?));
-            // Whatever it is, it was charged: no longer a matter of usage.
-            let answer = answer.map_err(|error| anyhow!("{error}"))?;
-            account.keep(permit.accounting(), &serde_json::to_string(&answer)?)?
+            let engine = limits.engine();
+            interrupt::on_ctrl_c(&engine.interrupt)?;
+            let outcome = query.with_engine(engine).outcome(&mut permit, key);
+            account.keep(permit.accounting(), &outcome.to_text())?
         }
     };
-    let answer: Answer = serde_json::from_str(&text)
-        .map_err(|_| anyhow!("what the ledger keeps for this request is not the answer to a query"))?;
+    let outcome = Outcome::from_text(&text)
+        .ok_or_else(|| anyhow!("what the ledger keeps for this request is not the answer to a query"))?;
+    // Whatever it is, it was charged: no longer a matter of usage.
+    let answer = outcome.answer().map_err(|error| anyhow!("{error}"))?;
     show::answer(&answer, arguments.format)?;
     Ok(if answer.is_refused() { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+}
+
+/// What the run may use.
+fn limits(arguments: &Arguments) -> Result<RunLimits> {
+    let folder = arguments.temp_dir.clone();
+    if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
+        return Err(usage(format!("--temp-dir {}: there is no such folder", folder.display())));
+    }
+    Ok(RunLimits { memory: arguments.memory_limit, time: arguments.time_limit, threads: None, folder })
+}
+
+/// Files that keys are read from: they are public, too.
+fn key_files(arguments: &Arguments) -> Vec<PathBuf> {
+    let values = arguments.keys.iter().filter_map(|text| text.split_once('='));
+    values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file()).collect()
 }
 
 /// What the arguments say.
@@ -82,7 +116,7 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
             if inputs.iter().any(|input: &Input| input.table.name() == name) {
                 return Err(usage(format!("there are two tables {name}; give each a name of its own")));
             }
-            inputs.push(Input { table: Table::open(name, location)?, public });
+            inputs.push(Input { table: Table::open(name, location).map_err(reticent_sql::Error::from)?, public });
         }
     }
     if inputs.is_empty() {

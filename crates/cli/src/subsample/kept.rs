@@ -30,6 +30,8 @@ pub enum Kept {
     },
     /// Too few blocks agree.
     Refused,
+    /// The table could not be read to its end; there is no answer, and there will be none for this charge.
+    Failed,
 }
 
 impl Kept {
@@ -54,6 +56,9 @@ impl Kept {
     /// # Errors
     /// If standard output cannot be written.
     pub fn show(&self, format: Format, guarantee: &Guarantee) -> Result<ExitCode> {
+        if *self == Self::Failed {
+            return Err(anyhow!("{}", reticent_sql::Error::Reading));
+        }
         output::print(&match format {
             Format::Table => self.for_people(),
             Format::Json => format!("{}\n", self.json(guarantee)),
@@ -68,7 +73,7 @@ impl Kept {
             Self::Mean { value, half_width, level } => {
                 json!({"value": value, "half_width": half_width, "level": level, "guarantee": guarantee})
             }
-            Self::Refused => json!({"refused": true, "guarantee": guarantee}),
+            Self::Refused | Self::Failed => json!({"refused": true, "guarantee": guarantee}),
         }
     }
 
@@ -78,7 +83,7 @@ impl Kept {
             Self::Mean { value, half_width, level } => {
                 format!("value,half_width,level\n{value},{half_width},{level}\n")
             }
-            Self::Refused => "refused,value\ntrue,\n".into(),
+            Self::Refused | Self::Failed => "refused,value\ntrue,\n".into(),
         }
     }
 
@@ -90,7 +95,7 @@ impl Kept {
                 let row = vec![rounded(*value, *half_width, f64::round), rounded(*half_width, *half_width, f64::ceil)];
                 format!("{}\n", number_table(&header.each_ref().map(String::as_str), [row]))
             }
-            Self::Refused => "refused\n".into(),
+            Self::Refused | Self::Failed => "refused\n".into(),
         }
     }
 }
@@ -112,7 +117,7 @@ mod tests {
     #[test]
     fn what_is_kept_reads_back() {
         let mean = Kept::Mean { value: 1.0 / 3.0, half_width: 0.1, level: 0.95 };
-        for kept in [Kept::Answer("say \"yes\"".into()), mean, Kept::Refused] {
+        for kept in [Kept::Answer("say \"yes\"".into()), mean, Kept::Refused, Kept::Failed] {
             assert_eq!(Kept::from_text(&kept.to_text().unwrap()).unwrap(), kept);
         }
         assert!(Kept::from_text("{\"releases\":[]}").is_err());

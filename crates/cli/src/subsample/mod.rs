@@ -78,9 +78,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut permit = match account.charge(request, Releases::Once)? {
         Granted::Permitted(permit) => *permit,
         Granted::Answered(text) => return Kept::from_text(&text)?.show(arguments.format, plan.guarantee()),
+        // How a run ends may depend on rows: it is not tried again for the same charge.
+        Granted::Unfinished(_) => return Kept::Failed.show(arguments.format, plan.guarantee()),
     };
     let deal = |lot: &mut dyn FnMut(Option<&[u8]>) -> usize| table.deal(plan.blocks(), unit, lot);
-    let release = plan.release(&mut permit, deal, |blocks| runner.ask_all(blocks))?;
+    // Whatever comes of it was charged, and stays: a failure, too.
+    let released = plan.release(&mut permit, deal, |blocks| runner.ask_all(blocks));
+    let release = released.unwrap_or(Kept::Failed);
     let kept = account.keep(permit.accounting(), &release.to_text()?)?;
     Kept::from_text(&kept)?.show(arguments.format, plan.guarantee())
 }

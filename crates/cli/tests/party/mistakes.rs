@@ -97,3 +97,28 @@ fn a_dry_run_reads_no_row_and_charges_nothing() {
     assert!(ended.stderr.contains("p0 is ready; nothing was charged or sent"), "{}", ended.stderr);
     assert_eq!(hospitals.charges("p0"), 0);
 }
+
+/// A task cannot make one patient many, by giving another column the unit's name.
+#[test]
+fn a_unit_is_a_column_of_the_table_and_not_a_name() {
+    let hospitals = Hospitals::new("unit-by-name", 2);
+    let sql = "SELECT COUNT(*) AS n FROM (SELECT age AS patient, ward FROM visits)";
+    let made = hospitals.agree("task.toml", sql, "--epsilon 200 --unit patient --colluders 1");
+    if made.code == Some(2) {
+        return;
+    }
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let rows: String = (0..80).map(|row| format!("same,A,{row}\n")).collect();
+    for party in ["p0", "p1"] {
+        hospitals.write(&format!("{party}.csv"), &format!("patient,ward,age\n{rows}"));
+        let ledger = format!("{party}.sqlite");
+        std::fs::remove_file(hospitals.folder.join(&ledger)).expect("a ledger of rows");
+        let create = ["ledger", "create", "visits", "--epsilon", "1000", "--unit", "patient", "--ledger", &ledger];
+        hospitals.succeeds(&create);
+    }
+    for ended in hospitals.run_all() {
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let number = ended.rows()[0]["n"]["value"].as_f64().expect("a number");
+        assert!(number < 10.0, "one patient of each party counts once, but for noise: {number}");
+    }
+}

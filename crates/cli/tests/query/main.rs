@@ -8,13 +8,19 @@
 //! | `charges` | what is charged, and to whom |
 //! | `policies` | what is known of a table, in a file |
 //! | `sources` | folders, patterns and formats |
+//! | `outcomes` | whatever comes of a charge stays: answers, failures, limits, Ctrl-C |
+//! | `public` | one file, one budget: what is private is not public under another name |
+//! | `attacks` | queries that want to learn more, or keep the machine busy |
 //! | `neighbours` | nothing but the answer depends on the rows |
 
 mod answers;
+mod attacks;
 mod charges;
 mod mistakes;
 mod neighbours;
+mod outcomes;
 mod policies;
+mod public;
 mod refusals;
 mod sources;
 

@@ -57,7 +57,7 @@ fn mistakes_are_named_before_anything_is_charged() {
         (
             "SELECT floor(age) AS a, COUNT(*) FROM visits GROUP BY a",
             "VISITS --epsilon 1 --keys a=20,many",
-            "\"many\" is not of the column's type",
+            "\"many\" is not a number, as the column is",
         ),
         (count, "VISITS --epsilon 1 --weight n", "--weight n: write it as"),
         (count, "VISITS --epsilon 1 --weight n=0", "--weight n=0: a weight is"),

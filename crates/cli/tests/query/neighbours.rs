@@ -21,7 +21,7 @@ const BAD: [&[u8]; 14] = [
 ];
 
 /// Queries that could fail for some row, with what they need.
-const DELICATE: [(&str, &str); 22] = [
+const DELICATE: [(&str, &str); 16] = [
     ("SELECT COUNT(*) FROM visits WHERE 1 / (age - 40) > 0", ""),
     ("SELECT COUNT(*) FROM visits WHERE 1 % CAST(age AS BIGINT) = 0", ""),
     ("SELECT COUNT(*) FROM visits WHERE CAST(CAST(age AS BIGINT) AS SMALLINT) * 30000 > 0", ""),
@@ -29,14 +29,8 @@ const DELICATE: [(&str, &str); 22] = [
     ("SELECT COUNT(*) FROM visits WHERE CAST(age AS DECIMAL(38, 2)) * 1000 > 3", ""),
     ("SELECT COUNT(*) FROM visits WHERE CAST(note AS DATE) > DATE '2020-01-01'", ""),
     ("SELECT COUNT(*) FROM visits WHERE to_timestamp(note) > now()", ""),
-    ("SELECT COUNT(*) FROM visits WHERE date_trunc(note, now()) < now()", ""),
-    ("SELECT COUNT(*) FROM visits WHERE regexp_like('x', note)", ""),
-    ("SELECT COUNT(*) FROM visits WHERE 'x' ~ note", ""),
     ("SELECT COUNT(*) FROM visits WHERE user = 'new' AND note ~ '('", ""),
-    ("SELECT COUNT(*) FROM visits WHERE arrow_cast(note, 'Int8') > 0", ""),
     ("SELECT COUNT(*) FROM visits WHERE substr(note, CAST(age AS BIGINT), CAST(age AS BIGINT)) = 'x'", ""),
-    ("SELECT COUNT(*) FROM visits WHERE chr(CAST(age AS BIGINT)) = 'x'", ""),
-    ("SELECT COUNT(*) FROM visits WHERE factorial(CAST(age AS BIGINT)) > 0", ""),
     ("SELECT COUNT(*) FROM visits WHERE sqrt(age) + ln(age) + power(age, age) > 0", ""),
     ("SELECT SUM(age), AVG(age), STDDEV(age), MEDIAN(age), HISTOGRAM(age, 4) FROM visits", "--bounds age=0..100"),
     ("SELECT SUM(age * age - 3) FROM visits", "--bounds age=-1e9..1e9"),
@@ -87,6 +81,9 @@ fn what_one_row_could_break_is_refused() {
         ("SELECT COUNT(*) FROM visits WHERE rpad(note, 1000000000) = 'x'", "more memory than there is"),
         ("SELECT COUNT(*) FROM visits WHERE repeat(note, 1000000000) = 'x'", "more memory than there is"),
         ("SELECT COUNT(*) FROM visits WHERE user = 'u1' AND note SIMILAR TO '('", "use LIKE, or ~"),
+        ("SELECT COUNT(*) FROM visits WHERE regexp_like('x', note)", "are constants"),
+        ("SELECT COUNT(*) FROM visits WHERE 'x' ~ note", "the pattern must be a constant"),
+        ("SELECT COUNT(*) FROM visits WHERE date_trunc(note, now()) < now()", "the part is one of"),
         (decimals, "AVG(CAST(… AS DOUBLE))"),
     ] {
         let said = desk.fails(2, sql, "--table visits=visits.csv --epsilon 1 --unit user --bounds s=0..100");

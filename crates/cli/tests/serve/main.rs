@@ -7,6 +7,7 @@
 //! | `access` | who may do what: every route, every role |
 //! | `streams` | creating streams, sending events, reading releases |
 //! | `queries` | private SQL, its charges and its idempotence |
+//! | `attacks` | queries and configurations that want to learn more, or keep the service busy |
 //! | `surveys` | tasks, reports and estimates of the local model |
 //! | `limits` | too much, too often, too strange |
 //! | `silence` | nothing but releases depends on events |
@@ -18,6 +19,7 @@
 //! | `webdriver`, `browser`, `survey_page` | the dashboard and a survey in a real browser |
 
 mod access;
+mod attacks;
 mod browser;
 mod commands;
 mod endings;

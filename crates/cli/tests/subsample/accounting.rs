@@ -82,6 +82,38 @@ fn a_request_that_was_answered_is_not_run_again() {
     }
 }
 
+/// Whether a table can be read may depend on its rows: a request that failed is not tried again for the same charge, or each try would
+/// tell more.
+#[test]
+fn a_request_that_failed_fails_for_ever_and_is_charged_once() {
+    let folder = directory("failed");
+    let mut broken = include_bytes!("../query/tiny.parquet").to_vec();
+    let whole = broken.clone();
+    // The rows of the first column.
+    broken[4..30].fill(0xff);
+    let place = ledger_with(&folder, "20", "1e-3");
+    let file = folder.join("people.parquet");
+    let line = format!("{} --ledger {} --dataset people {UNHURRIED} --program /bin/sh", file.display(), place.display());
+    let ask = |request: &str| {
+        let more = format!("--epsilon 1 --blocks 6 --numeric 0..100 --request {request}");
+        let mut arguments: Vec<&str> = line.split_whitespace().chain(more.split_whitespace()).collect();
+        arguments.extend(["--", "-c", "echo 3"]);
+        let output = command(&folder, &arguments).output().expect("it starts");
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    fs::write(&file, &broken).expect("written");
+    for table in [&broken, &whole, &whole] {
+        fs::write(&file, table).expect("written");
+        let (code, printed, said) = ask("monday");
+        assert_eq!((code, printed.as_str()), (Some(1), ""), "{said}");
+        assert!(said.ends_with("error: the table could not be read to its end; what was charged stays charged\n"), "{said}");
+    }
+    let (code, _, said) = ask("tuesday");
+    assert_eq!(code, Some(0), "{said}");
+    // The first request was charged once: of 20 there is 18 left.
+    assert!(said.contains("there is ε = 18"), "{said}");
+}
+
 /// The table is a pipe with nothing but a header in it: whoever read a row would wait for ever.
 #[test]
 fn without_budget_no_row_is_read_and_with_it_the_charge_comes_first() {

@@ -131,7 +131,7 @@ fn sql_is_asked_of_every_block() {
         ("SELECT agee FROM data", "agee"),
         ("SELECT age FROM people", "people"),
         ("SELECT age, region FROM data", "2 columns"),
-        ("DROP TABLE data", "only a SELECT"),
+        ("DROP TABLE data", "only SELECT"),
     ] {
         let output = ask(sql, "");
         assert_eq!(output.status.code(), Some(2), "{sql}: {}", text(&output.stderr));

@@ -101,6 +101,7 @@ pub fn work() {
                             let Accounting::Charged(receipt) = permit.accounting() else { panic!("it was charged") };
                             tell(&format!("granted {request} {}", receipt.entry));
                         }
+                        Ok(Charged::Unfinished(_)) => panic!("{request} was asked once"),
                         Ok(Charged::Answered(text)) => panic!("{text}"),
                         Err(error) if error.is_overdrawn() => drop(refused.fetch_add(1, Ordering::Relaxed)),
                         Err(error) => panic!("{error}"),

@@ -182,7 +182,9 @@ fn examine(ledger: &DurableLedger, shown: &HashMap<String, Shown>) {
         assert_eq!(charged.get(request), Some(entry), "{request} was shown");
         match ledger.charge(&ask("people", request, pure(COST))).unwrap() {
             Charged::Answered(kept) => assert_eq!(kept, *release),
-            Charged::Permitted(_) => panic!("{request} was shown, but its release was not kept"),
+            Charged::Permitted(_) | Charged::Unfinished(_) => {
+                panic!("{request} was shown, but its release was not kept")
+            }
         }
     }
     println!("{} releases shown, {} charged, all accounted for", shown.len(), charged.len());
@@ -213,7 +215,7 @@ pub fn work() {
                     let (entry, _) = kept.split_once(' ').expect("clients keep their entry's number");
                     Ok((entry.parse().expect("a number"), kept))
                 }
-                Charged::Permitted(permit) => {
+                Charged::Permitted(permit) | Charged::Unfinished(permit) => {
                     let Accounting::Charged(receipt) = permit.accounting() else { panic!("it was charged") };
                     // Another process, or another try, would release something else.
                     let mut noise = [0; 8];

@@ -131,6 +131,7 @@ pub fn receipt(ledger: &DurableLedger, charge: &Charge) -> Receipt {
             Accounting::Charged(receipt) => receipt.clone(),
             Accounting::Unaccounted => panic!("a ledger gave a permit without a charge"),
         },
+        Charged::Unfinished(_) => panic!("charged before"),
         Charged::Answered(text) => panic!("answered before: {text}"),
     }
 }

@@ -123,7 +123,7 @@ pub fn ask(ledger: &DurableLedger, step: &Step, receipts: &mut Receipts) -> Resu
     match step {
         Step::Register(dataset) => ledger.register(dataset).map(|_| Answer::Done),
         Step::Charge(charge) => match ledger.charge(charge) {
-            Ok(Charged::Permitted(permit)) => {
+            Ok(Charged::Permitted(permit) | Charged::Unfinished(permit)) => {
                 let Accounting::Charged(receipt) = permit.accounting().clone() else {
                     panic!("a permit without a charge")
                 };

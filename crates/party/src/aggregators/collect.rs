@@ -310,7 +310,8 @@ impl<'all> Aggregator<'all> {
                 self.store.begin(batch, &verified.accepted)?;
                 let kept = match charged {
                     Charged::Answered(kept) => kept,
-                    Charged::Permitted(mut permit) => {
+                    // Adding up shares does not fail by what is in them: a batch that was interrupted is opened now.
+                    Charged::Permitted(mut permit) | Charged::Unfinished(mut permit) => {
                         let Noisy { share, accounting, .. } = noisy(self.task, &verified.sums, &mut permit)?;
                         let Accounting::Charged(receipt) = &accounting else {
                             unreachable!("a ledger's permit says where it was charged")

@@ -12,7 +12,8 @@ use reticent_ledger::fresh_id;
 use reticent_ledger::hash::Hash;
 use reticent_sql::answer::{Answer, Summary};
 use reticent_sql::bounding::ChoiceKey;
-use reticent_sql::{Asked, Query, Settings};
+use reticent_sql::settings::clock;
+use reticent_sql::{Asked, Outcome, Query, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -116,6 +117,11 @@ pub async fn ask(
 }
 
 async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Response> {
+    // Before a place among the queries is taken: whoever waits for itself must not keep others waiting.
+    let _own = match (&question.request_id, question.dry_run) {
+        (Some(request), false) => Some(app.asking.turn(request).await),
+        _ => None,
+    };
     let _turn = app.queries.acquire().await.map_err(|_| Error::Machine("the service stops".into()))?;
     let asked = Asked {
         epsilon: question.epsilon.map(|number| number.0),
@@ -144,34 +150,39 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         let preview = Preview { dataset, dry_run: query.summary()?, words: query.words() };
         return Ok(json(&QueryResult::Preview(Box::new(preview))));
     }
+    let request = question.request_id.map_or_else(fresh_id, Ok)?;
+    let (ledger, whose, id) = (Arc::clone(&app.ledger), dataset.clone(), request.clone());
+    let before = app.blocking(move || Ok(ledger.request(&whose, &id)?)).await?;
+    // The clock of a request is the one of when it was charged.
+    let before = before.and_then(|before| clock::remembered(&description, &before.description));
     let charge = Charge {
         dataset,
-        request: question.request_id.map_or_else(fresh_id, Ok)?,
+        request,
         caller: caller.name.clone(),
-        description,
+        description: before.unwrap_or(description),
         unit: query.unit().to_string(),
         adjacency: query.adjacency(),
         guarantee: query.guarantee().clone(),
         releases: Releases::Once,
     };
+    let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
     let (charging, paid) = (Arc::clone(&app), charge.clone());
     let text = match app.blocking(move || charging.charge(&caller, &paid)).await? {
         Charged::Answered(text) => text,
+        // How a run ends may depend on rows: it is not tried again for the same charge.
+        Charged::Unfinished(_) => Outcome::Failed.to_text(),
         Charged::Permitted(mut permit) => {
-            let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
             let Accounting::Charged(receipt) = permit.accounting().clone() else {
                 return Err(Error::Machine("what was released was not charged".into()));
             };
-            // Whatever it is, it was charged: no longer a matter of what was asked.
-            let answering = move || query.answer(&mut permit, key).map_err(|error| Error::Machine(error.to_string()));
-            let released = app.blocking(answering).await?;
-            let text = serde_json::to_string(&released).expect("plain data");
-            let ledger = Arc::clone(&app.ledger);
-            app.blocking(move || Ok(ledger.keep(&receipt, &text)?)).await?
+            let (ledger, query) = (Arc::clone(&app.ledger), query.with_engine(app.runs.engine()));
+            app.blocking(move || Ok(ledger.keep(&receipt, &query.outcome(&mut permit, key).to_text())?)).await?
         }
     };
-    let answer: Answer = serde_json::from_str(&text)
-        .map_err(|_| Error::Conflict("what the ledger keeps for this request is not the answer to a query".into()))?;
+    let outcome = Outcome::from_text(&text)
+        .ok_or_else(|| Error::Conflict("what the ledger keeps for this request is not the answer to a query".into()))?;
+    // Whatever it is, it was charged: no longer a matter of what was asked.
+    let answer = outcome.answer().map_err(|error| Error::Machine(error.to_string()))?;
     Ok(json(&QueryResult::Answer(Box::new(view(charge, answer)))))
 }
 

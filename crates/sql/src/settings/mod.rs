@@ -2,9 +2,11 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`clock`] | what the clock says, as the ledger remembers it |
 //! | [`policy`] | what is known of a table, in TOML |
 //! | [`words`] | ranges, keys and guarantees as people write them |
 
+pub mod clock;
 pub mod policy;
 pub mod words;
 
@@ -176,7 +178,13 @@ impl Settings {
         for (name, weight) in weights {
             let _ = write!(text, "; weight of {name}: {weight}");
         }
-        text
+        if clock::asks(&self.sql) { clock::describe(&text, self.options.now) } else { text }
+    }
+
+    /// The files of all public tables.
+    pub fn public_files(&self) -> Vec<PathBuf> {
+        let public = self.inputs.iter().filter(|input| input.public);
+        public.flat_map(|input| input.table.files().iter().cloned()).collect()
     }
 }
 

@@ -1,0 +1,157 @@
+//! Whatever comes of a charge is what came of it, for ever: also a failure, and also nothing at all.
+//!
+//! The attack: whether a run fails depends on rows. If a request that failed were computed again for the charge that was made, each try
+//! would tell more, and all of them together would cost one answer.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use reticent::ledger::{Charged, Ledger};
+use reticent_ledger::{Budget, Dataset, DurableLedger, Location};
+
+use super::*;
+
+const COUNT: &str = "SELECT COUNT(*) AS n FROM visits";
+const FAILED: &str = "error: the table could not be read to its end; what was charged stays charged\n";
+/// Four rows; where those of the first column begin, after the letters PAR1.
+const TINY: &[u8] = include_bytes!("tiny.parquet");
+const ROWS: std::ops::Range<usize> = 4..30;
+
+fn broken() -> Vec<u8> {
+    let mut broken = TINY.to_vec();
+    broken[ROWS].fill(0xff);
+    broken
+}
+
+#[test]
+fn a_request_that_failed_fails_for_ever_and_is_charged_once() {
+    let desk = Desk::new("failed");
+    desk.write("visits.parquet", broken());
+    let sql = "SELECT COUNT(age) AS n FROM visits";
+    let arguments = "--table visits=visits.parquet --unit user --epsilon 200 --request monday";
+    assert!(desk.fails(1, sql, arguments).ends_with(FAILED));
+    // The table is mended (or its rows are others now): who asks the same again must not learn so.
+    desk.write("visits.parquet", TINY);
+    for _ in 0..2 {
+        let said = desk.fails(1, sql, arguments);
+        assert!(said.contains("request monday was answered before") && said.ends_with(FAILED), "{said}");
+    }
+    assert_eq!(desk.all_charges(), 1);
+    desk.answer(sql, &arguments.replace("monday", "tuesday"));
+    // And an answer stays when the table breaks.
+    let arguments = arguments.replace("monday", "tuesday") + " --format csv";
+    let first = desk.answer(sql, &arguments);
+    desk.write("visits.parquet", broken());
+    assert_eq!(desk.answer(sql, &arguments), first);
+    assert_eq!(desk.all_charges(), 2);
+}
+
+/// As if the process had been killed between the charge and the answer.
+#[test]
+fn a_request_that_crashed_is_not_computed_again() {
+    let desk = Desk::with_visits("crashed");
+    let dataset = desk.0.join("visits.csv").display().to_string();
+    let arguments = "--table visits=visits.csv --epsilon 1 --request monday";
+    desk.answer(COUNT, arguments);
+    let own = desk.program().args(["ledger", "show"]).output().expect("it starts");
+    let shown = text(&own.stdout);
+    let place = shown.lines().next().and_then(|line| line.strip_prefix("Ledger ")).expect("its place").to_owned();
+    let ledger = DurableLedger::open(&place.parse::<Location>().expect("a place")).expect("it is there");
+    let charge = ledger.request(&dataset, "monday").expect("readable").expect("charged");
+
+    let second = desk.0.join("second.sqlite");
+    let ledger = DurableLedger::create(&Location::File(second.clone())).expect("a ledger");
+    ledger.register(&Dataset { name: dataset, budget: Budget::Unlimited, terms: None }).expect("registered");
+    assert!(matches!(ledger.charge(&charge), Ok(Charged::Permitted(_))));
+    drop(ledger);
+    let arguments = format!("{arguments} --ledger {}", second.display());
+    for _ in 0..2 {
+        let said = desk.fails(1, COUNT, &arguments);
+        assert!(said.contains("request monday was charged before, and nothing was kept"), "{said}");
+        assert!(said.ends_with(FAILED), "{said}");
+    }
+}
+
+/// What was kept before failures were is still an answer.
+#[test]
+fn an_answer_that_an_older_program_kept_is_printed() {
+    let desk = Desk::with_visits("older");
+    let dataset = desk.0.join("visits.csv").display().to_string();
+    let arguments = "--table visits=visits.csv --epsilon 1 --format csv";
+    let place = desk.0.join("budgets.sqlite");
+    let ledger = DurableLedger::create(&Location::File(place.clone())).expect("a ledger");
+    ledger.register(&Dataset { name: dataset.clone(), budget: Budget::Unlimited, terms: None }).expect("registered");
+    drop(ledger);
+    let named = format!("{arguments} --ledger {}", place.display());
+    desk.answer(COUNT, &format!("{named} --request new"));
+    let ledger = DurableLedger::open(&Location::File(place)).expect("a ledger");
+    let mut charge = ledger.request(&dataset, "new").expect("readable").expect("charged");
+    charge.request = "old".into();
+    let Ok(Charged::Permitted(permit)) = ledger.charge(&charge) else { panic!("it is new") };
+    let reticent::ledger::Accounting::Charged(receipt) = permit.accounting() else { panic!("it was charged") };
+    let old = r#"{"columns":["n"],"rows":[[{"released":{"value":17,"half_width":3.0}}]],"summary":{"guarantee":"ε = 1","unit":"row","adjacency":"add-remove","max_groups":1,"max_rows":1,"split":[],"half_widths":""}}"#;
+    ledger.keep(receipt, old).expect("kept");
+    drop(ledger);
+    assert_eq!(desk.answer(COUNT, &format!("{named} --request old")), "n,n ±\n17,3\n");
+}
+
+#[test]
+fn the_clock_of_a_request_stands_still() {
+    let desk = Desk::with_visits("clock");
+    let sql = "SELECT COUNT(*) AS n FROM visits WHERE now() > TIMESTAMP '2020-01-01 00:00:00'";
+    let arguments = "--table visits=visits.csv --epsilon 1e-6 --request monday --format csv";
+    let first = desk.answer(sql, arguments);
+    // It is later now, and the same request all the same.
+    assert_eq!(desk.answer(sql, arguments), first);
+    assert_eq!(desk.all_charges(), 1);
+    let history = desk.program().args(["ledger", "history"]).output().expect("it starts");
+    assert!(text(&history.stdout).contains("; the clock says 20"), "{}", text(&history.stdout));
+    let said = desk.fails(2, &sql.replace("2020", "2021"), arguments);
+    assert!(said.contains("was another one"), "{said}");
+}
+
+#[test]
+fn a_limit_that_is_exceeded_is_a_charged_failure() {
+    let desk = Desk::new("limits");
+    desk.write("visits.csv", visits(200_000));
+    let slow = "SELECT COUNT(*) AS n FROM visits WHERE length(repeat(note, 1000)) > 3";
+    let arguments = "--table visits=visits.csv --epsilon 1 --request monday";
+    let said = desk.fails(1, slow, &format!("{arguments} --time-limit 1ms"));
+    assert!(said.ends_with(FAILED), "{said}");
+    // With more time it is the same request.
+    assert!(desk.fails(1, slow, arguments).ends_with(FAILED));
+    assert_eq!(desk.all_charges(), 1);
+    for (wrong, why) in [
+        ("--time-limit 10", "write a length of time"),
+        ("--memory-limit 4", "write a size"),
+        ("--temp-dir nowhere", "there is no such folder"),
+    ] {
+        let said = desk.fails(2, COUNT, &format!("--table visits=visits.csv --epsilon 1 {wrong}"));
+        assert!(said.contains(why), "{said}");
+    }
+    desk.answer(COUNT, "--table visits=visits.csv --epsilon 1 --time-limit 10m --memory-limit 1GiB --temp-dir .");
+    assert_eq!(desk.all_charges(), 2);
+}
+
+#[test]
+fn ctrl_c_ends_a_query_and_the_charge_stays() {
+    let desk = Desk::new("ctrl-c");
+    desk.write("visits.csv", visits(1_000_000));
+    let slow = "SELECT COUNT(*) AS n FROM visits WHERE length(repeat(note, 50000)) > 3";
+    let arguments = "--table visits=visits.csv --epsilon 1 --request monday";
+    let mut command = desk.program();
+    command.arg("query").arg(slow).args(arguments.split_whitespace()).stderr(Stdio::piped()).stdout(Stdio::piped());
+    let began = Instant::now();
+    let mut child = command.spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("charged to")), "it is charged first");
+    std::thread::sleep(Duration::from_millis(100));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("it runs");
+    let said: Vec<String> = lines.collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(1), "{said:?}");
+    assert!(said[0].starts_with("interrupted; what was charged stays charged"), "{said:?}");
+    assert!(began.elapsed() < Duration::from_secs(30));
+    assert!(desk.fails(1, slow, arguments).ends_with(FAILED));
+    assert_eq!(desk.all_charges(), 1);
+}

@@ -1,0 +1,87 @@
+//! One file, one budget: what is private under one name is not public under another.
+//!
+//! The attack: a public table is read out as it is. So whoever gives a private file as public reads its rows for nothing.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+const COUNT: &str = "SELECT COUNT(*) AS n FROM visits";
+/// Joins what is public row by row.
+const READ: &str = "SELECT b.age AS age, COUNT(*) AS n FROM other JOIN b ON other.region = b.region GROUP BY b.age";
+
+fn desk(name: &str) -> Desk {
+    let desk = Desk::new(name);
+    // A row a region, so that it can be joined with.
+    desk.write("data/visits.csv", visits(3));
+    desk.write("other.csv", visits(30));
+    fs::hard_link(desk.0.join("data/visits.csv"), desk.0.join("hard.csv")).expect("a hard link");
+    symlink(desk.0.join("data/visits.csv"), desk.0.join("soft.csv")).expect("a link");
+    symlink(desk.0.join("data"), desk.0.join("folder")).expect("a link");
+    desk
+}
+
+const NAMES: [&str; 7] =
+    ["data/visits.csv", "./data/../data/visits.csv", "hard.csv", "soft.csv", "data", "folder/*.csv", "*ard.csv"];
+
+fn refused(desk: &Desk, why: &str) {
+    let before = desk.all_charges();
+    for name in NAMES {
+        for ledger in ["", "--no-ledger", "--dry-run"] {
+            let arguments =
+                format!("--table other=other.csv --public-table b={name} --epsilon 1 --delta 1e-6 {ledger}");
+            let said = desk.fails(2, READ, &arguments);
+            assert!(said.contains(why) && said.contains("give it as --table"), "{name} {ledger}: {said}");
+        }
+    }
+    let said = desk.fails(
+        2,
+        "SELECT region, COUNT(*) AS n FROM other GROUP BY region",
+        "--table other=other.csv --keys region=hard.csv --epsilon 1",
+    );
+    assert!(said.contains(why), "keys are public, too: {said}");
+    assert_eq!(desk.all_charges(), before);
+}
+
+#[test]
+fn a_file_with_a_budget_is_not_public_under_any_name() {
+    let desk = desk("public-budget");
+    desk.write("small.toml", "unit = \"row\"\n[budget]\nepsilon = 1\n");
+    desk.answer(COUNT, "--table visits=data/visits.csv --policy small.toml --epsilon 1");
+    refused(&desk, "has a budget of ε = 1");
+    // Nor private under another name.
+    let said = desk.fails(2, COUNT, "--table visits=hard.csv --epsilon 1");
+    assert!(said.contains("data/visits.csv has a budget of ε = 1"), "{said}");
+    desk.fails(2, COUNT, "--table visits=hard.csv --epsilon 1 --no-ledger");
+}
+
+#[test]
+fn a_file_that_was_ever_private_is_not_public() {
+    let desk = desk("public-charged");
+    desk.answer(COUNT, "--table visits=data/visits.csv --epsilon 1");
+    refused(&desk, "was asked about as a private table before");
+}
+
+#[test]
+fn a_file_in_a_folder_with_a_budget_is_not_public() {
+    let desk = desk("public-folder");
+    desk.write("data/more.csv", visits(3));
+    desk.answer(COUNT, "--table visits=data --epsilon 1");
+    for name in ["data/visits.csv", "data/more.csv", "folder/more.csv", "data"] {
+        let said =
+            desk.fails(2, READ, &format!("--table other=other.csv --public-table b={name} --epsilon 1 --delta 1e-6"));
+        assert!(said.contains("was asked about as a private table before"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_file_is_not_public_and_private_at_once() {
+    let desk = desk("public-both");
+    for name in NAMES {
+        let arguments = format!("--table other=data/visits.csv --public-table b={name} --epsilon 1 --delta 1e-6");
+        let said = desk.fails(2, READ, &arguments);
+        assert!(said.contains("is given as public and as private"), "{name}: {said}");
+    }
+    assert_eq!(desk.charges(), []);
+    desk.answer(READ, "--table other=other.csv --public-table b=hard.csv --epsilon 1 --delta 1e-6");
+}

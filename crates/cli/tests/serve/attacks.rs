@@ -1,0 +1,234 @@
+//! Queries and configurations that somebody wrote to learn more than an answer, or to keep the service busy.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::service::Place;
+
+/// Two columns, user and age, and four rows; where those of the first column begin, after the letters PAR1.
+const TINY: &[u8] = include_bytes!("../query/tiny.parquet");
+const ROWS: std::ops::Range<usize> = 4..30;
+
+fn broken() -> Vec<u8> {
+    let mut broken = TINY.to_vec();
+    broken[ROWS].fill(0xff);
+    broken
+}
+
+/// Whether a run fails depends on rows: if it were tried again for the same charge, each try would tell more.
+#[test]
+fn a_request_that_failed_fails_for_ever_also_after_a_restart() {
+    let place = Place::new("failed");
+    let file = place.0.join("visits.parquet");
+    fs::write(&file, broken()).expect("written");
+    place.write(
+        "reticent.toml",
+        "[[table]]\nname = \"visits\"\nfile = \"visits.parquet\"\npolicy = { unit = \"user\" }\n",
+    );
+    let mut service = place.start();
+    let asked = json!({ "sql": "SELECT COUNT(age) AS n FROM visits", "epsilon": 200, "request_id": "monday" });
+    let first = service.post("/v1/query", &asked);
+    assert_eq!(first.status, 500, "{}", first.text());
+    assert!(first.text().contains("the table could not be read to its end"), "{}", first.text());
+    fs::write(&file, TINY).expect("written");
+    assert_eq!(service.post("/v1/query", &asked).undated(), first.clone().undated());
+    service.signal("KILL");
+    service.ended();
+    let service = place.start();
+    assert_eq!(service.post("/v1/query", &asked).undated(), first.undated());
+    assert_eq!(service.get("/v1/datasets/visits").json()["charges"], json!(1));
+    let fresh = json!({ "sql": "SELECT COUNT(age) AS n FROM visits", "epsilon": 200, "request_id": "tuesday" });
+    assert_eq!(service.post("/v1/query", &fresh).status, 200);
+}
+
+/// Whoever asks the same again, because no answer came yet, gets the same answer.
+#[test]
+fn two_who_ask_the_same_at_once_hear_the_same() {
+    let place = Place::with_visits("at-once");
+    let service = place.start();
+    let asked = json!({ "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 1, "request_id": "monday" });
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let ask = || service.post("/v1/query", &asked).undated();
+        let threads: Vec<_> = (0..6).map(|_| scope.spawn(ask)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it answers")).collect()
+    });
+    assert_eq!(answers[0].status, 200, "{}", answers[0].text());
+    assert!(answers.iter().all(|answer| *answer == answers[0]));
+}
+
+/// One person with many rows tries to count as many people, by giving another column the unit's name.
+#[test]
+fn an_analyst_does_not_choose_the_unit_by_a_name() {
+    let place = Place::new("unit-by-name");
+    let rows: String = (0..500).map(|row| format!("u1,n{row},30\n")).collect();
+    place.write("t.csv", &("user,id,age\n".to_owned() + &rows));
+    place.write("reticent.toml", "[[table]]\nname = \"t\"\nfile = \"t.csv\"\npolicy = { unit = \"user\" }\n");
+    let token = place.token("ada", "analyst", "--cap t=1000");
+    let service = place.start();
+    for sql in [
+        "SELECT COUNT(*) AS n FROM (SELECT id AS user, age FROM t)",
+        "WITH t AS (SELECT id AS user FROM t) SELECT COUNT(*) AS n FROM t",
+        "SELECT COUNT(DISTINCT user) AS n FROM (SELECT id AS user, age FROM t)",
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(privacy_unit_column=id) COUNT(*) AS n FROM t",
+    ] {
+        let answer = service.post_as(&token, "/v1/query", &json!({ "sql": sql, "epsilon": 200 }));
+        match answer.status {
+            200 => assert!(answer.json()["rows"][0][0]["value"].as_f64().is_some_and(|number| number <= 1.0), "{sql}"),
+            status => assert_eq!(status, 400, "{sql}: {}", answer.text()),
+        }
+    }
+}
+
+/// A public side that fails if a private row reaches it: whether it was reached must not be seen.
+#[test]
+fn a_public_side_fails_for_all_private_rows_or_for_none() {
+    let seen: Vec<_> = ["", "u1,30\n", "u1,30\nu2,40\n"]
+        .into_iter()
+        .enumerate()
+        .map(|(number, rows)| {
+            let place = Place::new(&format!("public-side-{number}"));
+            fs::write(place.0.join("b.parquet"), broken()).expect("written");
+            place.write("visits.csv", &("user,age\n".to_owned() + rows));
+            place.write(
+                "reticent.toml",
+                "[[table]]\nname = \"visits\"\nfile = \"visits.csv\"\npolicy = { unit = \"user\" }\n[[table]]\nname = \
+                 \"b\"\nfile = \"b.parquet\"\npublic = true\n",
+            );
+            let service = place.start();
+            let sql = "SELECT COUNT(*) AS n FROM visits JOIN b ON visits.user = b.user";
+            let answer = service.post("/v1/query", &json!({ "sql": sql, "epsilon": 1 }));
+            (answer.status, answer.text().to_owned())
+        })
+        .collect();
+    assert_eq!(seen[0].0, seen[1].0, "{seen:?}");
+    assert!(seen.iter().all(|one| *one == seen[0]), "{seen:?}");
+}
+
+/// A dry run is free, so that anybody can ask for many.
+#[test]
+fn dry_runs_that_are_hard_to_plan_do_not_stop_the_service() {
+    let place = Place::with_visits("flood");
+    let service = place.start();
+    let terms = (0..20_000).map(|term| format!("age > {term}")).collect::<Vec<_>>().join(" OR ");
+    let few = (0..4_000).map(|term| format!("age > {term}")).collect::<Vec<_>>().join(" OR ");
+    let joins: String = (1..=9)
+        .map(|level| {
+            let from = level - 1;
+            format!(
+                ", c{level} AS (SELECT a.user AS user, a.age + b.age AS age FROM c{from} AS a JOIN c{from} AS b ON a.user = b.user)"
+            )
+        })
+        .collect();
+    let chain = format!("WITH c0 AS (SELECT user, age FROM visits){joins} SELECT COUNT(*) AS n FROM c9");
+    let hard = [
+        format!("SELECT COUNT(*) AS n FROM visits WHERE {terms}"),
+        format!("SELECT COUNT(*) AS n FROM visits WHERE {few}"),
+        format!("SELECT COUNT(*) AS n FROM visits WHERE {}age > 0{}", "(".repeat(9_000), ")".repeat(9_000)),
+        chain,
+    ];
+    std::thread::scope(|scope| {
+        let flood: Vec<_> = (0..12)
+            .map(|number| {
+                let asked = json!({ "sql": hard[number % hard.len()], "epsilon": 1, "dry_run": true });
+                let service = &service;
+                scope.spawn(move || (number, service.post("/v1/query", &asked)))
+            })
+            .collect();
+        for _ in 0..10 {
+            let began = Instant::now();
+            assert_eq!(service.get("/v1/tables").status, 200);
+            assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        }
+        for thread in flood {
+            let (number, answer) = thread.join().expect("it answers");
+            assert!(matches!(answer.status, 200 | 400), "{number}: {} {}", answer.status, answer.text());
+        }
+    });
+    let answer = service.post("/v1/query", &json!({ "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 1 }));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+/// What is said if it does not start; it must not.
+fn does_not_start(place: &Place, tables: &str) -> String {
+    place.write("reticent.toml", tables);
+    let mut command = place.program("serve --listen 127.0.0.1:0 --data-dir data --config reticent.toml");
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a process");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while child.try_wait().expect("its state").is_none() {
+        if Instant::now() > deadline {
+            child.kill().expect("it ends");
+            panic!("it runs with {tables}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().expect("its output");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(2), "{tables}: {said}");
+    said
+}
+
+fn table(name: &str, file: &str, more: &str) -> String {
+    format!("[[table]]\nname = \"{name}\"\nfile = \"{file}\"\n{more}\n")
+}
+
+/// A public table is read out as it is: a file that is private under one name must not be public under another.
+#[test]
+fn a_file_is_not_public_in_one_table_and_private_in_another() {
+    let place = Place::new("public-names");
+    fs::create_dir_all(place.0.join("data-files")).expect("a folder");
+    place.write("data-files/visits.csv", "user,age\nu1,30\n");
+    let full = place.0.join("data-files/visits.csv");
+    fs::hard_link(&full, place.0.join("hard.csv")).expect("a hard link");
+    std::os::unix::fs::symlink(&full, place.0.join("soft.csv")).expect("a link");
+    let private = table("visits", "data-files/visits.csv", "");
+    for name in ["data-files/visits.csv", "hard.csv", "soft.csv", "data-files", "data-files/*.csv", "*ard.csv"] {
+        let said = does_not_start(&place, &(private.clone() + &table("b", name, "public = true")));
+        assert!(said.contains("have a file in common, and one of them is public"), "{name}: {said}");
+        let said = does_not_start(&place, &(private.clone() + &table("b", name, "dataset = \"other\"")));
+        assert!(said.contains("have a file in common; give both the same dataset"), "{name}: {said}");
+    }
+    // What the ledger knows as private is not public either.
+    let full = full.canonicalize().expect("its full path");
+    let with_dataset = table("visits", "data-files/visits.csv", &format!("dataset = {full:?}"));
+    place.write("reticent.toml", &with_dataset);
+    let service = place.start();
+    assert_eq!(
+        service.post("/v1/query", &json!({ "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 1 })).status,
+        200
+    );
+    drop(service);
+    for name in ["data-files/visits.csv", "hard.csv", "soft.csv", "data-files"] {
+        let said = does_not_start(&place, &table("b", name, "public = true"));
+        assert!(said.contains("is public, but the ledger knows"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn limits_of_a_query_stand_in_the_configuration() {
+    let place = Place::with_visits("query-limits");
+    let config = fs::read_to_string(place.0.join("reticent.toml")).expect("there");
+    for (wrong, why) in [
+        ("memory_limit = \"4\"", "query.memory_limit"),
+        ("time_limit = \"soon\"", "query.time_limit"),
+        ("temp_dir = \"nowhere\"", "there is no such folder"),
+        ("threads = 0", "threads"),
+    ] {
+        let said = does_not_start(&place, &format!("[query]\n{wrong}\n{config}"));
+        assert!(said.contains(why), "{wrong}: {said}");
+    }
+    let rows: String = (0..300_000).map(|row| format!("u{row},north,30\n")).collect();
+    place.write("visits.csv", &("user,region,age\n".to_owned() + &rows));
+    place.write(
+        "reticent.toml",
+        &format!("[query]\ntime-limit = \"1ms\"\nmemory-limit = \"1GiB\"\nthreads = 1\n{config}"),
+    );
+    let service = place.start();
+    let sql = "SELECT COUNT(*) AS n FROM visits WHERE length(repeat(region, 1000)) > 3";
+    let answer = service.post("/v1/query", &json!({ "sql": sql, "epsilon": 1, "request_id": "monday" }));
+    assert_eq!(answer.status, 500, "{}", answer.text());
+    assert!(answer.text().contains("what was charged stays charged"), "{}", answer.text());
+    assert_eq!(service.get("/v1/datasets/visits").json()["charges"], json!(1));
+}

@@ -1,0 +1,88 @@
+//! Which file it is, whatever it is called, and whose rows it holds.
+//!
+//! The ledger knows a dataset by its name, and a file's dataset by the file's path. A file has many paths: links, hard links, a folder
+//! that holds it. Here they are one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::account::Account;
+use crate::budget::Budget;
+use crate::durable::DurableLedger;
+use crate::error::Result;
+
+/// A file or folder, whatever it is called.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(Id);
+
+#[cfg(unix)]
+type Id = (u64, u64);
+#[cfg(not(unix))]
+type Id = PathBuf;
+
+impl FileId {
+    /// Of what is there now, links followed; `None` if nothing is.
+    pub fn of(path: &Path) -> Option<Self> {
+        #[cfg(unix)]
+        return {
+            use std::os::unix::fs::MetadataExt;
+            path.metadata().ok().map(|found| Self((found.dev(), found.ino())))
+        };
+        #[cfg(not(unix))]
+        path.canonicalize().ok().map(Self)
+    }
+
+    /// A file and all folders that it lies in.
+    fn with_folders(file: &Path) -> Vec<Self> {
+        let full = file.canonicalize().unwrap_or_else(|_| file.into());
+        full.ancestors().filter_map(Self::of).collect()
+    }
+}
+
+/// The first of these files that is also one of the others.
+pub fn shared<'path>(files: &'path [PathBuf], others: &[PathBuf]) -> Option<&'path Path> {
+    let others: Vec<FileId> = others.iter().filter_map(|file| FileId::of(file)).collect();
+    let is_other = |file: &&PathBuf| FileId::of(file).is_some_and(|id| others.contains(&id));
+    files.iter().find(is_other).map(PathBuf::as_path)
+}
+
+/// A dataset that a file's rows belong to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The file.
+    pub file: PathBuf,
+    /// The dataset: this file under some name, or a folder that holds it.
+    pub account: Account,
+}
+
+impl Owner {
+    /// Does the dataset have a limit, rather than only a history?
+    pub fn is_limited(&self) -> bool {
+        self.account.dataset.budget != Budget::Unlimited
+    }
+}
+
+impl DurableLedger {
+    /// The datasets that these files belong to: those that have a limit or were ever charged, and are known by the path of one of the
+    /// files, or of a folder that holds it. What stands in no ledger by its path is nobody's.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or is damaged.
+    pub fn owners(&self, files: &[PathBuf]) -> Result<Vec<Owner>> {
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut places: BTreeMap<FileId, &PathBuf> = BTreeMap::new();
+        for file in files {
+            places.extend(FileId::with_folders(file).into_iter().map(|id| (id, file)));
+        }
+        let owner = |account: Account| {
+            let name = Path::new(&account.dataset.name);
+            let owns = account.charges > 0 || account.dataset.budget != Budget::Unlimited;
+            // A name that is no full path is a name, also if a file here happens to be called so.
+            let id = (owns && name.is_absolute()).then(|| FileId::of(name)).flatten()?;
+            Some(Owner { file: (*places.get(&id)?).clone(), account })
+        };
+        Ok(self.accounts()?.into_iter().filter_map(owner).collect())
+    }
+}

@@ -1,0 +1,107 @@
+//! What a run of a query may use, as the operator says.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use reticent_bounding::{Interrupt, Memory};
+
+use crate::engine::Engine;
+
+/// Where the machine does not say how much memory it has.
+const MEMORY: u64 = 8 << 30;
+
+/// What a run may use. A run that needs more ends as [`Error::Reading`](crate::Error::Reading), after the charge: how much a run needs
+/// depends on rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunLimits {
+    /// So many bytes.
+    pub memory: Option<u64>,
+    /// So long.
+    pub time: Option<Duration>,
+    /// So many threads; one for each core unless given.
+    pub threads: Option<usize>,
+    /// Where rows are written that do not fit in memory; the system's folder for temporary files unless given.
+    pub folder: Option<PathBuf>,
+}
+
+impl RunLimits {
+    /// An engine for one run. Its time begins now.
+    pub fn engine(&self) -> Engine {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let memory = usize::try_from(self.memory.unwrap_or_else(|| machine_memory() / 2)).unwrap_or(usize::MAX);
+        let folder = self.folder.clone().unwrap_or_else(std::env::temp_dir);
+        let deadline = self.time.and_then(|time| Instant::now().checked_add(time));
+        Engine {
+            threads: self.threads.unwrap_or_else(cores).max(1),
+            memory: Memory::new(memory).spilling_to(folder),
+            interrupt: deadline.map_or_else(Interrupt::new, Interrupt::at),
+        }
+    }
+}
+
+/// How much memory this process may have at the most: the machine's, or its container's.
+pub fn machine_memory() -> u64 {
+    let number =
+        |path: &str, find: fn(&str) -> Option<u64>| std::fs::read_to_string(path).ok().as_deref().and_then(find);
+    let total = number("/proc/meminfo", |text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    });
+    let container = number("/sys/fs/cgroup/memory.max", |text| text.trim().parse().ok());
+    total.into_iter().chain(container).min().unwrap_or(MEMORY)
+}
+
+/// A length of time such as `500ms`, `10s` or `2m`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = split_unit(text);
+    let milliseconds = match unit {
+        "ms" => Some(1),
+        "s" => Some(1000),
+        "m" => Some(60_000),
+        "h" => Some(3_600_000),
+        _ => None,
+    };
+    let length = number.zip(milliseconds).and_then(|(number, unit)| number.checked_mul(unit));
+    length
+        .filter(|length| (1..=LONGEST).contains(length))
+        .map(Duration::from_millis)
+        .ok_or_else(|| "write a length of time from 1ms to 24h, for example 500ms, 10s or 2m".into())
+}
+
+/// A number of bytes such as `512MiB` or `2GiB`.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let (number, unit) = split_unit(text);
+    let shift = match unit {
+        "KiB" => Some(10),
+        "MiB" => Some(20),
+        "GiB" => Some(30),
+        _ => None,
+    };
+    let size = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
+    size.filter(|size| *size > 0).ok_or_else(|| "write a size, for example 512MiB or 2GiB".into())
+}
+
+/// Milliseconds in 24 hours.
+const LONGEST: u64 = 86_400_000;
+
+/// The digits that a text begins with, and the rest.
+fn split_unit(text: &str) -> (Option<u64>, &str) {
+    let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+    (text[..digits].parse().ok(), &text[digits..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_is_as_the_operator_says() {
+        let limits = RunLimits { memory: Some(1 << 20), time: Some(Duration::ZERO), threads: Some(3), folder: None };
+        let engine = limits.engine();
+        assert_eq!(engine.threads, 3);
+        assert!(engine.interrupt.is_stopped(), "its time is over at once");
+        assert!(engine.memory.reserve().try_grow(2 << 20).is_err());
+        assert!(!RunLimits::default().engine().interrupt.is_stopped());
+        assert!(machine_memory() > 1 << 20);
+    }
+}

@@ -1,0 +1,93 @@
+//! What came of a query that was charged, for ever.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use reticent::Permit;
+use reticent_bounding::ChoiceKey;
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Answer;
+use crate::error::{Error, Result};
+use crate::query::Query;
+
+/// A longer answer is none: the ledger could not keep it.
+const LONGEST: usize = 1 << 27;
+
+/// What came of a query that was charged. The ledger keeps it with the request, and the same request gives the same again.
+///
+/// # Privacy
+/// Whether a run fails may depend on rows. A failure that was not kept would be tried again for the same charge, and each try would tell
+/// more; so a failure is an outcome like any other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Released values, or refusals.
+    Answer(Box<Answer>),
+    /// There is none, and there will be none for this charge.
+    Failed,
+}
+
+impl Outcome {
+    /// As it is kept.
+    pub fn to_text(&self) -> String {
+        let write = |outcome: &Self| serde_json::to_string(outcome).unwrap_or_else(|_| "\"failed\"".into());
+        let text = write(self);
+        if text.len() > LONGEST { write(&Self::Failed) } else { text }
+    }
+
+    /// As it was kept; `None` if this is something else. Answers used to be kept without a word about what they are.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let old = || serde_json::from_str(text).map(|answer| Self::Answer(Box::new(answer)));
+        serde_json::from_str(text).or_else(|_| old()).ok()
+    }
+
+    /// The answer.
+    ///
+    /// # Errors
+    /// [`Error::Reading`] if there is none.
+    pub fn answer(self) -> Result<Answer> {
+        match self {
+            Self::Answer(answer) => Ok(*answer),
+            Self::Failed => Err(Error::Reading),
+        }
+    }
+}
+
+impl Query {
+    /// As [`Query::answer`], whatever happens: a failure and a panic are outcomes, too.
+    pub fn outcome(&self, permit: &mut Permit, key: ChoiceKey) -> Outcome {
+        // The permit is not used again, and the query is not changed.
+        let answered = catch_unwind(AssertUnwindSafe(|| self.answer(permit, key)));
+        match answered {
+            Ok(Ok(answer)) => Outcome::Answer(Box::new(answer)),
+            Ok(Err(_)) | Err(_) => Outcome::Failed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::Summary;
+
+    #[test]
+    fn what_is_kept_reads_back_also_what_was_kept_before_failures_were() {
+        let summary = Summary {
+            guarantee: "ε = 1".into(),
+            unit: "row".into(),
+            adjacency: "add-remove".into(),
+            max_groups: 1,
+            max_rows: 1,
+            split: Vec::new(),
+            half_widths: String::new(),
+        };
+        let answer = Answer { columns: vec!["n".into()], rows: Vec::new(), summary };
+        let old = serde_json::to_string(&answer).unwrap();
+        let kept = Outcome::Answer(Box::new(answer));
+        assert_eq!(Outcome::from_text(&old).as_ref(), Some(&kept));
+        assert_eq!(Outcome::from_text(&kept.to_text()), Some(kept));
+        assert_eq!(Outcome::from_text(&Outcome::Failed.to_text()), Some(Outcome::Failed));
+        assert_eq!(Outcome::from_text("{\"refused\":true}"), None);
+        assert_eq!(Outcome::Failed.answer(), Err(Error::Reading));
+    }
+}
