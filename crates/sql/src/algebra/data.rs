@@ -6,6 +6,7 @@ use arrow_select::filter::filter;
 use arrow_select::take::take;
 
 use super::column::cell;
+use super::groups::canonical;
 use super::{Type, Value};
 
 /// A table in memory. Its columns are numbered and typed, and have no names.
@@ -71,6 +72,11 @@ impl Data {
         let pairs = self.columns.iter().zip(&other.columns);
         let columns = pairs.map(|(one, other)| sound(concat(&[one, other]))).collect();
         Self { kinds: self.kinds.clone(), columns, rows: self.rows + other.rows }
+    }
+
+    /// With equal values written alike: −0 as 0, and all NaN as one.
+    pub fn in_one_form(&self) -> Self {
+        Self { columns: self.columns.iter().map(canonical).collect(), ..self.clone() }
     }
 
     /// The columns after the first so many, then these.

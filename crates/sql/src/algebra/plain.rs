@@ -157,7 +157,8 @@ pub fn aggregated(data: &Data, hidden: &[ArrayRef], keys: &[Expr], aggregates: &
     let keyed = projected(data, keys);
     let by: Vec<ArrayRef> = hidden.iter().chain(keyed.columns()).cloned().collect();
     let grouping = Grouping::of(&by, data.rows());
-    let keys = keyed.taken(&grouping.firsts());
+    // −0 and 0 are one key: which of them is shown must not depend on which came first.
+    let keys = keyed.in_one_form().taken(&grouping.firsts());
     let values = aggregates.iter().map(|one| one.evaluate(data.columns(), &grouping)).collect();
     let kinds = aggregates.iter().map(Aggregate::kind).collect();
     let values = Data::new(kinds, values, grouping.len()).expect("an aggregate has its type");
