@@ -61,6 +61,9 @@ impl ScalarQuery {
     /// # Errors
     /// If it cannot be read, is no query, names a table or column that does not exist, or has more than one column.
     pub fn new(sql: &str, header: &[String]) -> Result<Self> {
+        if let Some(twice) = header.iter().enumerate().find_map(|(place, name)| header[..place].contains(name).then_some(name)) {
+            return Err(Error::table(TABLE, format!("it has two columns {twice}")));
+        }
         // No budget is spent here: whoever asks protects the rows.
         let options = Options::new(Guarantee::Pure("1".parse::<Epsilon>()?));
         let (plain, kinds) = on_a_large_stack(|| {
@@ -96,7 +99,7 @@ impl ScalarQuery {
         }
         let columns = columns.into_iter().map(Cells::finish).collect();
         let given = Data::new(self.kinds.clone(), columns, count)?;
-        let answer = self.plain.compute(&given, &Limits::default()).ok()?.data;
+        let answer = on_a_large_stack(|| Ok(self.plain.compute(&given, &Limits::default())?.data)).ok()?;
         (answer.rows() == 1).then(|| text(&answer.cell(0, 0))).flatten()
     }
 }
