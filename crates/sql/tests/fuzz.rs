@@ -17,7 +17,7 @@ use reticent_sql::{Input, Options, Query, Range, Table, Unit};
 /// How long one text may take, on a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-const WORDS: [&str; 150] = [
+const WORDS: &[&str] = &[
     "SELECT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "ORDER", "LIMIT", "OFFSET", "WITH", "RECURSIVE", "AS", "JOIN", "LEFT",
     "RIGHT", "FULL", "CROSS", "NATURAL", "ON", "USING", "UNION", "ALL", "EXCEPT", "INTERSECT", "DISTINCT", "VALUES", "CASE",
     "WHEN", "THEN", "ELSE", "END", "AND", "OR", "NOT", "IS", "NULL", "TRUE", "FALSE", "IN", "EXISTS", "BETWEEN", "LIKE", "ILIKE",
@@ -48,7 +48,7 @@ const QUERIES: [&str; 12] = [
 
 /// Words of queries and others, some of them exchanged, left out or doubled.
 fn mutated() -> impl Strategy<Value = String> {
-    let change = (any::<prop::sample::Index>(), 0..5u8, prop::sample::select(&WORDS[..]), any::<prop::sample::Index>());
+    let change = (any::<prop::sample::Index>(), 0..5u8, prop::sample::select(WORDS), any::<prop::sample::Index>());
     (prop::sample::select(&QUERIES[..]), prop::collection::vec(change, 1..6)).prop_map(|(query, changes)| {
         let spaced = query.replace('(', " ( ").replace(')', " ) ").replace(',', " , ");
         let mut words: Vec<String> = spaced.split_whitespace().map(str::to_owned).collect();
@@ -71,7 +71,7 @@ fn mutated() -> impl Strategy<Value = String> {
 }
 
 fn texts() -> impl Strategy<Value = String> {
-    let word = prop::sample::select(&WORDS[..]);
+    let word = prop::sample::select(WORDS);
     prop_oneof![
         6 => mutated(),
         2 => prop::collection::vec(word.clone(), 0..60).prop_map(|words| words.join(" ")),

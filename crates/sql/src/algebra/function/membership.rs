@@ -1,6 +1,7 @@
 //! Is a value one of a constant set?
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -12,12 +13,11 @@ use crate::algebra::{Type, Value};
 ///
 /// # Total
 /// Every value is in the set or not. As in SQL, if the set has NULL in it, what is not in it is not known to be outside.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Listed", into = "Listed")]
 pub struct Membership {
     kind: Type,
     has_null: bool,
-    /// Sorted, each once.
     words: Arc<HashSet<Word>>,
 }
 
@@ -43,6 +43,14 @@ impl From<Membership> for Listed {
         let mut words: Vec<Word> = set.words.iter().cloned().collect();
         words.sort_unstable();
         Self(set.kind, set.has_null, words)
+    }
+}
+
+/// In order: the same set is the same text.
+impl fmt::Debug for Membership {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Listed(kind, has_null, words) = self.clone().into();
+        formatter.debug_tuple("Membership").field(&kind).field(&has_null).field(&words).finish()
     }
 }
 
