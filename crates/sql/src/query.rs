@@ -213,7 +213,8 @@ impl Query {
         let values = values.map(|(cells, kind)| release::values::column(cells, *kind));
         let columns = released.keys.iter().cloned().chain(values).collect();
         let given = Data::new(kinds, columns, released.groups).ok_or(Error::Reading)?;
-        let computed = self.resolved.above.compute(&given, &Limits::default()).map_err(|_| Error::Reading)?;
+        let above = || Ok(self.resolved.above.compute(&given, &Limits::default())?);
+        let computed = on_a_large_stack(above).map_err(|_| Error::Reading)?;
         Ok(Answer::new(&computed, &self.resolved.columns, released, summary))
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::column::{Column, Integers, Numbers, Reader, cell};
 use super::data::sound;
 use super::expr::Expr;
-use super::groups::Grouping;
+use super::groups::{Grouping, canonical};
 use super::{Type, Value};
 
 /// What is computed of a group of rows. NULLs are left out.
@@ -90,7 +90,9 @@ impl Aggregate {
     /// Its value for each group of these rows.
     pub fn evaluate(&self, columns: &[ArrayRef], grouping: &Grouping) -> ArrayRef {
         let rows = grouping.rows();
-        let column = self.expressions().map(|of| Column::Array(of.evaluate(columns, rows).into_array(of.kind(), rows)));
+        // −0 and 0 are one value: which of them is found must not depend on which came first.
+        let value = |of: &Expr| canonical(&of.evaluate(columns, rows).into_array(of.kind(), rows));
+        let column = self.expressions().map(|of| Column::Array(value(of)));
         let column = column.unwrap_or(Column::Constant(Value::Null));
         match self {
             Self::Rows => counted(grouping, |_| true),
@@ -198,4 +200,75 @@ fn truths(column: &Column, grouping: &Grouping, of: impl Fn(std::vec::IntoIter<b
         (!values.is_empty()).then(|| of(values.into_iter()))
     };
     Arc::new(grouping.groups().map(value).collect::<BooleanArray>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::function::all::listed;
+    use super::super::function::tests::{Dice, array, hostile};
+    use super::*;
+
+    fn of(kind: Type) -> Expr {
+        Expr::column(0, kind)
+    }
+
+    /// Each aggregate of the types that it can be of.
+    fn all() -> Vec<Aggregate> {
+        use Type::{Boolean, Date, Integer, Number, Text, Timestamp};
+        let any = |make: fn(Expr) -> Aggregate| [Boolean, Integer, Number, Text, Date, Timestamp].map(|kind| make(of(kind)));
+        let spread = |sample, root| Aggregate::Spread { of: of(Number), sample, root };
+        listed!(listed: Aggregate {
+            Aggregate::Rows => [Aggregate::Rows],
+            Aggregate::Count(_) => [Aggregate::Count(of(Type::Text))],
+            Aggregate::Distinct(_) => [Aggregate::Distinct(of(Type::Number)), Aggregate::Distinct(of(Type::Text))],
+            Aggregate::Sum(_) => [Aggregate::Sum(of(Type::Integer)), Aggregate::Sum(of(Type::Number))],
+            Aggregate::Mean(_) => [Aggregate::Mean(of(Type::Number))],
+            Aggregate::Least(_) => [Aggregate::Least(of(Type::Number))],
+            Aggregate::Most(_) => [Aggregate::Most(of(Type::Number))],
+            Aggregate::All(_) => [Aggregate::All(of(Type::Boolean))],
+            Aggregate::Any(_) => [Aggregate::Any(of(Type::Boolean))],
+            Aggregate::Spread { .. } => [Aggregate::Spread { of: of(Type::Number), sample: true, root: true }],
+            Aggregate::Quantile(..) => [0.0, 0.3, 0.5, 1.0, 7.0, f64::NAN].map(|p| Aggregate::Quantile(of(Type::Number), p)),
+            Aggregate::Mode(_) => [Aggregate::Mode(of(Type::Number))],
+        });
+        let more = [any(Aggregate::Least), any(Aggregate::Most), any(Aggregate::Mode)].concat();
+        let spreads = vec![spread(true, false), spread(false, true), spread(false, false)];
+        [listed(), more, spreads].concat()
+    }
+
+    /// The value of a group is the same in whichever order its rows are, and whatever other groups there are.
+    #[test]
+    fn aggregates_depend_on_the_rows_of_a_group_alone_and_not_on_their_order() {
+        let mut dice = Dice(3);
+        for aggregate in all() {
+            assert!(aggregate.fits(), "{aggregate:?}");
+            let kind = aggregate.expressions().map_or(Type::Text, Expr::kind);
+            let values = hostile(kind);
+            for round in 0..60 {
+                let some: Vec<Value> = (0..round % 9).map(|_| values[dice.below(values.len())].clone()).collect();
+                let alone = |values: &[Value]| {
+                    let rows = values.len();
+                    let column = if rows == 0 { arrow_array::new_empty_array(&kind.data_type()) } else { array(kind, values) };
+                    cell(&aggregate.evaluate(&[column], &Grouping::of(&[], rows)), 0)
+                };
+                let expected = alone(&some);
+                let mut mixed = some.clone();
+                (1..mixed.len()).for_each(|place| mixed.swap(place, dice.below(place + 1)));
+                assert_eq!(expected, alone(&mixed), "{aggregate:?} of {some:?}");
+                let others: Vec<Value> = (0..20).map(|_| values[dice.below(values.len())].clone()).collect();
+                let mut both: Vec<(i64, Value)> = mixed.into_iter().map(|value| (1, value)).collect();
+                for (place, value) in others.into_iter().enumerate() {
+                    both.insert(dice.below(both.len() + 1), (2 + place as i64 % 3, value));
+                }
+                let groups: Vec<Value> = both.iter().map(|(group, _)| Value::Integer(*group)).collect();
+                let column = array(kind, &both.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>());
+                let grouping = Grouping::of(&[array(Type::Integer, &groups)], groups.len());
+                let found = aggregate.evaluate(&[column], &grouping);
+                if let Some(row) = groups.iter().position(|group| *group == Value::Integer(1)) {
+                    let among = cell(&found, grouping.number(row) as usize);
+                    assert_eq!(expected, among, "{aggregate:?} of {some:?}, among others");
+                }
+            }
+        }
+    }
 }

@@ -60,7 +60,7 @@ impl Civil {
     pub fn plus_months(self, months: i64) -> Option<i64> {
         let month = self.month.checked_add(months)?;
         let (first, next) = (Self::first_of(self.year, month)?, Self::first_of(self.year, month.checked_add(1)?)?);
-        Some((first + self.day - 1).min(next - 1))
+        Some(first.checked_add(self.day - 1)?.min(next - 1))
     }
 }
 

@@ -1,11 +1,15 @@
 //! Tables in memory that are nobody's secret: public tables, and released ones.
 
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, UInt32Array};
 use arrow_select::concat::concat;
 use arrow_select::filter::filter;
 use arrow_select::take::take;
 
 use super::column::cell;
+use super::groups::canonical;
 use super::{Type, Value};
 
 /// A table in memory. Its columns are numbered and typed, and have no names.
@@ -66,11 +70,20 @@ impl Data {
         Self { kinds: self.kinds.clone(), columns, rows: places.len() }
     }
 
-    /// These rows, then those; of the same types.
-    pub fn followed_by(&self, other: &Self) -> Self {
-        let pairs = self.columns.iter().zip(&other.columns);
-        let columns = pairs.map(|(one, other)| sound(concat(&[one, other]))).collect();
-        Self { kinds: self.kinds.clone(), columns, rows: self.rows + other.rows }
+    /// The rows of all of them, which have the same types; `None` if there are none.
+    pub fn all(parts: &[Self]) -> Option<Self> {
+        let first = parts.first()?;
+        let column = |place: usize| {
+            let of_all: Vec<ArrayRef> = parts.iter().map(|part| part.columns[place].clone()).collect();
+            concatenated(&of_all)
+        };
+        let columns = (0..first.columns.len()).map(column).collect();
+        Some(Self { kinds: first.kinds.clone(), columns, rows: parts.iter().map(|part| part.rows).sum() })
+    }
+
+    /// With equal values written alike: −0 as 0, and all NaN as one.
+    pub fn in_one_form(&self) -> Self {
+        Self { columns: self.columns.iter().map(canonical).collect(), ..self.clone() }
     }
 
     /// The columns after the first so many, then these.
@@ -87,6 +100,18 @@ impl Data {
             columns: self.columns.iter().chain(&other.columns).cloned().collect(),
             rows: self.rows,
         }
+    }
+}
+
+/// The values of all arrays, which have one type. Texts that come from many buffers are copied into one: those of arrays that were cut
+/// from each other are listed many times, and ever more times when that is done again and again.
+pub(crate) fn concatenated(arrays: &[ArrayRef]) -> ArrayRef {
+    const BUFFERS: usize = 16;
+    let parts: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+    let all = sound(concat(&parts));
+    match all.as_string_view_opt() {
+        Some(texts) if texts.data_buffers().len() > BUFFERS => Arc::new(texts.gc()),
+        _ => all,
     }
 }
 

@@ -1,10 +1,12 @@
 //! Expressions: what is computed of each row.
 
-use arrow_array::{Array, ArrayRef, BooleanArray};
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, StringViewArray};
 use arrow_select::zip::zip;
 use serde::{Deserialize, Serialize};
 
-use super::column::Column;
+use super::column::{Column, Reader, Texts};
 use super::function::Function;
 use super::{Type, Value};
 
@@ -184,6 +186,16 @@ impl Expr {
                 let kinds: Vec<Type> = arguments.iter().map(Self::kind).collect();
                 let arguments: Vec<Column> = arguments.iter().map(|one| one.evaluate(columns, rows)).collect();
                 function.apply(&kinds, self.kind, &arguments, rows)
+            }
+            Node::Case { branches, otherwise } if self.kind == Type::Text => {
+                let value = |one: &Self| one.evaluate(columns, rows);
+                let conditions: Vec<BooleanArray> = branches.iter().map(|(when, _)| when.holds(columns, rows)).collect();
+                let results: Vec<Column> = branches.iter().map(|(_, then)| value(then)).chain([value(otherwise)]).collect();
+                let results: Vec<Reader<'_, Texts>> = results.iter().map(Reader::of).collect();
+                let first = |row: usize| conditions.iter().position(|holds| holds.value(row)).unwrap_or(conditions.len());
+                // Copied: an array that refers to the buffers of all that it was chosen from has ever more of them.
+                let texts: StringViewArray = (0..rows).map(|row| results[first(row)].get(row)).collect();
+                Column::Array(Arc::new(texts))
             }
             Node::Case { branches, otherwise } => {
                 let mut result = otherwise.evaluate(columns, rows).into_array(self.kind, rows);

@@ -13,6 +13,8 @@ pub struct Limits {
     pub depth: usize,
     /// Operators and expressions of the algebra; what is shared counts once.
     pub nodes: usize,
+    /// SELECTs, joins and UNIONs: a row goes through all of them, one inside the other on the stack.
+    pub operators: usize,
     /// Columns of a relation.
     pub columns: usize,
     /// Rows of a public table, or of what is computed from some.
@@ -28,6 +30,7 @@ impl Default for Limits {
             tokens: 20_000,
             depth: 100,
             nodes: 20_000,
+            operators: 250,
             columns: 2000,
             public_rows: 5_000_000,
             public_bytes: 1 << 30,
@@ -56,10 +59,18 @@ impl Limits {
     /// # Errors
     /// If it is not.
     pub fn check_public(&self, data: &Data) -> Result<(), TooLarge> {
-        if data.rows() > self.public_rows {
+        self.check_size(data.rows(), data.bytes())
+    }
+
+    /// Are so many rows, and bytes, few enough?
+    ///
+    /// # Errors
+    /// If they are not.
+    pub fn check_size(&self, rows: usize, bytes: usize) -> Result<(), TooLarge> {
+        if rows > self.public_rows {
             return Err(TooLarge::new("public rows do not fit in memory", self.public_rows));
         }
-        if data.bytes() > self.public_bytes {
+        if bytes > self.public_bytes {
             return Err(TooLarge::new("public tables do not fit in memory: bytes", self.public_bytes));
         }
         Ok(())

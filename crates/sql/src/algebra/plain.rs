@@ -3,6 +3,7 @@
 //! Anything may be done with them, so the operators are those of ordinary SQL. Expressions are those of private rows, and cannot
 //! fail either; what can go wrong is that a table gets too large.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, UInt32Array};
@@ -75,67 +76,109 @@ impl Plain {
     /// # Errors
     /// If it has more rows or takes more memory than the limits allow.
     pub fn compute(&self, given: &Data, limits: &Limits) -> Result<Computed, TooLarge> {
-        let computed = self.computed(given, limits)?;
-        limits.check_public(&computed.data)?;
+        Run { given, limits, known: HashMap::new() }.compute(self)
+    }
+
+    /// Does it read the table that is given when it is computed?
+    pub fn reads_given(&self) -> bool {
+        fn reads(plain: &Plain, seen: &mut HashSet<*const Plain>) -> bool {
+            matches!(plain, Plain::Given) || seen.insert(plain) && plain.inputs().into_iter().any(|input| reads(input, seen))
+        }
+        reads(self, &mut HashSet::new())
+    }
+
+    fn inputs(&self) -> Vec<&Arc<Self>> {
+        match self {
+            Self::Table(_) | Self::Given => Vec::new(),
+            Self::Filter(input, _) | Self::Project(input, _) | Self::Reorder(input, _) | Self::Sort(input, _) => vec![input],
+            Self::Limit(input, ..) | Self::Distinct(input) | Self::Aggregate { input, .. } => vec![input],
+            Self::Join { left, right, .. } => vec![left, right],
+            Self::Union(inputs) => inputs.iter().collect(),
+        }
+    }
+}
+
+/// Relations on their way to be computed.
+struct Run<'a> {
+    given: &'a Data,
+    limits: &'a Limits,
+    /// Those that have several users: each is computed once.
+    known: HashMap<*const Plain, Computed>,
+}
+
+impl Run<'_> {
+    fn of(&mut self, plain: &Arc<Plain>) -> Result<Computed, TooLarge> {
+        if Arc::strong_count(plain) == 1 {
+            return self.compute(plain);
+        }
+        if let Some(known) = self.known.get(&Arc::as_ptr(plain)) {
+            return Ok(known.clone());
+        }
+        let computed = self.compute(plain)?;
+        self.known.insert(Arc::as_ptr(plain), computed.clone());
         Ok(computed)
     }
 
-    fn computed(&self, given: &Data, limits: &Limits) -> Result<Computed, TooLarge> {
+    fn compute(&mut self, plain: &Plain) -> Result<Computed, TooLarge> {
+        let computed = self.computed(plain)?;
+        self.limits.check_public(&computed.data)?;
+        Ok(computed)
+    }
+
+    fn computed(&mut self, plain: &Plain) -> Result<Computed, TooLarge> {
         let alone = |data: Data| Computed { data, places: None };
-        Ok(match self {
-            Self::Table(data) => alone((**data).clone()),
-            Self::Given => Computed { data: given.clone(), places: Some((0..given.rows() as u32).collect()) },
-            Self::Filter(input, condition) => {
-                let Computed { data, places } = input.compute(given, limits)?;
+        let given = self.given;
+        Ok(match plain {
+            Plain::Table(data) => alone((**data).clone()),
+            Plain::Given => Computed { data: given.clone(), places: Some((0..given.rows() as u32).collect()) },
+            Plain::Filter(input, condition) => {
+                let Computed { data, places } = self.of(input)?;
                 let holds = condition.holds(data.columns(), data.rows());
-                let places = places.map(|places| {
-                    (0..).zip(places).filter(|&(row, _)| holds.value(row)).map(|(_, place)| place).collect()
-                });
+                let places = places.map(|places| (0..).zip(places).filter(|&(row, _)| holds.value(row)).map(|(_, place)| place).collect());
                 Computed { data: data.filtered(&holds), places }
             }
-            Self::Project(input, columns) => {
-                let Computed { data, places } = input.compute(given, limits)?;
+            Plain::Project(input, columns) => {
+                let Computed { data, places } = self.of(input)?;
                 Computed { data: projected(&data, columns), places }
             }
-            Self::Join { left, right, on, condition, keep_left } => {
-                let (left, right) = (left.compute(given, limits)?.data, right.compute(given, limits)?.data);
-                alone(joined(&left, right, on, condition.as_ref(), *keep_left, limits)?)
+            Plain::Join { left, right, on, condition, keep_left } => {
+                let (left, right) = (self.of(left)?.data, self.of(right)?.data);
+                alone(joined(&left, right, on, condition.as_ref(), *keep_left, self.limits)?)
             }
-            Self::Reorder(input, width) => {
-                let data = input.compute(given, limits)?.data;
+            Plain::Reorder(input, width) => {
+                let data = self.of(input)?.data;
                 alone(data.rotated(*width))
             }
-            Self::Aggregate { input, keys, aggregates } => {
-                let data = input.compute(given, limits)?.data;
+            Plain::Aggregate { input, keys, aggregates } => {
+                let data = self.of(input)?.data;
                 alone(aggregated(&data, &[], keys, aggregates))
             }
-            Self::Sort(input, by) => {
-                let Computed { data, places } = input.compute(given, limits)?;
+            Plain::Sort(input, by) => {
+                let Computed { data, places } = self.of(input)?;
                 let key = |(of, direction): &(Expr, Direction)| {
                     (of.evaluate(data.columns(), data.rows()).into_array(of.kind(), data.rows()), *direction)
                 };
                 let order = sorted(&by.iter().map(key).collect::<Vec<_>>(), data.rows());
                 pick(&data, places, order)
             }
-            Self::Limit(input, skip, most) => {
-                let Computed { data, places } = input.compute(given, limits)?;
+            Plain::Limit(input, skip, most) => {
+                let Computed { data, places } = self.of(input)?;
                 let end = most.map_or(data.rows(), |most| skip.saturating_add(most).min(data.rows()));
                 pick(&data, places, ((*skip).min(end) as u32..end as u32).collect())
             }
-            Self::Distinct(input) => {
-                let Computed { data, .. } = input.compute(given, limits)?;
+            Plain::Distinct(input) => {
+                let Computed { data, .. } = self.of(input)?;
                 let firsts = Grouping::of(data.columns(), data.rows()).firsts();
                 alone(if data.columns().is_empty() { data } else { data.taken(&firsts) })
             }
-            Self::Union(inputs) => {
-                let mut all: Option<Data> = None;
+            Plain::Union(inputs) => {
+                let (mut all, mut size) = (Vec::new(), Size::default());
                 for input in inputs {
-                    let data = input.compute(given, limits)?.data;
-                    let both = all.map_or_else(|| data.clone(), |all| all.followed_by(&data));
-                    limits.check_public(&both)?;
-                    all = Some(both);
+                    let data = self.of(input)?.data;
+                    size.add(&data, self.limits)?;
+                    all.push(data);
                 }
-                alone(all.unwrap_or_else(Data::unit_row))
+                alone(Data::all(&all).unwrap_or_else(Data::unit_row))
             }
         })
     }
@@ -159,7 +202,8 @@ pub fn aggregated(data: &Data, hidden: &[ArrayRef], keys: &[Expr], aggregates: &
     let keyed = projected(data, keys);
     let by: Vec<ArrayRef> = hidden.iter().chain(keyed.columns()).cloned().collect();
     let grouping = Grouping::of(&by, data.rows());
-    let keys = keyed.taken(&grouping.firsts());
+    // −0 and 0 are one key: which of them is shown must not depend on which came first.
+    let keys = keyed.in_one_form().taken(&grouping.firsts());
     let values = aggregates.iter().map(|one| one.evaluate(data.columns(), &grouping)).collect();
     let kinds = aggregates.iter().map(Aggregate::kind).collect();
     let values = Data::new(kinds, values, grouping.len()).expect("an aggregate has its type");
@@ -175,15 +219,29 @@ fn joined(
     limits: &Limits,
 ) -> Result<Data, TooLarge> {
     let right = Arc::new(right);
-    let lookup =
-        Lookup::new(right.clone(), on.to_vec(), condition.cloned(), keep_left).expect("its types were checked");
-    let mut all: Option<Data> = None;
+    let lookup = Lookup::new(right.clone(), on.to_vec(), condition.cloned(), keep_left).expect("its types were checked");
+    let (mut all, mut size) = (Vec::new(), Size::default());
     lookup.pairs(left.columns(), left.rows(), |ours, theirs| {
         let both = left.taken(ours).beside(&right.taken(theirs));
-        let both = all.take().map_or_else(|| both.clone(), |all| all.followed_by(&both));
-        limits.check_public(&both)?;
-        all = Some(both);
+        size.add(&both, limits)?;
+        all.push(both);
         Ok(())
     })?;
-    Ok(all.expect("at least once, with nothing"))
+    Ok(Data::all(&all).expect("at least once, with nothing"))
+}
+
+/// How large parts are together.
+#[derive(Default)]
+struct Size {
+    rows: usize,
+    bytes: usize,
+}
+
+impl Size {
+    fn add(&mut self, data: &Data, limits: &Limits) -> Result<(), TooLarge> {
+        self.rows += data.rows();
+        // What texts refer to is shared between parts; a cell has sixteen bytes of its own.
+        self.bytes += data.rows() * data.columns().len() * 16;
+        limits.check_size(self.rows, self.bytes)
+    }
 }

@@ -16,6 +16,8 @@ use crate::algebra::data::sound;
 
 /// Into so many buckets rows are scattered. A bucket has all rows of its units.
 pub const BUCKETS: usize = 64;
+/// So many bytes are decoded together.
+const DECODED: usize = 64 << 20;
 /// So many bytes are held before they count.
 const STEP: usize = 1 << 20;
 
@@ -87,27 +89,37 @@ impl Buckets {
     }
 
     /// The rows of a bucket.
-    pub fn take(&self, bucket: usize) -> Result<Vec<Chunk>, Stopped> {
-        let mut all = vec![self.decoded(&self.held[bucket])];
+    pub fn take(&self, bucket: usize, act: &mut dyn FnMut(Chunk)) -> Result<(), Stopped> {
+        self.decoded(&self.held[bucket], act);
         for run in &self.runs {
             let start = bucket.checked_sub(1).map_or(0, |before| run.ends[before]);
             let length = usize::try_from(run.ends[bucket] - start).map_err(|_| Stopped)?;
             let mut bytes = vec![0; length];
             let mut file = run.file.lock().unwrap_or_else(PoisonError::into_inner);
             file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut bytes)).map_err(|_| Stopped)?;
-            all.push(self.decoded(&bytes));
+            self.decoded(&bytes, act);
         }
-        Ok(all)
+        Ok(())
     }
 
-    fn decoded(&self, mut bytes: &[u8]) -> Chunk {
+    /// Some megabytes at a time: Arrow counts the bytes of texts that are decoded together in 32 bits, without looking.
+    fn decoded(&self, mut bytes: &[u8], act: &mut dyn FnMut(Chunk)) {
         let parser = self.converter.parser();
-        let mut rows = Vec::new();
+        let (mut rows, mut size) = (Vec::new(), 0);
         while let Some((length, rest)) = bytes.split_first_chunk() {
             let (row, rest) = rest.split_at(u32::from_ne_bytes(*length) as usize);
             rows.push(parser.parse(row));
+            size += row.len();
+            if size > DECODED {
+                act(self.chunk(std::mem::take(&mut rows)));
+                size = 0;
+            }
             bytes = rest;
         }
+        act(self.chunk(rows));
+    }
+
+    fn chunk(&self, rows: Vec<arrow_row::Row<'_>>) -> Chunk {
         let count = rows.len();
         let mut columns = sound(self.converter.convert_rows(rows));
         let unit = columns.remove(0);

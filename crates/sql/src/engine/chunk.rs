@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
-use arrow_select::concat::concat;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
 use arrow_select::filter::filter;
 use arrow_select::take::take;
 
-use crate::algebra::data::sound;
+use crate::algebra::data::{concatenated, sound};
 use crate::algebra::{Data, Rows};
 
 /// So many rows at a time go through expressions that make texts longer: each may take [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes
@@ -50,7 +49,7 @@ impl Chunk {
         }
         let together = |of: &dyn Fn(&Self) -> ArrayRef| {
             let parts: Vec<ArrayRef> = chunks.iter().map(of).collect();
-            sound(concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>()))
+            concatenated(&parts)
         };
         let unit = first.unit.is_some().then(|| together(&|chunk| chunk.unit.clone().expect("all of them carry one")));
         let columns = (0..first.columns.len()).map(|place| together(&|chunk| chunk.columns[place].clone())).collect();

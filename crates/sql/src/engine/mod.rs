@@ -11,15 +11,17 @@
 //! | [`chunk`] | some rows, with their units |
 //! | [`push`] | what each operator does with them |
 //! | [`buckets`] | rows scattered by unit |
+//! | [`gathered`] | rows that wait for others, and how many a unit may have |
 //!
 //! # Privacy
 //! What comes out is exact. Whatever goes wrong on the way is one error without a word about it.
 
 pub mod buckets;
 pub mod chunk;
+pub mod gathered;
 pub mod push;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -32,6 +34,7 @@ use crate::algebra::{Expr, Operator, Rows};
 use crate::query::Input;
 use buckets::{BUCKETS, Buckets};
 use chunk::Chunk;
+use gathered::Gathered;
 use push::{Source, push};
 
 /// Something went wrong after the charge: a file that ends too early, a full disk, a limit. It may depend on rows, so that nobody is
@@ -71,6 +74,10 @@ impl Default for Engine {
         Self { threads, memory: Memory::new(MEMORY).spilling_to(std::env::temp_dir()), interrupt: Interrupt::new() }
     }
 }
+
+/// Bytes of stack of each thread. A row goes through all operators of a query, one inside the other, a few kilobytes each; there are
+/// at most some hundreds ([`Limits::operators`](crate::algebra::Limits)). Only what is used is ever taken from the machine.
+const STACK: usize = 64 << 20;
 
 /// Which relation it is, among those of one query.
 pub type Id = usize;
@@ -144,9 +151,11 @@ impl Engine {
             while let Some(bucket) = next() {
                 let mut held = HashMap::new();
                 for (place, stage) in stages.roots.iter().enumerate() {
-                    let of_all = scattered.iter().map(|buckets| buckets[place].take(bucket));
-                    let chunks = of_all.collect::<Result<Vec<_>, _>>()?;
-                    held.insert(id(stage), Chunk::all(stage, chunks.into_iter().flatten()));
+                    let mut gathered = Gathered::new(stage);
+                    for buckets in &scattered {
+                        buckets[place].take(bucket, &mut |chunk| gathered.add(chunk))?;
+                    }
+                    held.insert(id(stage), gathered.finish());
                 }
                 let source = Source::bucket(held, &stages.shared);
                 push(rows, &source, &self.interrupt, &mut |chunk| deliver(&mut worker, &chunk))?;
@@ -178,9 +187,10 @@ impl Engine {
         let taken = AtomicUsize::new(0);
         let next = || Some(taken.fetch_add(1, Ordering::Relaxed)).filter(|&task| task < tasks);
         std::thread::scope(|scope| {
-            let thread = || scope.spawn(|| work(&next));
+            let thread = || std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || work(&next));
             let threads: Vec<_> = (0..self.threads.clamp(1, tasks.max(1))).map(|_| thread()).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap_or(Err(Stopped))).collect()
+            let end = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or(Err(Stopped));
+            threads.into_iter().map(|thread| thread.map_or(Err(Stopped), end)).collect()
         })
     }
 }
@@ -222,7 +232,7 @@ impl Stages {
         let shared: Vec<Id> = users.iter().filter(|(_, users)| **users > 1).map(|(one, _)| *one).collect();
         is_direct &= shared.is_empty();
         let mut roots = Vec::new();
-        collect(rows, is_direct, &mut roots);
+        collect(rows, is_direct, &mut HashSet::new(), &mut roots);
         Self { roots, shared, is_direct, grow }
     }
 }
@@ -238,16 +248,16 @@ fn count(rows: &Arc<Rows>, users: &mut HashMap<Id, usize>, look: &mut dyn FnMut(
 }
 
 /// The highest relations that are made of one scan, row by row; of direct ones, the scans themselves.
-fn collect(rows: &Arc<Rows>, is_direct: bool, into: &mut Vec<Arc<Rows>>) {
-    let known = |into: &[Arc<Rows>]| into.iter().any(|one| Arc::ptr_eq(one, rows));
-    let is_root = if is_direct { rows.inputs().is_empty() } else { is_chain(rows) };
-    if is_root {
-        if !known(into) {
-            into.push(rows.clone());
-        }
+fn collect(rows: &Arc<Rows>, is_direct: bool, seen: &mut HashSet<Id>, into: &mut Vec<Arc<Rows>>) {
+    if !seen.insert(id(rows)) {
         return;
     }
-    rows.inputs().into_iter().for_each(|input| collect(input, is_direct, into));
+    let is_root = if is_direct { rows.inputs().is_empty() } else { is_chain(rows) };
+    if is_root {
+        into.push(rows.clone());
+        return;
+    }
+    rows.inputs().into_iter().for_each(|input| collect(input, is_direct, seen, into));
 }
 
 fn is_chain(rows: &Arc<Rows>) -> bool {

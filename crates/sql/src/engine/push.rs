@@ -9,11 +9,15 @@ use reticent_bounding::Interrupt;
 use reticent_table::Scan;
 
 use super::chunk::Chunk;
+use super::gathered::Gathered;
 use super::{Id, Stopped, id};
 use crate::algebra::groups::Grouping;
 use crate::algebra::plain::aggregated;
 use crate::algebra::{Expr, Operator, Rows};
 
+/// A unit whose rows make more pairs than this has none: joined with itself a few times, one with a thousand rows would keep every
+/// thread busy for ever. It is a rule about the unit's own rows, so that it changes nothing for others.
+const MOST_PAIRS: usize = 1 << 22;
 /// At most so many pairs of rows are looked at in one go.
 const PAIRS: usize = 8192;
 
@@ -75,12 +79,12 @@ pub fn push(rows: &Arc<Rows>, source: &Source<'_>, interrupt: &Interrupt, sink: 
     if let Source::Bucket { held, shared } = source
         && shared.contains(&id(rows))
     {
-        let mut all = Vec::new();
+        let mut all = Gathered::new(rows);
         operate(rows, source, interrupt, &mut |chunk| {
-            all.push(chunk);
+            all.add(chunk);
             Ok(())
         })?;
-        let chunk = Chunk::all(rows, all.into_iter());
+        let chunk = all.finish();
         held.lock().unwrap_or_else(PoisonError::into_inner).insert(id(rows), chunk.clone());
         return sink(chunk);
     }
@@ -153,12 +157,12 @@ fn operate(rows: &Arc<Rows>, source: &Source<'_>, interrupt: &Interrupt, sink: S
 
 /// All rows of a relation in this bucket.
 fn collected(rows: &Arc<Rows>, source: &Source<'_>, interrupt: &Interrupt) -> Result<Chunk, Stopped> {
-    let mut all = Vec::new();
+    let mut all = Gathered::new(rows);
     push(rows, source, interrupt, &mut |chunk| {
-        all.push(chunk);
+        all.add(chunk);
         Ok(())
     })?;
-    Ok(Chunk::all(rows, all.into_iter()))
+    Ok(all.finish())
 }
 
 /// Pairs of rows of one unit. Rows without a unit have no partner.
@@ -178,7 +182,15 @@ fn join(
     for row in (0..theirs.rows()).filter(|&row| their_units.is_valid(row)) {
         partners.entry(grouping.number(ours.rows() + row)).or_default().push(row as u32);
     }
-    let mut matched = vec![false; ours.rows()];
+    let mut numbers: HashMap<u32, usize> = HashMap::new();
+    (0..ours.rows()).for_each(|row| *numbers.entry(grouping.number(row)).or_default() += 1);
+    let too_many = |row: usize| {
+        let unit = grouping.number(row);
+        let (ours, theirs) = (numbers.get(&unit).copied(), partners.get(&unit).map(Vec::len));
+        ours.unwrap_or_default().saturating_mul(theirs.unwrap_or_default()) > MOST_PAIRS
+    };
+    let mut matched: Vec<bool> = (0..ours.rows()).map(too_many).collect();
+    let excluded = matched.clone();
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let mut act = |left: &mut Vec<u32>, right: &mut Vec<u32>, matched: &mut [bool]| -> Result<(), Stopped> {
         if interrupt.is_stopped() {
@@ -196,7 +208,7 @@ fn join(
         let pairs = pairs.filtered(&holds);
         if pairs.rows() == 0 { Ok(()) } else { sink(pairs) }
     };
-    for row in (0..ours.rows()).filter(|&row| our_units.is_valid(row)) {
+    for row in (0..ours.rows()).filter(|&row| our_units.is_valid(row) && !excluded[row]) {
         for some in partners.get(&grouping.number(row)).map_or(&[][..], Vec::as_slice).chunks(PAIRS) {
             left.extend(std::iter::repeat_n(row as u32, some.len()));
             right.extend_from_slice(some);

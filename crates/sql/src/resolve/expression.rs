@@ -440,6 +440,9 @@ impl Resolver<'_> {
     /// What a sub-query inside an expression gives: it may read public tables only, and not refer to the query around it.
     fn constants_of(&mut self, query: &ast::Query, words: &str) -> Result<Data> {
         match self.query(query, true)?.body {
+            Body::Public(plain) if self.given.is_some() && plain.reads_given() => {
+                Err(Error::not_private(words, "a sub-query inside an expression can read other tables only; use a JOIN"))
+            }
             Body::Public(plain) => self.compute(&plain),
             Body::Private(_) => {
                 let why = "a sub-query inside an expression looks at other people's rows; use a JOIN on the unit";
@@ -493,12 +496,9 @@ fn one_of(of: Expr, list: Vec<Expr>, negated: bool, words: &str) -> Result<Expr>
     let found = match constants {
         Some(constants) => call(Function::In(Membership::new(of.kind(), &constants)), vec![of], words)?,
         None => {
-            let mut found = Expr::constant(Value::Boolean(false));
-            for one in all {
-                let equal = call(Function::Compare(Comparison::Equal), vec![of.clone(), one], words)?;
-                found = call(Function::Logic(Logic::Or), vec![found, equal], words)?;
-            }
-            found
+            let equal = |one: Expr| call(Function::Compare(Comparison::Equal), vec![of.clone(), one], words);
+            let equal = all.into_iter().map(equal).collect::<Result<_>>()?;
+            together(Logic::Or, equal, words)?.unwrap_or(Expr::constant(Value::Boolean(false)))
         }
     };
     if negated { not(found, words) } else { Ok(found) }
@@ -519,8 +519,23 @@ pub(super) fn conjuncts(condition: &ast::Expr) -> Vec<&ast::Expr> {
 
 /// All of these are true; nothing if there are none.
 pub(super) fn all_of(conditions: Vec<Expr>) -> Result<Option<Expr>> {
-    let both = |one: Result<Expr>, other: Result<Expr>| call(Function::Logic(Logic::And), vec![one?, other?], "AND");
-    conditions.into_iter().map(Ok).reduce(both).transpose()
+    together(Logic::And, conditions, "AND")
+}
+
+/// Conditions put together in pairs, the pairs in pairs and so on: thousands of them are a dozen levels deep.
+fn together(logic: Logic, mut conditions: Vec<Expr>, words: &str) -> Result<Option<Expr>> {
+    while conditions.len() > 1 {
+        let mut pairs = Vec::new();
+        let mut rest = conditions.into_iter();
+        while let Some(one) = rest.next() {
+            pairs.push(match rest.next() {
+                Some(other) => call(Function::Logic(logic), vec![one, other], words)?,
+                None => one,
+            });
+        }
+        conditions = pairs;
+    }
+    Ok(conditions.pop())
 }
 
 /// So that a limit can be read: a whole number that is no part of a row.

@@ -122,6 +122,7 @@ impl Resolver<'_> {
         kept: Kept,
         merged: Vec<(usize, usize)>,
     ) -> Result<Relation> {
+        self.count_operator()?;
         let width = left.columns.len();
         let mut columns: Vec<Named> = left.columns.iter().chain(&right.columns).cloned().collect();
         if columns.len() > self.limits.columns {

@@ -100,6 +100,7 @@ pub(crate) struct Resolver<'a> {
     /// The moment at which the clock stands still, in microseconds.
     now: i64,
     nodes: usize,
+    operators: usize,
     /// What WITH has named, the innermost last.
     named: Vec<(String, Relation)>,
     /// Public tables that were read.
@@ -119,6 +120,7 @@ impl<'a> Resolver<'a> {
             limits: Limits::default(),
             now,
             nodes: 0,
+            operators: 0,
             named: Vec::new(),
             public: HashMap::new(),
             measured: None,
@@ -178,6 +180,16 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
+    /// One more SELECT, join or UNION.
+    fn count_operator(&mut self) -> Result<()> {
+        self.operators += 1;
+        if self.operators > self.limits.operators {
+            let what = "it has more SELECTs, JOINs and UNIONs";
+            return Err(crate::algebra::TooLarge::new(what, self.limits.operators).into());
+        }
+        self.count_node()
+    }
+
     /// What a relation of public tables gives.
     fn compute(&mut self, plain: &Plain) -> Result<Data> {
         Ok(plain.compute(&Data::unit_row(), &self.limits)?.data)
@@ -209,12 +221,31 @@ pub(crate) fn words(written: &ast::Expr) -> String {
             std::ops::ControlFlow::Continue(())
         }
     }
+    const LONGEST: usize = 200;
+    // What is too long to be shown is not written out: it may be most of the query, once for each of its parts.
+    let mut start = Start { text: String::new(), most: 10 * LONGEST };
+    if std::fmt::Write::write_fmt(&mut start, format_args!("{written}")).is_err() {
+        return start.text.chars().take(LONGEST).chain(['…']).collect();
+    }
     let mut bare = written.clone();
     let _ = ast::VisitMut::visit(&mut bare, &mut Bare);
     let text = bare.to_string();
-    const LONGEST: usize = 200;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    }
+}
+
+/// The start of a text: no more is written once it is long enough.
+struct Start {
+    text: String,
+    most: usize,
+}
+
+impl std::fmt::Write for Start {
+    fn write_str(&mut self, more: &str) -> std::fmt::Result {
+        let room = self.most.saturating_sub(self.text.len());
+        self.text.extend(more.chars().take(room));
+        if more.len() > room { Err(std::fmt::Error) } else { Ok(()) }
     }
 }

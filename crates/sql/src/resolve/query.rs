@@ -18,6 +18,14 @@ pub(super) type OrderBy<'a> = &'a [ast::OrderByExpr];
 impl Resolver<'_> {
     /// A query, or a sub-query.
     pub(super) fn query(&mut self, written: &ast::Query, is_sub_query: bool) -> Result<Relation> {
+        let outer = self.named.len();
+        let relation = self.with_names(written, is_sub_query);
+        // Also after an error, which whoever tries several meanings of an expression gets over.
+        self.named.truncate(outer);
+        relation
+    }
+
+    fn with_names(&mut self, written: &ast::Query, is_sub_query: bool) -> Result<Relation> {
         self.count_node()?;
         let ast::Query {
             with,
@@ -39,7 +47,6 @@ impl Resolver<'_> {
             (!pipe_operators.is_empty(), "|>"),
         ];
         refuse(&extra)?;
-        let outer = self.named.len();
         if let Some(ast::With { with_token: _, recursive, cte_tables }) = with {
             refuse(&[(*recursive, "WITH RECURSIVE")])?;
             for ast::Cte { alias, query, from, materialized: _, closing_paren_token: _ } in cte_tables {
@@ -61,9 +68,7 @@ impl Resolver<'_> {
                 self.ordered(relation, order)?
             }
         };
-        let relation = self.limited(relation, limit_clause.as_ref(), fetch.as_ref())?;
-        self.named.truncate(outer);
-        Ok(relation)
+        self.limited(relation, limit_clause.as_ref(), fetch.as_ref())
     }
 
     fn set(&mut self, written: &SetExpr) -> Result<Relation> {
@@ -113,6 +118,7 @@ impl Resolver<'_> {
     }
 
     fn union(&mut self, left: Relation, right: Relation, all: bool) -> Result<Relation> {
+        self.count_operator()?;
         if left.columns.len() != right.columns.len() {
             return Err(Error::Name("UNION needs the same number of columns on both sides".into()));
         }

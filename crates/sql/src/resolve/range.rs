@@ -68,6 +68,29 @@ fn bare(of: &Expr) -> &Expr {
 
 /// The smallest and the largest value.
 fn interval(of: &Expr, columns: &[Named]) -> Result<(Rational, Rational), Unknown> {
+    let (lower, upper) = exact_interval(of, columns)?;
+    match of.node() {
+        Node::Column(_) | Node::Constant(_) => Ok((lower, upper)),
+        _ => Ok((negated(&short(&negated(&lower))?), short(&upper)?)),
+    }
+}
+
+/// A number of few digits that is not below it: ranges of ranges of ranges would have more digits than there is memory for.
+fn short(number: &Rational) -> Result<Rational, Unknown> {
+    const DIGITS: u32 = 40;
+    let size = number.to_f64().abs();
+    match number.is_zero() || (1e-100..1e100).contains(&size) {
+        true if number.is_positive() => Ok(number.round_up(DIGITS)),
+        true => Ok(negated(&negated(number).round_down(DIGITS))),
+        false => Err(Unknown::Function),
+    }
+}
+
+fn negated(number: &Rational) -> Rational {
+    &Rational::ZERO - number
+}
+
+fn exact_interval(of: &Expr, columns: &[Named]) -> Result<(Rational, Rational), Unknown> {
     let number = |value: f64| Rational::from_f64_bits(value).ok_or(Unknown::Function);
     let of_parts = |parts: &[Expr]| parts.iter().map(|part| interval(part, columns)).collect::<Result<Vec<_>, _>>();
     match of.node() {

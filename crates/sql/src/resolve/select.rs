@@ -41,7 +41,7 @@ pub(super) struct Rest<'a> {
 impl Resolver<'_> {
     /// A SELECT, in some order. In a sub-query the aggregates of one unit's rows may be computed.
     pub(super) fn select(&mut self, written: &ast::Select, order: OrderBy<'_>, is_sub_query: bool) -> Result<Relation> {
-        self.count_node()?;
+        self.count_operator()?;
         let ast::Select {
             select_token: _,
             optimizer_hints: _,

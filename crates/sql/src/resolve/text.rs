@@ -16,6 +16,10 @@ use crate::walk::{Node, walk};
 /// tokens, and what walks through it takes a kilobyte or two a level. Only what is used is ever taken from the machine.
 const STACK: usize = 256 << 20;
 
+/// How many panics became errors: tests count each as a failure.
+#[cfg(feature = "test-util")]
+pub static PANICS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
 /// Runs work that calls itself as deep as a query is nested, on a stack that is large enough. A panic is an error: no text can end the
 /// process.
 ///
@@ -26,7 +30,11 @@ pub fn on_a_large_stack<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Res
         let thread = std::thread::Builder::new().name("query".into()).stack_size(STACK).spawn_scoped(scope, work);
         match thread.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(Error::Syntax("it is nested in a way that cannot be read".into())),
+            Ok(Err(_)) => {
+                #[cfg(feature = "test-util")]
+                PANICS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                Err(Error::Syntax("it is nested in a way that cannot be read".into()))
+            }
             Err(_) => Err(Error::Syntax("there is no memory to read it".into())),
         }
     })

@@ -4,18 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reticent_sql::answer::Entry;
 use reticent_sql::release::exact::Exact;
-use reticent_sql::{Answer, Query};
+use reticent_sql::Answer;
 
 /// How much of its sensitivity a statistic was moved by, at most.
 #[derive(Debug, Default)]
 pub struct Moved {
     pub largest: f64,
-}
-
-/// The plan without the sizes of files.
-pub fn plan(query: &Query) -> String {
-    let text = query.plan_text();
-    text.lines().map(|line| line.split("file_groups=").next().unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// The keys of an answer, in order.

@@ -62,7 +62,7 @@ fn one_unit_moves_a_partys_vector_by_at_most_its_sensitivity() {
     let (mut measured, mut several_parts, mut grouped, mut imagined, mut reached) = (0, 0, 0, 0, 0.0f64);
     for number in 0..QUERIES {
         let mut dice = Dice::new(SEED + number);
-        let mut question = Question::roll(&mut dice);
+        let mut question = Question::simple(&mut dice);
         question.options.guarantee = Guarantee::Pure("1".parse().expect("a number"));
         let tables = Tables::roll(&mut dice, &question, folder.path());
         tables.write(&tables.rows);

@@ -1,6 +1,7 @@
 //! Is a value one of a constant set?
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -45,10 +46,11 @@ impl From<Membership> for Listed {
     }
 }
 
-impl std::fmt::Debug for Membership {
-    /// In order, so that the same set always looks the same.
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        Listed::from(self.clone()).fmt(formatter)
+/// In order: the same set is the same text.
+impl fmt::Debug for Membership {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Listed(kind, has_null, words) = self.clone().into();
+        formatter.debug_tuple("Membership").field(&kind).field(&has_null).field(&words).finish()
     }
 }
 

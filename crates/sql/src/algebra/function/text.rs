@@ -1,5 +1,7 @@
 //! Functions of texts.
 
+use std::collections::HashSet;
+
 use reticent_table::MOST_TEXT;
 use serde::{Deserialize, Serialize};
 
@@ -103,7 +105,7 @@ impl Text {
             }),
             Self::ConcatAll => all_together(columns, rows),
             Self::Left => numbered(|a, n| Some(before(a, from_either_end(a, n)).to_owned())),
-            Self::Right => numbered(|a, n| Some(after(a, from_either_end(a, n.checked_neg()?)).to_owned())),
+            Self::Right => numbered(|a, n| Some(last(a, n).to_owned())),
             Self::Substring => substring(columns, rows),
             Self::Position => map2::<Texts, Texts, Integers>(columns, rows, |a, b| {
                 Some(a.find(b).map_or(0, |place| a[..place].chars().count() as i64 + 1))
@@ -129,7 +131,11 @@ impl Text {
         };
         match columns.len() {
             1 => map::<Texts, Texts>(columns, rows, |a| trim(a, &|letter| letter == ' ')),
-            _ => map2::<Texts, Texts, Texts>(columns, rows, |a, letters| trim(a, &|letter| letters.contains(letter))),
+            _ => map2::<Texts, Texts, Texts>(columns, rows, |a, letters| {
+                // Both may be long: looking through all letters for each character would take minutes.
+                let letters: HashSet<char> = letters.chars().collect();
+                trim(a, &|letter| letters.contains(&letter))
+            }),
         }
     }
 
@@ -167,6 +173,12 @@ fn before(text: &str, characters: usize) -> &str {
 /// All but the first so many characters.
 fn after(text: &str, characters: usize) -> &str {
     &text[before(text, characters).len()..]
+}
+
+/// The last so many characters; for a negative number all but the first so many.
+fn last(text: &str, n: i64) -> &str {
+    let places = usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
+    after(text, if n >= 0 { text.chars().count().saturating_sub(places) } else { places })
 }
 
 /// A place counted from the start, or from the end for a negative number.

@@ -1,0 +1,141 @@
+//! Rows that wait for others in memory.
+//!
+//! # Privacy
+//! If one unit's rows could fill the memory, whether the process ends would tell whether it is there. A unit whose rows take more than
+//! [`MOST`] bytes in one relation therefore has none in it. That is a rule about the unit's own rows: it keeps
+//! [stability by unit](crate::algebra::Stability::Unit), and it does not depend on their order.
+
+use std::collections::HashSet;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray};
+
+use super::chunk::Chunk;
+use crate::algebra::Rows;
+use crate::algebra::groups::{Grouping, encoded};
+
+/// The most bytes of one unit's rows, where a cell counts sixteen and the length of its text.
+const MOST: usize = 256 << 20;
+/// What a cell counts, beside its text.
+const CELL: usize = 16;
+
+/// Rows of a relation, without those of units that have too many.
+pub struct Gathered<'a> {
+    relation: &'a Rows,
+    most: usize,
+    chunks: Vec<Chunk>,
+    bytes: usize,
+    /// At so many bytes it is looked for units that have too many.
+    look_at: usize,
+    left_out: HashSet<Box<[u8]>>,
+}
+
+impl<'a> Gathered<'a> {
+    /// No rows yet.
+    pub fn new(relation: &'a Rows) -> Self {
+        Self::with_most(relation, MOST)
+    }
+
+    fn with_most(relation: &'a Rows, most: usize) -> Self {
+        Self { relation, most, chunks: Vec::new(), bytes: 0, look_at: 2 * most, left_out: HashSet::new() }
+    }
+
+    /// More rows.
+    pub fn add(&mut self, chunk: Chunk) {
+        let chunk = if self.left_out.is_empty() { chunk } else { self.without(&chunk) };
+        self.bytes += weights(&chunk).iter().sum::<usize>();
+        self.chunks.push(chunk);
+        if self.bytes > self.look_at {
+            self.look();
+            self.look_at = 2 * self.bytes.max(self.most);
+        }
+    }
+
+    /// All of them.
+    pub fn finish(mut self) -> Chunk {
+        // With fewer bytes in all, no unit has more.
+        if self.bytes > self.most {
+            self.look();
+        }
+        Chunk::all(self.relation, self.chunks.into_iter())
+    }
+
+    /// Leaves out the units that have too many bytes.
+    fn look(&mut self) {
+        let all = Chunk::all(self.relation, std::mem::take(&mut self.chunks).into_iter());
+        let Some(unit) = all.unit() else {
+            self.chunks.push(all);
+            return;
+        };
+        let (grouping, weights) = (Grouping::of(std::slice::from_ref(unit), all.rows()), weights(&all));
+        let names = encoded(std::slice::from_ref(unit));
+        for group in grouping.groups() {
+            let bytes: usize = group.iter().map(|&row| weights[row as usize]).sum();
+            if let Some(&first) = group.first().filter(|_| bytes > self.most) {
+                self.left_out.insert(names.row(first as usize).data().into());
+            }
+        }
+        let rest = self.without(&all);
+        self.bytes = self::weights(&rest).iter().sum();
+        self.chunks.push(rest);
+    }
+
+    /// The rows of units that are not left out.
+    fn without(&self, chunk: &Chunk) -> Chunk {
+        let Some(unit) = chunk.unit() else { return chunk.clone() };
+        let names = encoded(std::slice::from_ref(unit));
+        let stays = |row: usize| Some(!self.left_out.contains(names.row(row).data()));
+        chunk.filtered(&(0..chunk.rows()).map(stays).collect::<BooleanArray>())
+    }
+}
+
+/// How many bytes each row counts: a function of its values, not of where they are kept.
+fn weights(chunk: &Chunk) -> Vec<usize> {
+    let mut weights = vec![CELL * (1 + chunk.columns().len()); chunk.rows()];
+    for texts in chunk.columns().iter().filter_map(|column: &ArrayRef| column.as_string_view_opt()) {
+        for (row, weight) in weights.iter_mut().enumerate().filter(|(row, _)| texts.is_valid(*row)) {
+            *weight += texts.value(row).len();
+        }
+    }
+    weights
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{Int64Array, StringViewArray};
+    use reticent_table::{Request, Type, UnitColumn, UnitType};
+
+    use super::*;
+
+    /// Whoever has too many bytes is left out with all of their rows, in whichever order and pieces rows come.
+    #[test]
+    fn a_unit_with_too_many_rows_has_none_whatever_their_order() {
+        let unit = Some(UnitColumn { name: "u".into(), form: UnitType::Text });
+        let relation = Rows::scan(0, Request { unit, columns: vec![("a".into(), Type::Integer), ("s".into(), Type::Text)] });
+        let rows: Vec<(&str, i64)> =
+            (0..40).map(|row| ("many", row)).chain((0..4).map(|row| ("few", row))).chain([("one", 0)]).collect();
+        let gathered = |rows: &[(&str, i64)], piece: usize| {
+            let mut gathered = Gathered::with_most(&relation, 1000);
+            for some in rows.chunks(piece) {
+                let units = some.iter().map(|(unit, _)| Some(*unit)).collect::<StringViewArray>();
+                let numbers = some.iter().map(|(_, number)| Some(*number)).collect::<Int64Array>();
+                let texts = some.iter().map(|_| Some("some text")).collect::<StringViewArray>();
+                gathered.add(Chunk::new(Some(Arc::new(units)), vec![Arc::new(numbers), Arc::new(texts)], some.len()));
+            }
+            let chunk = gathered.finish();
+            let units = chunk.unit().unwrap().as_string_view().clone();
+            let mut left: Vec<String> = units.iter().flatten().map(str::to_owned).collect();
+            left.sort();
+            left
+        };
+        for piece in [1, 3, 7, 45] {
+            for turned in [0, 10, 41, 44] {
+                let mut rows = rows.clone();
+                rows.rotate_left(turned);
+                assert_eq!(gathered(&rows, piece), ["few", "few", "few", "few", "one"], "{piece}, {turned}");
+            }
+        }
+    }
+}
