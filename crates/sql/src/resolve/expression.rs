@@ -440,9 +440,10 @@ impl Resolver<'_> {
     /// What a sub-query inside an expression gives: it may read public tables only, and not refer to the query around it.
     fn constants_of(&mut self, query: &ast::Query, words: &str) -> Result<Data> {
         match self.query(query, true)?.body {
-            Body::Public(plain) if self.given.is_some() && plain.reads_given() => {
-                Err(Error::not_private(words, "a sub-query inside an expression can read other tables only; use a JOIN"))
-            }
+            Body::Public(plain) if self.given.is_some() && plain.reads_given() => Err(Error::not_private(
+                words,
+                "a sub-query inside an expression can read other tables only; use a JOIN",
+            )),
             Body::Public(plain) => self.compute(&plain),
             Body::Private(_) => {
                 let why = "a sub-query inside an expression looks at other people's rows; use a JOIN on the unit";

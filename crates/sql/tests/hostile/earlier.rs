@@ -91,7 +91,8 @@ fn nothing_reads_rows_beside_the_aggregate() {
 #[test]
 fn a_decimal_that_overflows_is_no_error() {
     let sql = "SELECT COUNT(a) FROM (SELECT user_id, AVG(CAST(name AS DECIMAL(38, 0))) AS a FROM v GROUP BY user_id)";
-    let people = "user_id,name\n1,99999999999999999999999999999999999999\n1,99999999999999999999999999999999999999\n2,Bob\n";
+    let people =
+        "user_id,name\n1,99999999999999999999999999999999999999\n1,99999999999999999999999999999999999999\n2,Bob\n";
     assert_eq!(exact(people, sql, by_user()).parts[0].numbers, [1]);
 }
 

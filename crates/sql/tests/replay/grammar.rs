@@ -200,8 +200,7 @@ impl Writer<'_> {
             false => String::new(),
         };
         let condition = self.condition(&inner, 4);
-        let query =
-            format!("SELECT {} FROM {}{condition} GROUP BY {unit}{more}{having}", listed.join(", "), inner.sql);
+        let query = format!("SELECT {} FROM {}{condition} GROUP BY {unit}{more}{having}", listed.join(", "), inner.sql);
         self.aliased(&query, &names, &kinds, true)
     }
 
@@ -226,7 +225,8 @@ impl Writer<'_> {
 
     fn joined_with_public(&mut self, depth: u32) -> Source {
         let (private, public) = (self.private(depth - 1), self.public(depth - 1));
-        let text = |source: &Source| source.columns.iter().find(|(_, kind)| *kind == Kind::Text).map(|(name, _)| name.clone());
+        let text =
+            |source: &Source| source.columns.iter().find(|(_, kind)| *kind == Kind::Text).map(|(name, _)| name.clone());
         let Some(theirs) = text(&public) else { return private };
         let ours = self.expression(Kind::Text, &private.columns, 1);
         let both: Vec<(String, Kind)> = private.columns.iter().chain(&public.columns).cloned().collect();
@@ -277,8 +277,10 @@ impl Writer<'_> {
         let (one, other) = (self.private(depth - 1), self.private_table());
         let side = |writer: &mut Self, source: &Source| {
             let unit = source.unit.clone().unwrap_or_else(|| "'nobody'".into());
-            let (number, text) =
-                (writer.expression(Kind::Number, &source.columns, 1), writer.expression(Kind::Text, &source.columns, 1));
+            let (number, text) = (
+                writer.expression(Kind::Number, &source.columns, 1),
+                writer.expression(Kind::Text, &source.columns, 1),
+            );
             format!("SELECT {unit} AS user_id, {number} AS n, {text} AS w FROM {}", source.sql)
         };
         let query = format!("{} UNION ALL {}", side(self, &one), side(self, &other));
@@ -324,7 +326,8 @@ impl Writer<'_> {
         let texts = ["'north'", "'u1'", "NULL", "'south'", "''"];
         let rows: Vec<String> =
             (0..=self.dice.below(3)).map(|row| format!("({}, {row})", self.dice.pick(&texts))).collect();
-        let columns = vec![(format!("{alias}.{}", names[0]), Kind::Text), (format!("{alias}.{}", names[1]), Kind::Number)];
+        let columns =
+            vec![(format!("{alias}.{}", names[0]), Kind::Text), (format!("{alias}.{}", names[1]), Kind::Number)];
         Source { sql: format!("(VALUES {}) AS {alias}({})", rows.join(", "), names.join(", ")), columns, unit: None }
     }
 
@@ -345,7 +348,10 @@ impl Writer<'_> {
                 self.made.insert("public ORDER BY and LIMIT");
                 let inner = table(self);
                 let (label, size) = (inner.columns[0].0.clone(), inner.columns[1].0.clone());
-                let query = format!("SELECT {label} AS label, {size} AS v FROM {} ORDER BY {size} DESC LIMIT 2 OFFSET 1", inner.sql);
+                let query = format!(
+                    "SELECT {label} AS label, {size} AS v FROM {} ORDER BY {size} DESC LIMIT 2 OFFSET 1",
+                    inner.sql
+                );
                 self.aliased(&query, &["label".into(), "v".into()], &[Text, Text], false)
             }
             4 => {

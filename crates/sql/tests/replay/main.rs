@@ -59,7 +59,8 @@ fn ask(question: &Question, tables: &Tables, seed: u64) -> Outcome {
     let key = || ChoiceKey::draw(&mut Entropy::seeded(seed).draw().expect("seeded"));
     let exact = query.exact(key()).unwrap_or_else(|error| panic!("query {seed}: {error}: {}", question.sql));
     let mut permit = Permit::unaccounted_from(Entropy::seeded(seed));
-    let answer = seed.is_multiple_of(NOISY).then(|| query.answer(&mut permit, key()).map_err(|error| error.to_string()));
+    let answer =
+        seed.is_multiple_of(NOISY).then(|| query.answer(&mut permit, key()).map_err(|error| error.to_string()));
     let answer = answer.map(|answer| answer.unwrap_or_else(|error| panic!("query {seed}: {error}: {}", question.sql)));
     Outcome { words, exact: Some(exact), answer }
 }
@@ -142,7 +143,10 @@ fn nothing_but_the_release_depends_on_the_rows() {
     let made = |name: &str| sum(&|tally| tally.made.get(name).copied().unwrap_or_default());
     names.iter().for_each(|name| println!("{:7} {name}", made(name)));
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    tallies.iter().flat_map(|tally| &tally.refused).for_each(|(reason, times)| *reasons.entry(reason).or_default() += times);
+    tallies
+        .iter()
+        .flat_map(|tally| &tally.refused)
+        .for_each(|(reason, times)| *reasons.entry(reason).or_default() += times);
     let mut reasons: Vec<(&str, u64)> = reasons.into_iter().collect();
     reasons.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
     reasons.iter().take(25).for_each(|(reason, times)| println!("refused {times:6} times: {reason}"));
