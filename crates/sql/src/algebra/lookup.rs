@@ -39,13 +39,6 @@ struct Index {
     places: HashMap<OwnedRow, Vec<u32>>,
 }
 
-impl std::fmt::Debug for Index {
-    /// Its order is that of a hash table, which is another each time.
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Index({} values)", self.places.len())
-    }
-}
-
 impl Lookup {
     /// In a table: rows whose first expressions equal the second, which are over the table's columns, and for which the condition
     /// is true. If `keep_unmatched`, a row that matches nothing stays, with NULL for what is missing.
