@@ -69,4 +69,3 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Action::Verify(arguments) => verify::run(arguments),
     }
 }
-

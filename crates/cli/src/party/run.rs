@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use reticent_party::{Config, Task};
 
+use super::show;
 use super::tables::{self, OwnRows};
 use super::terms::Terms;
-use super::show;
 use crate::accounting::{self, Account};
 use crate::output::{Format, say};
 

@@ -12,9 +12,9 @@ use reticent::multiparty::{Adversary, Simulation};
 use reticent_party::{Statistic, Task};
 use serde_json::json;
 
+use super::show;
 use super::tables::{self, OwnRows};
 use super::terms::Terms;
-use super::show;
 use crate::accounting::Account;
 use crate::exit::usage;
 use crate::output::{Format, number_table, print, say};

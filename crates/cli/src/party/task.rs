@@ -14,9 +14,9 @@ use reticent_sql::joint::Shape;
 use reticent_sql::settings::words::{guarantee, keys, range};
 use reticent_sql::{JointQuery, Options, Unit};
 
+use super::show;
 use super::tables::OwnRows;
 use super::terms::Terms;
-use super::show;
 use crate::exit::usage;
 use crate::output::{Format, print, say};
 

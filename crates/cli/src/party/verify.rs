@@ -7,8 +7,8 @@ use anyhow::Result;
 use reticent_party::{Task, Transcript};
 use serde_json::json;
 
-use super::terms::Terms;
 use super::show;
+use super::terms::Terms;
 use crate::output::{Format, print, say};
 
 /// The arguments of `reticent party verify`.

@@ -43,17 +43,32 @@ const REFUSED: [(&str, &str); 54] = [
         "SELECT COUNT(*) FROM (SELECT row_number() OVER (ORDER BY age) AS place FROM visits) WHERE place < 3",
         "one row's value would depend on other people's",
     ),
-    ("SELECT COUNT(*) FROM (SELECT age FROM visits UNION ALL SELECT age FROM visits)", "a query in which one row counts several times"),
-    ("SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM visits", "a query with two aggregations of private rows"),
+    (
+        "SELECT COUNT(*) FROM (SELECT age FROM visits UNION ALL SELECT age FROM visits)",
+        "a query in which one row counts several times",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM visits",
+        "a query with two aggregations of private rows",
+    ),
     ("SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10)", "TABLESAMPLE cannot be answered privately"),
     ("SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)", "each query has its own budget"),
     ("SELECT COUNT(*) FROM visits WHERE user IN (SELECT user FROM visits)", "a sub-query inside an expression"),
     ("SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM visits AS v WHERE v.age > 99)", "a sub-query"),
     ("SELECT COUNT((SELECT MIN(note) FROM visits)) FROM visits", "MIN(note) cannot be answered privately"),
-    ("SELECT region, COUNT(*) FROM visits GROUP BY region HAVING COUNT(*) > (SELECT 1 FROM visits)", "a sub-query inside an expression"),
-    ("SELECT region, COUNT(*) FROM visits GROUP BY region ORDER BY (SELECT MIN(age) FROM visits)", "MIN(age) cannot be answered privately"),
+    (
+        "SELECT region, COUNT(*) FROM visits GROUP BY region HAVING COUNT(*) > (SELECT 1 FROM visits)",
+        "a sub-query inside an expression",
+    ),
+    (
+        "SELECT region, COUNT(*) FROM visits GROUP BY region ORDER BY (SELECT MIN(age) FROM visits)",
+        "MIN(age) cannot be answered privately",
+    ),
     ("SELECT COUNT(*), (SELECT MIN(age) FROM visits) FROM visits", "MIN(age) cannot be answered privately"),
-    ("SELECT COUNT(*) FROM visits LIMIT (SELECT CAST(MIN(age) AS BIGINT) FROM visits)", "MIN(age) cannot be answered privately"),
+    (
+        "SELECT COUNT(*) FROM visits LIMIT (SELECT CAST(MIN(age) AS BIGINT) FROM visits)",
+        "MIN(age) cannot be answered privately",
+    ),
     ("SELECT COUNT(*) FROM visits WHERE random() < 0.5", "there is no function random"),
     ("SELECT COUNT(*) FROM visits WHERE uuid() < note", "there is no function uuid"),
     ("SELECT COUNT(*) FROM visits WHERE note LIKE region", "the pattern must be a constant"),
@@ -65,7 +80,10 @@ const REFUSED: [(&str, &str); 54] = [
     ("SELECT COUNT(*) FROM visits JOIN bosses ON true", "a join that compares nothing"),
     ("SELECT COUNT(*) FROM visits JOIN bosses ON bosses.region = bosses.region", "a join that compares nothing"),
     ("SELECT COUNT(*) FROM visits JOIN twice ON visits.region = twice.region", "in which region is not unique"),
-    ("SELECT COUNT(*) FROM visits RIGHT JOIN bosses ON visits.region = bosses.region", "an outer JOIN that keeps public rows"),
+    (
+        "SELECT COUNT(*) FROM visits RIGHT JOIN bosses ON visits.region = bosses.region",
+        "an outer JOIN that keeps public rows",
+    ),
     ("SELECT region, COUNT(*) FROM visits GROUP BY ROLLUP(region)", "group by plain columns"),
 ];
 
@@ -79,7 +97,10 @@ const REFUSED_FOR_USERS: [(&str, &str); 6] = [
         "select the unit's column in both sub-queries",
     ),
     ("SELECT COUNT(*) FROM visits, plans", "add visits.user = plans.user to its ON"),
-    ("SELECT COUNT(*) FROM visits FULL JOIN plans ON visits.user = plans.user", "a FULL JOIN cannot be answered privately"),
+    (
+        "SELECT COUNT(*) FROM visits FULL JOIN plans ON visits.user = plans.user",
+        "a FULL JOIN cannot be answered privately",
+    ),
     ("SELECT AVG(n) FROM (SELECT user, MEDIAN(age) AS n FROM visits GROUP BY user)", "in a sub-query use one of"),
 ];
 

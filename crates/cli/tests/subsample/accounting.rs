@@ -93,7 +93,8 @@ fn a_request_that_failed_fails_for_ever_and_is_charged_once() {
     broken[4..30].fill(0xff);
     let place = ledger_with(&folder, "20", "1e-3");
     let file = folder.join("people.parquet");
-    let line = format!("{} --ledger {} --dataset people {UNHURRIED} --program /bin/sh", file.display(), place.display());
+    let line =
+        format!("{} --ledger {} --dataset people {UNHURRIED} --program /bin/sh", file.display(), place.display());
     let ask = |request: &str| {
         let more = format!("--epsilon 1 --blocks 6 --numeric 0..100 --request {request}");
         let mut arguments: Vec<&str> = line.split_whitespace().chain(more.split_whitespace()).collect();
@@ -106,7 +107,10 @@ fn a_request_that_failed_fails_for_ever_and_is_charged_once() {
         fs::write(&file, table).expect("written");
         let (code, printed, said) = ask("monday");
         assert_eq!((code, printed.as_str()), (Some(1), ""), "{said}");
-        assert!(said.ends_with("error: the table could not be read to its end; what was charged stays charged\n"), "{said}");
+        assert!(
+            said.ends_with("error: the table could not be read to its end; what was charged stays charged\n"),
+            "{said}"
+        );
     }
     let (code, _, said) = ask("tuesday");
     assert_eq!(code, Some(0), "{said}");
