@@ -86,3 +86,42 @@ impl DurableLedger {
         Ok(self.accounts()?.into_iter().filter_map(owner).collect())
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+
+    use reticent::privacy::{Adjacency, Guarantee};
+
+    use super::*;
+    use crate::entry::{Dataset, Terms};
+    use crate::storage::location::Location;
+
+    #[test]
+    fn a_file_is_the_same_under_all_its_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().canonicalize().unwrap().join(name);
+        fs::create_dir(path("data")).unwrap();
+        fs::write(path("data/a.csv"), "x\n").unwrap();
+        fs::write(path("other.csv"), "x\n").unwrap();
+        fs::hard_link(path("data/a.csv"), path("hard.csv")).unwrap();
+        std::os::unix::fs::symlink(path("data/a.csv"), path("soft.csv")).unwrap();
+        let ledger = DurableLedger::create(&Location::File(path("ledger.sqlite"))).unwrap();
+        let terms = Some(Terms { unit: "row".into(), adjacency: Adjacency::AddRemove });
+        let limit = Budget::Limit(Guarantee::Pure("1".parse().unwrap()));
+        let name = path("data/a.csv").display().to_string();
+        ledger.register(&Dataset { name: name.clone(), budget: limit, terms }).unwrap();
+        // Nothing was ever promised about these.
+        for name in [path("other.csv").display().to_string(), "hard.csv".into()] {
+            ledger.register(&Dataset { name, budget: Budget::Unlimited, terms: None }).unwrap();
+        }
+        for one in ["data/a.csv", "data/../data/a.csv", "hard.csv", "soft.csv"] {
+            let owners = ledger.owners(&[path(one)]).unwrap();
+            let names: Vec<&str> = owners.iter().map(|owner| owner.account.dataset.name.as_str()).collect();
+            assert_eq!(names, [name.as_str()], "{one}");
+            assert!(owners[0].is_limited() && shared(&[path(one)], &[path("data/a.csv")]).is_some(), "{one}");
+        }
+        assert_eq!(ledger.owners(&[path("other.csv"), path("nowhere.csv")]).unwrap(), []);
+        assert_eq!(shared(&[path("other.csv")], &[path("data/a.csv")]), None);
+    }
+}
