@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::algebra::Value as Item;
 use crate::algebra::calendar;
 use crate::algebra::plain::Computed;
-use crate::algebra::Value as Item;
 use crate::release::values::{Bar, Cell, Released, Value};
 use crate::resolve::Origin;
 
@@ -84,7 +84,12 @@ pub const HALF_WIDTHS: &str = "95 %, noise only: what clamping and bounding took
 
 impl Answer {
     /// From what the query made of released values.
-    pub(crate) fn new(computed: &Computed, columns: &[(String, Origin)], released: &Released, summary: Summary) -> Self {
+    pub(crate) fn new(
+        computed: &Computed,
+        columns: &[(String, Origin)],
+        released: &Released,
+        summary: Summary,
+    ) -> Self {
         let row = |row: usize| {
             let group = computed.places.as_ref().map(|places| places[row] as usize);
             let entry = |(place, (_, origin)): (usize, &(String, Origin))| match (origin, group) {

@@ -215,7 +215,8 @@ mod tests {
     /// Each aggregate of the types that it can be of.
     fn all() -> Vec<Aggregate> {
         use Type::{Boolean, Date, Integer, Number, Text, Timestamp};
-        let any = |make: fn(Expr) -> Aggregate| [Boolean, Integer, Number, Text, Date, Timestamp].map(|kind| make(of(kind)));
+        let any =
+            |make: fn(Expr) -> Aggregate| [Boolean, Integer, Number, Text, Date, Timestamp].map(|kind| make(of(kind)));
         let spread = |sample, root| Aggregate::Spread { of: of(Number), sample, root };
         listed!(listed: Aggregate {
             Aggregate::Rows => [Aggregate::Rows],
@@ -248,7 +249,8 @@ mod tests {
                 let some: Vec<Value> = (0..round % 9).map(|_| values[dice.below(values.len())].clone()).collect();
                 let alone = |values: &[Value]| {
                     let rows = values.len();
-                    let column = if rows == 0 { arrow_array::new_empty_array(&kind.data_type()) } else { array(kind, values) };
+                    let column =
+                        if rows == 0 { arrow_array::new_empty_array(&kind.data_type()) } else { array(kind, values) };
                     cell(&aggregate.evaluate(&[column], &Grouping::of(&[], rows)), 0)
                 };
                 let expected = alone(&some);

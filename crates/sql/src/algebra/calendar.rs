@@ -249,7 +249,10 @@ mod tests {
         let mut days = days_of(date);
         loop {
             let civil = Civil::of(days);
-            assert_eq!((civil.year, civil.month, civil.day), (date.year().into(), date.month().into(), date.day().into()));
+            assert_eq!(
+                (civil.year, civil.month, civil.day),
+                (date.year().into(), date.month().into(), date.day().into())
+            );
             let micros = days * DAY + 12_345;
             assert_eq!(Part::DayOfYear.extract(micros), i64::from(date.day_of_year()));
             assert_eq!(Part::IsoDayOfWeek.extract(micros), i64::from(date.weekday().to_monday_one_offset()));

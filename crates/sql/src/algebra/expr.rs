@@ -34,9 +34,7 @@ impl TryFrom<Unchecked> for Expr {
         let found = match &node {
             Node::Column(_) => Some(kind),
             Node::Constant(value) => Some(value.kind().unwrap_or(kind)),
-            Node::Call(function, arguments) => {
-                function.output(&arguments.iter().map(Self::kind).collect::<Vec<_>>())
-            }
+            Node::Call(function, arguments) => function.output(&arguments.iter().map(Self::kind).collect::<Vec<_>>()),
             Node::Case { branches, otherwise } => {
                 Self::case(branches.clone(), (**otherwise).clone()).map(|case| case.kind)
             }
@@ -191,10 +189,13 @@ impl Expr {
             }
             Node::Case { branches, otherwise } if self.kind == Type::Text => {
                 let value = |one: &Self| one.evaluate(columns, rows);
-                let conditions: Vec<BooleanArray> = branches.iter().map(|(when, _)| when.holds(columns, rows)).collect();
-                let results: Vec<Column> = branches.iter().map(|(_, then)| value(then)).chain([value(otherwise)]).collect();
+                let conditions: Vec<BooleanArray> =
+                    branches.iter().map(|(when, _)| when.holds(columns, rows)).collect();
+                let results: Vec<Column> =
+                    branches.iter().map(|(_, then)| value(then)).chain([value(otherwise)]).collect();
                 let results: Vec<Reader<'_, Texts>> = results.iter().map(Reader::of).collect();
-                let first = |row: usize| conditions.iter().position(|holds| holds.value(row)).unwrap_or(conditions.len());
+                let first =
+                    |row: usize| conditions.iter().position(|holds| holds.value(row)).unwrap_or(conditions.len());
                 // Copied: an array that refers to the buffers of all that it was chosen from has ever more of them.
                 let texts: StringViewArray = (0..rows).map(|row| results[first(row)].get(row)).collect();
                 Column::Array(Arc::new(texts))
@@ -225,4 +226,3 @@ fn known(condition: &BooleanArray) -> BooleanArray {
         Some(nulls) => BooleanArray::new(condition.values() & nulls.inner(), None),
     }
 }
-

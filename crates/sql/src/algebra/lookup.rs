@@ -44,12 +44,7 @@ impl Lookup {
     /// is true. If `keep_unmatched`, a row that matches nothing stays, with NULL for what is missing.
     ///
     /// `None` if what is compared differs in type.
-    pub fn new(
-        table: Arc<Data>,
-        on: Vec<(Expr, Expr)>,
-        condition: Option<Expr>,
-        keep_unmatched: bool,
-    ) -> Option<Self> {
+    pub fn new(table: Arc<Data>, on: Vec<(Expr, Expr)>, condition: Option<Expr>, keep_unmatched: bool) -> Option<Self> {
         let fits = |(one, other): &(Expr, Expr)| one.kind() == other.kind() && other.reads(table.kinds());
         if !on.iter().all(fits) {
             return None;

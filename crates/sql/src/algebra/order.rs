@@ -37,7 +37,8 @@ pub fn ranks(column: &ArrayRef) -> Vec<u32> {
     let mut places: Vec<u32> = (0..column.len() as u32).collect();
     places.sort_unstable_by(|&one, &other| encoded.row(one as usize).cmp(&encoded.row(other as usize)));
     let mut ranks = vec![0; column.len()];
-    for (rank, run) in places.chunk_by(|&one, &other| encoded.row(one as usize) == encoded.row(other as usize)).enumerate()
+    for (rank, run) in
+        places.chunk_by(|&one, &other| encoded.row(one as usize) == encoded.row(other as usize)).enumerate()
     {
         run.iter().for_each(|&row| ranks[row as usize] = rank as u32);
     }

@@ -82,7 +82,8 @@ impl Plain {
     /// Does it read the table that is given when it is computed?
     pub fn reads_given(&self) -> bool {
         fn reads(plain: &Plain, seen: &mut HashSet<*const Plain>) -> bool {
-            matches!(plain, Plain::Given) || seen.insert(plain) && plain.inputs().into_iter().any(|input| reads(input, seen))
+            matches!(plain, Plain::Given)
+                || seen.insert(plain) && plain.inputs().into_iter().any(|input| reads(input, seen))
         }
         reads(self, &mut HashSet::new())
     }
@@ -90,7 +91,9 @@ impl Plain {
     fn inputs(&self) -> Vec<&Arc<Self>> {
         match self {
             Self::Table(_) | Self::Given => Vec::new(),
-            Self::Filter(input, _) | Self::Project(input, _) | Self::Reorder(input, _) | Self::Sort(input, _) => vec![input],
+            Self::Filter(input, _) | Self::Project(input, _) | Self::Reorder(input, _) | Self::Sort(input, _) => {
+                vec![input]
+            }
             Self::Limit(input, ..) | Self::Distinct(input) | Self::Aggregate { input, .. } => vec![input],
             Self::Join { left, right, .. } => vec![left, right],
             Self::Union(inputs) => inputs.iter().collect(),
@@ -134,7 +137,9 @@ impl Run<'_> {
             Plain::Filter(input, condition) => {
                 let Computed { data, places } = self.of(input)?;
                 let holds = condition.holds(data.columns(), data.rows());
-                let places = places.map(|places| (0..).zip(places).filter(|&(row, _)| holds.value(row)).map(|(_, place)| place).collect());
+                let places = places.map(|places| {
+                    (0..).zip(places).filter(|&(row, _)| holds.value(row)).map(|(_, place)| place).collect()
+                });
                 Computed { data: data.filtered(&holds), places }
             }
             Plain::Project(input, columns) => {
@@ -219,7 +224,8 @@ fn joined(
     limits: &Limits,
 ) -> Result<Data, TooLarge> {
     let right = Arc::new(right);
-    let lookup = Lookup::new(right.clone(), on.to_vec(), condition.cloned(), keep_left).expect("its types were checked");
+    let lookup =
+        Lookup::new(right.clone(), on.to_vec(), condition.cloned(), keep_left).expect("its types were checked");
     let (mut all, mut size) = (Vec::new(), Size::default());
     lookup.pairs(left.columns(), left.rows(), |ours, theirs| {
         let both = left.taken(ours).beside(&right.taken(theirs));

@@ -160,7 +160,8 @@ impl Stability {
 impl Rows {
     fn new(operator: Operator, columns: Vec<Type>, unit: Option<UnitType>) -> Self {
         let stability = Stability::of(&operator, unit);
-        let mut tables: BTreeSet<usize> = inputs(&operator).into_iter().flat_map(|input| input.tables.clone()).collect();
+        let mut tables: BTreeSet<usize> =
+            inputs(&operator).into_iter().flat_map(|input| input.tables.clone()).collect();
         if let Operator::Scan { table, .. } = &operator {
             tables.insert(*table);
         }

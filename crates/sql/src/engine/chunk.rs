@@ -89,7 +89,11 @@ impl Chunk {
     /// The rows at these places; where there is none, NULL.
     pub fn taken(&self, places: &UInt32Array) -> Self {
         let those = |array: &ArrayRef| sound(take(array, places, None));
-        Self { unit: self.unit.as_ref().map(those), columns: self.columns.iter().map(those).collect(), rows: places.len() }
+        Self {
+            unit: self.unit.as_ref().map(those),
+            columns: self.columns.iter().map(those).collect(),
+            rows: places.len(),
+        }
     }
 
     /// With other columns.

@@ -113,7 +113,8 @@ mod tests {
     #[test]
     fn a_unit_with_too_many_rows_has_none_whatever_their_order() {
         let unit = Some(UnitColumn { name: "u".into(), form: UnitType::Text });
-        let relation = Rows::scan(0, Request { unit, columns: vec![("a".into(), Type::Integer), ("s".into(), Type::Text)] });
+        let relation =
+            Rows::scan(0, Request { unit, columns: vec![("a".into(), Type::Integer), ("s".into(), Type::Text)] });
         let rows: Vec<(&str, i64)> =
             (0..40).map(|row| ("many", row)).chain((0..4).map(|row| ("few", row))).chain([("one", 0)]).collect();
         let gathered = |rows: &[(&str, i64)], piece: usize| {

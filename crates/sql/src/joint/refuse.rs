@@ -22,7 +22,8 @@ pub fn other_guarantees(guarantee: &Guarantee) -> Result<()> {
 /// Keys that only the data knows, bounds that are to be found, and whatever is no sum of whole numbers.
 pub fn shapeless(resolved: &Resolved, keys: Option<&KnownKeys>, options: &Options) -> Result<()> {
     if let (Some(first), None) = (resolved.keys.first(), keys) {
-        let mut unknown = resolved.keys.iter().filter(|key| key.names.iter().all(|name| !options.keys.contains_key(name)));
+        let mut unknown =
+            resolved.keys.iter().filter(|key| key.names.iter().all(|name| !options.keys.contains_key(name)));
         let key = &unknown.next().unwrap_or(first).words;
         return Err(Error::not_joint(
             format!("GROUP BY {key}"),

@@ -77,13 +77,22 @@ pub fn column(cells: &[Cell], kind: Type) -> ArrayRef {
         Type::Integer => Arc::new(cells.iter().map(whole).collect::<Int64Array>()),
         Type::Number => Arc::new(cells.iter().map(real).collect::<Float64Array>()),
         Type::Boolean => Arc::new(
-            cells.iter().map(|cell| if let Item::Boolean(value) = item(cell) { Some(value) } else { None }).collect::<BooleanArray>(),
+            cells
+                .iter()
+                .map(|cell| if let Item::Boolean(value) = item(cell) { Some(value) } else { None })
+                .collect::<BooleanArray>(),
         ),
         Type::Text => Arc::new(
-            cells.iter().map(|cell| if let Item::Text(value) = item(cell) { Some(value) } else { None }).collect::<StringViewArray>(),
+            cells
+                .iter()
+                .map(|cell| if let Item::Text(value) = item(cell) { Some(value) } else { None })
+                .collect::<StringViewArray>(),
         ),
         Type::Date => Arc::new(
-            cells.iter().map(|cell| if let Item::Date(value) = item(cell) { Some(value) } else { None }).collect::<Date32Array>(),
+            cells
+                .iter()
+                .map(|cell| if let Item::Date(value) = item(cell) { Some(value) } else { None })
+                .collect::<Date32Array>(),
         ),
         Type::Timestamp => Arc::new(
             cells

@@ -82,7 +82,10 @@ impl<'a> Asked<'a> {
             return Ok(None);
         }
         let is_percentile = PERCENTILES.contains(&name.as_str());
-        if null_treatment.is_some() || within_group.is_empty() == is_percentile || !matches!(parameters, FunctionArguments::None) {
+        if null_treatment.is_some()
+            || within_group.is_empty() == is_percentile
+            || !matches!(parameters, FunctionArguments::None)
+        {
             if is_percentile {
                 let why = "write it as in PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age), or QUANTILE(age, 0.9)";
                 return Err(Error::not_private(words, why));
@@ -94,9 +97,8 @@ impl<'a> Asked<'a> {
             return Err(Error::not_private(words, "leave ORDER BY and IGNORE NULLS out of it"));
         }
         let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
-        let is_star = |argument: &ast::FunctionArg| {
-            matches!(argument, ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard))
-        };
+        let is_star =
+            |argument: &ast::FunctionArg| matches!(argument, ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard));
         let arguments = match &list.args[..] {
             [star] if is_star(star) && name == "count" && !distinct => Vec::new(),
             arguments => arguments.iter().map(|one| unnamed(one, &words)).collect::<Result<_>>()?,
@@ -194,7 +196,9 @@ impl<'a> Asked<'a> {
         Ok(match name.as_str() {
             "sum" => Statistic::Sum(number(resolver)?),
             "avg" | "mean" => Statistic::Mean(number(resolver)?),
-            "variance" | "var" | "var_samp" | "var_sample" => Statistic::Variance { of: number(resolver)?, sample: true },
+            "variance" | "var" | "var_samp" | "var_sample" => {
+                Statistic::Variance { of: number(resolver)?, sample: true }
+            }
             "var_pop" | "var_population" => Statistic::Variance { of: number(resolver)?, sample: false },
             "stddev" | "stddev_samp" => Statistic::StandardDeviation { of: number(resolver)?, sample: true },
             "stddev_pop" => Statistic::StandardDeviation { of: number(resolver)?, sample: false },
@@ -329,4 +333,3 @@ impl Visitor for Collector<'_> {
         ControlFlow::Continue(())
     }
 }
-

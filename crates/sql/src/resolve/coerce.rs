@@ -13,7 +13,8 @@ pub fn same(expressions: Vec<Expr>, words: &str) -> Result<Vec<Expr>> {
     let is_null = |one: &Expr| one.as_constant().is_some_and(Value::is_null);
     let is_constant_text = |one: &Expr| one.kind() == Type::Text && one.as_constant().is_some();
     let kinds = |skip: &dyn Fn(&Expr) -> bool| -> Vec<Type> {
-        let mut kinds: Vec<Type> = expressions.iter().filter(|one| !is_null(one) && !skip(one)).map(Expr::kind).collect();
+        let mut kinds: Vec<Type> =
+            expressions.iter().filter(|one| !is_null(one) && !skip(one)).map(Expr::kind).collect();
         kinds.dedup();
         kinds
     };

@@ -59,7 +59,9 @@ impl Resolver<'_> {
                 };
                 let constant = cast(Expr::constant(text), literal::data_type(&typed.data_type)?, &words)?;
                 match constant.as_constant() {
-                    Some(Value::Null) => Err(Error::Syntax(format!("{written} is not written as in DATE '2026-03-02'"))),
+                    Some(Value::Null) => {
+                        Err(Error::Syntax(format!("{written} is not written as in DATE '2026-03-02'")))
+                    }
                     _ => Ok(constant),
                 }
             }
@@ -215,7 +217,9 @@ impl Resolver<'_> {
         }
         if let Ok(below) = self.expression(written, Names::Rows(grouped.below)) {
             let key = grouped.keys.iter().position(|key| *key == below);
-            return Ok(key.map(|place| Expr::column(place, below.kind())).or(below.as_constant().map(|_| below.clone())));
+            return Ok(key
+                .map(|place| Expr::column(place, below.kind()))
+                .or(below.as_constant().map(|_| below.clone())));
         }
         let ast::Expr::Identifier(name) = written else { return Ok(None) };
         let alias = grouped.aliases.iter().find(|(alias, _)| *alias == name.value).map(|(_, written)| written);
@@ -293,7 +297,9 @@ impl Resolver<'_> {
                 call(Function::Logic(logic), vec![as_condition(a, words)?, as_condition(b, words)?], words)
             }
             B::StringConcat => call(Function::Text(Text::Concat), vec![as_text(a, words)?, as_text(b, words)?], words),
-            B::PGRegexMatch | B::PGRegexNotMatch => matching(as_text(a, words)?, &b, false, *op != B::PGRegexMatch, words),
+            B::PGRegexMatch | B::PGRegexNotMatch => {
+                matching(as_text(a, words)?, &b, false, *op != B::PGRegexMatch, words)
+            }
             B::PGRegexIMatch | B::PGRegexNotIMatch => {
                 matching(as_text(a, words)?, &b, true, *op != B::PGRegexIMatch, words)
             }
@@ -325,7 +331,9 @@ impl Resolver<'_> {
         }
         let (a, b) = (self.expression(left, names)?, self.expression(right, names)?);
         match (operation, a.kind(), b.kind()) {
-            (Arithmetic::Subtract, Type::Date, Type::Date) => call(Function::Time(Time::DaysBetween), vec![a, b], words),
+            (Arithmetic::Subtract, Type::Date, Type::Date) => {
+                call(Function::Time(Time::DaysBetween), vec![a, b], words)
+            }
             (Arithmetic::Add, Type::Date, Type::Integer) => call(Function::Time(Time::AddDays), vec![a, b], words),
             (Arithmetic::Add, Type::Integer, Type::Date) => call(Function::Time(Time::AddDays), vec![b, a], words),
             (Arithmetic::Subtract, Type::Date, Type::Integer) => {
@@ -410,7 +418,9 @@ impl Resolver<'_> {
         }
         let arguments = match args {
             ast::FunctionArguments::None => Vec::new(),
-            ast::FunctionArguments::Subquery(_) => return Err(Error::Name(format!("{words}: a sub-query is no argument"))),
+            ast::FunctionArguments::Subquery(_) => {
+                return Err(Error::Name(format!("{words}: a sub-query is no argument")));
+            }
             ast::FunctionArguments::List(list) => {
                 if list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
                     return Err(Error::Name(format!("{words}: write it as in {name}(…)")));
@@ -430,9 +440,10 @@ impl Resolver<'_> {
     /// What a sub-query inside an expression gives: it may read public tables only, and not refer to the query around it.
     fn constants_of(&mut self, query: &ast::Query, words: &str) -> Result<Data> {
         match self.query(query, true)?.body {
-            Body::Public(plain) if self.given.is_some() && plain.reads_given() => {
-                Err(Error::not_private(words, "a sub-query inside an expression can read other tables only; use a JOIN"))
-            }
+            Body::Public(plain) if self.given.is_some() && plain.reads_given() => Err(Error::not_private(
+                words,
+                "a sub-query inside an expression can read other tables only; use a JOIN",
+            )),
             Body::Public(plain) => self.compute(&plain),
             Body::Private(_) => {
                 let why = "a sub-query inside an expression looks at other people's rows; use a JOIN on the unit";
@@ -537,4 +548,3 @@ pub(super) fn constant_number(this: &mut Resolver<'_>, written: &ast::Expr) -> R
         _ => Err(wrong()),
     }
 }
-

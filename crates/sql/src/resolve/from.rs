@@ -7,9 +7,9 @@ use arrow_select::concat::concat;
 use reticent_table::{Request, UnitColumn};
 use sqlparser::ast::{self, TableFactor};
 
+use super::Resolver;
 use super::query::{refuse, refused};
 use super::scope::{Body, Named, Relation, Written, find};
-use super::Resolver;
 use crate::algebra::data::sound;
 use crate::algebra::{Data, Plain, Rows, Type};
 use crate::error::{Error, Result, no_such};
@@ -117,7 +117,9 @@ impl Resolver<'_> {
         match found {
             Ok(Some((place, input))) => self.input(place, input),
             Ok(None) => Err(Error::Name(no_such("table", &name.to_string(), &names))),
-            Err(_) => Err(Error::Name(format!("there are several tables {name}; write the one that is meant in quotes"))),
+            Err(_) => {
+                Err(Error::Name(format!("there are several tables {name}; write the one that is meant in quotes")))
+            }
         }
     }
 
@@ -149,7 +151,8 @@ impl Resolver<'_> {
             return Err(crate::algebra::TooLarge::new("it reads more columns", self.limits.columns).into());
         }
         let wanted = columns.iter().map(|column| (column.name.clone(), column.kind)).collect();
-        let unit = unit.map(|name| Ok::<_, Error>(UnitColumn { form: self.unit_form(input, &name)?, name })).transpose()?;
+        let unit =
+            unit.map(|name| Ok::<_, Error>(UnitColumn { form: self.unit_form(input, &name)?, name })).transpose()?;
         let request = Request { unit, columns: wanted };
         if !input.public {
             return Ok(Relation { body: Body::Private(Arc::new(Rows::scan(place, request))), columns });
@@ -168,7 +171,9 @@ impl Resolver<'_> {
     /// The columns of a table that the query mentions, with their types.
     fn used(&self, input: &Input, unit: Option<&str>) -> Vec<(String, Type)> {
         let mentioned = |name: &str| {
-            self.usage.all || self.usage.mentioned.iter().any(|known| known.eq_ignore_ascii_case(name)) || unit == Some(name)
+            self.usage.all
+                || self.usage.mentioned.iter().any(|known| known.eq_ignore_ascii_case(name))
+                || unit == Some(name)
         };
         let is_number = |name: &str| {
             let named = |known: &String| known.eq_ignore_ascii_case(name);
@@ -222,16 +227,24 @@ impl Resolver<'_> {
             batches.push(batch);
             let bytes: usize = batches.iter().map(RecordBatch::get_array_memory_size).sum();
             if rows > self.limits.public_rows || bytes > self.limits.public_bytes {
-                let why = format!("it is public, and too large to be kept in memory: at most {} rows", self.limits.public_rows);
+                let why = format!(
+                    "it is public, and too large to be kept in memory: at most {} rows",
+                    self.limits.public_rows
+                );
                 return Err(Error::table(input.table.name(), why));
             }
         }
         let column = |place: usize| {
             let parts: Vec<_> = batches.iter().map(|batch| batch.column(place).as_ref()).collect();
-            if parts.is_empty() { arrow_array::new_empty_array(&kinds[place].data_type()) } else { sound(concat(&parts)) }
+            if parts.is_empty() {
+                arrow_array::new_empty_array(&kinds[place].data_type())
+            } else {
+                sound(concat(&parts))
+            }
         };
         let columns = (0..kinds.len()).map(column).collect();
-        Data::new(kinds, columns, rows).ok_or_else(|| Error::table(input.table.name(), "its columns changed while it was read"))
+        Data::new(kinds, columns, rows)
+            .ok_or_else(|| Error::table(input.table.name(), "its columns changed while it was read"))
     }
 
     /// The range that options give a name.
@@ -245,7 +258,12 @@ impl Resolver<'_> {
         let Some(ast::TableAlias { explicit: _, name, columns: new, at }) = alias else { return Ok(relation) };
         refuse(&[(at.is_some(), "AT")])?;
         if new.len() > relation.columns.len() {
-            return Err(Error::Name(format!("{} has {} columns, not {}", name.value, relation.columns.len(), new.len())));
+            return Err(Error::Name(format!(
+                "{} has {} columns, not {}",
+                name.value,
+                relation.columns.len(),
+                new.len()
+            )));
         }
         let mut columns = relation.columns;
         for (place, column) in columns.iter_mut().enumerate() {

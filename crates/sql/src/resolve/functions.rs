@@ -250,7 +250,9 @@ fn unfitting(words: &str) -> Error {
 }
 
 fn unknown_part(words: &str) -> Error {
-    Error::Name(format!("{words}: the part is one of year, quarter, month, week, day, hour, minute, second, dow, doy, epoch"))
+    Error::Name(format!(
+        "{words}: the part is one of year, quarter, month, week, day, hour, minute, second, dow, doy, epoch"
+    ))
 }
 
 fn unknown(name: &str) -> Error {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, JoinConstraint, JoinOperator};
 
+use super::Resolver;
 use super::coerce::{as_condition, same};
 use super::expression::{Names, all_of, conjuncts};
 use super::functions::call;
 use super::query::refused;
 use super::scope::{Body, Named, Relation, Written, column};
-use super::Resolver;
 use crate::algebra::function::Comparison;
 use crate::algebra::{Expr, Function, Lookup, Node, Plain, Rows};
 use crate::error::{Error, Result};
@@ -62,7 +62,8 @@ impl Resolver<'_> {
                         return Err(Error::Name(format!("{name} is not the name of a column")));
                     };
                     let written = Written { name: &ident.value, quoted: ident.quote_style.is_some() };
-                    let (ours, theirs) = (column(&left.columns, None, written)?, column(&right.columns, None, written)?);
+                    let (ours, theirs) =
+                        (column(&left.columns, None, written)?, column(&right.columns, None, written)?);
                     let both = vec![
                         Expr::column(ours, left.columns[ours].kind),
                         Expr::column(theirs, right.columns[theirs].kind),
@@ -203,9 +204,9 @@ impl Resolver<'_> {
                 let their_width = their_names.len();
                 let condition = condition.map(|one| one.moved(&swap(width, their_width)));
                 let joined = Rows::join(theirs, ours, condition, true);
-                return joined
-                    .map(|joined| reordered(&Arc::new(joined), their_width, width))
-                    .ok_or_else(|| Error::not_private("this join", "the units of the two tables have different types"));
+                return joined.map(|joined| reordered(&Arc::new(joined), their_width, width)).ok_or_else(|| {
+                    Error::not_private("this join", "the units of the two tables have different types")
+                });
             }
         };
         joined
@@ -223,8 +224,12 @@ impl Resolver<'_> {
         names: &[Named],
     ) -> Result<Arc<Rows>> {
         let data = Arc::new(self.compute(table)?);
-        let words: Vec<&str> =
-            on.equal.iter().filter_map(|(_, other)| other.as_column()).map(|place| names[place].name.as_str()).collect();
+        let words: Vec<&str> = on
+            .equal
+            .iter()
+            .filter_map(|(_, other)| other.as_column())
+            .map(|place| names[place].name.as_str())
+            .collect();
         let words = words.join(", ");
         let lookup = Lookup::new(data, on.equal, all_of(on.others)?, keep)
             .ok_or_else(|| Error::Name("a JOIN compares values of different types".into()))?;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 
+use super::Resolver;
 use super::coerce::same;
 use super::expression::{Names, constant_number};
 use super::scope::{Body, Named, Origin, Relation, Written, column};
-use super::Resolver;
 use crate::algebra::order::Direction;
 use crate::algebra::{Data, Expr, Plain, Rows, Type, Value};
 use crate::error::{Error, Result};
@@ -155,7 +155,8 @@ impl Resolver<'_> {
                 Body::Private(Arc::new(union))
             }
             (Body::Private(_), _) | (_, Body::Private(_)) => {
-                let why = "UNION ALL of private tables, or give them as one table: a folder, or a glob such as visits-*.csv";
+                let why =
+                    "UNION ALL of private tables, or give them as one table: a folder, or a glob such as visits-*.csv";
                 return Err(Error::not_private("UNION with private rows", format!("use {why}")));
             }
             (left, right) => {

@@ -143,7 +143,8 @@ impl Resolver<'_> {
         }
         let calls = asked.iter().map(|one| Asked::of(one)).collect::<Result<Vec<_>>>()?;
         let calls: Vec<Asked<'_>> = calls.into_iter().flatten().collect();
-        let mut names: Vec<Named> = keys.iter().zip(&key_words).map(|(key, words)| self.named_key(key, words, &columns)).collect();
+        let mut names: Vec<Named> =
+            keys.iter().zip(&key_words).map(|(key, words)| self.named_key(key, words, &columns)).collect();
         let mut opaque = BTreeSet::new();
         let body = match body {
             Body::Private(rows) if is_sub_query && rows.unit().is_some() && names.iter().any(|name| name.is_unit) => {
@@ -171,7 +172,11 @@ impl Resolver<'_> {
                     let origin = Origin::Asked(place);
                     names.push(Named { origin, ..Named::new(call.words(), statistic.kind()) });
                 }
-                names.iter_mut().take(keys.len()).enumerate().for_each(|(place, name)| name.origin = Origin::Key(place));
+                names
+                    .iter_mut()
+                    .take(keys.len())
+                    .enumerate()
+                    .for_each(|(place, name)| name.origin = Origin::Key(place));
                 self.measure(rows, &keys, &key_words, &calls, statistics, &columns)?;
                 Body::Released(Arc::new(Plain::Given))
             }
@@ -193,7 +198,8 @@ impl Resolver<'_> {
             Of::Place(_) => None,
         });
         let aliases = aliases.collect();
-        let grouped = Grouped { below: &columns, aggregates: asked.iter().cloned().zip(kinds).collect(), keys, aliases };
+        let grouped =
+            Grouped { below: &columns, aggregates: asked.iter().cloned().zip(kinds).collect(), keys, aliases };
         let body = match having {
             None => body,
             Some(condition) => {
@@ -396,7 +402,8 @@ fn items(projection: &[SelectItem], columns: &[Named]) -> Result<Vec<Item>> {
                 };
                 let table = table.0.last().and_then(ast::ObjectNamePart::as_ident);
                 let table = table.map(|ident| ident.value.clone()).unwrap_or_default();
-                let of_table = |column: &Named| column.qualifier.as_ref().is_some_and(|known| known.eq_ignore_ascii_case(&table));
+                let of_table =
+                    |column: &Named| column.qualifier.as_ref().is_some_and(|known| known.eq_ignore_ascii_case(&table));
                 items.extend(star(of_table, options, columns)?);
             }
             SelectItem::UnnamedExpr(expression) => {
@@ -415,11 +422,7 @@ fn items(projection: &[SelectItem], columns: &[Named]) -> Result<Vec<Item>> {
     Ok(items)
 }
 
-fn star(
-    of: impl Fn(&Named) -> bool,
-    options: &ast::WildcardAdditionalOptions,
-    columns: &[Named],
-) -> Result<Vec<Item>> {
+fn star(of: impl Fn(&Named) -> bool, options: &ast::WildcardAdditionalOptions, columns: &[Named]) -> Result<Vec<Item>> {
     let ast::WildcardAdditionalOptions {
         wildcard_token: _,
         opt_ilike,

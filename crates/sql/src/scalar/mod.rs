@@ -61,7 +61,9 @@ impl ScalarQuery {
     /// # Errors
     /// If it cannot be read, is no query, names a table or column that does not exist, or has more than one column.
     pub fn new(sql: &str, header: &[String]) -> Result<Self> {
-        if let Some(twice) = header.iter().enumerate().find_map(|(place, name)| header[..place].contains(name).then_some(name)) {
+        if let Some(twice) =
+            header.iter().enumerate().find_map(|(place, name)| header[..place].contains(name).then_some(name))
+        {
             return Err(Error::table(TABLE, format!("it has two columns {twice}")));
         }
         // No budget is spent here: whoever asks protects the rows.

@@ -46,8 +46,10 @@ mod tests {
         std::fs::write(&path, "name\tage\nada\t36\n\"a\tb\"\nalan\t\"4\n1\"\t9\n").unwrap();
         let table = Table::open("data", path.to_str().unwrap()).unwrap();
         let mut rows = Vec::new();
-        each_row(&table, |cells| rows.push(cells.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect::<Vec<_>>()))
-            .unwrap();
+        each_row(&table, |cells| {
+            rows.push(cells.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect::<Vec<_>>())
+        })
+        .unwrap();
         assert_eq!(rows[0], ["ada", "36"]);
         assert_eq!(rows[1], ["a\tb", ""]);
     }

@@ -18,8 +18,8 @@ use crate::dialect;
 use crate::error::{Error, Result};
 use crate::options::{Options, Range, Unit};
 use crate::query::Input;
-use reticent_table::Table;
 use policy::Policy;
+use reticent_table::Table;
 use words::{guarantee, parsed, range};
 
 /// A longer list of keys is told by its hash.

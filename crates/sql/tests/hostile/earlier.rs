@@ -53,9 +53,7 @@ fn a_public_key_is_unique_for_the_private_row_and_not_for_itself() {
         let text = refusal(&format!("SELECT COUNT(*) FROM v JOIN p ON {condition}"), options(Unit::Row));
         assert!(text.contains("cannot be answered privately"), "{condition}: {text}");
     }
-    assert!(
-        prepare("label\na\n", "SELECT COUNT(*) FROM v JOIN p ON p.label = v.label", options(Unit::Row)).is_ok()
-    );
+    assert!(prepare("label\na\n", "SELECT COUNT(*) FROM v JOIN p ON p.label = v.label", options(Unit::Row)).is_ok());
 }
 
 #[test]
@@ -93,7 +91,8 @@ fn nothing_reads_rows_beside_the_aggregate() {
 #[test]
 fn a_decimal_that_overflows_is_no_error() {
     let sql = "SELECT COUNT(a) FROM (SELECT user_id, AVG(CAST(name AS DECIMAL(38, 0))) AS a FROM v GROUP BY user_id)";
-    let people = "user_id,name\n1,99999999999999999999999999999999999999\n1,99999999999999999999999999999999999999\n2,Bob\n";
+    let people =
+        "user_id,name\n1,99999999999999999999999999999999999999\n1,99999999999999999999999999999999999999\n2,Bob\n";
     assert_eq!(exact(people, sql, by_user()).parts[0].numbers, [1]);
 }
 

@@ -23,9 +23,7 @@ fn a_column_called_like_the_unit_inside_is_not_the_unit() {
             attack(&format!("SELECT COUNT(DISTINCT s.\"{name}\") FROM {from}"), &options());
             attack(&format!("WITH c AS (SELECT * FROM {from}) SELECT COUNT(DISTINCT \"{name}\") FROM c"), &options());
             attack(
-                &format!(
-                    "SELECT SUM(n) FROM (SELECT \"{name}\", COUNT(*) AS n FROM {from} GROUP BY \"{name}\") AS q"
-                ),
+                &format!("SELECT SUM(n) FROM (SELECT \"{name}\", COUNT(*) AS n FROM {from} GROUP BY \"{name}\") AS q"),
                 &options(),
             );
         }
@@ -53,5 +51,7 @@ fn whoever_is_called_user_id_is_not_the_unit_therefore() {
     }
     // The unit under another name is still the unit.
     answered("SELECT SUM(n) FROM (SELECT w, COUNT(*) AS n FROM (SELECT user_id AS w FROM t) AS s GROUP BY w) AS q");
-    answered("SELECT COUNT(*) FROM (SELECT user_id AS w, name FROM t) AS s JOIN t ON t.USER_ID = s.\"w\" AND s.name = 'target'");
+    answered(
+        "SELECT COUNT(*) FROM (SELECT user_id AS w, name FROM t) AS s JOIN t ON t.USER_ID = s.\"w\" AND s.name = 'target'",
+    );
 }

@@ -30,7 +30,8 @@ fn a_public_side_does_not_fail_when_it_is_reached() {
 /// More than one value of a scalar sub-query is an error of the query, whoever is in the table.
 #[test]
 fn a_sub_query_of_many_values_is_refused_beforehand() {
-    let text = refused("SELECT COUNT(*) FROM (SELECT a FROM t WHERE name = 'target') AS s WHERE a > (SELECT size FROM p)");
+    let text =
+        refused("SELECT COUNT(*) FROM (SELECT a FROM t WHERE name = 'target') AS s WHERE a > (SELECT size FROM p)");
     assert!(text.contains("one value"), "{text}");
 }
 
@@ -40,8 +41,12 @@ fn the_clock_says_one_thing() {
     for clock in ["now()", "current_timestamp", "CURRENT_TIMESTAMP()", "current_date", "today()"] {
         answered(&format!("SELECT COUNT(*) FROM t WHERE {clock} = {clock}"));
         answered(&format!("SELECT COUNT(*) FROM t JOIN p ON t.city = p.city AND {clock} = {clock}"));
-        answered(&format!("SELECT COUNT(*) FROM t JOIN t AS w ON t.user_id = w.user_id AND {clock} IS NOT DISTINCT FROM {clock}"));
-        let both = format!("SELECT COUNT(*) FROM (SELECT {clock} AS one, user_id FROM t) AS s JOIN (SELECT {clock} AS other FROM p) AS q ON one = other");
+        answered(&format!(
+            "SELECT COUNT(*) FROM t JOIN t AS w ON t.user_id = w.user_id AND {clock} IS NOT DISTINCT FROM {clock}"
+        ));
+        let both = format!(
+            "SELECT COUNT(*) FROM (SELECT {clock} AS one, user_id FROM t) AS s JOIN (SELECT {clock} AS other FROM p) AS q ON one = other"
+        );
         let found = super::ask(&both, &options(), "target").exact.expect("it is answered");
         // Everybody matches all five rows, of which one counts.
         assert_eq!(found.parts[0].numbers, [super::PEOPLE as i64], "{both}");

@@ -47,7 +47,10 @@ fn large_statements_are_refused_in_time() {
             ("joins", format!("SELECT COUNT(*) FROM t{}", many(3_000, " CROSS JOIN p"))),
             ("arrays", count(&around(9_000, "[", "1", "]"))),
             ("BETWEEN", count(&around(90, "(", "a > 1", " BETWEEN true AND true)"))),
-            ("a long text compared often", count(&around(12, "(", &format!("txt = '{}'", many(90_000, "'")), " BETWEEN true AND true)"))),
+            (
+                "a long text compared often",
+                count(&around(12, "(", &format!("txt = '{}'", many(90_000, "'")), " BETWEEN true AND true)")),
+            ),
             ("an unclosed text", count(&format!("txt = '{}", many(90_000, "x")))),
             ("bytes", count(&format!("txt = '{}'", many(200_000, "x")))),
         ];
@@ -58,11 +61,26 @@ fn large_statements_are_refused_in_time() {
         timely("an IN list", &count(&format!("a IN ({})", list(&|item| item.to_string(), 20_000))));
         timely("a shorter IN list", &count(&format!("a IN ({})", list(&|item| item.to_string(), 9_000))));
         timely("an IN list of expressions", &count(&format!("a IN ({})", list(&|item| format!("a+{item}"), 4_500))));
-        timely("VALUES", &count(&format!("a IN (SELECT * FROM (VALUES {}) AS v)", list(&|item| format!("({item})"), 4_500))));
-        timely("VALUES of texts", &count(&format!("txt IN (SELECT * FROM (VALUES {}) AS v)", list(&|item| format!("('a text of some length {item}')"), 2_500))));
+        timely(
+            "VALUES",
+            &count(&format!("a IN (SELECT * FROM (VALUES {}) AS v)", list(&|item| format!("({item})"), 4_500))),
+        );
+        timely(
+            "VALUES of texts",
+            &count(&format!(
+                "txt IN (SELECT * FROM (VALUES {}) AS v)",
+                list(&|item| format!("('a text of some length {item}')"), 2_500)
+            )),
+        );
         timely("aggregates", &format!("SELECT {} FROM t", list(&|item| format!("SUM(a+{item})"), 2_400)));
         let named = list(&|item| format!("SUM(a + {item}) AS s{item}"), 1_200);
-        timely("aliases", &format!("SELECT {named} FROM t HAVING s0 + s1 > {}", list(&|item| format!("s{item}"), 900).replace(',', "+")));
+        timely(
+            "aliases",
+            &format!(
+                "SELECT {named} FROM t HAVING s0 + s1 > {}",
+                list(&|item| format!("s{item}"), 900).replace(',', "+")
+            ),
+        );
         timely("keys", &format!("SELECT COUNT(*) FROM t GROUP BY {}", list(&|item| format!("a+{item}"), 3_000)));
         timely("WHEN", &count(&format!("CASE {} ELSE 0 END > 1", many(2_000, "WHEN a = 1 THEN 2 "))));
         timely("WHEN with an operand", &count(&format!("CASE a {} ELSE 0 END > 1", many(2_000, "WHEN 1 THEN 2 "))));
@@ -86,7 +104,11 @@ fn no_row_goes_deeper_than_the_stack() {
             format!("WITH c0 AS (SELECT * FROM t WHERE name = 'target'), {}", levels.join(", "))
         };
         for levels in [60, 200, 1200] {
-            for of in ["SELECT * FROM c{}", "SELECT user_id, a FROM c{} WHERE a >= 0", "SELECT * FROM c{} UNION ALL SELECT * FROM c0"] {
+            for of in [
+                "SELECT * FROM c{}",
+                "SELECT user_id, a FROM c{} WHERE a >= 0",
+                "SELECT * FROM c{} UNION ALL SELECT * FROM c0",
+            ] {
                 let with = chain(levels, &|level| of.replace("{}", &level.to_string()));
                 attack(&format!("{with} SELECT COUNT(*) FROM c{levels}"), &options());
             }
@@ -99,8 +121,12 @@ fn no_row_goes_deeper_than_the_stack() {
         }
         // What is done with released values runs on the stack of whoever asks.
         for levels in [60, 1200] {
-            let above: Vec<String> = (1..=levels).map(|level| format!("c{level} AS (SELECT n FROM c{})", level - 1)).collect();
-            attack(&format!("WITH c0 AS (SELECT COUNT(*) AS n FROM t), {} SELECT n FROM c{levels}", above.join(", ")), &options());
+            let above: Vec<String> =
+                (1..=levels).map(|level| format!("c{level} AS (SELECT n FROM c{})", level - 1)).collect();
+            attack(
+                &format!("WITH c0 AS (SELECT COUNT(*) AS n FROM t), {} SELECT n FROM c{levels}", above.join(", ")),
+                &options(),
+            );
         }
     });
 }
@@ -135,7 +161,11 @@ fn what_is_named_twice_is_computed_once() {
         // The same of public tables, which are computed while the query is read, and of released values.
         let with = chain("SELECT city, size AS s FROM p", 20, "SELECT x.* FROM prev x JOIN prev y ON x.city = y.city");
         timely("20 public joins", &format!("{with} SELECT COUNT(*) FROM t WHERE city IN (SELECT city FROM c20)"));
-        let with = chain("SELECT city, COUNT(*) AS n FROM t GROUP BY city", 20, "SELECT x.* FROM prev x JOIN prev y ON x.city = y.city");
+        let with = chain(
+            "SELECT city, COUNT(*) AS n FROM t GROUP BY city",
+            20,
+            "SELECT x.* FROM prev x JOIN prev y ON x.city = y.city",
+        );
         attack(&format!("{with} SELECT city, n FROM c20"), &options());
         let pairs = "(SELECT x.size FROM p x, p y, p z, p v, p w, p q, p r, p s)";
         timely("a product of public tables", &format!("SELECT COUNT(*) FROM t WHERE a IN {pairs}"));
@@ -147,7 +177,8 @@ fn what_is_named_twice_is_computed_once() {
 #[test]
 fn a_person_with_two_rows_does_not_take_all_memory() {
     in_a_child("sizes::a_person_with_two_rows_does_not_take_all_memory", Duration::from_secs(240), || {
-        let twice = "SELECT user_id, a FROM t WHERE name = 'target' UNION ALL SELECT user_id, a FROM t WHERE name = 'target'";
+        let twice =
+            "SELECT user_id, a FROM t WHERE name = 'target' UNION ALL SELECT user_id, a FROM t WHERE name = 'target'";
         for levels in [3, 6] {
             let level = |level: usize| {
                 let before = level - 1;
@@ -155,8 +186,13 @@ fn a_person_with_two_rows_does_not_take_all_memory() {
             };
             let with = (1..=levels).map(level).collect::<Vec<_>>().join(", ");
             answered(&format!("WITH c0 AS ({twice}), {with} SELECT COUNT(*) FROM c{levels}"));
-            attack(&format!("SELECT COUNT(*) FROM (SELECT t.user_id, COUNT(*) AS n FROM t{} WHERE t.name = 'target' GROUP BY t.user_id) AS q",
-                (0..levels).map(|place| format!(" CROSS JOIN p AS p{place}")).collect::<String>()), &options());
+            attack(
+                &format!(
+                    "SELECT COUNT(*) FROM (SELECT t.user_id, COUNT(*) AS n FROM t{} WHERE t.name = 'target' GROUP BY t.user_id) AS q",
+                    (0..levels).map(|place| format!(" CROSS JOIN p AS p{place}")).collect::<String>()
+                ),
+                &options(),
+            );
         }
     });
 }

@@ -14,7 +14,8 @@ fn texts_do_not_grow_beyond_their_limit() {
     in_a_child("texts::texts_do_not_grow_beyond_their_limit", Duration::from_secs(120), || {
         let k = "x".repeat(LETTERS);
         let seed = "CASE WHEN name = 'target' THEN 'x' ELSE '' END";
-        let nested = |levels: usize, wrap: &dyn Fn(&str) -> String| (0..levels).fold(seed.to_owned(), |text, _| wrap(&text));
+        let nested =
+            |levels: usize, wrap: &dyn Fn(&str) -> String| (0..levels).fold(seed.to_owned(), |text, _| wrap(&text));
         let replaced = |levels: usize| nested(levels, &|text| format!("replace({text}, 'x', '{k}')"));
         let mut texts = vec![
             replaced(3),
@@ -50,7 +51,9 @@ fn a_text_chosen_again_and_again_does_not_take_ever_more_memory() {
     let name = "texts::a_text_chosen_again_and_again_does_not_take_ever_more_memory";
     in_a_child(name, Duration::from_secs(60), || {
         let long = "CASE WHEN name = 'target' THEN 'longer than twelve bytes: ' || txt END";
-        for choice in ["CASE WHEN length(s) > 3 THEN s ELSE s END", "coalesce(s, s)", "CASE WHEN s = '' THEN 'a' ELSE s END"] {
+        for choice in
+            ["CASE WHEN length(s) > 3 THEN s ELSE s END", "coalesce(s, s)", "CASE WHEN s = '' THEN 'a' ELSE s END"]
+        {
             let levels: Vec<String> =
                 (1..40).map(|level| format!("c{level} AS (SELECT {choice} AS s FROM c{})", level - 1)).collect();
             answered(&format!(

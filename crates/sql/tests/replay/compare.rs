@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use reticent_sql::Answer;
 use reticent_sql::answer::Entry;
 use reticent_sql::release::exact::Exact;
-use reticent_sql::Answer;
 
 /// How much of its sensitivity a statistic was moved by, at most.
 #[derive(Debug, Default)]

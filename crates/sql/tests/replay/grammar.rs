@@ -200,13 +200,14 @@ impl Writer<'_> {
             false => String::new(),
         };
         let condition = self.condition(&inner, 4);
-        let query =
-            format!("SELECT {} FROM {}{condition} GROUP BY {unit}{more}{having}", listed.join(", "), inner.sql);
+        let query = format!("SELECT {} FROM {}{condition} GROUP BY {unit}{more}{having}", listed.join(", "), inner.sql);
         self.aliased(&query, &names, &kinds, true)
     }
 
     fn joined_on_the_unit(&mut self, depth: u32) -> Source {
-        let (left, right) = (self.private(depth - 1), self.private(depth - 1));
+        let left = self.private(depth - 1);
+        let again = !self.named.is_empty() && self.dice.one_in(2);
+        let right = if again { self.common(depth, true) } else { self.private(depth - 1) };
         let (Some(ours), Some(theirs)) = (&left.unit, &right.unit) else { return left };
         let kind = self.dice.pick(&["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN"]);
         self.made.insert(match kind {
@@ -226,7 +227,8 @@ impl Writer<'_> {
 
     fn joined_with_public(&mut self, depth: u32) -> Source {
         let (private, public) = (self.private(depth - 1), self.public(depth - 1));
-        let text = |source: &Source| source.columns.iter().find(|(_, kind)| *kind == Kind::Text).map(|(name, _)| name.clone());
+        let text =
+            |source: &Source| source.columns.iter().find(|(_, kind)| *kind == Kind::Text).map(|(name, _)| name.clone());
         let Some(theirs) = text(&public) else { return private };
         let ours = self.expression(Kind::Text, &private.columns, 1);
         let both: Vec<(String, Kind)> = private.columns.iter().chain(&public.columns).cloned().collect();
@@ -274,11 +276,15 @@ impl Writer<'_> {
 
     fn union(&mut self, depth: u32) -> Source {
         self.made.insert("UNION ALL");
-        let (one, other) = (self.private(depth - 1), self.private_table());
+        let one = self.private(depth - 1);
+        let again = !self.named.is_empty() && self.dice.one_in(2);
+        let other = if again { self.common(depth, true) } else { self.private_table() };
         let side = |writer: &mut Self, source: &Source| {
             let unit = source.unit.clone().unwrap_or_else(|| "'nobody'".into());
-            let (number, text) =
-                (writer.expression(Kind::Number, &source.columns, 1), writer.expression(Kind::Text, &source.columns, 1));
+            let (number, text) = (
+                writer.expression(Kind::Number, &source.columns, 1),
+                writer.expression(Kind::Text, &source.columns, 1),
+            );
             format!("SELECT {unit} AS user_id, {number} AS n, {text} AS w FROM {}", source.sql)
         };
         let query = format!("{} UNION ALL {}", side(self, &one), side(self, &other));
@@ -290,7 +296,7 @@ impl Writer<'_> {
     fn common(&mut self, depth: u32, private: bool) -> Source {
         let known: Vec<_> = self.named.iter().filter(|(.., is_private)| *is_private == private).cloned().collect();
         let (name, columns, unit, _) = match known.last() {
-            Some(known) if self.dice.one_in(2) => {
+            Some(known) if !self.dice.one_in(3) => {
                 self.made.insert("WITH used twice");
                 known.clone()
             }
@@ -324,7 +330,8 @@ impl Writer<'_> {
         let texts = ["'north'", "'u1'", "NULL", "'south'", "''"];
         let rows: Vec<String> =
             (0..=self.dice.below(3)).map(|row| format!("({}, {row})", self.dice.pick(&texts))).collect();
-        let columns = vec![(format!("{alias}.{}", names[0]), Kind::Text), (format!("{alias}.{}", names[1]), Kind::Number)];
+        let columns =
+            vec![(format!("{alias}.{}", names[0]), Kind::Text), (format!("{alias}.{}", names[1]), Kind::Number)];
         Source { sql: format!("(VALUES {}) AS {alias}({})", rows.join(", "), names.join(", ")), columns, unit: None }
     }
 
@@ -345,7 +352,10 @@ impl Writer<'_> {
                 self.made.insert("public ORDER BY and LIMIT");
                 let inner = table(self);
                 let (label, size) = (inner.columns[0].0.clone(), inner.columns[1].0.clone());
-                let query = format!("SELECT {label} AS label, {size} AS v FROM {} ORDER BY {size} DESC LIMIT 2 OFFSET 1", inner.sql);
+                let query = format!(
+                    "SELECT {label} AS label, {size} AS v FROM {} ORDER BY {size} DESC LIMIT 2 OFFSET 1",
+                    inner.sql
+                );
                 self.aliased(&query, &["label".into(), "v".into()], &[Text, Text], false)
             }
             4 => {
@@ -478,6 +488,11 @@ impl Question {
         }
         if asked.is_empty() {
             asked.push("COUNT(*)".into());
+        }
+        let is_stable = |one: &String| one.starts_with("STABLE") || one.starts_with("MODE");
+        if (!grouped || public_keys) && !asked.iter().any(is_stable) && !writer.dice.one_in(4) {
+            writer.made.insert("pure");
+            options.guarantee = Guarantee::Pure("1".parse().expect("a number"));
         }
         let named: Vec<String> = asked.iter().enumerate().map(|(place, one)| format!("{one} AS v{place}")).collect();
         let (keys, by) = if grouped { ("k, ", " GROUP BY k") } else { ("", "") };

@@ -55,11 +55,7 @@ pub fn cast(from: Type, to: Type, columns: &[Column], rows: usize) -> Column {
     }
 }
 
-fn written<T: Native>(
-    columns: &[Column],
-    rows: usize,
-    text: impl Fn(T::Item<'_>) -> Option<String>,
-) -> Column {
+fn written<T: Native>(columns: &[Column], rows: usize, text: impl Fn(T::Item<'_>) -> Option<String>) -> Column {
     map::<T, Texts>(columns, rows, text)
 }
 

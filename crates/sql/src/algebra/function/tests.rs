@@ -34,10 +34,36 @@ pub(crate) fn hostile(kind: Type) -> Vec<Value> {
                 format!("{}𝔘", "x".repeat(MOST_TEXT - 4)),
             ];
             let short = [
-                "", "x", "xx", "\0", "a\0b", "e\u{301}", "ß", "İ", "ﬃ", "𝔘", "\u{202e}abc", "'", "%_\\", "$0", "nan", "-inf",
-                "1e400", "0x10", " 7 ", "9223372036854775808", "-9223372036854775808", "true", "2024-02-30",
-                "2024-02-29", "-9999-01-01", "9999-12-31T23:59:60.999999999Z", "2024-02-29T00:00:00+25:59",
-                "2024-02-29T12:00:00[Europe/Paris]", "+262143-01-01", "-000000-01-01",
+                "",
+                "x",
+                "xx",
+                "\0",
+                "a\0b",
+                "e\u{301}",
+                "ß",
+                "İ",
+                "ﬃ",
+                "𝔘",
+                "\u{202e}abc",
+                "'",
+                "%_\\",
+                "$0",
+                "nan",
+                "-inf",
+                "1e400",
+                "0x10",
+                " 7 ",
+                "9223372036854775808",
+                "-9223372036854775808",
+                "true",
+                "2024-02-30",
+                "2024-02-29",
+                "-9999-01-01",
+                "9999-12-31T23:59:60.999999999Z",
+                "2024-02-29T00:00:00+25:59",
+                "2024-02-29T12:00:00[Europe/Paris]",
+                "+262143-01-01",
+                "-000000-01-01",
             ];
             short.into_iter().map(str::to_owned).chain(long).map(|text| Value::Text(text.into())).collect()
         }
@@ -109,8 +135,10 @@ fn functions_are_total_local_deterministic_and_bounded() {
                 inputs.iter().map(|&kind| (0..ROWS).map(|row| pick(&mut dice, kind, row)).collect()).collect();
             // Not the same values side by side.
             columns.iter_mut().enumerate().for_each(|(place, column)| column.rotate_left(7 * place));
-            let arrays: Vec<ArrayRef> = inputs.iter().zip(&columns).map(|(&kind, values)| array(kind, values)).collect();
-            let apply = |columns: &[Column], rows: usize| cells(function.apply(&inputs, output, columns, rows), output, rows);
+            let arrays: Vec<ArrayRef> =
+                inputs.iter().zip(&columns).map(|(&kind, values)| array(kind, values)).collect();
+            let apply =
+                |columns: &[Column], rows: usize| cells(function.apply(&inputs, output, columns, rows), output, rows);
             let slices = |from: usize, rows: usize| -> Vec<Column> {
                 arrays.iter().map(|array| Column::Array(array.slice(from, rows))).collect()
             };

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use reticent_table::MOST_TEXT;
 use serde::{Deserialize, Serialize};
 
-use crate::algebra::column::{Booleans, Column, Integers, Reader, Texts, each, map, map2, map3};
 use crate::algebra::Type;
+use crate::algebra::column::{Booleans, Column, Integers, Reader, Texts, each, map, map2, map3};
 
 /// A function of texts. Places and lengths are counted in characters, from 1.
 ///

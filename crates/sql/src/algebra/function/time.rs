@@ -64,9 +64,9 @@ impl Time {
         match (self, input) {
             (Self::Extract(_), Type::Date) => map::<Dates, Integers>(columns, rows, of_days),
             (Self::Extract(_), _) => map::<Timestamps, Integers>(columns, rows, of),
-            (_, Type::Date) => map::<Dates, Dates>(columns, rows, |days| {
-                i32::try_from(of_days(days)?.div_euclid(DAY)).ok()
-            }),
+            (_, Type::Date) => {
+                map::<Dates, Dates>(columns, rows, |days| i32::try_from(of_days(days)?.div_euclid(DAY)).ok())
+            }
             _ => map::<Timestamps, Timestamps>(columns, rows, of),
         }
     }
