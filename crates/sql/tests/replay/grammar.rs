@@ -26,6 +26,9 @@ pub struct Source {
     pub unit: Option<String>,
 }
 
+/// What WITH names: how it is called, its columns, its unit, and whether it is private.
+type Named = (String, Vec<(String, Kind)>, Option<String>, bool);
+
 /// Writes a query.
 pub struct Writer<'a> {
     pub dice: &'a mut Dice,
@@ -33,8 +36,7 @@ pub struct Writer<'a> {
     by_user: bool,
     aliases: u32,
     with: Vec<String>,
-    /// What WITH names: how it is called, its columns, its unit, and whether it is private.
-    named: Vec<(String, Vec<(String, Kind)>, Option<String>, bool)>,
+    named: Vec<Named>,
 }
 
 /// Names that columns are given: some are those of other columns, of the unit, or of nothing at all.
