@@ -223,7 +223,7 @@ fn what_has_no_public_shape_is_refused_by_its_name() {
         ("SELECT MEDIAN(age) FROM visits", pure(), "median(age)", "ask for AVG(age)"),
         ("SELECT QUANTILE(age, 0.9) FROM visits", pure(), "quantile(age", "HISTOGRAM(age, 20)"),
         ("SELECT STABLE_MEDIAN(age) FROM visits", pure(), "stable_median(age)", "ask for AVG(age)"),
-        ("SELECT MODE(ward) FROM visits", pure(), "stable_mode(ward)", "GROUP BY ward"),
+        ("SELECT MODE(ward) FROM visits", pure(), "mode(ward)", "GROUP BY ward"),
         ("SELECT AVG(age) FROM visits", found, "--bounds age=auto", "--bounds age=0..100"),
         (count, approximate, "--delta", "leave --delta out"),
         (count, concentrated, "--rho", "--epsilon 1"),
