@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, JoinConstraint, JoinOperator,
-    ObjectNamePart, Query, Select, SelectItem, UnaryOperator, Value,
+    ObjectNamePart, Query, Select, SelectItem, TableFactor, UnaryOperator, Value,
 };
 
 use crate::walk::{Node, walk};
@@ -110,7 +110,16 @@ impl Usage {
     /// What is mentioned outside of expressions: `*`, and USING.
     fn listed(&mut self, select: &Select) {
         let star = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
-        self.all |= select.projection.iter().any(star);
+        // Whoever names the columns of a table counts all of them.
+        let renamed = |table: &TableFactor| match table {
+            TableFactor::Table { alias: Some(alias), .. } => !alias.columns.is_empty(),
+            _ => false,
+        };
+        let tables = select
+            .from
+            .iter()
+            .flat_map(|from| std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)));
+        self.all |= select.projection.iter().any(star) || tables.into_iter().any(renamed);
         let joins = select.from.iter().flat_map(|table| &table.joins);
         let used = joins.flat_map(|join| match &join.join_operator {
             JoinOperator::Join(JoinConstraint::Using(names))

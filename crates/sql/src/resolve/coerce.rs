@@ -46,7 +46,8 @@ fn into(one: Expr, to: Type, words: &str) -> Result<Expr> {
     if constant.is_null() {
         return Ok(Expr::null(to));
     }
-    let (written, before) = (constant.to_string(), one.kind());
+    // Written out only where it is shown: it may be long, and is looked at many times.
+    let (written, before) = (constant.clone(), one.kind());
     let constant = cast(one, to, words)?;
     match constant.as_constant() {
         Some(Value::Null) => Err(Error::Name(format!("{written} is {before}, where {to} is compared with it"))),

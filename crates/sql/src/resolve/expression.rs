@@ -190,7 +190,7 @@ impl Resolver<'_> {
         let qualifier = table_text.as_ref().map(|(name, quoted)| Written { name, quoted: *quoted });
         let name = Written { name: &name_text, quoted };
         match names {
-            Names::Rows(columns) => match column(columns, qualifier, name) {
+            Names::Rows(columns) => match column(columns, &self.all_columns(), qualifier, name) {
                 Ok(place) => Ok(Expr::column(place, columns[place].kind)),
                 // Words that stand for the clock are names like any other, unless a column has them.
                 Err(error) => match qualifier.is_none().then(|| self.clock(&name_text)).flatten() {
@@ -199,7 +199,7 @@ impl Resolver<'_> {
                 },
             },
             Names::Groups(grouped) => {
-                column(grouped.below, qualifier, name)?;
+                column(grouped.below, &self.all_columns(), qualifier, name)?;
                 Err(Error::Name(format!(
                     "{name_text} is neither in GROUP BY nor inside an aggregate such as COUNT or SUM"
                 )))

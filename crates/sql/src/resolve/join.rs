@@ -63,7 +63,7 @@ impl Resolver<'_> {
                     };
                     let written = Written { name: &ident.value, quoted: ident.quote_style.is_some() };
                     let (ours, theirs) =
-                        (column(&left.columns, None, written)?, column(&right.columns, None, written)?);
+                        (column(&left.columns, &[], None, written)?, column(&right.columns, &[], None, written)?);
                     let both = vec![
                         Expr::column(ours, left.columns[ours].kind),
                         Expr::column(theirs, right.columns[theirs].kind),

@@ -171,6 +171,15 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// The columns of all tables, for whoever misspelt one.
+    fn all_columns(&self) -> Vec<String> {
+        let tables = self.inputs.iter().filter_map(|input| input.table.columns());
+        let mut names: Vec<String> = tables.flatten().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// One more operator or expression.
     fn count_node(&mut self) -> Result<()> {
         self.nodes += 1;

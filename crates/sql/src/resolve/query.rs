@@ -205,7 +205,7 @@ impl Resolver<'_> {
             },
             ast::Expr::Identifier(name) => {
                 let name = Written { name: &name.value, quoted: name.quote_style.is_some() };
-                Ok(column(columns, None, name).ok())
+                Ok(column(columns, &[], None, name).ok())
             }
             _ => Ok(None),
         }

@@ -116,11 +116,16 @@ pub fn find<'a, T>(
     Ok(None)
 }
 
-/// Which of these columns is meant.
+/// Which of these columns is meant. Others, which the query does not read, may have been meant as well.
 ///
 /// # Errors
 /// If there is none of that name, or there are several.
-pub fn column(columns: &[Named], qualifier: Option<Written<'_>>, name: Written<'_>) -> Result<usize> {
+pub fn column(
+    columns: &[Named],
+    others: &[String],
+    qualifier: Option<Written<'_>>,
+    name: Written<'_>,
+) -> Result<usize> {
     let of_table = |column: &Named| match (&qualifier, &column.qualifier) {
         (None, _) => !column.hidden,
         (Some(written), Some(known)) => written.is(known) || written.is_like(known),
@@ -136,6 +141,8 @@ pub fn column(columns: &[Named], qualifier: Option<Written<'_>>, name: Written<'
                 tables.dedup();
                 return Err(Error::Name(no_such("table", written.name, &tables)));
             }
+            let mut known: Vec<&str> = known.into_iter().chain(others.iter().map(String::as_str)).collect();
+            known.dedup();
             Err(Error::Name(no_such("column", name.name, &known)))
         }
         Err(_) => Err(Error::Name(format!(

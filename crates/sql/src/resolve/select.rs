@@ -25,7 +25,7 @@ pub(super) struct Item {
 #[derive(Debug, Clone)]
 enum Of {
     /// As it was written.
-    Written(ast::Expr),
+    Written(Box<ast::Expr>),
     /// A column of what stands after FROM, from `*`.
     Place(usize),
 }
@@ -141,7 +141,7 @@ impl Resolver<'_> {
                 key_words.push(words);
             }
         }
-        let calls = asked.iter().map(|one| Asked::of(one)).collect::<Result<Vec<_>>>()?;
+        let calls = asked.iter().map(Asked::of).collect::<Result<Vec<_>>>()?;
         let calls: Vec<Asked<'_>> = calls.into_iter().flatten().collect();
         let mut names: Vec<Named> =
             keys.iter().zip(&key_words).map(|(key, words)| self.named_key(key, words, &columns)).collect();
@@ -194,7 +194,7 @@ impl Resolver<'_> {
         };
         let kinds = names.iter().skip(keys.len()).map(|name| name.kind);
         let aliases = rest.items.iter().filter_map(|item| match &item.of {
-            Of::Written(written) => Some((item.name.clone(), written.clone())),
+            Of::Written(written) => Some((item.name.clone(), (**written).clone())),
             Of::Place(_) => None,
         });
         let aliases = aliases.collect();
@@ -234,7 +234,7 @@ impl Resolver<'_> {
             },
             ast::Expr::Identifier(name) => {
                 let written = Written { name: &name.value, quoted: name.quote_style.is_some() };
-                match column(columns, None, written) {
+                match column(columns, &[], None, written) {
                     Ok(_) => None,
                     Err(_) => items.iter().find(|item| item.name == name.value),
                 }
@@ -247,7 +247,7 @@ impl Resolver<'_> {
                 let written = ast::Expr::Identifier(ast::Ident::new(item.name.clone()));
                 (Expr::column(*place, columns[*place].kind), written)
             }
-            Some((Of::Written(of), _)) => (self.expression(of, Names::Rows(columns))?, of.clone()),
+            Some((Of::Written(of), _)) => (self.expression(of, Names::Rows(columns))?, (**of).clone()),
         };
         let words = words(&written);
         let mut names = vec![words.clone()];
@@ -411,10 +411,10 @@ fn items(projection: &[SelectItem], columns: &[Named]) -> Result<Vec<Item>> {
                     ast::Expr::Identifier(name) => name.value.clone(),
                     other => words(other),
                 };
-                items.push(Item { name, of: Of::Written(expression.clone()) });
+                items.push(Item { name, of: Of::Written(Box::new(expression.clone())) });
             }
             SelectItem::ExprWithAlias { expr, alias } => {
-                items.push(Item { name: alias.value.clone(), of: Of::Written(expr.clone()) });
+                items.push(Item { name: alias.value.clone(), of: Of::Written(Box::new(expr.clone())) });
             }
             SelectItem::ExprWithAliases { .. } => return Err(refused(&item.to_string())),
         }

@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{self, Statement, Visit, Visitor};
 use sqlparser::dialect::GenericDialect;
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::algebra::{Limits, TooLarge};
 use crate::error::{Error, Result};
@@ -50,6 +51,7 @@ pub fn parse(sql: &str, limits: &Limits) -> Result<ast::Query> {
     }
     let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
     let tokens = tokens.map_err(|error| Error::Syntax(error.to_string()))?;
+    let tokens: Vec<TokenWithSpan> = tokens.into_iter().map(as_a_name).collect();
     let significant = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).count();
     if significant > limits.tokens {
         return Err(TooLarge::new(format!("it has {significant} words and signs"), limits.tokens).into());
@@ -70,6 +72,16 @@ pub fn parse(sql: &str, limits: &Limits) -> Result<ast::Query> {
         return Err(Error::not_private("a query that is nested so deep", why));
     }
     Ok(query)
+}
+
+/// `user` is a function without parentheses to the parser, and a column to everybody else.
+fn as_a_name(mut token: TokenWithSpan) -> TokenWithSpan {
+    if let Token::Word(word) = &mut token.token
+        && word.keyword == Keyword::USER
+    {
+        word.keyword = Keyword::NoKeyword;
+    }
+    token
 }
 
 fn said(error: &sqlparser::parser::ParserError) -> String {

@@ -26,6 +26,9 @@ pub struct Source {
     pub unit: Option<String>,
 }
 
+/// What WITH names: how it is called, its columns, its unit, and whether it is private.
+type Named = (String, Vec<(String, Kind)>, Option<String>, bool);
+
 /// Writes a query.
 pub struct Writer<'a> {
     pub dice: &'a mut Dice,
@@ -33,8 +36,7 @@ pub struct Writer<'a> {
     by_user: bool,
     aliases: u32,
     with: Vec<String>,
-    /// What WITH names: how it is called, its columns, its unit, and whether it is private.
-    named: Vec<(String, Vec<(String, Kind)>, Option<String>, bool)>,
+    named: Vec<Named>,
 }
 
 /// Names that columns are given: some are those of other columns, of the unit, or of nothing at all.
@@ -205,7 +207,9 @@ impl Writer<'_> {
     }
 
     fn joined_on_the_unit(&mut self, depth: u32) -> Source {
-        let (left, right) = (self.private(depth - 1), self.private(depth - 1));
+        let left = self.private(depth - 1);
+        let again = !self.named.is_empty() && self.dice.one_in(2);
+        let right = if again { self.common(depth, true) } else { self.private(depth - 1) };
         let (Some(ours), Some(theirs)) = (&left.unit, &right.unit) else { return left };
         let kind = self.dice.pick(&["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN"]);
         self.made.insert(match kind {
@@ -274,7 +278,9 @@ impl Writer<'_> {
 
     fn union(&mut self, depth: u32) -> Source {
         self.made.insert("UNION ALL");
-        let (one, other) = (self.private(depth - 1), self.private_table());
+        let one = self.private(depth - 1);
+        let again = !self.named.is_empty() && self.dice.one_in(2);
+        let other = if again { self.common(depth, true) } else { self.private_table() };
         let side = |writer: &mut Self, source: &Source| {
             let unit = source.unit.clone().unwrap_or_else(|| "'nobody'".into());
             let (number, text) = (
@@ -292,7 +298,7 @@ impl Writer<'_> {
     fn common(&mut self, depth: u32, private: bool) -> Source {
         let known: Vec<_> = self.named.iter().filter(|(.., is_private)| *is_private == private).cloned().collect();
         let (name, columns, unit, _) = match known.last() {
-            Some(known) if self.dice.one_in(2) => {
+            Some(known) if !self.dice.one_in(3) => {
                 self.made.insert("WITH used twice");
                 known.clone()
             }
@@ -484,6 +490,11 @@ impl Question {
         }
         if asked.is_empty() {
             asked.push("COUNT(*)".into());
+        }
+        let is_stable = |one: &String| one.starts_with("STABLE") || one.starts_with("MODE");
+        if (!grouped || public_keys) && !asked.iter().any(is_stable) && !writer.dice.one_in(4) {
+            writer.made.insert("pure");
+            options.guarantee = Guarantee::Pure("1".parse().expect("a number"));
         }
         let named: Vec<String> = asked.iter().enumerate().map(|(place, one)| format!("{one} AS v{place}")).collect();
         let (keys, by) = if grouped { ("k, ", " GROUP BY k") } else { ("", "") };

@@ -100,7 +100,7 @@ impl Question {
         if dice.one_in(2) {
             options.adjacency = Adjacency::Replace;
         }
-        for (name, range) in [("x", "-10..20"), ("y", "0..1000")] {
+        for (name, range) in [("x", "-10..20"), ("y", "0..1000"), ("a", "-10..20"), ("b", "-10..20")] {
             options.bounds.insert(name.into(), Range::Public(range.parse().expect("a range")));
         }
         let grouped = !dice.one_in(4);
