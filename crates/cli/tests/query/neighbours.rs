@@ -21,7 +21,7 @@ const BAD: [&[u8]; 14] = [
 ];
 
 /// Queries that could fail for some row, with what they need.
-const DELICATE: [(&str, &str); 16] = [
+const DELICATE: [(&str, &str); 18] = [
     ("SELECT COUNT(*) FROM visits WHERE 1 / (age - 40) > 0", ""),
     ("SELECT COUNT(*) FROM visits WHERE 1 % CAST(age AS BIGINT) = 0", ""),
     ("SELECT COUNT(*) FROM visits WHERE CAST(CAST(age AS BIGINT) AS SMALLINT) * 30000 > 0", ""),
@@ -29,7 +29,8 @@ const DELICATE: [(&str, &str); 16] = [
     ("SELECT COUNT(*) FROM visits WHERE CAST(age AS DECIMAL(38, 2)) * 1000 > 3", ""),
     ("SELECT COUNT(*) FROM visits WHERE CAST(note AS DATE) > DATE '2020-01-01'", ""),
     ("SELECT COUNT(*) FROM visits WHERE to_timestamp(note) > now()", ""),
-    ("SELECT COUNT(*) FROM visits WHERE user = 'new' AND note ~ '('", ""),
+    ("SELECT COUNT(*) FROM visits WHERE lpad(note, CASE WHEN user = 'new' THEN 1000000000000 ELSE 1 END) = 'x'", ""),
+    ("SELECT COUNT(*) FROM visits WHERE rpad(note, 1000000000) = repeat(note, 1000000000)", ""),
     ("SELECT COUNT(*) FROM visits WHERE substr(note, CAST(age AS BIGINT), CAST(age AS BIGINT)) = 'x'", ""),
     ("SELECT COUNT(*) FROM visits WHERE sqrt(age) + ln(age) + power(age, age) > 0", ""),
     ("SELECT SUM(age), AVG(age), STDDEV(age), MEDIAN(age), HISTOGRAM(age, 4) FROM visits", "--bounds age=0..100"),
@@ -37,6 +38,10 @@ const DELICATE: [(&str, &str); 16] = [
     ("SELECT MEDIAN(age) FROM visits", "--bounds age=auto"),
     ("SELECT region, COUNT(*) FROM visits GROUP BY region", "--keys region=north,south"),
     ("SELECT CAST(age AS BIGINT) AS a, COUNT(*) FROM visits GROUP BY a", "--keys a=20,30"),
+    (
+        "SELECT AVG(s) FROM (SELECT user, AVG(CAST(age AS DECIMAL(38, 0))) AS s FROM visits GROUP BY user)",
+        "--unit user --bounds s=0..100",
+    ),
     (
         "SELECT AVG(s) FROM (SELECT user, SUM(CAST(age AS BIGINT)) AS s, AVG(age), MIN(note) FROM visits GROUP BY user)",
         "--unit user --bounds s=0..100",
@@ -72,19 +77,12 @@ fn neighbours_cannot_be_told_apart() {
 #[test]
 fn what_one_row_could_break_is_refused() {
     let desk = Desk::with_visits("breaking");
-    let decimals = "SELECT AVG(s) FROM (SELECT user, AVG(CAST(age AS DECIMAL(38, 0))) AS s FROM visits GROUP BY user)";
     for (sql, expected) in [
-        (
-            "SELECT COUNT(*) FROM visits WHERE lpad(note, CASE WHEN user = 'u1' THEN 1000000000000 ELSE 1 END) = 'x'",
-            "lpad(",
-        ),
-        ("SELECT COUNT(*) FROM visits WHERE rpad(note, 1000000000) = 'x'", "more memory than there is"),
-        ("SELECT COUNT(*) FROM visits WHERE repeat(note, 1000000000) = 'x'", "more memory than there is"),
+        ("SELECT COUNT(*) FROM visits WHERE user = 'new' AND note ~ '('", "not a regular expression"),
         ("SELECT COUNT(*) FROM visits WHERE user = 'u1' AND note SIMILAR TO '('", "use LIKE, or ~"),
         ("SELECT COUNT(*) FROM visits WHERE regexp_like('x', note)", "are constants"),
         ("SELECT COUNT(*) FROM visits WHERE 'x' ~ note", "the pattern must be a constant"),
         ("SELECT COUNT(*) FROM visits WHERE date_trunc(note, now()) < now()", "the part is one of"),
-        (decimals, "AVG(CAST(… AS DOUBLE))"),
     ] {
         let said = desk.fails(2, sql, "--table visits=visits.csv --epsilon 1 --unit user --bounds s=0..100");
         assert!(said.contains(expected), "{sql}: {said}");
@@ -112,6 +110,6 @@ fn deep_expressions_are_refused_or_computed() {
         .collect();
     let sql =
         format!("WITH t0 AS (SELECT age AS x FROM visits), {} SELECT COUNT(*) FROM t8 WHERE x > 3", steps.join(", "));
-    let said = desk.fails(2, &sql, arguments);
-    assert!(said.contains("nested so deep"), "{said}");
+    // Each step is one of its own, so that together they are no deeper than one.
+    desk.answer(&sql, arguments);
 }

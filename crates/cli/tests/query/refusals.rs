@@ -101,7 +101,7 @@ const REFUSED_FOR_USERS: [(&str, &str); 6] = [
         "SELECT COUNT(*) FROM visits FULL JOIN plans ON visits.user = plans.user",
         "a FULL JOIN cannot be answered privately",
     ),
-    ("SELECT AVG(n) FROM (SELECT user, MEDIAN(age) AS n FROM visits GROUP BY user)", "in a sub-query use one of"),
+    ("SELECT AVG(n) FROM (SELECT user, STABLE_MEDIAN(age) AS n FROM visits GROUP BY user)", "use COUNT, SUM, AVG, MIN"),
 ];
 
 #[test]

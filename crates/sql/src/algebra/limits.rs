@@ -28,7 +28,7 @@ impl Default for Limits {
         Self {
             bytes: 100_000,
             tokens: 20_000,
-            depth: 100,
+            depth: 200,
             nodes: 20_000,
             operators: 250,
             columns: 2000,
