@@ -111,8 +111,8 @@ native!(Booleans, "[`Type::Boolean`]", BooleanArray, bool, bool, Value::Boolean(
 native!(Integers, "[`Type::Integer`]", Int64Array, i64, i64, Value::Integer(value) => *value);
 native!(Numbers, "[`Type::Number`]", Float64Array, f64, f64, Value::Number(value) => *value);
 native!(Texts, "[`Type::Text`]", StringViewArray, &'a str, String, Value::Text(value) => value);
-native!(Dates, "[`Type::Date`]: days", Date32Array, i32, i32, Value::Date(value) => *value);
-native!(Timestamps, "[`Type::Timestamp`]: microseconds", TimestampMicrosecondArray, i64, i64, Value::Timestamp(value) => *value);
+native!(Dates, "[`Type::Date`], in days", Date32Array, i32, i32, Value::Date(value) => *value);
+native!(Timestamps, "[`Type::Timestamp`], in microseconds", TimestampMicrosecondArray, i64, i64, Value::Timestamp(value) => *value);
 
 /// Reads the values of a column; one of another type has none.
 pub struct Reader<'a, T: Native> {

@@ -15,8 +15,8 @@
 //! |---|---|
 //! | [`rows`] | private relations and their stability |
 //! | [`expr`] | expressions |
-//! | [`function`] | the functions that they can have |
-//! | [`column`] | functions of one row lifted to columns |
+//! | [`mod@function`] | the functions that they can have |
+//! | [`mod@column`] | functions of one row lifted to columns |
 //! | [`value`] | constants |
 //! | [`calendar`] | dates and spans of time |
 //! | [`measured`] | what is released of private rows |

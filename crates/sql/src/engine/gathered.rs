@@ -2,7 +2,7 @@
 //!
 //! # Privacy
 //! If one unit's rows could fill the memory, whether the process ends would tell whether it is there. A unit whose rows take more than
-//! [`MOST`] bytes in one relation therefore has none in it. That is a rule about the unit's own rows: it keeps
+//! `MOST` bytes in one relation therefore has none in it. That is a rule about the unit's own rows: it keeps
 //! [stability by unit](crate::algebra::Stability::Unit), and it does not depend on their order.
 
 use std::collections::HashSet;

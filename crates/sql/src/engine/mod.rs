@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `mod` | [`Engine`]: threads, and which of the two ways a query takes |
 //! | [`chunk`] | some rows, with their units |
-//! | [`push`] | what each operator does with them |
+//! | [`mod@push`] | what each operator does with them |
 //! | [`buckets`] | rows scattered by unit |
 //! | [`gathered`] | rows that wait for others, and how many a unit may have |
 //!
