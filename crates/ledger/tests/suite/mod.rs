@@ -124,15 +124,28 @@ pub fn ask(dataset: &str, request: &str, guarantee: Guarantee) -> Charge {
     Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases: Releases::Once }
 }
 
-/// The receipt of a charge that was not answered before.
+/// The receipt of a charge that is made now.
 pub fn receipt(ledger: &DurableLedger, charge: &Charge) -> Receipt {
     match ledger.charge(charge).unwrap() {
-        Charged::Permitted(permit) => match permit.accounting() {
-            Accounting::Charged(receipt) => receipt.clone(),
-            Accounting::Unaccounted => panic!("a ledger gave a permit without a charge"),
-        },
+        Charged::Permitted(permit) => receipt_of(&permit),
         Charged::Unfinished(_) => panic!("charged before"),
         Charged::Answered(text) => panic!("answered before: {text}"),
+    }
+}
+
+/// The receipt of a charge that was made before, and for which nothing was kept.
+pub fn receipt_again(ledger: &DurableLedger, charge: &Charge) -> Receipt {
+    match ledger.charge(charge).unwrap() {
+        Charged::Unfinished(permit) => receipt_of(&permit),
+        Charged::Permitted(_) => panic!("not charged before"),
+        Charged::Answered(text) => panic!("answered before: {text}"),
+    }
+}
+
+fn receipt_of(permit: &reticent::Permit) -> Receipt {
+    match permit.accounting() {
+        Accounting::Charged(receipt) => receipt.clone(),
+        Accounting::Unaccounted => panic!("a ledger gave a permit without a charge"),
     }
 }
 
