@@ -48,11 +48,11 @@ fn steps(long: bool) -> Vec<Step> {
     vec![
         some("tests", ""),
         some("PostgreSQL", "--test postgres -- --ignored").after(install::postgres_server),
-        some("dashboard", "--test serve -- --ignored browser").after(install::browser),
-        some("survey page", "--test serve -- --ignored survey_page")
+        some("dashboard", "--test serve -- --ignored browser::").after(install::browser),
+        some("survey page", "--test serve -- --ignored survey_page::")
             .after(|| install::browser().and_then(|()| wasm::run())),
-        some("HTTP interface", "--test serve -- --ignored schema").after(install::schemathesis),
-        some("NATS", "--test serve --test streams -- --ignored nats").after(install::nats_server),
+        some("HTTP interface", "--test serve -- --ignored schema::").after(install::schemathesis),
+        some("NATS", "--test serve --test streams -- --ignored nats::").after(install::nats_server),
         some("networks", "--test party -- --ignored namespaces --test-threads=1").after(install::network_namespaces),
         statistics,
     ]
