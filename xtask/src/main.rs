@@ -7,6 +7,7 @@
 //! | `lint` | `cargo xtask lint`: what a reader sees without running anything |
 //! | `step` | steps taken in order, and what is said of them |
 //! | `install` | what tests need that no crate brings |
+//! | `mutants` | `cargo xtask mutants`: private SQL broken on purpose must fail its tests |
 //! | `wasm` | `cargo xtask wasm`: the module for browsers, built, and small |
 //! | `bench` | `cargo xtask bench`: speeds, beside those of other libraries |
 //! | `process` | starting programs and showing how to start them by hand |
@@ -14,6 +15,7 @@
 mod bench;
 mod install;
 mod lint;
+mod mutants;
 mod process;
 mod slowest;
 mod step;
@@ -29,9 +31,11 @@ Usage: cargo xtask <COMMAND>
 
 Commands:
   test [--long] [--timings]                 Run every test.
-                                            --long draws more samples from fresh seeds in the statistical tests;
+                                            --long draws more samples from fresh seeds in the statistical tests, asks a
+                                            million queries, fuzzes for an hour and runs the mutants;
                                             --timings lists the slowest tests at the end
   lint                                      Check format, lints, docs and the wasm32 build
+  mutants                                   Break private SQL in one place at a time, and check that its tests notice
   wasm                                      Build the module that randomises answers in a browser, and check its size
   bench [noise] [--format table|json]       Measure the noise samplers beside NumPy and OpenDP on one core.
                                             NumPy and OpenDP are installed into target/bench-venv
@@ -62,6 +66,7 @@ enum Task {
         arguments: Vec<String>,
     },
     Lint,
+    Mutants,
     Wasm,
     BenchNoise {
         format: bench::Format,
@@ -113,6 +118,7 @@ fn main() -> ExitCode {
             }
         }
         Task::Lint => lint::run(),
+        Task::Mutants => mutants::run(),
         Task::Wasm => wasm::run(),
         Task::BenchNoise { format } => bench::noise(format),
         Task::BenchOnce { format } => bench::once(format),
@@ -146,6 +152,7 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("help" | "-h" | "--help", _) => Ok(Task::Help),
         ("test", options) => parse_manner(options).map(Task::Test),
         ("lint", []) => Ok(Task::Lint),
+        ("mutants", []) => Ok(Task::Mutants),
         ("wasm", []) => Ok(Task::Wasm),
         ("bench", ["continual", options @ ..]) => parse_format(options).map(|format| Task::BenchContinual { format }),
         ("bench", ["local", options @ ..]) => parse_format(options).map(|format| Task::BenchLocal { format }),
@@ -199,6 +206,7 @@ mod tests {
         let (program, arguments) = ("deps/streams-0".to_owned(), vec!["--help".to_owned()]);
         assert_eq!(parse(&["time-tests", "deps/streams-0", "--help"]), Ok(Task::TimeTests { program, arguments }));
         assert_eq!(parse(&["wasm"]), Ok(Task::Wasm));
+        assert_eq!(parse(&["mutants"]), Ok(Task::Mutants));
         assert_eq!(parse(&["bench"]), Ok(Task::BenchNoise { format: Format::Table }));
         assert_eq!(parse(&["bench", "noise", "--format", "json"]), Ok(Task::BenchNoise { format: Format::Json }));
         assert_eq!(parse(&["bench", "--format=json"]), Ok(Task::BenchNoise { format: Format::Json }));

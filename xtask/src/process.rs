@@ -11,6 +11,9 @@ pub fn root() -> PathBuf {
     xtask.parent().expect("xtask is a folder of the repository").to_path_buf()
 }
 
+/// How variables begin that say which package is built or run.
+const OF_A_PACKAGE: [&str; 2] = ["CARGO_MANIFEST_", "CARGO_PKG_"];
+
 /// The folder in which cargo builds.
 pub fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
@@ -100,6 +103,12 @@ impl Invocation {
             other => other.into(),
         };
         let mut command = Command::new(program);
+        // Cargo told this program which package it belongs to; told to another cargo, some build scripts would run anew.
+        let ours = env::vars_os().map(|(name, _)| name);
+        let ours = ours.filter(|name| OF_A_PACKAGE.iter().any(|start| name.to_string_lossy().starts_with(start)));
+        for name in ours {
+            command.env_remove(name);
+        }
         command.args(&self.arguments).envs(self.environment.iter().copied()).current_dir(root());
         if self.silent {
             command.stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that shows that the program works, in one command.
 //!
-//! Whatever needs the query engine is built in one way: the profile and the packages of these steps are such that the engine is
-//! the one that `cargo run -p reticent-cli` has built. All but `dist-test`, which draws too many samples for that profile.
+//! Everything is built in one way: the profile and the packages of these steps are such that dependencies are those that
+//! `cargo run -p reticent-cli` has built. Only long runs, which draw far more samples, are built for speed.
 
 use crate::install;
 use crate::process::Invocation;
@@ -12,7 +12,7 @@ use crate::wasm;
 /// How the tests are run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Manner {
-    /// More samples from fresh seeds in the statistical tests.
+    /// More samples from fresh seeds in the statistical tests, more queries in those of private SQL, and mutants.
     pub long: bool,
     /// The slowest tests are listed at the end.
     pub timings: bool,
@@ -32,20 +32,9 @@ pub fn run(manner: Manner) -> Result<(), String> {
 
 /// What most defects show up in comes first.
 fn steps(long: bool) -> Vec<Step> {
-    let step = |name, line| Step::new(name, Invocation::new(line));
     // The same packages each time, so that nothing is built anew.
-    let some = |name, tests: &str| {
-        let all = Invocation::new("cargo test --workspace --exclude dist-test");
-        Step::new(name, all.and(tests))
-    };
-    let statistics = if long {
-        // Fresh seeds must be seen even when all goes well.
-        step("statistical tests, long", "cargo test --release -p dist-test -- --nocapture")
-            .map(|tests| tests.variable("RETICENT_LONG", "1"))
-    } else {
-        step("statistical tests", "cargo test --release -p dist-test")
-    };
-    vec![
+    let some = |name, tests: &str| Step::new(name, Invocation::new("cargo test --workspace").and(tests));
+    let mut steps = vec![
         some("tests", ""),
         some("PostgreSQL", "--test postgres -- --ignored").after(install::postgres_server),
         some("dashboard", "--test serve -- --ignored browser::").after(install::browser),
@@ -54,8 +43,20 @@ fn steps(long: bool) -> Vec<Step> {
         some("HTTP interface", "--test serve -- --ignored schema::").after(install::schemathesis),
         some("NATS", "--test serve --test streams -- --ignored nats::").after(install::nats_server),
         some("networks", "--test party -- --ignored namespaces --test-threads=1").after(install::network_namespaces),
-        statistics,
-    ]
+    ];
+    if long {
+        // Fresh seeds must be seen even when all goes well.
+        let at_length = |name, tests: &str| {
+            let tests = Invocation::new("cargo test --release").and(tests).and("-- --nocapture");
+            Step::new(name, tests.variable("RETICENT_LONG", "1"))
+        };
+        steps.extend([
+            at_length("statistical tests, long", "-p dist-test"),
+            at_length("private SQL, long", "-p reticent-sql --test replay --test fuzz"),
+            Step::new("mutants", Invocation::new("cargo xtask mutants")),
+        ]);
+    }
+    steps
 }
 
 #[cfg(test)]
@@ -63,10 +64,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_run_differs_in_the_statistical_tests_alone() {
+    fn a_long_run_has_every_test_and_more_of_those_that_draw() {
         let lines = |long| steps(long).iter().map(|step| step.to_string()).collect::<Vec<_>>();
         let (short, long) = (lines(false), lines(true));
-        assert_eq!(short[..short.len() - 1], long[..long.len() - 1]);
-        assert_eq!(long.last().unwrap(), "RETICENT_LONG=1 cargo test --release -p dist-test -- --nocapture");
+        assert_eq!(short[..], long[..short.len()]);
+        assert_eq!(long[short.len()], "RETICENT_LONG=1 cargo test --release -p dist-test -- --nocapture");
     }
 }

@@ -1,9 +1,9 @@
 //! Statistical tests of the samplers and mechanisms, and their benchmarks.
 //!
-//! They draw millions of samples, so they live apart from the unit tests and run in release mode:
+//! They draw millions of samples, so they live apart from the unit tests:
 //!
 //! ```text
-//! cargo test --release -p dist-test                    # as `cargo xtask test` runs them
+//! cargo test --workspace                               # with all others, as `cargo xtask test` runs them
 //! RETICENT_LONG=1 cargo test --release -p dist-test    # more samples, fresh seeds (`cargo xtask test --long`)
 //! RETICENT_SEED=0x1f2e… cargo test --release -p dist-test NAME    # a long run's test again, with the seed it printed
 //! ```
