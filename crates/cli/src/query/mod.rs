@@ -73,13 +73,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         guarantee: query.guarantee().clone(),
     };
     let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
+    // From before the charge on: what is charged has an outcome.
+    let engine = limits.engine();
+    interrupt::on_ctrl_c(&engine.interrupt)?;
     let text = match account.charge(request, Releases::Once)? {
         Granted::Answered(text) => text,
         // How a run ends may depend on rows: it is not tried again for the same charge.
         Granted::Unfinished(_) => Outcome::Failed.to_text(),
         Granted::Permitted(mut permit) => {
-            let engine = limits.engine();
-            interrupt::on_ctrl_c(&engine.interrupt)?;
             let outcome = query.with_engine(engine).outcome(&mut permit, key);
             account.keep(permit.accounting(), &outcome.to_text())?
         }

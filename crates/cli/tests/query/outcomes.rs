@@ -5,7 +5,6 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use reticent::ledger::{Charged, Ledger};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location};
@@ -142,16 +141,13 @@ fn ctrl_c_ends_a_query_and_the_charge_stays() {
     let arguments = "--table visits=visits.csv --epsilon 1 --request monday";
     let mut command = desk.program();
     command.arg("query").arg(slow).args(arguments.split_whitespace()).stderr(Stdio::piped()).stdout(Stdio::piped());
-    let began = Instant::now();
     let mut child = command.spawn().expect("it starts");
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("charged to")), "it is charged first");
-    std::thread::sleep(Duration::from_millis(100));
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("it runs");
     let said: Vec<String> = lines.collect();
     assert_eq!(child.wait().expect("it ends").code(), Some(1), "{said:?}");
     assert!(said[0].starts_with("interrupted; what was charged stays charged"), "{said:?}");
-    assert!(began.elapsed() < Duration::from_secs(30));
     assert!(desk.fails(1, slow, arguments).ends_with(FAILED));
     assert_eq!(desk.all_charges(), 1);
 }

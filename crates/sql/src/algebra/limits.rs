@@ -21,6 +21,8 @@ pub struct Limits {
     pub public_rows: usize,
     /// Bytes that they take.
     pub public_bytes: usize,
+    /// Rows that one private row may become by its joins with public tables: without a limit a short query would never end.
+    pub copies: usize,
 }
 
 impl Default for Limits {
@@ -34,6 +36,7 @@ impl Default for Limits {
             columns: 2000,
             public_rows: 5_000_000,
             public_bytes: 1 << 30,
+            copies: 1 << 20,
         }
     }
 }

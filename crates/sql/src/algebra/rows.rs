@@ -10,8 +10,8 @@
 //! - [`Stability::Row`]: each output row is a function of one input row (and of constants and public tables) alone, and each input row
 //!   of a table has at most so many output rows. So a row more or less changes at most that many output rows.
 //!
-//! Each operator's documentation proves that it keeps what its inputs have; [`Rows::stability`] is put together from them in one place. What is then counted and summed is bounded per unit by `reticent-bounding`, whose sensitivities hold for any
-//! rows of which each carries its unit.
+//! Each operator's documentation proves that it keeps what its inputs have; [`Rows::stability`] is put together from them in one place. What is then
+//! counted and summed is bounded per unit by `reticent-bounding`, whose sensitivities hold for any rows of which each carries its unit.
 //!
 //! An operator that is not listed here does not exist: sorting, limits, window functions, sub-queries that refer to the query around
 //! them, joins of different units' rows have no private form.
@@ -36,6 +36,7 @@ pub struct Rows {
     unit: Option<UnitType>,
     stability: Stability,
     tables: BTreeSet<usize>,
+    fan_out: u64,
 }
 
 /// Where private rows come from: a closed list.
@@ -81,7 +82,8 @@ pub enum Operator {
     /// Pairs of rows that carry the same unit and for which a condition is true.
     ///
     /// *Stable* by unit: only rows of one unit are ever paired, and whether they are depends on the two alone. There is no such
-    /// operator where the row is the unit: no two rows carry the same.
+    /// operator where the row is the unit: no two rows carry the same. A unit with more than 2²² pairs to look at has none, and one
+    /// whose rows on one side take more than 256 MiB has none there (`engine::gathered`): both are functions of the unit's own rows.
     Join {
         /// These rows …
         left: Arc<Rows>,
@@ -95,7 +97,7 @@ pub enum Operator {
     /// For each unit and each value of some keys, aggregates of the unit's rows.
     ///
     /// *Stable* by unit: rows of different units are never in one group. The output row carries the group's unit. There is no such
-    /// operator where the row is the unit.
+    /// operator where the row is the unit. A unit whose rows take more than 256 MiB has none, as in a join.
     Within {
         /// Of these rows.
         input: Arc<Rows>,
@@ -165,7 +167,8 @@ impl Rows {
         if let Operator::Scan { table, .. } = &operator {
             tables.insert(*table);
         }
-        Self { operator, columns, unit, stability, tables }
+        let fan_out = fan_out(&operator);
+        Self { operator, columns, unit, stability, tables, fan_out }
     }
 
     /// The rows of a private table.
@@ -248,6 +251,12 @@ impl Rows {
         &self.tables
     }
 
+    /// How many rows one input row becomes at most by the look-ups in public tables above it. It bounds the work, not what one unit
+    /// can change; [`Limits::copies`](super::Limits) is the most.
+    pub fn fan_out(&self) -> u64 {
+        self.fan_out
+    }
+
     /// The relations that it is made of.
     pub fn inputs(&self) -> Vec<&Arc<Self>> {
         inputs(&self.operator)
@@ -263,5 +272,16 @@ fn inputs(operator: &Operator) -> Vec<&Arc<Rows>> {
         | Operator::Within { input, .. } => vec![input],
         Operator::Join { left, right, .. } => vec![left, right],
         Operator::Union { inputs } => inputs.iter().collect(),
+    }
+}
+
+/// Pairs of one unit's rows are limited by a rule of their own, and an aggregation makes one row of a group.
+fn fan_out(operator: &Operator) -> u64 {
+    match operator {
+        Operator::Scan { .. } | Operator::Within { .. } => 1,
+        Operator::Filter { input, .. } | Operator::Project { input, .. } => input.fan_out,
+        Operator::Lookup { input, lookup } => input.fan_out.saturating_mul(lookup.most_matches()),
+        Operator::Join { left, right, .. } => left.fan_out.saturating_mul(right.fan_out),
+        Operator::Union { inputs } => inputs.iter().fold(0, |sum, input| sum.saturating_add(input.fan_out)),
     }
 }

@@ -11,6 +11,7 @@ use reticent_bounding::{Memory, Reservation};
 
 use super::Stopped;
 use super::chunk::Chunk;
+use super::push::Sink;
 use crate::algebra::Rows;
 use crate::algebra::data::sound;
 
@@ -36,6 +37,13 @@ struct Run {
     file: Mutex<std::fs::File>,
     /// Where each bucket ends.
     ends: Vec<u64>,
+}
+
+impl Run {
+    /// Where a bucket begins.
+    fn start(&self, bucket: usize) -> u64 {
+        bucket.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
 }
 
 impl Buckets {
@@ -88,22 +96,27 @@ impl Buckets {
         Ok(())
     }
 
+    /// Has a bucket no rows?
+    pub fn is_empty(&self, bucket: usize) -> bool {
+        self.held[bucket].is_empty() && self.runs.iter().all(|run| run.start(bucket) == run.ends[bucket])
+    }
+
     /// The rows of a bucket.
-    pub fn take(&self, bucket: usize, act: &mut dyn FnMut(Chunk)) -> Result<(), Stopped> {
-        self.decoded(&self.held[bucket], act);
+    pub fn take(&self, bucket: usize, act: Sink<'_>) -> Result<(), Stopped> {
+        self.decoded(&self.held[bucket], act)?;
         for run in &self.runs {
-            let start = bucket.checked_sub(1).map_or(0, |before| run.ends[before]);
+            let start = run.start(bucket);
             let length = usize::try_from(run.ends[bucket] - start).map_err(|_| Stopped)?;
             let mut bytes = vec![0; length];
             let mut file = run.file.lock().unwrap_or_else(PoisonError::into_inner);
             file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut bytes)).map_err(|_| Stopped)?;
-            self.decoded(&bytes, act);
+            self.decoded(&bytes, act)?;
         }
         Ok(())
     }
 
     /// Some megabytes at a time: Arrow counts the bytes of texts that are decoded together in 32 bits, without looking.
-    fn decoded(&self, mut bytes: &[u8], act: &mut dyn FnMut(Chunk)) {
+    fn decoded(&self, mut bytes: &[u8], act: Sink<'_>) -> Result<(), Stopped> {
         let parser = self.converter.parser();
         let (mut rows, mut size) = (Vec::new(), 0);
         while let Some((length, rest)) = bytes.split_first_chunk() {
@@ -111,12 +124,12 @@ impl Buckets {
             rows.push(parser.parse(row));
             size += row.len();
             if size > DECODED {
-                act(self.chunk(std::mem::take(&mut rows)));
+                act(self.chunk(std::mem::take(&mut rows)))?;
                 size = 0;
             }
             bytes = rest;
         }
-        act(self.chunk(rows));
+        act(self.chunk(rows))
     }
 
     fn chunk(&self, rows: Vec<arrow_row::Row<'_>>) -> Chunk {

@@ -9,7 +9,9 @@ use std::collections::HashSet;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray};
+use reticent_bounding::{Memory, Reservation};
 
+use super::Stopped;
 use super::chunk::Chunk;
 use crate::algebra::Rows;
 use crate::algebra::groups::{Grouping, encoded};
@@ -18,6 +20,8 @@ use crate::algebra::groups::{Grouping, encoded};
 const MOST: usize = 256 << 20;
 /// What a cell counts, beside its text.
 const CELL: usize = 16;
+/// Bytes are reserved in steps of this size, twice as many as there are: rows are copied when they are put together.
+const STEP: usize = 1 << 20;
 
 /// Rows of a relation, without those of units that have too many.
 pub struct Gathered<'a> {
@@ -28,20 +32,38 @@ pub struct Gathered<'a> {
     /// At so many bytes it is looked for units that have too many.
     look_at: usize,
     left_out: HashSet<Box<[u8]>>,
+    reserved: Reservation,
+}
+
+/// All of them, and the memory that they take.
+pub struct Held {
+    chunk: Chunk,
+    _reserved: Reservation,
+}
+
+impl Held {
+    /// The rows.
+    pub fn chunk(&self) -> &Chunk {
+        &self.chunk
+    }
 }
 
 impl<'a> Gathered<'a> {
     /// No rows yet.
-    pub fn new(relation: &'a Rows) -> Self {
-        Self::with_most(relation, MOST)
+    pub fn new(relation: &'a Rows, memory: &Memory) -> Self {
+        Self::with_most(relation, memory, MOST)
     }
 
-    fn with_most(relation: &'a Rows, most: usize) -> Self {
-        Self { relation, most, chunks: Vec::new(), bytes: 0, look_at: 2 * most, left_out: HashSet::new() }
+    fn with_most(relation: &'a Rows, memory: &Memory, most: usize) -> Self {
+        let (left_out, reserved) = (HashSet::new(), memory.reserve());
+        Self { relation, most, chunks: Vec::new(), bytes: 0, look_at: 2 * most, left_out, reserved }
     }
 
     /// More rows.
-    pub fn add(&mut self, chunk: Chunk) {
+    ///
+    /// # Errors
+    /// If they are more than the memory limit allows, even without the units that have too many.
+    pub fn add(&mut self, chunk: Chunk) -> Result<(), Stopped> {
         let chunk = if self.left_out.is_empty() { chunk } else { self.without(&chunk) };
         self.bytes += weights(&chunk).iter().sum::<usize>();
         self.chunks.push(chunk);
@@ -49,15 +71,16 @@ impl<'a> Gathered<'a> {
             self.look();
             self.look_at = 2 * self.bytes.max(self.most);
         }
+        Ok(self.reserved.try_resize(2 * self.bytes.next_multiple_of(STEP))?)
     }
 
     /// All of them.
-    pub fn finish(mut self) -> Chunk {
+    pub fn finish(mut self) -> Held {
         // With fewer bytes in all, no unit has more.
         if self.bytes > self.most {
             self.look();
         }
-        Chunk::all(self.relation, self.chunks.into_iter())
+        Held { chunk: Chunk::all(self.relation, self.chunks.into_iter()), _reserved: self.reserved }
     }
 
     /// Leaves out the units that have too many bytes.
@@ -118,15 +141,16 @@ mod tests {
         let rows: Vec<(&str, i64)> =
             (0..40).map(|row| ("many", row)).chain((0..4).map(|row| ("few", row))).chain([("one", 0)]).collect();
         let gathered = |rows: &[(&str, i64)], piece: usize| {
-            let mut gathered = Gathered::with_most(&relation, 1000);
+            let mut gathered = Gathered::with_most(&relation, &Memory::unlimited(), 1000);
             for some in rows.chunks(piece) {
                 let units = some.iter().map(|(unit, _)| Some(*unit)).collect::<StringViewArray>();
                 let numbers = some.iter().map(|(_, number)| Some(*number)).collect::<Int64Array>();
                 let texts = some.iter().map(|_| Some("some text")).collect::<StringViewArray>();
-                gathered.add(Chunk::new(Some(Arc::new(units)), vec![Arc::new(numbers), Arc::new(texts)], some.len()));
+                let columns: Vec<ArrayRef> = vec![Arc::new(numbers), Arc::new(texts)];
+                gathered.add(Chunk::new(Some(Arc::new(units)), columns, some.len())).unwrap();
             }
-            let chunk = gathered.finish();
-            let units = chunk.unit().unwrap().as_string_view().clone();
+            let held = gathered.finish();
+            let units = held.chunk().unit().unwrap().as_string_view().clone();
             let mut left: Vec<String> = units.iter().flatten().map(str::to_owned).collect();
             left.sort();
             left
@@ -138,5 +162,25 @@ mod tests {
                 assert_eq!(gathered(&rows, piece), ["few", "few", "few", "few", "one"], "{piece}, {turned}");
             }
         }
+    }
+
+    #[test]
+    fn rows_that_wait_count_against_the_memory_limit() {
+        let unit = Some(UnitColumn { name: "u".into(), form: UnitType::Text });
+        let relation = Rows::scan(0, Request { unit, columns: Vec::new() });
+        let memory = Memory::new(4 << 20);
+        let some = || {
+            let units: StringViewArray = (0..10_000).map(|unit| Some(unit.to_string())).collect();
+            Chunk::new(Some(Arc::new(units)), Vec::new(), 10_000)
+        };
+        let mut gathered = Gathered::new(&relation, &memory);
+        // 16 bytes a row, reserved twice: the fourteenth goes beyond 2 MiB.
+        (0..13).for_each(|_| gathered.add(some()).unwrap());
+        assert_eq!(memory.used(), 4 << 20);
+        assert_eq!(gathered.add(some()), Err(Stopped));
+        let held = gathered.finish();
+        assert!(memory.used() > 0, "as long as the rows are there");
+        drop(held);
+        assert_eq!(memory.used(), 0);
     }
 }

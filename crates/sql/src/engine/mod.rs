@@ -129,7 +129,7 @@ impl Engine {
                     let stage = &stages.roots[place];
                     let (leaf, scan) = &scans[&id(stage)];
                     let source = Source::file(*leaf, scan, part, grows);
-                    push(rows, &source, &self.interrupt, &mut |chunk| deliver(&mut worker, &chunk))?;
+                    push(rows, &source, self, &mut |chunk| deliver(&mut worker, &chunk))?;
                 }
                 Ok(worker)
             })?;
@@ -142,23 +142,27 @@ impl Engine {
                 let stage = &stages.roots[place];
                 let (leaf, scan) = &scans[&id(stage)];
                 let source = Source::file(*leaf, scan, part, grows);
-                push(stage, &source, &self.interrupt, &mut |chunk| buckets[place].scatter(&chunk))?;
+                push(stage, &source, self, &mut |chunk| buckets[place].scatter(&chunk))?;
             }
             Ok(buckets)
         })?;
         let workers = self.in_parallel(BUCKETS, |next| {
             let mut worker = bounding.worker();
             while let Some(bucket) = next() {
+                // No operator makes rows of none.
+                if scattered.iter().flatten().all(|buckets| buckets.is_empty(bucket)) {
+                    continue;
+                }
                 let mut held = HashMap::new();
                 for (place, stage) in stages.roots.iter().enumerate() {
-                    let mut gathered = Gathered::new(stage);
+                    let mut gathered = Gathered::new(stage, &self.memory);
                     for buckets in &scattered {
                         buckets[place].take(bucket, &mut |chunk| gathered.add(chunk))?;
                     }
                     held.insert(id(stage), gathered.finish());
                 }
                 let source = Source::bucket(held, &stages.shared);
-                push(rows, &source, &self.interrupt, &mut |chunk| deliver(&mut worker, &chunk))?;
+                push(rows, &source, self, &mut |chunk| deliver(&mut worker, &chunk))?;
             }
             Ok(worker)
         })?;

@@ -5,12 +5,11 @@ use std::sync::Mutex;
 use std::sync::{Arc, PoisonError};
 
 use arrow_array::{Array, ArrayRef, UInt32Array};
-use reticent_bounding::Interrupt;
 use reticent_table::Scan;
 
 use super::chunk::Chunk;
-use super::gathered::Gathered;
-use super::{Id, Stopped, id};
+use super::gathered::{Gathered, Held};
+use super::{Engine, Id, Stopped, id};
 use crate::algebra::groups::Grouping;
 use crate::algebra::plain::aggregated;
 use crate::algebra::{Expr, Operator, Rows};
@@ -37,7 +36,7 @@ pub enum Source<'a> {
     /// A bucket: relations whose rows were scattered, and those that are used more than once, which are computed once.
     Bucket {
         /// All rows of some units.
-        held: Mutex<HashMap<Id, Chunk>>,
+        held: Mutex<HashMap<Id, Held>>,
         /// What is used more than once.
         shared: &'a [Id],
     },
@@ -50,14 +49,17 @@ impl<'a> Source<'a> {
     }
 
     /// A bucket.
-    pub fn bucket(held: HashMap<Id, Chunk>, shared: &'a [Id]) -> Self {
+    pub fn bucket(held: HashMap<Id, Held>, shared: &'a [Id]) -> Self {
         Self::Bucket { held: Mutex::new(held), shared }
     }
 
     fn held(&self, rows: &Arc<Rows>) -> Option<Chunk> {
         match self {
             Self::File { .. } => None,
-            Self::Bucket { held, .. } => held.lock().unwrap_or_else(PoisonError::into_inner).get(&id(rows)).cloned(),
+            Self::Bucket { held, .. } => {
+                let held = held.lock().unwrap_or_else(PoisonError::into_inner);
+                held.get(&id(rows)).map(|held| held.chunk().clone())
+            }
         }
     }
 }
@@ -69,8 +71,8 @@ pub type Sink<'a> = &'a mut dyn FnMut(Chunk) -> Result<(), Stopped>;
 ///
 /// # Errors
 /// If they cannot be read to their end, or the work is interrupted.
-pub fn push(rows: &Arc<Rows>, source: &Source<'_>, interrupt: &Interrupt, sink: Sink<'_>) -> Result<(), Stopped> {
-    if interrupt.is_stopped() {
+pub fn push(rows: &Arc<Rows>, source: &Source<'_>, engine: &Engine, sink: Sink<'_>) -> Result<(), Stopped> {
+    if engine.interrupt.is_stopped() {
         return Err(Stopped);
     }
     if let Some(chunk) = source.held(rows) {
@@ -79,19 +81,17 @@ pub fn push(rows: &Arc<Rows>, source: &Source<'_>, interrupt: &Interrupt, sink: 
     if let Source::Bucket { held, shared } = source
         && shared.contains(&id(rows))
     {
-        let mut all = Gathered::new(rows);
-        operate(rows, source, interrupt, &mut |chunk| {
-            all.add(chunk);
-            Ok(())
-        })?;
-        let chunk = all.finish();
-        held.lock().unwrap_or_else(PoisonError::into_inner).insert(id(rows), chunk.clone());
+        let mut all = Gathered::new(rows, &engine.memory);
+        operate(rows, source, engine, &mut |chunk| all.add(chunk))?;
+        let all = all.finish();
+        let chunk = all.chunk().clone();
+        held.lock().unwrap_or_else(PoisonError::into_inner).insert(id(rows), all);
         return sink(chunk);
     }
-    operate(rows, source, interrupt, sink)
+    operate(rows, source, engine, sink)
 }
 
-fn operate(rows: &Arc<Rows>, source: &Source<'_>, interrupt: &Interrupt, sink: Sink<'_>) -> Result<(), Stopped> {
+fn operate(rows: &Arc<Rows>, source: &Source<'_>, engine: &Engine, sink: Sink<'_>) -> Result<(), Stopped> {
     match rows.operator() {
         Operator::Scan { .. } => {
             let Source::File { leaf, scan, part, few } = source else { return Ok(()) };
@@ -100,27 +100,27 @@ fn operate(rows: &Arc<Rows>, source: &Source<'_>, interrupt: &Interrupt, sink: S
             }
             for batch in scan.read(*part) {
                 let chunk = Chunk::of(&batch?, rows.unit().is_some());
-                if interrupt.is_stopped() {
+                if engine.interrupt.is_stopped() {
                     return Err(Stopped);
                 }
                 chunk.pieces(*few).try_for_each(&mut *sink)?;
             }
             Ok(())
         }
-        Operator::Filter { input, condition } => push(input, source, interrupt, &mut |chunk| {
+        Operator::Filter { input, condition } => push(input, source, engine, &mut |chunk| {
             let holds = condition.holds(chunk.columns(), chunk.rows());
             let chunk = chunk.filtered(&holds);
             if chunk.rows() == 0 { Ok(()) } else { sink(chunk) }
         }),
-        Operator::Project { input, columns } => push(input, source, interrupt, &mut |chunk| {
+        Operator::Project { input, columns } => push(input, source, engine, &mut |chunk| {
             let rows = chunk.rows();
             let value = |one: &Expr| one.evaluate(chunk.columns(), rows).into_array(one.kind(), rows);
             let columns = columns.iter().map(value).collect();
             sink(chunk.with_columns(columns))
         }),
-        Operator::Lookup { input, lookup } => push(input, source, interrupt, &mut |chunk| {
+        Operator::Lookup { input, lookup } => push(input, source, engine, &mut |chunk| {
             lookup.pairs(chunk.columns(), chunk.rows(), |ours, theirs| {
-                if interrupt.is_stopped() {
+                if engine.interrupt.is_stopped() {
                     return Err(Stopped);
                 }
                 if ours.is_empty() {
@@ -132,9 +132,10 @@ fn operate(rows: &Arc<Rows>, source: &Source<'_>, interrupt: &Interrupt, sink: S
                 sink(ours.with_columns(columns))
             })
         }),
-        Operator::Union { inputs } => inputs.iter().try_for_each(|input| push(input, source, interrupt, sink)),
+        Operator::Union { inputs } => inputs.iter().try_for_each(|input| push(input, source, engine, sink)),
         Operator::Within { input, keys, aggregates } => {
-            let chunk = collected(input, source, interrupt)?;
+            let held = collected(input, source, engine)?;
+            let chunk = held.chunk();
             if chunk.rows() == 0 {
                 return Ok(());
             }
@@ -149,19 +150,16 @@ fn operate(rows: &Arc<Rows>, source: &Source<'_>, interrupt: &Interrupt, sink: S
             sink(Chunk::new(Some(units), values.columns().to_vec(), values.rows()))
         }
         Operator::Join { left, right, condition, keep_left } => {
-            let (ours, theirs) = (collected(left, source, interrupt)?, collected(right, source, interrupt)?);
-            join(&ours, &theirs, condition.as_ref(), *keep_left, interrupt, sink)
+            let (ours, theirs) = (collected(left, source, engine)?, collected(right, source, engine)?);
+            join(ours.chunk(), theirs.chunk(), condition.as_ref(), *keep_left, engine, sink)
         }
     }
 }
 
 /// All rows of a relation in this bucket.
-fn collected(rows: &Arc<Rows>, source: &Source<'_>, interrupt: &Interrupt) -> Result<Chunk, Stopped> {
-    let mut all = Gathered::new(rows);
-    push(rows, source, interrupt, &mut |chunk| {
-        all.add(chunk);
-        Ok(())
-    })?;
+fn collected(rows: &Arc<Rows>, source: &Source<'_>, engine: &Engine) -> Result<Held, Stopped> {
+    let mut all = Gathered::new(rows, &engine.memory);
+    push(rows, source, engine, &mut |chunk| all.add(chunk))?;
     Ok(all.finish())
 }
 
@@ -171,7 +169,7 @@ fn join(
     theirs: &Chunk,
     condition: Option<&Expr>,
     keep_left: bool,
-    interrupt: &Interrupt,
+    engine: &Engine,
     sink: Sink<'_>,
 ) -> Result<(), Stopped> {
     let (Some(our_units), Some(their_units)) = (ours.unit(), theirs.unit()) else { return Err(Stopped) };
@@ -193,7 +191,7 @@ fn join(
     let excluded = matched.clone();
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let mut act = |left: &mut Vec<u32>, right: &mut Vec<u32>, matched: &mut [bool]| -> Result<(), Stopped> {
-        if interrupt.is_stopped() {
+        if engine.interrupt.is_stopped() {
             return Err(Stopped);
         }
         let places = UInt32Array::from(std::mem::take(left));

@@ -245,8 +245,13 @@ impl Resolver<'_> {
                 "one private row would count several times; make it unique, or name the unit's column with --unit",
             ));
         }
-        let found = Rows::lookup(rows, lookup);
-        found.map(Arc::new).ok_or_else(|| Error::Name("a JOIN compares values of different types".into()))
+        let found = Rows::lookup(rows, lookup)
+            .ok_or_else(|| Error::Name("a JOIN compares values of different types".into()))?;
+        if found.fan_out() > self.limits.copies as u64 {
+            let what = format!("its joins with public tables could make {} rows of one", found.fan_out());
+            return Err(crate::algebra::TooLarge::new(what, self.limits.copies).into());
+        }
+        Ok(Arc::new(found))
     }
 }
 
