@@ -122,7 +122,7 @@ impl Mutant {
 /// Built beside the workspace's own crates, so that nothing else is built anew.
 fn replay(tree: &Path) -> Invocation {
     let manifest = tree.join("Cargo.toml").to_string_lossy().into_owned();
-    Invocation::new("cargo test -p reticent-sql --test replay --manifest-path")
+    Invocation::new("cargo test --workspace --test replay --manifest-path")
         .argument(manifest)
         .and("--target-dir")
         .argument(target().to_string_lossy())
