@@ -125,7 +125,7 @@ fn a_server_that_was_away_is_found_again() {
 #[test]
 #[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
 fn a_server_that_could_lose_what_it_acknowledged_is_not_used() {
-    let server = Arc::new(Server::start(&["synchronous_commit=off"]));
+    let server = Arc::new(Server::start(&["synchronous_commit=off", "wal_writer_delay=10s"]));
     let place = Database::new(Arc::clone(&server));
     let ledger = create(&place);
     for setting in ["fsync", "full_page_writes"] {
@@ -136,32 +136,14 @@ fn a_server_that_could_lose_what_it_acknowledged_is_not_used() {
         }
         server.set(setting, "on");
     }
-    // The server's own default does not count.
-    let mut administrator = server.administrator(&place.name);
-    let setting = |client: &mut postgres::Client| {
-        client.query_one("SELECT current_setting('synchronous_commit')", &[]).unwrap().get::<_, String>(0)
-    };
-    assert_eq!(setting(&mut administrator), "off");
-    administrator
-        .batch_execute(
-            "CREATE TABLE seen (setting TEXT);
-             CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS
-                 $$ BEGIN INSERT INTO public.seen VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$;
-             CREATE TRIGGER look AFTER INSERT ON reticent_ledger.entry FOR EACH ROW EXECUTE FUNCTION look();",
-        )
-        .unwrap();
+    // The server's own default does not count: what it acknowledged was not only in its memory.
     ledger.register(&limited("people", pure("1"))).unwrap();
-    receipt(&ledger, &ask("people", "a", pure("0.1")));
-    let seen = administrator.query("SELECT setting FROM seen", &[]).unwrap();
-    assert_eq!(seen.iter().map(|row| row.get(0)).collect::<Vec<String>>(), ["on", "on"]);
-    // Nor does a trigger belong there.
-    administrator.batch_execute("CREATE RULE forget AS ON DELETE TO reticent_ledger.entry DO INSTEAD NOTHING").unwrap();
-    let findings: Vec<_> = ledger.verify().unwrap().findings.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        findings,
-        ["forget", "look"]
-            .map(|name| format!("the file is damaged: the trigger or rule {name:?} is none of a ledger's"))
-    );
+    let charge = ask("people", "a", pure("0.1"));
+    let charged = receipt(&ledger, &charge);
+    server.kill();
+    server.run();
+    assert_eq!(receipt_again(&open(&place), &charge), charged);
+    let mut administrator = server.administrator(&place.name);
     administrator.batch_execute("ALTER TABLE reticent_ledger.writing SET UNLOGGED").unwrap();
     let error = DurableLedger::open(&place.location()).unwrap_err();
     assert!(error.to_string().contains("its table writing is not logged"), "{error}");
@@ -263,7 +245,7 @@ fn connections_are_private_as_the_url_says() {
 fn a_ledger_of_another_version_is_left_alone() {
     let place = database();
     drop(create(&place));
-    place.vandalise("UPDATE format SET version = 2");
+    place.vandalise("UPDATE format SET version = 1");
     for opened in [DurableLedger::open, DurableLedger::create] {
         assert!(matches!(opened(&place.location()), Err(Error::NotALedger(_))));
     }
@@ -295,4 +277,104 @@ fn a_role_that_may_only_add_is_enough() {
     for statement in ["UPDATE reticent_ledger.entry SET body = ''", "DELETE FROM reticent_ledger.release"] {
         assert!(clerk.batch_execute(statement).is_err(), "{statement}");
     }
+}
+
+/// CVE-2018-1058's kind: an overload in `public` that fits a call better than the server's own.
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn what_others_make_in_public_is_never_run() {
+    for before_the_ledger in [true, false] {
+        let place = database();
+        let mut administrator = place.server.administrator(&place.name);
+        // An index takes immutable functions only, and those cannot write.
+        let volatility = if before_the_ledger { "IMMUTABLE" } else { "VOLATILE" };
+        let mut plant = || {
+            let role = format!("mallory_{}", place.name);
+            let plant = format!(
+                "CREATE ROLE {role}; GRANT CREATE ON SCHEMA public TO {role};
+                 CREATE TABLE public.ran (as_role TEXT); GRANT INSERT ON public.ran TO PUBLIC; SET ROLE {role};
+                 CREATE FUNCTION public.hashtextextended(TEXT, INTEGER) RETURNS BIGINT LANGUAGE plpgsql {volatility} AS
+                     $$ BEGIN INSERT INTO public.ran VALUES (current_user); RETURN NULL; END $$;
+                 RESET ROLE"
+            );
+            administrator.batch_execute(&plant).unwrap();
+        };
+        if before_the_ledger {
+            plant();
+        }
+        let ledger = create(&place);
+        ledger.register(&limited("people", pure("2"))).unwrap();
+        receipt(&ledger, &ask("people", "a", pure("2")));
+        if !before_the_ledger {
+            plant();
+        }
+        for ledger in [ledger, open(&place)] {
+            assert!(ledger.charge(&ask("people", "b", pure("0.1"))).unwrap_err().is_overdrawn());
+            assert!(ledger.verify().unwrap().is_sound());
+        }
+        let ran = administrator.query_one("SELECT count(*) FROM public.ran", &[]).unwrap();
+        assert_eq!(ran.get::<_, i64>(0), 0, "somebody else's function ran");
+    }
+}
+
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn nothing_is_written_where_others_could_undo_it_or_run_with_its_rights() {
+    let place = database();
+    let ledger = create(&place);
+    ledger.register(&limited("people", pure("1"))).unwrap();
+    place.vandalise(
+        "CREATE FUNCTION saved.forget() RETURNS TRIGGER LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+         CREATE FUNCTION saved.likes(TEXT) RETURNS BOOLEAN LANGUAGE sql IMMUTABLE AS 'SELECT true';
+         CREATE OPERATOR saved.~~~ (LEFTARG = TEXT, RIGHTARG = TEXT, FUNCTION = pg_catalog.texteq)",
+    );
+    let role = format!("mallory_{}", place.name);
+    place.vandalise(&format!("CREATE ROLE {role}"));
+    let planted = [
+        (
+            "CREATE TRIGGER forget BEFORE INSERT ON entry FOR EACH ROW EXECUTE FUNCTION saved.forget()",
+            "DROP TRIGGER forget ON entry",
+            "the trigger \"forget\" is none of a ledger's".to_owned(),
+        ),
+        (
+            "CREATE RULE forget AS ON INSERT TO release DO INSTEAD NOTHING",
+            "DROP RULE forget ON release",
+            "the rule \"forget\" is none of a ledger's".to_owned(),
+        ),
+        (
+            "ALTER TABLE entry ENABLE ROW LEVEL SECURITY",
+            "ALTER TABLE entry DISABLE ROW LEVEL SECURITY",
+            "the table \"entry\" has row-level security".to_owned(),
+        ),
+        (
+            "ALTER TABLE release ADD CONSTRAINT liked CHECK (saved.likes(text))",
+            "ALTER TABLE release DROP CONSTRAINT liked",
+            "it uses the function saved.likes(text), which is not the server's own".to_owned(),
+        ),
+        (
+            "CREATE INDEX liked ON entry ((body OPERATOR(saved.~~~) hash))",
+            "DROP INDEX liked",
+            "it uses the operator saved.~~~(text,text), which is not the server's own".to_owned(),
+        ),
+        (
+            "GRANT CREATE ON SCHEMA reticent_ledger TO PUBLIC",
+            "REVOKE CREATE ON SCHEMA reticent_ledger FROM PUBLIC",
+            "others may create in its schema; REVOKE CREATE ON SCHEMA reticent_ledger FROM PUBLIC".to_owned(),
+        ),
+        (
+            &format!("ALTER TABLE writing OWNER TO {role}"),
+            "ALTER TABLE writing OWNER TO postgres",
+            format!("the table \"writing\" belongs to \"{role}\", not to the owner of its schema"),
+        ),
+    ];
+    for (number, (plant, remove, found)) in planted.into_iter().enumerate() {
+        place.vandalise(plant);
+        let charge = ask("people", &number.to_string(), pure("0.1"));
+        assert_eq!(ledger.charge(&charge).unwrap_err(), Error::Damaged(found.clone()), "{plant}");
+        let findings: Vec<_> = ledger.verify().unwrap().findings.iter().map(ToString::to_string).collect();
+        assert_eq!(findings, [format!("the file is damaged: {found}")], "{plant}");
+        place.vandalise(remove);
+        receipt(&ledger, &charge);
+    }
+    assert!(ledger.verify().unwrap().is_sound());
 }

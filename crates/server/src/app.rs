@@ -1,19 +1,20 @@
 //! All that the service holds.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use reticent::ledger::{Charge, Charged, Ledger};
-use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
+use reticent_ledger::{Budget, Dataset, DurableLedger, Terms};
 use reticent_sql::RunLimits;
-use reticent_stream::{Definition, Stream, Streams, SystemClock};
+use reticent_stream::{Definition, Hold, Stream, Streams, SystemClock};
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::Caller;
 use crate::asking::Asking;
 use crate::config::{Config, DEFAULT_LISTEN, Limits};
 use crate::error::{Error, Result};
+use crate::ledger;
 use crate::metrics::Metrics;
 use crate::rate::Rate;
 use crate::role::Role;
@@ -22,8 +23,6 @@ use crate::surveys::Surveys;
 use crate::tables::Tables;
 use crate::tokens::Tokens;
 
-/// The ledger's file, within the data directory.
-const LEDGER: &str = "ledger.sqlite";
 /// Who creates what stands in the configuration.
 const CONFIGURATION: &str = "configuration";
 
@@ -60,6 +59,7 @@ pub struct App {
     pub stopping: watch::Sender<bool>,
     /// Caps are written down and charged by one thread at a time.
     charging: Mutex<()>,
+    directory: PathBuf,
 }
 
 impl App {
@@ -69,13 +69,9 @@ impl App {
     /// If something cannot be opened, or stands in the configuration in another way than it was created.
     pub fn open(config: &Config, directory: &Path) -> Result<Self> {
         make_directory(directory)?;
-        let ledger = Arc::new(match &config.ledger {
-            Some(place) => {
-                let Ok(place) = config.path_of_ledger(place).parse::<Location>();
-                DurableLedger::create(&place)?
-            }
-            None => DurableLedger::create(&Location::File(directory.join(LEDGER)))?,
-        });
+        // First of all: another service that has it must not be given budgets, streams or tables by this one.
+        let hold = Hold::of(directory)?;
+        let ledger = Arc::new(ledger::open(config, directory)?);
         for dataset in &config.datasets {
             let adjacency = dataset.adjacency.as_deref().unwrap_or("add-remove").parse()?;
             let terms = Terms { unit: dataset.unit.clone(), adjacency };
@@ -84,7 +80,7 @@ impl App {
         }
         let tables = Tables::open(config, &ledger)?;
         let tokens = Arc::new(Tokens::open(directory)?);
-        let streams = Streams::open(directory, Arc::clone(&ledger), Arc::new(SystemClock))?;
+        let streams = Streams::open_held(hold, Arc::clone(&ledger), Arc::new(SystemClock))?;
         let surveys = Surveys::open(config, directory)?;
         let limits = config.limits;
         let app = Self {
@@ -103,6 +99,7 @@ impl App {
             asking: Asking::default(),
             stopping: watch::Sender::new(false),
             charging: Mutex::default(),
+            directory: directory.into(),
         };
         if !app.is_loopback() && !app.tokens.any()? {
             return Err(Error::field(
@@ -141,6 +138,13 @@ impl App {
     pub fn follow_nats(&self, stream: &Arc<Stream>) {
         if let Some(url) = &self.nats {
             sources::follow(url, Arc::clone(stream), self.stopping.subscribe());
+        }
+    }
+
+    /// Has the data directory remember what was charged.
+    pub fn remember(&self) {
+        if let Err(error) = ledger::remember(&self.ledger, &self.directory) {
+            tracing::warn!("the data directory cannot remember the ledger: {error}");
         }
     }
 

@@ -4,6 +4,13 @@
 //! writes and readers and the server's own housekeeping go on. A role that may `SELECT` and `INSERT` in `entry` and
 //! `release`, `SELECT` in `format` and `UPDATE` in `writing` can do all that a ledger does, and cannot change what is written.
 //!
+//! # Who else may be in the database
+//! Names are looked up among the server's own and in that schema only: each transaction pins `search_path`, each table and
+//! function is qualified, each argument has its type. What other roles make in `public` is never run. Nothing is written
+//! while something in the schema could run or hide what is not the ledger's: triggers, rules, row-level security, functions
+//! and operators that are not the server's own, tables of another owner, or a role that may create there. The owner of the
+//! schema and superusers are trusted.
+//!
 //! # What durable means here
 //! A commit returns when the server has synced it: `synchronous_commit` is `on` in every transaction, whatever the server's
 //! default, and a server that runs without `fsync` or `full_page_writes`, or that goes on after a failed `fsync`, is not used.
@@ -32,7 +39,7 @@ use crate::entry::{Keys, Row};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 /// Makers of the schema take turns by this advisory lock: "RtLg".
 const MAKING: i64 = 0x5274_4c67;
 
@@ -53,7 +60,8 @@ const SCHEMA: &str = "
         CONSTRAINT entry_request EXCLUDE USING hash ((dataset || E'\\n' || request) WITH =) WHERE (dataset IS NOT NULL)
     );
     CREATE INDEX entry_terms ON reticent_ledger.entry
-        (hashtextextended(dataset, 0), hashtextextended(terms, 0), number) WHERE dataset IS NOT NULL;
+        (pg_catalog.hashtextextended(dataset, 0::bigint), pg_catalog.hashtextextended(terms, 0::bigint), number)
+        WHERE dataset IS NOT NULL;
     CREATE INDEX entry_registrations ON reticent_ledger.entry (number) WHERE registered IS NOT NULL;
     CREATE TABLE reticent_ledger.release (
         number BIGINT PRIMARY KEY REFERENCES reticent_ledger.entry (number),
@@ -61,26 +69,38 @@ const SCHEMA: &str = "
     );
     CREATE TABLE reticent_ledger.writing ();
     CREATE TABLE reticent_ledger.format (version INTEGER NOT NULL);
-    INSERT INTO reticent_ledger.format VALUES (1);
+    INSERT INTO reticent_ledger.format VALUES (2);
 ";
 
 /// Nobody waits for ever, unless the URL or the server sets other limits. A plan made while the ledger was small must serve
 /// when it is large.
 const SESSION: &str = "
-    SELECT set_config('lock_timeout', '60s', false) WHERE current_setting('lock_timeout') = '0';
-    SELECT set_config('statement_timeout', '300s', false) WHERE current_setting('statement_timeout') = '0';
+    SET search_path = pg_catalog, pg_temp;
+    SELECT pg_catalog.set_config('lock_timeout', '60s', false)
+        WHERE pg_catalog.current_setting('lock_timeout') = '0';
+    SELECT pg_catalog.set_config('statement_timeout', '300s', false)
+        WHERE pg_catalog.current_setting('statement_timeout') = '0';
     SET enable_seqscan = off;
     SET plan_cache_mode = force_generic_plan;
 ";
 
-/// Set in each transaction, so that no pooler between us and the server can lose it. A writer that vanishes gives way.
+/// Set in each transaction, so that no pooler between us and the server can lose it. A writer that vanishes gives way. Under
+/// the last lock nobody adds a trigger, a rule or a policy before the transaction ends.
 const WRITE: &str = "
     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+    SET LOCAL search_path = pg_catalog, pg_temp;
+    SET LOCAL row_security = off;
     SET LOCAL synchronous_commit = on;
     SET LOCAL idle_in_transaction_session_timeout = '60s';
     LOCK TABLE reticent_ledger.writing IN SHARE ROW EXCLUSIVE MODE;
+    LOCK TABLE reticent_ledger.entry, reticent_ledger.release IN ROW EXCLUSIVE MODE;
 ";
-const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+/// Without `row_security` a read that a policy would cut short fails.
+const READ: &str = "
+    BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+    SET LOCAL search_path = pg_catalog, pg_temp;
+    SET LOCAL row_security = off;
+";
 
 /// Settings with which a server could lose what it has acknowledged.
 const UNSAFE_SETTINGS: [(&str, &str); 3] = [("fsync", "off"), ("full_page_writes", "off"), ("data_sync_retry", "on")];
@@ -95,35 +115,74 @@ macro_rules! rows {
 }
 
 const LAST: &str = rows!("ORDER BY number DESC LIMIT 1");
-const ROW: &str = rows!("WHERE number = $1");
-const ROWS: &str = rows!("WHERE number > $1 ORDER BY number LIMIT $2");
-const REGISTRATION: &str = rows!("WHERE registered = $1");
+const ROW: &str = rows!("WHERE number = $1::bigint");
+const ROWS: &str = rows!("WHERE number > $1::bigint ORDER BY number LIMIT $2::bigint");
+const REGISTRATION: &str = rows!("WHERE registered = $1::text");
 const REGISTRATIONS: &str = rows!("WHERE registered IS NOT NULL ORDER BY number");
-const CHARGE: &str = rows!("WHERE dataset IS NOT NULL AND dataset || E'\\n' || request = $1 || E'\\n' || $2");
+const CHARGE: &str =
+    rows!("WHERE dataset IS NOT NULL AND dataset || E'\\n' || request = $1::text || E'\\n' || $2::text");
 const LAST_CHARGE: &str = rows!(
-    "WHERE hashtextextended(dataset, 0) = hashtextextended($1, 0) AND hashtextextended(terms, 0) = hashtextextended($2, 0)
-     AND dataset = $1 AND terms = $2 ORDER BY number DESC LIMIT 1"
+    "WHERE pg_catalog.hashtextextended(dataset, 0::bigint) = pg_catalog.hashtextextended($1::text, 0::bigint)
+     AND pg_catalog.hashtextextended(terms, 0::bigint) = pg_catalog.hashtextextended($2::text, 0::bigint)
+     AND dataset = $1::text AND terms = $2::text ORDER BY number DESC LIMIT 1"
 );
+/// From each of the terms to the next, by the index: a dataset has few, and many charges.
 const LAST_CHARGES: &str = rows!(
     "WHERE number IN (
-        SELECT max(number) FROM reticent_ledger.entry
-        WHERE hashtextextended(dataset, 0) = hashtextextended($1, 0) AND dataset = $1 GROUP BY terms
+        WITH RECURSIVE charged (terms) AS (
+            (SELECT pg_catalog.hashtextextended(e.terms, 0::bigint) FROM reticent_ledger.entry AS e
+             WHERE pg_catalog.hashtextextended(e.dataset, 0::bigint) = pg_catalog.hashtextextended($1::text, 0::bigint)
+             AND e.dataset = $1::text ORDER BY 1 LIMIT 1)
+            UNION ALL SELECT
+                (SELECT pg_catalog.hashtextextended(e.terms, 0::bigint) FROM reticent_ledger.entry AS e
+                 WHERE pg_catalog.hashtextextended(e.dataset, 0::bigint) = pg_catalog.hashtextextended($1::text, 0::bigint)
+                 AND e.dataset = $1::text AND pg_catalog.hashtextextended(e.terms, 0::bigint) > charged.terms
+                 ORDER BY 1 LIMIT 1)
+                FROM charged WHERE charged.terms IS NOT NULL
+        )
+        SELECT (SELECT e.number FROM reticent_ledger.entry AS e
+                WHERE pg_catalog.hashtextextended(e.dataset, 0::bigint) = pg_catalog.hashtextextended($1::text, 0::bigint)
+                AND pg_catalog.hashtextextended(e.terms, 0::bigint) = charged.terms AND e.dataset = $1::text
+                ORDER BY e.number DESC LIMIT 1)
+        FROM charged
      ) ORDER BY number"
 );
-const CHARGES: &str = "SELECT count(*) FROM reticent_ledger.entry
-    WHERE hashtextextended(dataset, 0) = hashtextextended($1, 0) AND dataset = $1";
-const RELEASED: &str = rows!("WHERE charge = $1");
-const RELEASE: &str = "SELECT text FROM reticent_ledger.release WHERE number = $1";
-const APPEND: &str = "INSERT INTO reticent_ledger.entry
-    (number, body, hash, registered, dataset, request, terms, charge) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-const KEEP: &str = "INSERT INTO reticent_ledger.release (number, text) VALUES ($1, $2)";
+const RELEASED: &str = rows!("WHERE charge = $1::bigint");
+const RELEASE: &str = "SELECT text FROM reticent_ledger.release WHERE number = $1::bigint";
+const APPEND: &str = "INSERT INTO reticent_ledger.entry (number, body, hash, registered, dataset, request, terms, charge)
+    VALUES ($1::bigint, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::bigint)";
+const KEEP: &str = "INSERT INTO reticent_ledger.release (number, text) VALUES ($1::bigint, $2::text)";
 
-/// Triggers and rules could change what is written or read.
+/// What could change what is written or read, or run with the ledger's rights, in words. The server keeps no dependencies on
+/// functions and operators of its own, so each that it keeps is somebody else's.
 const FOREIGN: &str = "
-    SELECT tgname::text FROM pg_trigger JOIN pg_class AS on_table ON on_table.oid = tgrelid
-        WHERE relnamespace = to_regnamespace('reticent_ledger') AND NOT tgisinternal
-    UNION ALL SELECT rulename::text FROM pg_rewrite JOIN pg_class AS on_table ON on_table.oid = ev_class
-        WHERE relnamespace = to_regnamespace('reticent_ledger') ORDER BY 1 LIMIT 100";
+    WITH own AS (
+        SELECT c.oid, c.relname, c.relowner, c.relrowsecurity, n.nspowner
+        FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE n.nspname = 'reticent_ledger'
+    ), part (class, object) AS (
+        SELECT 'pg_catalog.pg_class'::regclass, oid FROM own
+        UNION ALL SELECT 'pg_catalog.pg_constraint'::regclass, oid FROM pg_catalog.pg_constraint
+            WHERE conrelid IN (SELECT oid FROM own)
+        UNION ALL SELECT 'pg_catalog.pg_attrdef'::regclass, oid FROM pg_catalog.pg_attrdef
+            WHERE adrelid IN (SELECT oid FROM own)
+    )
+    SELECT 'the trigger \"' || t.tgname || '\" is none of a ledger''s'
+        FROM pg_catalog.pg_trigger AS t JOIN own ON own.oid = t.tgrelid WHERE NOT t.tgisinternal
+    UNION ALL SELECT 'the rule \"' || r.rulename || '\" is none of a ledger''s'
+        FROM pg_catalog.pg_rewrite AS r JOIN own ON own.oid = r.ev_class
+    UNION ALL SELECT 'the table \"' || own.relname || '\" has row-level security' FROM own WHERE own.relrowsecurity
+    UNION ALL SELECT 'the table \"' || own.relname || '\" belongs to \"' || pg_catalog.pg_get_userbyid(own.relowner)
+        || '\", not to the owner of its schema' FROM own WHERE own.relowner <> own.nspowner
+    UNION ALL SELECT 'it uses the ' || pg_catalog.pg_describe_object(d.refclassid, d.refobjid, 0)
+        || ', which is not the server''s own'
+        FROM pg_catalog.pg_depend AS d JOIN part ON part.class = d.classid AND part.object = d.objid
+        WHERE d.refclassid IN ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_operator'::regclass)
+    UNION ALL SELECT 'others may create in its schema; REVOKE CREATE ON SCHEMA reticent_ledger FROM '
+        || CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE pg_catalog.pg_get_userbyid(a.grantee)::text END
+        FROM pg_catalog.pg_namespace AS n, pg_catalog.aclexplode(n.nspacl) AS a
+        WHERE n.nspname = 'reticent_ledger' AND a.privilege_type = 'CREATE' AND a.grantee <> n.nspowner
+    ORDER BY 1 LIMIT 100";
 
 /// A ledger in a database.
 pub struct Postgres {
@@ -165,14 +224,14 @@ impl Postgres {
         client.batch_execute(SESSION).map_err(failed)?;
         let refused = |reason| Err(Error::Storage { doing: "opened", reason });
         for (setting, dangerous) in UNSAFE_SETTINGS {
-            let row = client.query_one("SELECT current_setting($1, true)", &[&setting]).map_err(failed)?;
+            let row = client.query_one("SELECT pg_catalog.current_setting($1::text, true)", &[&setting]).map_err(failed)?;
             if row.try_get::<_, Option<&str>>(0).map_err(failed)? == Some(dangerous) {
                 return refused(format!(
                     "the server runs with {setting} = {dangerous} and could lose what it has acknowledged; change the setting"
                 ));
             }
         }
-        let row = client.query_one("SELECT current_setting('server_encoding')", &[]).map_err(failed)?;
+        let row = client.query_one("SELECT pg_catalog.current_setting('server_encoding')", &[]).map_err(failed)?;
         let encoding: String = row.try_get(0).map_err(failed)?;
         if encoding != "UTF8" {
             return refused(format!("the database is encoded in {encoding}; make one with ENCODING 'UTF8'"));
@@ -184,8 +243,8 @@ impl Postgres {
     fn check(&self, connection: &mut Connection) -> Result<()> {
         let failed = |error: postgres::Error| failure("opened", &error);
         let Connection { client, .. } = connection;
-        let look = "SELECT relname::text, relpersistence::text FROM pg_class
-            WHERE relnamespace = to_regnamespace('reticent_ledger')";
+        let look = "SELECT relname::text, relpersistence::text FROM pg_catalog.pg_class
+            WHERE relnamespace = pg_catalog.to_regnamespace('reticent_ledger')";
         let mut tables = HashMap::new();
         for row in client.query(look, &[]).map_err(failed)? {
             tables.insert(row.try_get::<_, String>(0).map_err(failed)?, row.try_get::<_, String>(1).map_err(failed)?);
@@ -224,15 +283,12 @@ impl Postgres {
         Ok(connection)
     }
 
-    fn transact(
-        &mut self,
-        statements: &str,
-        doing: &'static str,
-        work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>,
-    ) -> Result<()> {
+    fn transact(&mut self, writes: bool, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()> {
+        let (statements, doing) = if writes { (WRITE, "written") } else { (READ, "read") };
         // Out of `self`, so that a panic or a failure closes it.
         let mut transaction = Transaction { connection: self.begin(statements, doing)?, failed: None };
-        let outcome = work(&mut transaction);
+        let outcome = if writes { transaction.refuse_foreign() } else { Ok(()) };
+        let outcome = outcome.and_then(|()| work(&mut transaction));
         let Transaction { mut connection, failed } = transaction;
         let mut end = |statement| connection.client.batch_execute(statement).map_err(|error| failure(doing, &error));
         match (outcome, failed) {
@@ -261,11 +317,11 @@ impl fmt::Debug for Postgres {
 
 impl Storage for Postgres {
     fn write(&mut self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()> {
-        self.transact(WRITE, "written", work)
+        self.transact(true, work)
     }
 
     fn read(&mut self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()> {
-        self.transact(READ, "read", work)
+        self.transact(false, work)
     }
 
     /// The server looks after its own files; rows that no entry can be in are told here.
@@ -288,8 +344,7 @@ impl Storage for Postgres {
         };
         look().map_err(|error| failure("read", &error))?;
         for row in connection.client.query(FOREIGN, &[]).map_err(|error| failure("read", &error))? {
-            let name: String = row.try_get(0).map_err(|error| failure("read", &error))?;
-            faults.push(format!("the trigger or rule {name:?} is none of a ledger's"));
+            faults.push(foreign(&row)?);
         }
         connection.client.batch_execute("COMMIT").map_err(|error| failure("read", &error))?;
         self.connection = Some(connection);
@@ -306,9 +361,9 @@ struct Connection {
 impl Connection {
     fn make_schema(&mut self) -> Result<(), postgres::Error> {
         let mut transaction = self.client.transaction()?;
-        transaction.batch_execute("SET LOCAL synchronous_commit = on")?;
-        transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&MAKING])?;
-        let row = transaction.query_one("SELECT to_regnamespace('reticent_ledger') IS NULL", &[])?;
+        transaction.batch_execute("SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL synchronous_commit = on")?;
+        transaction.execute("SELECT pg_catalog.pg_advisory_xact_lock($1::bigint)", &[&MAKING])?;
+        let row = transaction.query_one("SELECT pg_catalog.to_regnamespace('reticent_ledger') IS NULL", &[])?;
         if row.try_get(0)? {
             transaction.batch_execute(SCHEMA)?;
         }
@@ -353,6 +408,14 @@ impl Transaction {
         })
     }
 
+    /// Before anything is written.
+    fn refuse_foreign(&mut self) -> Result<()> {
+        match self.query(FOREIGN, &[], "read")?.first() {
+            Some(row) => Err(Error::Damaged(foreign(row)?)),
+            None => Ok(()),
+        }
+    }
+
     fn all(&mut self, sql: &'static str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
         self.query(sql, parameters, "read")?.iter().map(read_row).collect()
     }
@@ -395,12 +458,6 @@ impl Pages for Transaction {
         self.all(LAST_CHARGES, &[&dataset])
     }
 
-    fn charges(&mut self, dataset: &str) -> Result<u64> {
-        let rows = self.query(CHARGES, &[&dataset], "read")?;
-        let count: i64 = rows[0].try_get(0).map_err(|error| failure("read", &error))?;
-        Ok(count.cast_unsigned())
-    }
-
     fn release(&mut self, charge: u64) -> Result<Option<(Row, String)>> {
         let Some(row) = self.one(RELEASED, &[&signed(charge)])? else { return Ok(None) };
         let texts = self.query(RELEASE, &[&signed(row.number)], "read")?;
@@ -419,6 +476,12 @@ impl Pages for Transaction {
         }
         Ok(())
     }
+}
+
+/// What does not belong there, as it can be printed: anybody may have chosen the names.
+fn foreign(row: &postgres::Row) -> Result<String> {
+    let text: &str = row.try_get(0).map_err(|error| failure("read", &error))?;
+    Ok(text.replace(char::is_control, "\u{fffd}"))
 }
 
 /// PostgreSQL's whole numbers have a sign; no ledger has 2^63 entries.

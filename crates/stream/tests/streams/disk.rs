@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crash_disk::{Call, Disk, Failure, Fault, Image, Replay, Survivors};
-use reticent_ledger::Event;
+use reticent_ledger::{Event, FileId};
 use reticent_ledger::storage::files::Files;
-use reticent_stream::{Error, Result, StepRelease, Stream, Streams};
+use reticent_stream::{Error, Hold, Result, StepRelease, Stream, Streams};
 
 use crate::bench::{Bench, START, all, definition, one};
 
@@ -46,6 +46,11 @@ impl Files for DiskFiles {
         self.0.sync_names()
     }
 
+    /// Nobody else is at this disk.
+    fn identity(&self, _: &Path) -> Option<FileId> {
+        None
+    }
+
     fn names(&self, _: &Path) -> io::Result<u64> {
         Ok(1)
     }
@@ -65,7 +70,7 @@ fn name(path: &Path) -> &str {
 
 fn open(bench: &Bench, disk: Disk) -> Result<Streams> {
     let files = move || Box::new(DiskFiles(disk)) as Box<dyn Files>;
-    Streams::open_in(&bench.directory(), Arc::clone(&bench.ledger), bench.clock.clone(), files)
+    Streams::open_in(Hold::of(&bench.directory())?, Arc::clone(&bench.ledger), bench.clock.clone(), files)
 }
 
 fn batch(number: u64) -> Vec<u8> {
