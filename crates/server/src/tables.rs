@@ -101,9 +101,9 @@ impl Tables {
             }
             table.refuse_owned(files, ledger)?;
             let keys = table.policy.as_ref().map(Policy::key_files).unwrap_or_default();
-            let private = keys.iter().flat_map(holders_of).find_map(|other| other.dataset.clone());
-            let owner = || Ok(ledger.owners(&keys)?.into_iter().next().map(|owner| owner.account.dataset.name));
-            if let Some(owner) = private.map_or_else(owner, |dataset| Ok(Some(dataset)))? {
+            let mut private: Vec<String> = keys.iter().flat_map(holders_of).filter_map(|other| other.dataset.clone()).collect();
+            private.extend(ledger.owners(&keys)?.into_iter().map(|owner| owner.account.dataset.name));
+            if let Some(owner) = private.first() {
                 let message = format!(
                     "the policy of {} reads keys from a file of {owner}, which is private, and keys are public; write the keys themselves",
                     table.name
