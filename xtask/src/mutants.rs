@@ -22,12 +22,12 @@ struct Mutant {
 
 const MUTANTS: [Mutant; 8] = [
     Mutant {
-        broken: "a projection keeps the unit of its row (taken from the first column of its type instead)",
+        broken: "a projection keeps the unit of its row (taken from the last column of its type instead)",
         file: "crates/sql/src/engine/push.rs",
         edits: &[(
             "sink(chunk.with_columns(columns))\n        }),",
             "let columns: Vec<ArrayRef> = columns;
-            let like = |unit: &ArrayRef| columns.iter().find(|one| one.data_type() == unit.data_type()).cloned();
+            let like = |unit: &ArrayRef| columns.iter().rfind(|one| one.data_type() == unit.data_type()).cloned();
             let unit = chunk.unit().and_then(like);
             if chunk.unit().is_some() && unit.is_none() { sink(chunk.with_columns(columns)) }
             else { sink(Chunk::new(unit, columns, rows)) }

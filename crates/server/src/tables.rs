@@ -101,7 +101,8 @@ impl Tables {
             }
             table.refuse_owned(files, ledger)?;
             let keys = table.policy.as_ref().map(Policy::key_files).unwrap_or_default();
-            let mut private: Vec<String> = keys.iter().flat_map(holders_of).filter_map(|other| other.dataset.clone()).collect();
+            let mut private: Vec<String> =
+                keys.iter().flat_map(holders_of).filter_map(|other| other.dataset.clone()).collect();
             private.extend(ledger.owners(&keys)?.into_iter().map(|owner| owner.account.dataset.name));
             if let Some(owner) = private.first() {
                 let message = format!(

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use reticent_bounding::{Interrupt, Memory};
 
-use crate::engine::Engine;
+use crate::engine::{BUCKETS, Engine};
 
 /// Where the machine does not say how much memory it has.
 const MEMORY: u64 = 8 << 30;
@@ -33,6 +33,7 @@ impl RunLimits {
         let deadline = self.time.and_then(|time| Instant::now().checked_add(time));
         Engine {
             threads: self.threads.unwrap_or_else(cores).max(1),
+            buckets: BUCKETS,
             memory: Memory::new(memory).spilling_to(folder),
             interrupt: deadline.map_or_else(Interrupt::new, Interrupt::at),
         }

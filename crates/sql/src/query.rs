@@ -1,7 +1,7 @@
 //! A query, from its text to its answer.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reticent::Permit;
@@ -10,7 +10,7 @@ use reticent::statistic::{Bounds, Grid};
 use reticent_bounding::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, PublicKeys};
 use reticent_table::Table;
 
-use crate::algebra::{Data, Expr, Limits, Stability};
+use crate::algebra::{Data, Expr, Limits, Stability, TooLarge};
 use crate::answer::{Answer, HALF_WIDTHS, Summary};
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result, no_such};
@@ -73,6 +73,12 @@ impl Query {
             Resolver::new(&inputs, &options, Usage::of(&statement), options.now).resolve(&statement)
         })?;
         let rows = &resolved.measured.rows;
+        let (texts, most) = (resolved.measured.long_texts(), Limits::default().long_texts);
+        if texts > most as u64 {
+            let what = format!("its joins with public tables could make {texts} long texts of one row");
+            return Err(TooLarge::new(what, most).into());
+        }
+        refuse_common_files(&inputs, rows.tables())?;
         let unit = match rows.stability() {
             Stability::Unit => Unit::Column(unit_name(&inputs, rows.tables().iter().copied(), &options)),
             Stability::Row(copies) => {
@@ -296,6 +302,20 @@ impl Query {
         let bounding = bounding.with_interrupt(self.engine.interrupt.clone());
         self.engine.measure(rows, &columns, &self.inputs, &bounding).map_err(|_| Error::Reading)
     }
+}
+
+/// A file that is two tables has each of its rows twice, and perhaps with another unit: the stability of neither table says what one
+/// unit changes in both.
+fn refuse_common_files(inputs: &[Input], tables: &BTreeSet<usize>) -> Result<()> {
+    let tables: Vec<&Table> = tables.iter().map(|&table| &inputs[table].table).collect();
+    for (place, one) in tables.iter().enumerate() {
+        if let Some(other) = tables[..place].iter().find(|other| one.has_a_file_of(other)) {
+            let why = format!("ask about {} alone, under two aliases if need be", one.name());
+            let what = format!("{} and {}, which have a file in common, in one query", other.name(), one.name());
+            return Err(Error::not_private(what, why));
+        }
+    }
+    Ok(())
 }
 
 /// The unit as the ledger knows it: the columns of the private tables that the query reads. Tables that are joined on the unit may call

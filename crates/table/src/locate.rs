@@ -1,5 +1,6 @@
 //! From a location to files of one format.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -63,9 +64,10 @@ pub fn locate(location: &str) -> Result<(FileFormat, Vec<PathBuf>), String> {
             fs::canonicalize(&path).map_err(|error| format!("{} cannot be opened: {error}", short(&path)))?;
         files.push((canonical, format, path));
     }
-    // One file under two names is one file: its rows count once.
+    // One file under two names, links or hard links, is one file: its rows count once.
     files.sort();
-    files.dedup_by(|one, other| one.0 == other.0);
+    let mut seen = HashSet::new();
+    files.retain(|(canonical, ..)| seen.insert(identity(canonical)));
     let Some((_, format, first)) = files.first() else { return Err("there are no files".to_owned()) };
     if let Some((_, _, other)) = files.iter().find(|(_, other, _)| other != format) {
         return Err(format!(
@@ -75,6 +77,16 @@ pub fn locate(location: &str) -> Result<(FileFormat, Vec<PathBuf>), String> {
         ));
     }
     Ok((*format, files.iter().map(|(canonical, ..)| canonical.clone()).collect()))
+}
+
+/// Which file it is, whatever it is called: by device and inode where there are any, otherwise by its path.
+pub fn identity(path: &Path) -> (u64, u64, PathBuf) {
+    #[cfg(unix)]
+    if let Ok(found) = fs::metadata(path) {
+        use std::os::unix::fs::MetadataExt;
+        return (found.dev(), found.ino(), PathBuf::new());
+    }
+    (0, 0, path.to_owned())
 }
 
 /// The files of a folder that are of a known format; folders in it are not looked into. Names that begin with a dot or an

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::csv::{Csv, Delimiter};
-use crate::locate::{FileFormat, locate, short};
+use crate::locate::{FileFormat, identity, locate, short};
 use crate::request::{Column, Form};
 use crate::scan::{Inner, Source};
 use crate::split::{Chunks, Shares, Text};
@@ -86,6 +86,12 @@ impl Table {
     /// The files, canonical and in order.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
+    }
+
+    /// Is one of its files also one of the other's, under whatever name?
+    pub fn has_a_file_of(&self, other: &Self) -> bool {
+        let theirs: Vec<_> = other.files.iter().map(|file| identity(file)).collect();
+        self.files.iter().any(|file| theirs.contains(&identity(file)))
     }
 
     /// The names of the columns in order; `None` where any name may be asked for: in NDJSON, which has no header, and in an

@@ -77,6 +77,24 @@ impl Aggregate {
         }
     }
 
+    /// The same of another expression, if it is of any.
+    pub fn of(self, other: &mut dyn FnMut() -> Expr) -> Self {
+        match self {
+            Self::Rows => Self::Rows,
+            Self::Count(_) => Self::Count(other()),
+            Self::Distinct(_) => Self::Distinct(other()),
+            Self::Sum(_) => Self::Sum(other()),
+            Self::Mean(_) => Self::Mean(other()),
+            Self::Least(_) => Self::Least(other()),
+            Self::Most(_) => Self::Most(other()),
+            Self::All(_) => Self::All(other()),
+            Self::Any(_) => Self::Any(other()),
+            Self::Spread { sample, root, .. } => Self::Spread { of: other(), sample, root },
+            Self::Quantile(_, p) => Self::Quantile(other(), p),
+            Self::Mode(_) => Self::Mode(other()),
+        }
+    }
+
     /// The type of its value.
     pub fn kind(&self) -> Type {
         match self {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{
@@ -38,6 +39,13 @@ impl Column {
     }
 }
 
+/// The text is held once.
+fn repeated_text(text: &str, rows: usize) -> ArrayRef {
+    let mut builder = StringViewBuilder::with_capacity(rows).with_deduplicate_strings();
+    (0..rows).for_each(|_| builder.append_value(text));
+    Arc::new(builder.finish())
+}
+
 /// An Arrow array that holds one value in every row.
 fn repeated(value: &Value, kind: Type, rows: usize) -> ArrayRef {
     match value {
@@ -45,7 +53,7 @@ fn repeated(value: &Value, kind: Type, rows: usize) -> ArrayRef {
         Value::Boolean(value) => Arc::new(BooleanArray::from(vec![*value; rows])),
         Value::Integer(value) => Arc::new(Int64Array::from_value(*value, rows)),
         Value::Number(value) => Arc::new(Float64Array::from_value(*value, rows)),
-        Value::Text(value) => Arc::new(std::iter::repeat_n(Some(value.as_ref()), rows).collect::<StringViewArray>()),
+        Value::Text(value) => repeated_text(value, rows),
         Value::Date(value) => Arc::new(Date32Array::from_value(*value, rows)),
         Value::Timestamp(value) => Arc::new(TimestampMicrosecondArray::from_value(*value, rows)),
     }

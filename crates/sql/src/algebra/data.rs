@@ -9,6 +9,7 @@ use arrow_select::filter::filter;
 use arrow_select::take::take;
 
 use super::column::cell;
+use super::expr::at_once;
 use super::groups::canonical;
 use super::{Type, Value};
 
@@ -68,6 +69,16 @@ impl Data {
     pub fn taken(&self, places: &UInt32Array) -> Self {
         let columns = self.columns.iter().map(|column| sound(take(column, places, None))).collect();
         Self { kinds: self.kinds.clone(), columns, rows: places.len() }
+    }
+
+    /// In pieces of few rows if this many long texts are made of each; always at least one.
+    pub fn pieces(&self, growing: usize) -> impl Iterator<Item = Self> + '_ {
+        let size = at_once(growing, self.rows);
+        (0..self.rows.max(1)).step_by(size).map(move |from| {
+            let rows = size.min(self.rows - from);
+            let columns = self.columns.iter().map(|column| column.slice(from, rows)).collect();
+            Self { kinds: self.kinds.clone(), columns, rows }
+        })
     }
 
     /// The rows of all of them, which have the same types; `None` if there are none.

@@ -7,6 +7,7 @@ use arrow_select::zip::zip;
 use serde::{Deserialize, Serialize};
 
 use super::column::{Column, Reader, Texts};
+use super::data::concatenated;
 use super::function::Function;
 use super::{Type, Value};
 
@@ -166,9 +167,10 @@ impl Expr {
         Self { kind: self.kind, node }
     }
 
-    /// Does it make texts that can be longer than those it reads?
-    pub fn grows(&self) -> bool {
-        matches!(&self.node, Node::Call(function, _) if function.grows()) || self.parts().into_iter().any(Self::grows)
+    /// How many texts it makes of each row that can be longer than those it reads.
+    pub fn growing(&self) -> usize {
+        let own = matches!(&self.node, Node::Call(function, _) if function.grows());
+        usize::from(own) + self.parts().into_iter().map(Self::growing).sum::<usize>()
     }
 
     /// Its value for each of `rows` rows of these columns.
@@ -217,6 +219,39 @@ impl Expr {
     pub fn holds(&self, columns: &[ArrayRef], rows: usize) -> BooleanArray {
         known(&self.evaluate(columns, rows).into_condition(rows))
     }
+}
+
+/// Expressions that make texts longer work on this many rows at a time, or on fewer where a row has several such texts: each may take
+/// [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes then, and no more than 16 MiB are made at once.
+const FEW: usize = 256;
+
+/// How many rows expressions that make this many longer texts of each row may be computed for at once; `most` if they make none.
+pub fn at_once(growing: usize, most: usize) -> usize {
+    if growing == 0 { most.max(1) } else { (FEW / growing).max(1) }
+}
+
+/// Values of expressions for all rows of a table that is nobody's secret, whose long texts are computed for few rows at a time; `None`
+/// if they take more bytes than `most`.
+pub fn computed(of: &[&Expr], columns: &[ArrayRef], rows: usize, most: usize) -> Option<Vec<ArrayRef>> {
+    let growing = of.iter().map(|one| one.growing()).sum();
+    if growing == 0 {
+        return Some(of.iter().map(|one| one.evaluate(columns, rows).into_array(one.kind(), rows)).collect());
+    }
+    let (size, mut bytes) = (at_once(growing, rows), 0);
+    let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::new(); of.len()];
+    for from in (0..rows.max(1)).step_by(size) {
+        let rows = size.min(rows - from);
+        let slice: Vec<ArrayRef> = columns.iter().map(|column| column.slice(from, rows)).collect();
+        for (one, pieces) in of.iter().zip(&mut pieces) {
+            let piece = one.evaluate(&slice, rows).into_array(one.kind(), rows);
+            bytes += if one.growing() > 0 { piece.get_array_memory_size() } else { 0 };
+            pieces.push(piece);
+        }
+        if bytes > most {
+            return None;
+        }
+    }
+    Some(pieces.iter().map(|pieces| concatenated(pieces)).collect())
 }
 
 /// What is not known to be true is false.

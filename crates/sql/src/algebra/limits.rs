@@ -21,8 +21,13 @@ pub struct Limits {
     pub public_rows: usize,
     /// Bytes that they take.
     pub public_bytes: usize,
+    /// Pairs of public rows that a join may compare.
+    pub public_pairs: usize,
     /// Rows that one private row may become by its joins with public tables: without a limit a short query would never end.
     pub copies: usize,
+    /// Texts that functions can make longer, up to [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes, of all rows that one private row
+    /// becomes: 256 MiB of them. A single row must not fill the memory.
+    pub long_texts: usize,
 }
 
 impl Default for Limits {
@@ -36,7 +41,9 @@ impl Default for Limits {
             columns: 2000,
             public_rows: 5_000_000,
             public_bytes: 1 << 30,
+            public_pairs: 1 << 27,
             copies: 1 << 20,
+            long_texts: 1 << 12,
         }
     }
 }
@@ -65,6 +72,11 @@ impl Limits {
         self.check_size(data.rows(), data.bytes())
     }
 
+    /// Public tables take more bytes than are allowed.
+    pub fn too_many_bytes(&self) -> TooLarge {
+        TooLarge::new("public tables do not fit in memory: bytes", self.public_bytes)
+    }
+
     /// Are so many rows, and bytes, few enough?
     ///
     /// # Errors
@@ -74,7 +86,7 @@ impl Limits {
             return Err(TooLarge::new("public rows do not fit in memory", self.public_rows));
         }
         if bytes > self.public_bytes {
-            return Err(TooLarge::new("public tables do not fit in memory: bytes", self.public_bytes));
+            return Err(self.too_many_bytes());
         }
         Ok(())
     }

@@ -13,11 +13,13 @@ use arrow_select::filter::filter;
 
 use super::Type;
 use super::data::{Data, sound};
-use super::expr::Expr;
+use super::expr::{Expr, at_once, computed};
 use super::groups::canonical;
 
-/// At most so many pairs are looked at in one go.
+/// At most this many pairs are looked at in one go.
 const PAIRS: usize = 8192;
+/// The most that a table's values that are compared may take.
+const MOST_BYTES: usize = 1 << 30;
 
 /// Which rows of a table in memory match a row.
 #[derive(Debug, Clone)]
@@ -43,15 +45,16 @@ impl Lookup {
     /// In a table: rows whose first expressions equal the second, which are over the table's columns, and for which the condition
     /// is true. If `keep_unmatched`, a row that matches nothing stays, with NULL for what is missing.
     ///
-    /// `None` if what is compared differs in type.
+    /// `None` if what is compared differs in type, or takes more than a gigabyte.
     pub fn new(table: Arc<Data>, on: Vec<(Expr, Expr)>, condition: Option<Expr>, keep_unmatched: bool) -> Option<Self> {
         let fits = |(one, other): &(Expr, Expr)| one.kind() == other.kind() && other.reads(table.kinds());
         if !on.iter().all(fits) {
             return None;
         }
         let rows = table.rows();
-        let value = |of: &Expr| of.evaluate(table.columns(), rows).into_array(of.kind(), rows);
-        let on: Vec<(Expr, ArrayRef)> = on.into_iter().map(|(one, other)| (one, value(&other))).collect();
+        let values =
+            computed(&on.iter().map(|(_, other)| other).collect::<Vec<_>>(), table.columns(), rows, MOST_BYTES)?;
+        let on: Vec<(Expr, ArrayRef)> = on.into_iter().map(|(one, _)| one).zip(values).collect();
         let index = Index::of(&on.iter().map(|(_, values)| values.clone()).collect::<Vec<_>>());
         let most = if on.is_empty() { rows } else { index.places.values().map(Vec::len).max().unwrap_or(0) };
         let most_matches = (most as u64).max(u64::from(keep_unmatched));
@@ -73,6 +76,23 @@ impl Lookup {
         !self.on.is_empty()
     }
 
+    /// How many long texts it makes of each row to compare them.
+    pub fn growing(&self) -> usize {
+        self.on.iter().map(|(one, _)| one.growing()).sum()
+    }
+
+    /// How many pairs are looked at for these rows.
+    pub fn looks(&self, columns: &[ArrayRef], rows: usize) -> usize {
+        if !self.compares() {
+            return rows.saturating_mul(self.table.rows());
+        }
+        self.index.find(&self.compared(columns, rows), rows).into_iter().flatten().map(Vec::len).sum()
+    }
+
+    fn compared(&self, columns: &[ArrayRef], rows: usize) -> Vec<ArrayRef> {
+        self.on.iter().map(|(one, _)| one.evaluate(columns, rows).into_array(one.kind(), rows)).collect()
+    }
+
     /// Is it over rows with these columns?
     pub fn fits(&self, columns: &[Type]) -> bool {
         let both: Vec<Type> = columns.iter().chain(self.table.kinds()).copied().collect();
@@ -88,18 +108,17 @@ impl Lookup {
         rows: usize,
         mut act: impl FnMut(&UInt32Array, &UInt32Array) -> Result<(), E>,
     ) -> Result<(), E> {
-        let compared: Vec<ArrayRef> =
-            self.on.iter().map(|(one, _)| one.evaluate(columns, rows).into_array(one.kind(), rows)).collect();
-        let found = self.index.find(&compared, rows);
+        let found = self.index.find(&self.compared(columns, rows), rows);
+        let most = at_once(self.condition.as_ref().map_or(0, Expr::growing), PAIRS);
         let everything: Vec<u32> = if self.compares() { Vec::new() } else { (0..self.table.rows() as u32).collect() };
         let mut matched = vec![false; rows];
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for (row, found) in found.into_iter().enumerate() {
             let matches = if self.compares() { found.map_or(&[][..], Vec::as_slice) } else { &everything };
-            for some in matches.chunks(PAIRS) {
+            for some in matches.chunks(most) {
                 ours.extend(std::iter::repeat_n(row as u32, some.len()));
                 theirs.extend_from_slice(some);
-                if ours.len() >= PAIRS {
+                if ours.len() >= most {
                     self.act_on(columns, (&mut ours, &mut theirs), &mut matched, &mut act)?;
                 }
             }

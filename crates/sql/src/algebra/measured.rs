@@ -26,6 +26,13 @@ impl Measured {
     pub fn kinds(&self) -> Vec<Type> {
         self.keys.iter().map(Expr::kind).chain(self.statistics.iter().map(Statistic::kind)).collect()
     }
+
+    /// How many long texts one private row becomes at most; [`Limits::long_texts`](super::Limits) is the most.
+    pub fn long_texts(&self) -> u64 {
+        let of = self.keys.iter().chain(self.statistics.iter().filter_map(Statistic::of));
+        let growing = of.map(Expr::growing).sum::<usize>() as u64;
+        self.rows.long_texts().max(self.rows.fan_out().saturating_mul(growing))
+    }
 }
 
 /// What is measured.

@@ -6,15 +6,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, UInt32Array};
+use arrow_array::{ArrayRef, BooleanArray, UInt32Array};
 
 use super::aggregate::Aggregate;
 use super::data::Data;
-use super::expr::Expr;
+use super::expr::{Expr, computed};
 use super::groups::Grouping;
 use super::lookup::Lookup;
 use super::order::{Direction, sorted};
-use super::{Limits, TooLarge};
+use super::{Limits, TooLarge, Type};
 
 /// A relation that is nobody's secret.
 #[derive(Debug, Clone)]
@@ -136,7 +136,7 @@ impl Run<'_> {
             Plain::Given => Computed { data: given.clone(), places: Some((0..given.rows() as u32).collect()) },
             Plain::Filter(input, condition) => {
                 let Computed { data, places } = self.of(input)?;
-                let holds = condition.holds(data.columns(), data.rows());
+                let holds = condition_of(&data, condition, self.limits)?;
                 let places = places.map(|places| {
                     (0..).zip(places).filter(|&(row, _)| holds.value(row)).map(|(_, place)| place).collect()
                 });
@@ -144,7 +144,7 @@ impl Run<'_> {
             }
             Plain::Project(input, columns) => {
                 let Computed { data, places } = self.of(input)?;
-                Computed { data: projected(&data, columns), places }
+                Computed { data: projected(&data, columns, self.limits)?, places }
             }
             Plain::Join { left, right, on, condition, keep_left } => {
                 let (left, right) = (self.of(left)?.data, self.of(right)?.data);
@@ -156,14 +156,21 @@ impl Run<'_> {
             }
             Plain::Aggregate { input, keys, aggregates } => {
                 let data = self.of(input)?.data;
-                alone(aggregated(&data, &[], keys, aggregates))
+                // Long texts are counted before they are grouped.
+                let of: Vec<Expr> =
+                    keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions)).cloned().collect();
+                let data = projected(&data, &of, self.limits)?;
+                let mut columns = of.iter().enumerate().map(|(place, one)| Expr::column(place, one.kind()));
+                let keys: Vec<Expr> = columns.by_ref().take(keys.len()).collect();
+                let mut next = || columns.next().expect("one for each");
+                let aggregates: Vec<Aggregate> = aggregates.iter().map(|one| one.clone().of(&mut next)).collect();
+                alone(aggregated(&data, &[], &keys, &aggregates))
             }
             Plain::Sort(input, by) => {
                 let Computed { data, places } = self.of(input)?;
-                let key = |(of, direction): &(Expr, Direction)| {
-                    (of.evaluate(data.columns(), data.rows()).into_array(of.kind(), data.rows()), *direction)
-                };
-                let order = sorted(&by.iter().map(key).collect::<Vec<_>>(), data.rows());
+                let keys = values(&data, &by.iter().map(|(of, _)| of).collect::<Vec<_>>(), self.limits)?;
+                let by: Vec<_> = keys.into_iter().zip(by.iter().map(|(_, direction)| *direction)).collect();
+                let order = sorted(&by, data.rows());
                 pick(&data, places, order)
             }
             Plain::Limit(input, skip, most) => {
@@ -194,17 +201,33 @@ fn pick(data: &Data, places: Option<Vec<u32>>, rows: Vec<u32>) -> Computed {
     Computed { data: data.taken(&UInt32Array::from(rows)), places }
 }
 
+/// Values of expressions for all rows.
+fn values(data: &Data, of: &[&Expr], limits: &Limits) -> Result<Vec<ArrayRef>, TooLarge> {
+    computed(of, data.columns(), data.rows(), limits.public_bytes).ok_or_else(|| limits.too_many_bytes())
+}
+
+fn condition_of(data: &Data, condition: &Expr, limits: &Limits) -> Result<BooleanArray, TooLarge> {
+    let values = values(data, &[condition], limits)?;
+    Ok(Expr::column(0, Type::Boolean).holds(&values, data.rows()))
+}
+
 /// Other columns of the same rows.
-pub fn projected(data: &Data, columns: &[Expr]) -> Data {
-    let rows = data.rows();
-    let values = columns.iter().map(|one| one.evaluate(data.columns(), rows).into_array(one.kind(), rows)).collect();
+fn projected(data: &Data, columns: &[Expr], limits: &Limits) -> Result<Data, TooLarge> {
+    let values = values(data, &columns.iter().collect::<Vec<_>>(), limits)?;
     let kinds = columns.iter().map(Expr::kind).collect();
-    Data::new(kinds, values, rows).expect("an expression has its type")
+    Ok(Data::new(kinds, values, data.rows()).expect("an expression has its type"))
+}
+
+/// The keys of each row.
+pub fn keyed(data: &Data, keys: &[Expr]) -> Data {
+    let rows = data.rows();
+    let values = keys.iter().map(|one| one.evaluate(data.columns(), rows).into_array(one.kind(), rows)).collect();
+    Data::new(keys.iter().map(Expr::kind).collect(), values, rows).expect("an expression has its type")
 }
 
 /// Keys and aggregates of each group; groups are told apart by `hidden` columns as well, which are not in the result.
 pub fn aggregated(data: &Data, hidden: &[ArrayRef], keys: &[Expr], aggregates: &[Aggregate]) -> Data {
-    let keyed = projected(data, keys);
+    let keyed = keyed(data, keys);
     let by: Vec<ArrayRef> = hidden.iter().chain(keyed.columns()).cloned().collect();
     let grouping = Grouping::of(&by, data.rows());
     // −0 and 0 are one key: which of them is shown must not depend on which came first.
@@ -226,13 +249,19 @@ fn joined(
     let right = Arc::new(right);
     let lookup =
         Lookup::new(right.clone(), on.to_vec(), condition.cloned(), keep_left).expect("its types were checked");
-    let (mut all, mut size) = (Vec::new(), Size::default());
-    lookup.pairs(left.columns(), left.rows(), |ours, theirs| {
-        let both = left.taken(ours).beside(&right.taken(theirs));
-        size.add(&both, limits)?;
-        all.push(both);
-        Ok(())
-    })?;
+    let (mut all, mut size, mut looks) = (Vec::new(), Size::default(), 0usize);
+    for left in left.pieces(lookup.growing()) {
+        looks = looks.saturating_add(lookup.looks(left.columns(), left.rows()));
+        if looks > limits.public_pairs {
+            return Err(TooLarge::new("a join of public tables compares more pairs of rows", limits.public_pairs));
+        }
+        lookup.pairs(left.columns(), left.rows(), |ours, theirs| {
+            let both = left.taken(ours).beside(&right.taken(theirs));
+            size.add(&both, limits)?;
+            all.push(both);
+            Ok(())
+        })?;
+    }
     Ok(Data::all(&all).expect("at least once, with nothing"))
 }
 

@@ -37,6 +37,7 @@ pub struct Rows {
     stability: Stability,
     tables: BTreeSet<usize>,
     fan_out: u64,
+    long_texts: u64,
 }
 
 /// Where private rows come from: a closed list.
@@ -167,8 +168,8 @@ impl Rows {
         if let Operator::Scan { table, .. } = &operator {
             tables.insert(*table);
         }
-        let fan_out = fan_out(&operator);
-        Self { operator, columns, unit, stability, tables, fan_out }
+        let (fan_out, long_texts) = (fan_out(&operator), long_texts(&operator));
+        Self { operator, columns, unit, stability, tables, fan_out, long_texts }
     }
 
     /// The rows of a private table.
@@ -212,6 +213,16 @@ impl Rows {
     /// Aggregates within units; `None` unless rows carry units and the aggregates are of their columns.
     pub fn within(input: &Arc<Self>, keys: Vec<Expr>, aggregates: Vec<Aggregate>) -> Option<Self> {
         let unit = Some(input.unit?);
+        // Rows that wait for others have their long texts already, where they are counted.
+        if keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions)).any(|one| one.growing() > 0) {
+            let all = keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions)).cloned().collect();
+            let input = Arc::new(Self::project(input, all)?);
+            let mut columns = input.columns.iter().enumerate().map(|(place, kind)| Expr::column(place, *kind));
+            let keys = columns.by_ref().take(keys.len()).collect();
+            let aggregates =
+                aggregates.into_iter().map(|one| one.of(&mut || columns.next().expect("one for each"))).collect();
+            return Self::within(&input, keys, aggregates);
+        }
         let mut read = keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions));
         let fits = read.all(|one| one.reads(&input.columns));
         let columns = keys.iter().map(Expr::kind).chain(aggregates.iter().map(Aggregate::kind)).collect();
@@ -257,6 +268,11 @@ impl Rows {
         self.fan_out
     }
 
+    /// How many long texts one input row becomes at most; [`Limits::long_texts`](super::Limits) is the most.
+    pub fn long_texts(&self) -> u64 {
+        self.long_texts
+    }
+
     /// The relations that it is made of.
     pub fn inputs(&self) -> Vec<&Arc<Self>> {
         inputs(&self.operator)
@@ -275,13 +291,27 @@ fn inputs(operator: &Operator) -> Vec<&Arc<Rows>> {
     }
 }
 
-/// Pairs of one unit's rows are limited by a rule of their own, and an aggregation makes one row of a group.
+/// Pairs of one unit's rows are limited by a rule of their own; an aggregation has at most as many rows as it is made of.
 fn fan_out(operator: &Operator) -> u64 {
     match operator {
-        Operator::Scan { .. } | Operator::Within { .. } => 1,
-        Operator::Filter { input, .. } | Operator::Project { input, .. } => input.fan_out,
+        Operator::Scan { .. } => 1,
+        Operator::Filter { input, .. } | Operator::Project { input, .. } | Operator::Within { input, .. } => {
+            input.fan_out
+        }
         Operator::Lookup { input, lookup } => input.fan_out.saturating_mul(lookup.most_matches()),
         Operator::Join { left, right, .. } => left.fan_out.saturating_mul(right.fan_out),
         Operator::Union { inputs } => inputs.iter().fold(0, |sum, input| sum.saturating_add(input.fan_out)),
+    }
+}
+
+/// Those that any relation below computes at once, for all rows that one row has become there.
+fn long_texts(operator: &Operator) -> u64 {
+    let below = inputs(operator).into_iter().map(|input| input.long_texts).max().unwrap_or(0);
+    match operator {
+        Operator::Project { input, columns } => {
+            let growing = columns.iter().map(Expr::growing).sum::<usize>();
+            below.max(input.fan_out.saturating_mul(growing as u64))
+        }
+        _ => below,
     }
 }

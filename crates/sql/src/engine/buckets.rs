@@ -15,8 +15,6 @@ use super::push::Sink;
 use crate::algebra::Rows;
 use crate::algebra::data::sound;
 
-/// Into so many buckets rows are scattered. A bucket has all rows of its units.
-pub const BUCKETS: usize = 64;
 /// So many bytes are decoded together.
 const DECODED: usize = 64 << 20;
 /// So many bytes are held before they count.
@@ -47,12 +45,12 @@ impl Run {
 }
 
 impl Buckets {
-    /// For the rows of a relation.
-    pub fn new(rows: &Arc<Rows>, memory: &Memory) -> Self {
+    /// For the rows of a relation, into so many buckets, at least one. A bucket has all rows of its units.
+    pub fn new(rows: &Arc<Rows>, buckets: usize, memory: &Memory) -> Self {
         let unit = rows.unit().map(|unit| unit.data_type());
         let kinds = unit.into_iter().chain(rows.columns().iter().map(|kind| kind.data_type()));
         let converter = sound(RowConverter::new(kinds.map(SortField::new).collect()));
-        let (held, reserved) = (vec![Vec::new(); BUCKETS], memory.reserve());
+        let (held, reserved) = (vec![Vec::new(); buckets], memory.reserve());
         Self { converter, held, bytes: 0, reserved, memory: memory.clone(), runs: Vec::new() }
     }
 
@@ -64,7 +62,7 @@ impl Buckets {
         let units = crate::algebra::groups::encoded(std::slice::from_ref(unit));
         let hash = FixedState::default();
         for row in (0..chunk.rows()).filter(|&row| unit.is_valid(row)) {
-            let bucket = (hash.hash_one(units.row(row).data()) >> 32) as usize % BUCKETS;
+            let bucket = (hash.hash_one(units.row(row).data()) >> 32) as usize % self.held.len();
             let bytes = rows.row(row);
             let bytes = bytes.data();
             let length = u32::try_from(bytes.len()).map_err(|_| Stopped)?;

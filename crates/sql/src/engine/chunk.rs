@@ -7,11 +7,8 @@ use arrow_select::filter::filter;
 use arrow_select::take::take;
 
 use crate::algebra::data::{concatenated, sound};
+use crate::algebra::expr::at_once;
 use crate::algebra::{Data, Rows};
-
-/// So many rows at a time go through expressions that make texts longer: each may take [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes
-/// then, and no more than 16 MiB are made at once.
-const FEW: usize = 256;
 
 /// Some rows of a relation. The unit is no column of theirs.
 #[derive(Debug, Clone)]
@@ -101,9 +98,9 @@ impl Chunk {
         Self { columns, ..self }
     }
 
-    /// In pieces of few rows, if they must be few.
-    pub fn pieces(&self, few: bool) -> impl Iterator<Item = Self> + '_ {
-        let size = if few { FEW } else { self.rows.max(1) };
+    /// In pieces of few rows, if this many long texts are made of each.
+    pub fn pieces(&self, growing: usize) -> impl Iterator<Item = Self> + '_ {
+        let size = at_once(growing, self.rows);
         (0..self.rows).step_by(size).map(move |from| {
             let rows = size.min(self.rows - from);
             let slice = |array: &ArrayRef| -> ArrayRef { Arc::clone(array).slice(from, rows) };

@@ -32,7 +32,7 @@ use reticent_table::Scan;
 
 use crate::algebra::{Expr, Operator, Rows};
 use crate::query::Input;
-use buckets::{BUCKETS, Buckets};
+use buckets::Buckets;
 use chunk::Chunk;
 use gathered::Gathered;
 use push::{Source, push};
@@ -59,11 +59,16 @@ impl From<reticent_table::Broken> for Stopped {
 pub struct Engine {
     /// How many threads.
     pub threads: usize,
+    /// Into how many buckets rows are scattered that wait for others of their unit; one at a time is in memory.
+    pub buckets: usize,
     /// How much memory, and where rows may be written to when it is used up.
     pub memory: Memory,
     /// Ends the run.
     pub interrupt: Interrupt,
 }
+
+/// Unless a test wants units to share one.
+pub const BUCKETS: usize = 64;
 
 /// The most memory that a query may use, unless the operator says otherwise.
 const MEMORY: usize = 4 << 30;
@@ -71,7 +76,12 @@ const MEMORY: usize = 4 << 30;
 impl Default for Engine {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads, memory: Memory::new(MEMORY).spilling_to(std::env::temp_dir()), interrupt: Interrupt::new() }
+        Self {
+            threads,
+            buckets: BUCKETS,
+            memory: Memory::new(MEMORY).spilling_to(std::env::temp_dir()),
+            interrupt: Interrupt::new(),
+        }
     }
 }
 
@@ -118,9 +128,9 @@ impl Engine {
             .flat_map(|(place, stage)| (0..parts(stage)).map(move |part| (place, part)))
             .collect();
         let schema = schema(rows, columns);
-        let grows = columns.iter().any(Expr::grows) || stages.grow;
+        let growing = push::growing(columns);
         let deliver = |worker: &mut Worker, chunk: &Chunk| -> Result<(), Stopped> {
-            chunk.pieces(grows).try_for_each(|piece| Ok(worker.add(&computed(&piece, columns, &schema)?)?))
+            chunk.pieces(growing).try_for_each(|piece| Ok(worker.add(&computed(&piece, columns, &schema)?)?))
         };
         if stages.is_direct {
             let workers = self.in_parallel(tasks.len(), |next| {
@@ -128,25 +138,26 @@ impl Engine {
                 while let Some((place, part)) = next().map(|task| tasks[task]) {
                     let stage = &stages.roots[place];
                     let (leaf, scan) = &scans[&id(stage)];
-                    let source = Source::file(*leaf, scan, part, grows);
+                    let source = Source::file(*leaf, scan, part);
                     push(rows, &source, self, &mut |chunk| deliver(&mut worker, &chunk))?;
                 }
                 Ok(worker)
             })?;
             return Ok(bounding.finish(workers)?);
         }
+        let buckets = self.buckets.max(1);
         let scattered = self.in_parallel(tasks.len(), |next| {
             let mut buckets: Vec<Buckets> =
-                stages.roots.iter().map(|stage| Buckets::new(stage, &self.memory)).collect();
+                stages.roots.iter().map(|stage| Buckets::new(stage, buckets, &self.memory)).collect();
             while let Some((place, part)) = next().map(|task| tasks[task]) {
                 let stage = &stages.roots[place];
                 let (leaf, scan) = &scans[&id(stage)];
-                let source = Source::file(*leaf, scan, part, grows);
+                let source = Source::file(*leaf, scan, part);
                 push(stage, &source, self, &mut |chunk| buckets[place].scatter(&chunk))?;
             }
             Ok(buckets)
         })?;
-        let workers = self.in_parallel(BUCKETS, |next| {
+        let workers = self.in_parallel(buckets, |next| {
             let mut worker = bounding.worker();
             while let Some(bucket) = next() {
                 // No operator makes rows of none.
@@ -215,29 +226,21 @@ struct Stages {
     shared: Vec<Id>,
     /// Does every operator look at one row at a time?
     is_direct: bool,
-    /// Does an expression make texts longer?
-    grow: bool,
 }
 
 impl Stages {
     fn of(rows: &Arc<Rows>) -> Self {
         let mut users: HashMap<Id, usize> = HashMap::new();
-        let (mut is_direct, mut grow) = (true, false);
+        let mut is_direct = true;
         count(rows, &mut users, &mut |one| {
             is_direct &= !matches!(one.operator(), Operator::Join { .. } | Operator::Within { .. });
-            grow |= match one.operator() {
-                Operator::Filter { condition, .. } => condition.grows(),
-                Operator::Project { columns, .. } => columns.iter().any(Expr::grows),
-                Operator::Join { condition, .. } => condition.as_ref().is_some_and(Expr::grows),
-                Operator::Within { keys, .. } => keys.iter().any(Expr::grows),
-                Operator::Scan { .. } | Operator::Lookup { .. } | Operator::Union { .. } => false,
-            };
         });
         let shared: Vec<Id> = users.iter().filter(|(_, users)| **users > 1).map(|(one, _)| *one).collect();
-        is_direct &= shared.is_empty();
+        // Without units rows cannot be scattered by them, and no row waits for another: what is shared is computed again.
+        is_direct &= shared.is_empty() || rows.unit().is_none();
         let mut roots = Vec::new();
         collect(rows, is_direct, &mut HashSet::new(), &mut roots);
-        Self { roots, shared, is_direct, grow }
+        Self { roots, shared, is_direct }
     }
 }
 

@@ -10,14 +10,15 @@ use reticent_table::Scan;
 use super::chunk::Chunk;
 use super::gathered::{Gathered, Held};
 use super::{Engine, Id, Stopped, id};
+use crate::algebra::expr::at_once;
 use crate::algebra::groups::Grouping;
-use crate::algebra::plain::aggregated;
+use crate::algebra::plain::{aggregated, keyed};
 use crate::algebra::{Expr, Operator, Rows};
 
 /// A unit whose rows make more pairs than this has none: joined with itself a few times, one with a thousand rows would keep every
 /// thread busy for ever. It is a rule about the unit's own rows, so that it changes nothing for others.
 const MOST_PAIRS: usize = 1 << 22;
-/// At most so many pairs of rows are looked at in one go.
+/// At most this many pairs of rows are looked at in one go.
 const PAIRS: usize = 8192;
 
 /// Where rows begin.
@@ -30,8 +31,6 @@ pub enum Source<'a> {
         scan: &'a Scan,
         /// Which part.
         part: usize,
-        /// Few rows at a time?
-        few: bool,
     },
     /// A bucket: relations whose rows were scattered, and those that are used more than once, which are computed once.
     Bucket {
@@ -44,8 +43,8 @@ pub enum Source<'a> {
 
 impl<'a> Source<'a> {
     /// A part of a file.
-    pub fn file(leaf: Id, scan: &'a Scan, part: usize, few: bool) -> Self {
-        Self::File { leaf, scan, part, few }
+    pub fn file(leaf: Id, scan: &'a Scan, part: usize) -> Self {
+        Self::File { leaf, scan, part }
     }
 
     /// A bucket.
@@ -94,7 +93,7 @@ pub fn push(rows: &Arc<Rows>, source: &Source<'_>, engine: &Engine, sink: Sink<'
 fn operate(rows: &Arc<Rows>, source: &Source<'_>, engine: &Engine, sink: Sink<'_>) -> Result<(), Stopped> {
     match rows.operator() {
         Operator::Scan { .. } => {
-            let Source::File { leaf, scan, part, few } = source else { return Ok(()) };
+            let Source::File { leaf, scan, part } = source else { return Ok(()) };
             if *leaf != id(rows) {
                 return Ok(());
             }
@@ -103,22 +102,22 @@ fn operate(rows: &Arc<Rows>, source: &Source<'_>, engine: &Engine, sink: Sink<'_
                 if engine.interrupt.is_stopped() {
                     return Err(Stopped);
                 }
-                chunk.pieces(*few).try_for_each(&mut *sink)?;
+                sink(chunk)?;
             }
             Ok(())
         }
-        Operator::Filter { input, condition } => push(input, source, engine, &mut |chunk| {
+        Operator::Filter { input, condition } => in_pieces(condition.growing(), input, source, engine, &mut |chunk| {
             let holds = condition.holds(chunk.columns(), chunk.rows());
             let chunk = chunk.filtered(&holds);
             if chunk.rows() == 0 { Ok(()) } else { sink(chunk) }
         }),
-        Operator::Project { input, columns } => push(input, source, engine, &mut |chunk| {
+        Operator::Project { input, columns } => in_pieces(growing(columns), input, source, engine, &mut |chunk| {
             let rows = chunk.rows();
             let value = |one: &Expr| one.evaluate(chunk.columns(), rows).into_array(one.kind(), rows);
             let columns = columns.iter().map(value).collect();
             sink(chunk.with_columns(columns))
         }),
-        Operator::Lookup { input, lookup } => push(input, source, engine, &mut |chunk| {
+        Operator::Lookup { input, lookup } => in_pieces(lookup.growing(), input, source, engine, &mut |chunk| {
             lookup.pairs(chunk.columns(), chunk.rows(), |ours, theirs| {
                 if engine.interrupt.is_stopped() {
                     return Err(Stopped);
@@ -143,7 +142,7 @@ fn operate(rows: &Arc<Rows>, source: &Source<'_>, engine: &Engine, sink: Sink<'_
             let data = chunk.data(input);
             // The unit of each group is that of its first row: groups are told apart by it.
             let values = aggregated(&data, std::slice::from_ref(&unit), keys, aggregates);
-            let keyed = crate::algebra::plain::projected(&data, keys);
+            let keyed = keyed(&data, keys);
             let by: Vec<ArrayRef> = std::iter::once(&unit).chain(keyed.columns()).cloned().collect();
             let firsts = Grouping::of(&by, chunk.rows()).firsts();
             let units = crate::algebra::data::sound(arrow_select::take::take(&unit, &firsts, None));
@@ -154,6 +153,22 @@ fn operate(rows: &Arc<Rows>, source: &Source<'_>, engine: &Engine, sink: Sink<'_
             join(ours.chunk(), theirs.chunk(), condition.as_ref(), *keep_left, engine, sink)
         }
     }
+}
+
+/// How many long texts expressions make of each row.
+pub fn growing(of: &[Expr]) -> usize {
+    of.iter().map(Expr::growing).sum()
+}
+
+/// The rows of a relation, few at a time if this many long texts are made of each.
+fn in_pieces(
+    growing: usize,
+    rows: &Arc<Rows>,
+    source: &Source<'_>,
+    engine: &Engine,
+    sink: Sink<'_>,
+) -> Result<(), Stopped> {
+    push(rows, source, engine, &mut |chunk| chunk.pieces(growing).try_for_each(&mut *sink))
 }
 
 /// All rows of a relation in this bucket.
@@ -206,11 +221,12 @@ fn join(
         let pairs = pairs.filtered(&holds);
         if pairs.rows() == 0 { Ok(()) } else { sink(pairs) }
     };
+    let most = at_once(condition.map_or(0, Expr::growing), PAIRS);
     for row in (0..ours.rows()).filter(|&row| our_units.is_valid(row) && !excluded[row]) {
-        for some in partners.get(&grouping.number(row)).map_or(&[][..], Vec::as_slice).chunks(PAIRS) {
+        for some in partners.get(&grouping.number(row)).map_or(&[][..], Vec::as_slice).chunks(most) {
             left.extend(std::iter::repeat_n(row as u32, some.len()));
             right.extend_from_slice(some);
-            if left.len() >= PAIRS {
+            if left.len() >= most {
                 act(&mut left, &mut right, &mut matched)?;
             }
         }

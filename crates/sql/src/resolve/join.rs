@@ -231,8 +231,14 @@ impl Resolver<'_> {
             .map(|place| names[place].name.as_str())
             .collect();
         let words = words.join(", ");
-        let lookup = Lookup::new(data, on.equal, all_of(on.others)?, keep)
-            .ok_or_else(|| Error::Name("a JOIN compares values of different types".into()))?;
+        self.looked_up += data.rows();
+        if self.looked_up > self.limits.public_rows {
+            let what = "the public tables that private rows are joined with have more rows";
+            return Err(crate::algebra::TooLarge::new(what, self.limits.public_rows).into());
+        }
+        let lookup = Lookup::new(data, on.equal, all_of(on.others)?, keep).ok_or_else(|| {
+            Error::Name("a JOIN compares values of different types, or texts that are too long".into())
+        })?;
         if rows.unit().is_none() && lookup.most_matches() > 1 {
             if !lookup.compares() {
                 return Err(Error::not_private(

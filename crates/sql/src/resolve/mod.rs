@@ -101,6 +101,8 @@ pub(crate) struct Resolver<'a> {
     now: i64,
     nodes: usize,
     operators: usize,
+    /// Rows of public tables that private rows are joined with.
+    looked_up: usize,
     /// What WITH has named, the innermost last.
     named: Vec<(String, Relation)>,
     /// Public tables that were read.
@@ -121,6 +123,7 @@ impl<'a> Resolver<'a> {
             now,
             nodes: 0,
             operators: 0,
+            looked_up: 0,
             named: Vec::new(),
             public: HashMap::new(),
             measured: None,

@@ -15,6 +15,7 @@
 #[path = "../replay/compare.rs"]
 #[allow(dead_code, reason = "shared with neighbour replay, which uses all of it")]
 mod compare;
+mod copies;
 mod earlier;
 mod names;
 mod reached;
