@@ -486,7 +486,9 @@ fn what_is_no_ledger_is_told_plainly_and_left_alone() {
 #[test]
 fn an_address_that_is_not_understood_is_not_shown() {
     let desk = Desk::new("address");
-    for address in ["posgres://officer:secret@db.example/d", "host=db.example password=secret", "officer:secret@db.example"] {
+    for address in
+        ["posgres://officer:secret@db.example/d", "host=db.example password=secret", "officer:secret@db.example"]
+    {
         for command in [&["show"][..], &["create", "people", "--epsilon", "1", "--unit", "row"], &["verify"]] {
             let by_option = desk.run(&[command, &["--ledger", address]].concat());
             let by_variable = desk.command(command).env("RETICENT_LEDGER", address).output().expect("it starts");

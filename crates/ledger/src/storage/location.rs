@@ -58,7 +58,8 @@ impl FromStr for Location {
         match server {
             Some(server) => Ok(server),
             None if is_other_address(text) => {
-                let allowed = "a file (./NAME if its name looks like an address) or postgres://USER:PASSWORD@HOST/DATABASE";
+                let allowed =
+                    "a file (./NAME if its name looks like an address) or postgres://USER:PASSWORD@HOST/DATABASE";
                 let value = "an address of an unknown form".into();
                 Err(Error::Unusable { what: "the ledger's place", value, allowed })
             }
