@@ -18,7 +18,9 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         let make = || private(OpenOptions::new().create_new(true).write(true)).open(&new);
         let mut file = match make() {
             // Mostly ours, from before a crash.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::remove_file(&new).and_then(|()| make())?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                fs::remove_file(&new).and_then(|()| make())?
+            }
             made => made?,
         };
         if let Ok(old) = fs::metadata(path) {
