@@ -43,8 +43,7 @@ pub fn register(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Resu
     }
     let past = limit::past(pages, &dataset.name, terms, row.number)?;
     let spent = past.under(&dataset.name, limit)?;
-    let event =
-        Event::Limited { dataset: Box::new(dataset.clone()), spent: spent.clone(), charges: past.charges };
+    let event = Event::Limited { dataset: Box::new(dataset.clone()), spent: spent.clone(), charges: past.charges };
     let end = End::find(pages)?;
     let (_, head) = append(pages, known, &end, event, None)?;
     Ok(Done::Registered(Registration::Limited { spent }, head))
@@ -80,7 +79,9 @@ pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<D
     let (end, key) = (End::find(pages)?, Keys::terms(&terms));
     let (spent, charges) = match end.charge(name, &key) {
         // As a rule what was charged last was charged here, and is not looked for a second time.
-        Some(Event::Charged { spent, charges, .. } | Event::Limited { spent, charges, .. }) => (spent.clone(), *charges),
+        Some(Event::Charged { spent, charges, .. } | Event::Limited { spent, charges, .. }) => {
+            (spent.clone(), *charges)
+        }
         _ => match pages.last_charge(name, &key)? {
             None => (Spend::NOTHING, 0),
             Some(row) => match row.open()?.event {

@@ -222,8 +222,7 @@ impl Walk {
             let past = self.past.entry((charge.dataset.clone(), terms.clone())).or_insert(Past::NOTHING);
             past.add(&charge.guarantee);
         }
-        let (before, times) =
-            self.spent.get(&(charge.dataset.clone(), terms)).cloned().unwrap_or((Spend::NOTHING, 0));
+        let (before, times) = self.spent.get(&(charge.dataset.clone(), terms)).cloned().unwrap_or((Spend::NOTHING, 0));
         if Some(charges) != times.checked_add(1) {
             self.find(Some(number), format!("counts wrongly how often {} was charged", charge.dataset));
         }

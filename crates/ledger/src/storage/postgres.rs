@@ -149,7 +149,8 @@ const LAST_CHARGES: &str = rows!(
 );
 const RELEASED: &str = rows!("WHERE charge = $1::bigint");
 const RELEASE: &str = "SELECT text FROM reticent_ledger.release WHERE number = $1::bigint";
-const APPEND: &str = "INSERT INTO reticent_ledger.entry (number, body, hash, registered, dataset, request, terms, charge)
+const APPEND: &str =
+    "INSERT INTO reticent_ledger.entry (number, body, hash, registered, dataset, request, terms, charge)
     VALUES ($1::bigint, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::bigint)";
 const KEEP: &str = "INSERT INTO reticent_ledger.release (number, text) VALUES ($1::bigint, $2::text)";
 
@@ -224,7 +225,8 @@ impl Postgres {
         client.batch_execute(SESSION).map_err(failed)?;
         let refused = |reason| Err(Error::Storage { doing: "opened", reason });
         for (setting, dangerous) in UNSAFE_SETTINGS {
-            let row = client.query_one("SELECT pg_catalog.current_setting($1::text, true)", &[&setting]).map_err(failed)?;
+            let row =
+                client.query_one("SELECT pg_catalog.current_setting($1::text, true)", &[&setting]).map_err(failed)?;
             if row.try_get::<_, Option<&str>>(0).map_err(failed)? == Some(dangerous) {
                 return refused(format!(
                     "the server runs with {setting} = {dangerous} and could lose what it has acknowledged; change the setting"
