@@ -29,7 +29,8 @@ const NO_TOKEN: &str =
     "this needs a token: send the header `Authorization: Bearer TOKEN`; `reticent token create` makes one";
 
 /// What is said to whoever comes through a proxy before there are tokens.
-const FORWARDED: &str = "this came through a proxy, so it needs a token, and there are none yet: `reticent token create` makes one";
+const FORWARDED: &str =
+    "this came through a proxy, so it needs a token, and there are none yet: `reticent token create` makes one";
 /// What proxies add to a request, beside all that begin with `x-forwarded`.
 const OF_PROXIES: [&str; 7] =
     ["forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip"];
