@@ -89,7 +89,8 @@ impl Tables {
     /// called: of these tables, with their files as they are now, beside all others.
     fn refuse_second_budgets(&self, asked: &[(&Registered, &[PathBuf])], ledger: &DurableLedger) -> Result<()> {
         let mut holders: BTreeMap<FileId, Vec<&Registered>> = BTreeMap::new();
-        for table in self.0.values() {
+        // One that is elsewhere now is not asked about.
+        for table in self.0.values().filter(|table| table.place_now() == table.place) {
             for id in Table::files_at(&table.location).iter().filter_map(|file| FileId::of(file)) {
                 holders.entry(id).or_default().push(table);
             }
@@ -101,9 +102,10 @@ impl Tables {
             }
             table.refuse_owned(files, ledger)?;
             let keys = table.policy.as_ref().map(Policy::key_files).unwrap_or_default();
-            let private = keys.iter().flat_map(holders_of).find_map(|other| other.dataset.clone());
-            let owner = || Ok(ledger.owners(&keys)?.into_iter().next().map(|owner| owner.account.dataset.name));
-            if let Some(owner) = private.map_or_else(owner, |dataset| Ok(Some(dataset)))? {
+            let mut private: Vec<String> =
+                keys.iter().flat_map(holders_of).filter_map(|other| other.dataset.clone()).collect();
+            private.extend(ledger.owners(&keys)?.into_iter().map(|owner| owner.account.dataset.name));
+            if let Some(owner) = private.first() {
                 let message = format!(
                     "the policy of {} reads keys from a file of {owner}, which is private, and keys are public; write the keys themselves",
                     table.name
@@ -169,8 +171,14 @@ impl Registered {
             }
         };
         let dataset = (!table.public).then(|| table.dataset.clone().unwrap_or_else(|| table.name.clone()));
-        let (files, columns, place) = (opened.files().to_vec(), opened.columns(), fs::canonicalize(&location).ok());
-        Ok(Self { name: table.name.clone(), location, dataset, policy, files, place, columns })
+        let (files, columns) = (opened.files().to_vec(), opened.columns());
+        let mut table = Self { name: table.name.clone(), location, dataset, policy, files, place: None, columns };
+        table.place = table.place_now();
+        Ok(table)
+    }
+
+    fn place_now(&self) -> Option<PathBuf> {
+        fs::canonicalize(&self.location).ok()
     }
 
     /// Two tables with the same rows are both private, of one dataset, or both public.
@@ -237,7 +245,7 @@ impl Registered {
     /// name, and more files in the same folder, are the same table.
     fn input(&self) -> Result<Input> {
         let table = Table::open(&self.name, &self.location)?;
-        let place = fs::canonicalize(&self.location).ok();
+        let place = self.place_now();
         let is_file = place.as_ref().is_some_and(|place| place.is_file());
         if place != self.place || (is_file && table.files() != self.files) {
             let name = &self.name;
