@@ -191,11 +191,9 @@ impl Error {
             | Self::Missing(_)
             | Self::NotALedger(_) => true,
             Self::Core(error) => error.is_parameter(),
-            Self::Overdrawn(_)
-            | Self::Damaged(_)
-            | Self::NotAnchored(_)
-            | Self::Replaced(_)
-            | Self::Storage { .. } => false,
+            Self::Overdrawn(_) | Self::Damaged(_) | Self::NotAnchored(_) | Self::Replaced(_) | Self::Storage { .. } => {
+                false
+            }
         }
     }
 

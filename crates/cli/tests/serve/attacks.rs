@@ -1,7 +1,6 @@
 //! Queries and configurations that somebody wrote to learn more than an answer, or to keep the service busy.
 
 use std::fs;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::json;

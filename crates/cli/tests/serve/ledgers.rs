@@ -53,7 +53,8 @@ fn a_ledger_that_is_gone_or_swapped_while_the_service_runs_is_not_charged() {
 #[test]
 fn where_a_ledger_was_no_other_one_takes_its_place() {
     let place = Place::with_visits("lost-ledger");
-    let [ledger, older, memory] = ["data/ledger.sqlite", "data/older", "data/ledger.head"].map(|name| place.0.join(name));
+    let [ledger, older, memory] =
+        ["data/ledger.sqlite", "data/older", "data/ledger.head"].map(|name| place.0.join(name));
     let service = place.start();
     is_answered(&service, "one");
     stop(service, "TERM");
@@ -96,7 +97,8 @@ fn a_log_that_is_removed_after_a_kill_is_missed() {
 #[test]
 fn an_anchor_knows_every_charge() {
     let place = Place::with_visits("anchor");
-    let [log, memory, anchor] = ["data/ledger.sqlite-wal", "data/ledger.head", "elsewhere.json"].map(|name| place.0.join(name));
+    let [log, memory, anchor] =
+        ["data/ledger.sqlite-wal", "data/ledger.head", "elsewhere.json"].map(|name| place.0.join(name));
     let config = fs::read_to_string(place.0.join("reticent.toml")).expect("there");
     place.write("reticent.toml", &format!("anchor = \"elsewhere.json\"\n{config}"));
     let service = place.start();
