@@ -89,7 +89,8 @@ impl Tables {
     /// called: of these tables, with their files as they are now, beside all others.
     fn refuse_second_budgets(&self, asked: &[(&Registered, &[PathBuf])], ledger: &DurableLedger) -> Result<()> {
         let mut holders: BTreeMap<FileId, Vec<&Registered>> = BTreeMap::new();
-        for table in self.0.values() {
+        // One that is elsewhere now is not asked about.
+        for table in self.0.values().filter(|table| table.place_now() == table.place) {
             for id in Table::files_at(&table.location).iter().filter_map(|file| FileId::of(file)) {
                 holders.entry(id).or_default().push(table);
             }
@@ -170,8 +171,14 @@ impl Registered {
             }
         };
         let dataset = (!table.public).then(|| table.dataset.clone().unwrap_or_else(|| table.name.clone()));
-        let (files, columns, place) = (opened.files().to_vec(), opened.columns(), fs::canonicalize(&location).ok());
-        Ok(Self { name: table.name.clone(), location, dataset, policy, files, place, columns })
+        let (files, columns) = (opened.files().to_vec(), opened.columns());
+        let mut table = Self { name: table.name.clone(), location, dataset, policy, files, place: None, columns };
+        table.place = table.place_now();
+        Ok(table)
+    }
+
+    fn place_now(&self) -> Option<PathBuf> {
+        fs::canonicalize(&self.location).ok()
     }
 
     /// Two tables with the same rows are both private, of one dataset, or both public.
@@ -238,7 +245,7 @@ impl Registered {
     /// name, and more files in the same folder, are the same table.
     fn input(&self) -> Result<Input> {
         let table = Table::open(&self.name, &self.location)?;
-        let place = fs::canonicalize(&self.location).ok();
+        let place = self.place_now();
         let is_file = place.as_ref().is_some_and(|place| place.is_file());
         if place != self.place || (is_file && table.files() != self.files) {
             let name = &self.name;

@@ -100,7 +100,8 @@ impl Tokens {
             ))
         };
         let had = memory.exists();
-        if had && !path.exists() {
+        // Nothing is opened: the log of what was there may lie beside it.
+        if had && std::fs::metadata(&path).map_or(0, |file| file.len()) == 0 {
             return Err(lost());
         }
         let failed =
