@@ -222,10 +222,11 @@ impl Draft {
         })
     }
 
-    /// One measure for count, sum and squares of a column, whoever asks.
+    /// One measure for count, sum and squares of a column within one range, whoever asks. Another range clamps otherwise: what it
+    /// says of the noise does not hold for this one.
     fn moments(&mut self, of: &Expr, words: &str, grid: &Grid, with_squares: bool) -> usize {
         let column = self.input(of, words);
-        let same = |one: &Measure| matches!(one, Measure::Moments { column: other, .. } if *other == column);
+        let same = |one: &Measure| matches!(one, Measure::Moments { column: other, grid: others, .. } if (*other, others) == (column, grid));
         if let Some(place) = self.measures.iter().position(same) {
             if let Measure::Moments { squares, .. } = &mut self.measures[place] {
                 *squares |= with_squares;

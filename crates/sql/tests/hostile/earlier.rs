@@ -136,6 +136,23 @@ fn what_a_sub_query_computes_of_one_unit_does_not_depend_on_the_others() {
     }
 }
 
+/// One column by two names, each with a range of its own: what is clamped to one is more sensitive than the other says.
+#[test]
+fn two_ranges_of_one_column_are_two_measures() {
+    let mut options = by_user();
+    for (name, range) in [("x", "0..100"), ("X", "0..10")] {
+        options.bounds.insert(name.into(), Range::Public(range.parse().unwrap()));
+    }
+    let sql = "SELECT SUM(x), SUM(X) FROM v";
+    let [one, other] =
+        ["user_id,x\na,1\n", "user_id,x\na,1\nb,100\n"].map(|people| exact(people, sql, options.clone()));
+    assert_eq!(one.parts.len(), 2);
+    for (one, other) in one.parts.iter().zip(&other.parts) {
+        let moved: u64 = one.numbers.iter().zip(&other.numbers).map(|(one, other)| one.abs_diff(*other)).sum();
+        assert!(moved <= one.l1, "{}: one unit moves it by {moved}, not {}", one.words, one.l1);
+    }
+}
+
 #[test]
 fn constants_can_be_patterns() {
     let people = "user_id,name\n1,Ann\n2,Bob\n";
