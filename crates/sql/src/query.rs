@@ -1,12 +1,11 @@
 //! A query, from its text to its answer.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reticent::Permit;
 use reticent::privacy::{Adjacency, Guarantee};
-use reticent::statistic::{Bounds, Grid};
+use reticent::statistic::Grid;
 use reticent_bounding::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, PublicKeys};
 use reticent_table::Table;
 
@@ -18,8 +17,8 @@ use crate::keys::KnownKeys;
 use crate::options::{Options, Range, Unit};
 use crate::release::contribution::Touched;
 use crate::release::design::Wanted;
-use crate::release::search::Search;
-use crate::release::{self, Design, draw};
+use crate::release::search::{Found, Search};
+use crate::release::{self, Cell, Design, draw};
 use crate::resolve::text::{on_a_large_stack, parse};
 use crate::resolve::{Origin, Resolved, Resolver};
 use crate::usage::Usage;
@@ -47,6 +46,9 @@ pub struct Query {
     search: Option<Search>,
     guarantee: Guarantee,
 }
+
+/// Before a search for bounds, and where there is none.
+const NOTHING_FOUND: &Found = &[];
 
 /// What a query must be beyond private, for who asks it.
 pub(crate) type Also = fn(&Resolved, Option<&KnownKeys>, &Options) -> Result<()>;
@@ -92,12 +94,10 @@ impl Query {
         also(&resolved, keys.as_ref(), &options)?;
         let weights = weights(&resolved, &options)?;
         let search = Search::new(&resolved, &options, &touched)?;
-        let (rest, found) = match &search {
-            Some(search) => (search.rest.clone(), search.grids_before()?),
-            None => (options.guarantee.clone(), BTreeMap::new()),
-        };
+        let rest = search.as_ref().map_or(&options.guarantee, |search| &search.rest);
         let select_keys = grouped && keys.is_none();
-        let design = design(&resolved, &weights, &touched, select_keys, &rest, &found)?;
+        let found = search.as_ref().map(|search| (search, NOTHING_FOUND));
+        let design = design(&resolved, &weights, &touched, select_keys, rest, found)?;
         let costs = search.iter().flat_map(Search::costs).chain([design.guarantee.clone()]);
         let guarantee = Guarantee::sequential(costs)?.expect("something is asked");
         let engine = Engine::default();
@@ -129,14 +129,15 @@ impl Query {
     /// # Errors
     /// None in practice.
     pub fn summary(&self) -> Result<Summary> {
-        self.summary_of(&self.design, &BTreeMap::new())
+        self.summary_of(&self.design, NOTHING_FOUND)
     }
 
-    fn summary_of(&self, design: &Design, found: &BTreeMap<String, Bounds>) -> Result<Summary> {
-        let mut split = release::explain::shares(design)?;
-        if let Some(search) = &self.search {
-            split.extend(search.shares(found));
-        }
+    fn summary_of(&self, design: &Design, found: &Found) -> Result<Summary> {
+        let search = self.search.as_ref();
+        let has_bounds =
+            |of: &Expr| search.is_none_or(|search| !search.is_for(of) || search.found(of, found).is_some());
+        let mut split = release::explain::shares(design, has_bounds)?;
+        split.extend(search.iter().flat_map(|search| search.shares()));
         Ok(Summary {
             guarantee: self.guarantee.to_string(),
             unit: self.unit.to_string(),
@@ -144,6 +145,7 @@ impl Query {
             max_groups: self.touched.groups(),
             max_rows: self.touched.max_rows(),
             split,
+            bounds: search.map(|search| search.words(found)).unwrap_or_default(),
             half_widths: HALF_WIDTHS.into(),
         })
     }
@@ -188,7 +190,7 @@ impl Query {
     /// # Errors
     /// [`Error::Reading`] if the rows cannot be read to their end.
     pub fn answer(&self, permit: &mut Permit, key: ChoiceKey) -> Result<Answer> {
-        let (mut design, mut found) = (Cow::Borrowed(&self.design), BTreeMap::new());
+        let (mut design, mut found) = (Cow::Borrowed(&self.design), Vec::new());
         if let Some(search) = &self.search {
             // Keys are inputs like all others.
             let measures = search.measures(&self.design, self.resolved.keys.len());
@@ -196,13 +198,22 @@ impl Query {
             let caps = Caps { groups: 1, rows: search.rows };
             let groups = self.measure(layout, caps, None, key.clone())?;
             found = search.find(&groups, permit)?;
-            let grids = found.iter().map(|(name, bounds)| (name.clone(), Grid::new(bounds))).collect();
             let Self { resolved, weights, touched, .. } = self;
             let select_keys = self.design.selects_keys();
-            design = Cow::Owned(self::design(resolved, weights, touched, select_keys, &search.rest, &grids)?);
+            let found = Some((search, found.as_slice()));
+            design = Cow::Owned(self::design(resolved, weights, touched, select_keys, &search.rest, found)?);
         }
         let groups = self.groups(&design, key)?;
-        let released = draw::draw(&design, groups, permit)?;
+        let mut released = draw::draw(&design, groups, permit)?;
+        if let Some(search) = &self.search {
+            let asked = self.resolved.asked.iter().zip(&self.resolved.measured.statistics);
+            for ((asked, statistic), cells) in asked.zip(&mut released.columns) {
+                let is_auto = asked.range == Some(Range::Auto);
+                if is_auto && statistic.ranged().is_none_or(|of| search.found(of, &found).is_none()) {
+                    cells.fill(Cell::REFUSED);
+                }
+            }
+        }
         self.answer_of(&released, self.summary_of(&design, &found)?)
     }
 
@@ -336,18 +347,16 @@ fn design(
     touched: &Touched,
     select_keys: bool,
     budget: &Guarantee,
-    found: &BTreeMap<String, Grid>,
+    search: Option<(&Search, &Found)>,
 ) -> Result<Design> {
     let mut wanted = Vec::new();
     let asked = resolved.asked.iter().zip(&resolved.measured.statistics);
     for ((asked, statistic), weight) in asked.zip(weights) {
-        let grid = match &asked.range {
-            None => None,
-            Some(Range::Public(bounds)) => Some(Grid::new(bounds)),
-            Some(Range::Auto) => match found.get(&asked.of) {
-                Some(grid) => Some(grid.clone()),
-                None => return Err(Error::Bounds { column: asked.of.clone() }),
-            },
+        let grid = match (&asked.range, search, statistic.ranged()) {
+            (None, ..) => None,
+            (Some(Range::Public(bounds)), ..) => Some(Grid::new(bounds)),
+            (Some(Range::Auto), Some((search, found)), Some(of)) => Some(search.grid(of, found)?),
+            (Some(Range::Auto), ..) => return Err(Error::Bounds { column: asked.of.clone() }),
         };
         wanted.push(Wanted { words: &asked.words, of: &asked.of, statistic, grid, weight: *weight });
     }

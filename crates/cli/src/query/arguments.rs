@@ -46,7 +46,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", help_heading = "Privacy")]
     pub max_rows: Option<String>,
     /// The range of a column, chosen without looking at the data: age=0..120; values outside are clamped. `age=auto` finds it
-    /// privately, for a tenth of the budget
+    /// privately, for a tenth of the budget, and refuses if too few rows show it
     #[arg(long = "bounds", value_name = "COLUMN=LO..HI", help_heading = "Privacy")]
     pub bounds: Vec<String>,
     /// Keys that are public: COLUMN=FILE (a CSV with that column, or one key a line) or COLUMN=a,b,c. All of them appear in

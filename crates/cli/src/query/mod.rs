@@ -89,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     // Whatever it is, it was charged: no longer a matter of usage.
     let answer = outcome.answer().map_err(|error| anyhow!("{error}"))?;
     show::answer(&answer, arguments.format)?;
-    Ok(if answer.is_refused() { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+    Ok(if answer.refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
 }
 
 /// What the run may use.

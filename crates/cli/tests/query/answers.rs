@@ -1,5 +1,7 @@
 //! What is printed, in each form.
 
+use serde_json::json;
+
 use super::*;
 
 const BY_REGION: &str = "SELECT region, COUNT(*) AS count FROM visits GROUP BY region";
@@ -141,5 +143,51 @@ fn bounds_can_be_found_privately() {
     assert!((rows[0]["mean"]["value"].as_f64().expect("a number") - 44.5).abs() < 1.0, "{}", rows[0]);
     let costs: Vec<&Value> = summary["split"].as_array().expect("a list").iter().map(|one| &one["cost"]).collect();
     assert_eq!((costs, &summary["guarantee"]), (vec![&"ε = 810".into(), &"ε = 90".into()], &"ε = 900".into()));
-    assert!(summary["split"][1]["what"].as_str().expect("text").starts_with("bounds of age: "));
+    assert_eq!(summary["split"][1]["what"], "bounds of age");
+    // They are printed with the answer, in each form.
+    assert_eq!(summary["bounds"], json!([{ "column": "age", "bounds": "16..128" }]));
+    for format in ["table", "csv"] {
+        let said = text(&desk.ask(sql, &format!("{arguments} --format {format}")).stderr);
+        assert!(said.contains("bounds of age, found privately: 16..128"), "{format}: {said}");
+    }
+}
+
+/// Forty rows are too few to tell their bounds at this budget: a range that is made up would give a mean near 0.
+#[test]
+fn bounds_that_are_not_found_are_refused_and_charged() {
+    let desk = Desk::new("auto-refused");
+    desk.write("staff.csv", (0..40).fold(String::from("salary\n"), |csv, row| csv + &format!("{}\n", 34_000 + row)));
+    let arguments = "--table staff=staff.csv --epsilon 0.5 --bounds salary=auto";
+    // What is computed from a refusal, or filtered by it, is no answer either.
+    for (charges, sql) in [
+        (1, "SELECT AVG(salary) AS mean FROM staff"),
+        (2, "SELECT AVG(salary) * 12 AS mean FROM staff"),
+        (3, "SELECT MEDIAN(salary) AS mean FROM staff HAVING MEDIAN(salary) > 0"),
+    ] {
+        let output = desk.ask(sql, &format!("{arguments} --format csv"));
+        let (printed, said) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(3), "{sql}: {printed} {said}");
+        assert!(!printed.contains(|letter: char| letter.is_ascii_digit()), "{sql}: {printed}");
+        assert!(said.contains("no bounds of salary were found") && said.contains("--bounds salary=LO..HI"), "{said}");
+        assert_eq!(desk.all_charges(), charges, "{sql}");
+    }
+    // What needs no bounds is answered, even where it is counted together with what does.
+    let (rows, summary) = desk.json("SELECT COUNT(salary) AS n, SUM(salary) AS total FROM staff", arguments);
+    assert_eq!(rows[0]["total"], json!({ "refused": true }));
+    assert!((rows[0]["n"]["value"].as_f64().expect("a number") - 40.0).abs() < 200.0, "{}", rows[0]);
+    assert_eq!(summary["bounds"], json!([{ "column": "salary", "bounds": null }]));
+    assert!(summary["split"][0].get("half_width").is_none(), "{summary}");
+}
+
+/// Without bounds there is no noise scale yet: none is shown for a range that is made up.
+#[test]
+fn a_dry_run_tells_no_error_of_what_has_no_bounds_yet() {
+    let desk = Desk::with_visits("auto-dry");
+    let sql = "SELECT COUNT(*) AS n, AVG(age) AS mean, STDDEV(age), MEDIAN(age) FROM visits";
+    let arguments = "--table visits=visits.csv --epsilon 1 --bounds age=auto --dry-run --format json";
+    let shown: Value = serde_json::from_str(&desk.answer(sql, arguments)).expect("one object");
+    let known = |share: &&Value| share.get("half_width").is_some();
+    let split = shown["dry_run"]["split"].as_array().expect("a list");
+    assert_eq!(split.iter().filter(known).map(|share| &share["what"]).collect::<Vec<_>>(), ["rows"]);
+    assert!(split.iter().all(|share| !share["noise"].as_str().expect("text").contains("by at most 2")), "{split:?}");
 }

@@ -104,7 +104,7 @@ pub fn of_numbers(
 }
 
 fn exact(value: Option<Value>) -> Cell {
-    Cell { value: value.unwrap_or(Value::Refused), bar: Bar::Exact }
+    value.map_or(Cell::REFUSED, |value| Cell { value, bar: Bar::Exact })
 }
 
 /// The groups whose keys may be released, and their noisy numbers of units if those decide.
@@ -271,9 +271,7 @@ impl<'design> Bars<'design> {
                     real(variance * factor, Moments::variance_half_width(grid, released, half_widths) * factor)
                 }
             }
-            Output::Quantile(..) | Output::Median(_) | Output::Mode(_) => {
-                Cell { value: Value::Refused, bar: Bar::Exact }
-            }
+            Output::Quantile(..) | Output::Median(_) | Output::Mode(_) => Cell::REFUSED,
         }
     }
 
