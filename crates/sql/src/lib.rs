@@ -20,6 +20,7 @@
 
 pub mod algebra;
 pub mod answer;
+mod caps;
 pub mod dialect;
 pub mod engine;
 pub mod error;

@@ -52,10 +52,10 @@ pub struct Options {
     pub unit: Unit,
     /// Units of single tables, by table name.
     pub table_units: BTreeMap<String, Unit>,
-    /// In how many groups one unit counts.
-    pub max_groups: u64,
-    /// With how many rows in each of them.
-    pub max_rows: u64,
+    /// In how many groups one unit counts: to be said where units have several rows, unless the query itself tells.
+    pub max_groups: Option<u64>,
+    /// With how many rows in each of them; the same holds.
+    pub max_rows: Option<u64>,
     /// Ranges of columns, by name (`age` or `people.age`).
     pub bounds: BTreeMap<String, Range>,
     /// Public keys, by column name.
@@ -75,8 +75,8 @@ impl Options {
             adjacency: Adjacency::AddRemove,
             unit: Unit::Row,
             table_units: BTreeMap::new(),
-            max_groups: 1,
-            max_rows: 1,
+            max_groups: None,
+            max_rows: None,
             bounds: BTreeMap::new(),
             keys: BTreeMap::new(),
             weights: BTreeMap::new(),

@@ -11,6 +11,7 @@ use reticent_table::Table;
 
 use crate::algebra::{Data, Expr, Limits, Stability};
 use crate::answer::{Answer, HALF_WIDTHS, Summary};
+use crate::caps;
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result, no_such};
 use crate::keys::KnownKeys;
@@ -86,10 +87,7 @@ impl Query {
             }
         };
         let grouped = !resolved.keys.is_empty();
-        let touched = match unit {
-            Unit::Row => Touched::each_row(options.adjacency, grouped)?,
-            Unit::Column(_) => Touched::new(options.adjacency, grouped, options.max_groups, options.max_rows)?,
-        };
+        let touched = caps::touched(&resolved, &unit, &options)?;
         let keys = KnownKeys::of(&mut resolved, &options)?;
         also(&resolved, keys.as_ref(), &options)?;
         let weights = weights(&resolved, &options)?;

@@ -83,10 +83,10 @@ struct New {
     /// Which tables are neighbours: add-remove or replace
     #[arg(long, default_value = "add-remove", value_name = "WHICH")]
     adjacency: String,
-    /// In how many groups a unit counts [default: 1]
+    /// In how many groups a unit counts; needed where --unit is a column
     #[arg(long, value_name = "N")]
     max_groups: Option<u64>,
-    /// With how many rows a unit counts in each group [default: 1]
+    /// With how many rows a unit counts in each group; needed where --unit is a column
     #[arg(long, value_name = "N")]
     max_rows: Option<u64>,
     /// The range of a column, chosen without looking at anybody's data: age=0..120
@@ -160,8 +160,7 @@ fn write(new: &New) -> Result<()> {
     let mut options = Options::new(guarantee(Some(&new.epsilon), None, None)?);
     options.adjacency = new.adjacency.parse::<Adjacency>()?;
     options.unit = if new.unit == "row" { Unit::Row } else { Unit::Column(new.unit.clone()) };
-    options.max_groups = new.max_groups.unwrap_or(options.max_groups);
-    options.max_rows = new.max_rows.unwrap_or(options.max_rows);
+    (options.max_groups, options.max_rows) = (new.max_groups, new.max_rows);
     let pairs = |flag: &str, list: &[String], example: &str| -> Result<BTreeMap<String, String>> {
         let both =
             |text: &String| crate::query::pair(flag, text, example).map(|(name, value)| (name.into(), value.into()));

@@ -39,10 +39,10 @@ pub struct Arguments {
     /// Which tables are neighbours: add-remove or replace [default: add-remove]
     #[arg(long, value_name = "WHICH", help_heading = "Privacy")]
     pub adjacency: Option<String>,
-    /// In how many groups a unit counts; others of its groups are left out at random [default: 1]
+    /// In how many groups a unit counts; others of its groups are left out at random. Needed with --unit COLUMN and GROUP BY
     #[arg(long, value_name = "N", help_heading = "Privacy")]
     pub max_groups: Option<String>,
-    /// With how many rows a unit counts in each group [default: 1]
+    /// With how many rows a unit counts in each group; others are left out at random. Needed with --unit COLUMN
     #[arg(long, value_name = "N", help_heading = "Privacy")]
     pub max_rows: Option<String>,
     /// The range of a column, chosen without looking at the data: age=0..120; values outside are clamped. `age=auto` finds it
@@ -83,7 +83,7 @@ const AFTER_HELP: &str = "The language:
   SELECT … FROM … [JOIN on the unit, or with a public table] [WHERE …] [GROUP BY …] [HAVING, ORDER BY, LIMIT on released \
 values]. Aggregates: COUNT(*), COUNT(x), COUNT(DISTINCT unit), SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE(x, p), \
 STABLE_MEDIAN(x), MODE(x), HISTOGRAM(x, bins). A sub-query may aggregate one unit's rows (GROUP BY the unit). Also: SELECT WITH \
-DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-8, privacy_unit_column=user_id, max_groups_contributed=4) ….
+DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-8, privacy_unit_column=user_id, max_groups_contributed=4, max_rows_contributed=2) ….
   Names are written as in the table's header. A column of a text file is a number if the query uses it as one or it has bounds; \
 what cannot be read as a number is NULL. An expression that fails for a row (a division by zero, a cast) is NULL there.
 

@@ -91,7 +91,7 @@ fn a_person_counts_as_often_as_is_said() {
     let number = |sql: &str, arguments: &str| {
         desk.number(sql, &format!("--table visits=visits.csv --no-ledger --epsilon 600 --unit user {arguments}"))
     };
-    assert_eq!(number("SELECT COUNT(*) FROM visits", ""), 100.0);
+    assert_eq!(number("SELECT COUNT(*) FROM visits", "--max-rows 1"), 100.0);
     assert_eq!(number("SELECT COUNT(*) FROM visits", "--max-rows 2"), 200.0);
     assert_eq!(number("SELECT COUNT(*) FROM visits", "--max-rows 9"), 300.0);
     assert_eq!(number("SELECT COUNT(DISTINCT user) FROM visits", "--max-rows 9"), 100.0);
@@ -132,6 +132,47 @@ fn an_empty_table_is_answered() {
     let all = "SELECT AVG(age), MEDIAN(age), STDDEV(age), HISTOGRAM(age) FROM visits";
     let (rows, _) = desk.json(all, "--table visits=visits.csv --no-ledger --epsilon 1 --bounds age=0..100");
     assert_eq!(rows.len(), 1);
+}
+
+/// A cap that the query itself tells leaves nothing out and needs not be said: a user's rows that are aggregated to one, and users
+/// that are counted.
+#[test]
+fn what_cannot_leave_rows_out_needs_no_caps() {
+    let desk = Desk::with_visits("no-caps");
+    let arguments = format!("--table visits=visits.csv --no-ledger --unit user --epsilon {WITHOUT_NOISE}");
+    assert_eq!(desk.number("SELECT COUNT(DISTINCT user) FROM visits", &arguments), 100.0);
+    let each = "SELECT user, COUNT(*) AS n, MIN(region) AS home FROM visits GROUP BY user";
+    let sql = format!("SELECT SUM(n) FROM ({each}) WHERE n > 0");
+    assert!((desk.number(&sql, &format!("{arguments} --bounds n=0..5")) - 300.0).abs() < 5.0);
+    let (rows, summary) = desk.json(
+        &format!("SELECT home, COUNT(*) AS n FROM ({each}) GROUP BY home"),
+        &format!("{arguments} --keys home=north,south,east"),
+    );
+    assert_eq!((&summary["max_rows"], &summary["max_groups"]), (&json!(1), &json!(1)));
+    assert_eq!(rows.iter().map(|row| row["n"]["value"].as_i64().expect("a count")).sum::<i64>(), 100);
+    // Two rows of a user that are joined with two of them are four.
+    let twice = format!("SELECT a.user, a.n FROM ({each}) AS a UNION ALL SELECT b.user, b.n FROM ({each}) AS b");
+    let (_, summary) = desk.json(&format!("SELECT COUNT(*) AS n FROM ({twice})"), &arguments);
+    assert_eq!(summary["max_rows"], 2);
+}
+
+/// What an error says to write is read.
+#[test]
+fn advice_can_be_followed() {
+    let desk = Desk::with_visits("advice");
+    let arguments =
+        "--table visits=visits.csv --public-table bosses=bosses.csv --no-ledger --epsilon 1 --bounds age=0..120";
+    let said = desk.fails(2, "SELECT PERCENTILE_CONT(age, 0.9) FROM visits", arguments);
+    assert!(said.contains("PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age), or QUANTILE(age, 0.9)"), "{said}");
+    desk.answer("SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age) FROM visits", arguments);
+    desk.answer("SELECT QUANTILE(age, 0.9) FROM visits", arguments);
+    let said = desk.fails(2, "SELECT SUM(sqrt(age) * length(note)) FROM visits", arguments);
+    assert!(said.contains("name it in a sub-query") && said.contains("--bounds x=LO..HI"), "{said}");
+    let named = "SELECT SUM(x) FROM (SELECT sqrt(age) * length(note) AS x FROM visits)";
+    desk.answer(named, &format!("{arguments} --bounds x=0..10"));
+    // A public table may be looked at from anywhere.
+    let listed = "SELECT COUNT(*) FROM visits WHERE region IN (SELECT region FROM bosses WHERE boss <> 'Ada')";
+    assert_eq!(desk.number(listed, &arguments.replace("--epsilon 1", "--epsilon 200")), 100.0);
 }
 
 #[test]

@@ -41,6 +41,19 @@ fn mistakes_are_named_before_anything_is_charged() {
         (count, "VISITS --epsilon 1 --rho 1", "cannot be used with"),
         (count, "VISITS --epsilon 1 --unit usr", "its unit is missing: there is no column usr; did you mean user?"),
         (count, "VISITS --epsilon 1 --unit visits.usr", "did you mean user?"),
+        (count, "VISITS --epsilon 1 --unit user", "add --max-rows N (how many rows of one user count in a group)."),
+        (
+            by_region,
+            "VISITS --epsilon 1 --delta 1e-8 --unit user",
+            "--max-rows N (how many rows of one user count in a group) and --max-groups N (in how many",
+        ),
+        (by_region, "VISITS --epsilon 1 --delta 1e-8 --unit user --max-rows 3", "is not said: add --max-groups N"),
+        (by_region, "VISITS --epsilon 1 --delta 1e-8 --unit user --max-groups 3", "is not said: add --max-rows N"),
+        (
+            "SELECT region, COUNT(DISTINCT user) AS n FROM visits GROUP BY region",
+            "VISITS --epsilon 1 --delta 1e-8 --unit user",
+            "is not said: add --max-groups N",
+        ),
         (count, "VISITS --epsilon 1 --unit user --max-groups 0", "--max-groups is 0, but it must be"),
         (count, "VISITS --epsilon 1 --unit user --max-rows many", "--max-rows is many, but it must be"),
         (count, "VISITS --epsilon 1 --adjacency swap", "adjacency is swap, but it must be"),
@@ -104,7 +117,7 @@ fn options_in_the_sql_must_not_contradict_arguments() {
         assert!(said.contains(expected), "{options} {arguments}: {said}");
     }
     assert_eq!(desk.charges(), []);
-    let sql =
-        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 200, privacy_unit_column = user) COUNT(*) FROM visits";
+    let sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 200, privacy_unit_column = user, max_rows_contributed = 1) \
+         COUNT(*) FROM visits";
     assert_eq!(desk.number(sql, &format!("{visits} --epsilon 200 --unit user --no-ledger")), 100.0);
 }

@@ -37,7 +37,7 @@ fn objects_and_tabs_are_read() {
         assert_eq!(number(COUNT, ""), 3.0, "{file}");
         assert_eq!(number("SELECT COUNT(age) FROM visits", ""), 2.0, "{file}");
         assert!((number("SELECT SUM(age) FROM visits", "") - 70.5).abs() < 1.0, "{file}");
-        assert_eq!(number(COUNT, "--unit user"), 2.0, "{file}: a row that is nobody's is dropped");
+        assert_eq!(number(COUNT, "--unit user --max-rows 1"), 2.0, "{file}: a row that is nobody's is dropped");
     }
 }
 
@@ -50,7 +50,7 @@ fn parquet_is_read() {
     desk.write("visits.parquet", TINY);
     let arguments = "--table visits=visits.parquet --no-ledger --epsilon 900 --bounds age=0..100";
     assert_eq!(desk.number(COUNT, arguments), 4.0);
-    assert_eq!(desk.number(COUNT, &format!("{arguments} --unit user")), 3.0);
+    assert_eq!(desk.number(COUNT, &format!("{arguments} --unit user --max-rows 1")), 3.0);
     assert_eq!(desk.number("SELECT COUNT(*) FROM visits WHERE age > 30", arguments), 2.0);
     assert!((desk.number("SELECT SUM(age) FROM visits", arguments) - 111.0).abs() < 1.0);
     let (rows, _) = desk.json(

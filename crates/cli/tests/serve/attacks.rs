@@ -26,7 +26,7 @@ fn a_request_that_failed_fails_for_ever_also_after_a_restart() {
     fs::write(&file, broken()).expect("written");
     place.write(
         "reticent.toml",
-        "[[table]]\nname = \"visits\"\nfile = \"visits.parquet\"\npolicy = { unit = \"user\" }\n",
+        "[[table]]\nname = \"visits\"\nfile = \"visits.parquet\"\npolicy = { unit = \"user\", max_rows = 1, max_groups = 1 }\n",
     );
     let mut service = place.start();
     let asked = json!({ "sql": "SELECT COUNT(age) AS n FROM visits", "epsilon": 200, "request_id": "monday" });
@@ -65,7 +65,10 @@ fn an_analyst_does_not_choose_the_unit_by_a_name() {
     let place = Place::new("unit-by-name");
     let rows: String = (0..500).map(|row| format!("u1,n{row},30\n")).collect();
     place.write("t.csv", &("user,id,age\n".to_owned() + &rows));
-    place.write("reticent.toml", "[[table]]\nname = \"t\"\nfile = \"t.csv\"\npolicy = { unit = \"user\" }\n");
+    place.write(
+        "reticent.toml",
+        "[[table]]\nname = \"t\"\nfile = \"t.csv\"\npolicy = { unit = \"user\", max_rows = 1, max_groups = 1 }\n",
+    );
     let token = place.token("ada", "analyst", "--cap t=1000");
     let service = place.start();
     for sql in [
@@ -94,7 +97,7 @@ fn a_public_side_fails_for_all_private_rows_or_for_none() {
             place.write("visits.csv", &("user,age\n".to_owned() + rows));
             place.write(
                 "reticent.toml",
-                "[[table]]\nname = \"visits\"\nfile = \"visits.csv\"\npolicy = { unit = \"user\" }\n[[table]]\nname = \
+                "[[table]]\nname = \"visits\"\nfile = \"visits.csv\"\npolicy = { unit = \"user\", max_rows = 1, max_groups = 1 }\n[[table]]\nname = \
                  \"b\"\nfile = \"b.parquet\"\npublic = true\n",
             );
             let service = place.start();

@@ -90,6 +90,22 @@ fn what_is_wrong_is_named_and_not_charged() {
 }
 
 #[test]
+fn how_much_of_a_person_counts_is_said_by_the_policy_or_with_the_query() {
+    let place = Place::new("caps-said");
+    place.write("visits.csv", "user,region\nu1,north\nu1,south\n");
+    let table = "[[table]]\nname = \"visits\"\nfile = \"visits.csv\"\npolicy = { unit = \"user\" }\n";
+    place.write("reticent.toml", table);
+    let service = place.start();
+    let asked = json!({ "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 1 });
+    let answer = service.post("/v1/query", &asked);
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    let (message, field) = answer.problem();
+    assert!(field.as_deref() == Some("max_rows") && message.contains("add `max_rows` N"), "{message}");
+    let asked = json!({ "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 1, "max_rows": 2 });
+    assert_eq!(service.post("/v1/query", &asked).status, 200);
+}
+
+#[test]
 fn an_analyst_spends_no_more_than_the_cap_and_the_dataset_no_more_than_its_budget() {
     let place = Place::with_visits("caps");
     let ada = place.token("ada", "analyst", "--cap visits=1");

@@ -110,9 +110,9 @@ impl Settings {
         for (name, said, slot) in caps {
             if let Some(text) = one(name, said)? {
                 let number = text.parse::<u64>().ok().filter(|number| (1..=LARGEST_CAP).contains(number));
-                *slot = number.ok_or_else(|| {
+                *slot = Some(number.ok_or_else(|| {
                     Error::Option(format!("{name} is {text}, but it must be a whole number from 1 on"))
-                })?;
+                })?);
             }
         }
         for (column, text) in &asked.bounds {
@@ -157,7 +157,9 @@ impl Settings {
             let _ = write!(text, "; {kind} {} = {}", input.table.name(), input.table.location());
         }
         let Options { max_groups, max_rows, bounds, keys, weights, .. } = &self.options;
-        let _ = write!(text, "; at most {max_rows} rows in {max_groups} groups");
+        for (cap, what) in [(max_rows, "rows"), (max_groups, "groups")] {
+            let _ = cap.map(|cap| write!(text, "; at most {cap} {what}"));
+        }
         for (column, range) in bounds {
             let _ = match range {
                 Range::Public(bounds) => write!(text, "; {column} in {bounds}"),

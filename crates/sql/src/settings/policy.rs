@@ -177,8 +177,8 @@ impl Policy {
         if self.rules.adjacency.is_some() {
             options.adjacency = self.adjacency()?;
         }
-        options.max_groups = self.rules.max_groups.unwrap_or(options.max_groups);
-        options.max_rows = self.rules.max_rows.unwrap_or(options.max_rows);
+        options.max_groups = self.rules.max_groups.or(options.max_groups);
+        options.max_rows = self.rules.max_rows.or(options.max_rows);
         for (column, text) in &self.rules.bounds {
             options.bounds.insert(column.clone(), range(column, text).map_err(|error| self.failed(&error))?);
         }

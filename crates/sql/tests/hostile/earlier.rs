@@ -17,6 +17,7 @@ fn options(unit: Unit) -> Options {
     let guarantee = Guarantee::Approx("1".parse().unwrap(), "1e-6".parse().unwrap());
     let mut options = Options::new(guarantee);
     options.unit = unit;
+    (options.max_groups, options.max_rows) = (Some(1), Some(1));
     options
 }
 
