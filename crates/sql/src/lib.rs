@@ -45,5 +45,5 @@ pub use options::{Options, Range, Unit};
 pub use outcome::Outcome;
 pub use query::{Input, Query};
 pub use reticent_bounding as bounding;
-pub use reticent_table::Table;
+pub use reticent_table::{Table, foreign_format};
 pub use settings::{Asked, Settings};

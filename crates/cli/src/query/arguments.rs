@@ -13,7 +13,7 @@ pub struct Arguments {
     /// The query
     pub sql: String,
 
-    /// A private table: a file, a folder or a glob, as in people=people.csv (CSV, NDJSON, Parquet, Arrow)
+    /// A private table: a file, a folder or a glob, as in people=people.csv (CSV, NDJSON, JSON, Parquet, Arrow)
     #[arg(long = "table", value_name = "NAME=FILE", help_heading = "Tables")]
     pub tables: Vec<String>,
     /// A table that is nobody's secret, to join with

@@ -68,6 +68,8 @@ fn mistakes_outside_the_rows_are_named_and_exit_with_2() {
         ("- --epsilon 1 --horizon 8 --save /nowhere/state", "--save cannot use /nowhere/state"),
         ("/nowhere.txt --epsilon 1 --horizon 8", "cannot read /nowhere.txt"),
         ("/ --epsilon 1 --horizon 8", "is a directory"),
+        ("tests/query/tiny.parquet --epsilon 1 --horizon 8", "tiny.parquet has no lines"),
+        ("tests/query/tiny.parquet --epsilon 1 --horizon 8 --column age", "tiny.parquet has no lines"),
     ] {
         let output = count_with(arguments, csv);
         let said = text(&output.stderr);

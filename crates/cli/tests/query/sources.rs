@@ -41,6 +41,54 @@ fn objects_and_tabs_are_read() {
     }
 }
 
+/// As `DataFrame.to_json(orient="records")` writes it, on one line or on many.
+#[test]
+fn an_array_of_objects_is_a_table() {
+    let desk = Desk::new("array");
+    desk.write("short.json", r#"[{"user":"u1","note":"],[{"},{"user":"u2","note":null}]"#);
+    desk.write(
+        "long.json",
+        "\u{feff} [\n  {\n    \"user\": \"u1\"\n  },\n  7,\n  {\"user\": \"u2\", \"more\": [{}]}\n]\n",
+    );
+    for file in ["short.json", "long.json"] {
+        let arguments = format!("--table visits={file} --no-ledger --epsilon 200");
+        assert_eq!(desk.number(COUNT, &arguments), 2.0, "{file}");
+        assert_eq!(desk.number("SELECT COUNT(*) FROM visits WHERE user = 'u2'", &arguments), 1.0, "{file}");
+    }
+}
+
+/// Spreadsheets still write Windows-1252: the letters are read, in names and in cells.
+#[test]
+fn text_that_is_not_utf_8_is_read() {
+    let desk = Desk::new("latin");
+    desk.write("visits.csv", b"user,stra\xdfe\nu1,Z\xfcrich\nu2,Z\xc3\xbcrich\nu3,Gen\xe8ve\n");
+    let sql = "SELECT \"straße\", COUNT(*) AS n FROM visits GROUP BY \"straße\"";
+    let arguments = "--table visits=visits.csv --no-ledger --epsilon 200 --keys straße=Zürich,Genève";
+    let (rows, _) = desk.json(sql, arguments);
+    let counts: Vec<(&str, i64)> = rows
+        .iter()
+        .map(|row| (row["straße"].as_str().expect("text"), row["n"]["value"].as_i64().expect("a count")))
+        .collect();
+    assert_eq!(counts, [("Genève", 1), ("Zürich", 2)]);
+}
+
+#[test]
+fn what_is_not_text_is_refused_before_the_charge() {
+    let desk = Desk::new("not-text");
+    let gzip: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03";
+    for (file, content, said) in [
+        ("visits.csv", gzip, "compressed with gzip"),
+        ("visits.ndjson", gzip, "compressed with gzip"),
+        ("visits.csv", TINY, "is a Parquet file; let its name end in .parquet"),
+        ("visits.csv", b"\xff\xfeu\0s\0e\0r\0", "UTF-16"),
+    ] {
+        desk.write(file, content);
+        let answer = desk.fails(2, COUNT, &format!("--table visits={file} --epsilon 1"));
+        assert!(answer.contains(said), "{file}: {answer}");
+    }
+    assert_eq!(desk.charges(), []);
+}
+
 /// Two columns, user and age, and four rows: u1 30, u2 40, u2 41, u3 −5; each column is one plain page.
 const TINY: &[u8] = include_bytes!("tiny.parquet");
 
