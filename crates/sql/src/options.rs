@@ -1,6 +1,6 @@
 //! What is asked beside the SQL: whose privacy, how much, within which bounds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::statistic::Bounds;
@@ -58,6 +58,8 @@ pub struct Options {
     pub max_rows: Option<u64>,
     /// Ranges of columns, by name (`age` or `people.age`).
     pub bounds: BTreeMap<String, Range>,
+    /// Which of them were asked for with this very query: they must be of one of its names. (A policy lists those of a whole table.)
+    pub asked_bounds: BTreeSet<String>,
     /// Public keys, by column name.
     pub keys: BTreeMap<String, Keys>,
     /// Shares of the budget, by the aggregate's name; 1 if not given.
@@ -78,6 +80,7 @@ impl Options {
             max_groups: None,
             max_rows: None,
             bounds: BTreeMap::new(),
+            asked_bounds: BTreeSet::new(),
             keys: BTreeMap::new(),
             weights: BTreeMap::new(),
             now: now(),

@@ -75,13 +75,14 @@ impl Query {
             let statement = parse(sql, &Limits::default())?;
             Resolver::new(&inputs, &options, Usage::of(&statement), options.now).resolve(&statement)
         })?;
+        check_bounds(&resolved, &inputs, &options)?;
         let rows = &resolved.measured.rows;
         let unit = match rows.stability() {
             Stability::Unit => Unit::Column(unit_name(&inputs, rows.tables().iter().copied(), &options)),
             Stability::Row(copies) => {
                 if copies.values().any(|&copies| copies > 1) {
                     let why = "name the unit's column with --unit, or use each table once";
-                    return Err(Error::not_private("a query in which one row counts several times", why));
+                    return Err(Error::unsupported("a query in which one row counts several times", why));
                 }
                 Unit::Row
             }
@@ -316,6 +317,24 @@ fn unit_name(inputs: &[Input], tables: impl Iterator<Item = usize>, options: &Op
     });
     let names: std::collections::BTreeSet<&str> = units.collect();
     names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// Bounds that are asked for are of a column, or of something that the query names. Where a table has no header, any name may be a
+/// column.
+fn check_bounds(resolved: &Resolved, inputs: &[Input], options: &Options) -> Result<()> {
+    let columns: Option<Vec<Vec<String>>> = inputs.iter().map(|input| input.table.columns()).collect();
+    let Some(columns) = columns else { return Ok(()) };
+    let is_known = |name: &&String| {
+        let of_table = name.rsplit_once('.').is_some_and(|(_, column)| resolved.mentions(column));
+        of_table || resolved.mentions(name) || resolved.asked.iter().any(|asked| asked.of == **name)
+    };
+    match options.asked_bounds.iter().find(|name| !is_known(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let known: Vec<&str> = columns.iter().flatten().map(String::as_str).collect();
+            Err(Error::Option(format!("--bounds {name}=…: {}", no_such("column", name, &known))))
+        }
+    }
 }
 
 /// The weight of each aggregate, by its own words or by the name of its column.

@@ -63,6 +63,8 @@ fn mistakes_are_named_before_anything_is_charged() {
         (sum, "VISITS --epsilon 1 --bounds age=1..1", "the smaller first"),
         (sum, "VISITS --epsilon 1 --bounds age=young..old", "bounds is young..old, but it must be"),
         (sum, "VISITS --epsilon 1 --bounds age=0..inf", "bounds is 0..inf, but it must be"),
+        (count, "VISITS --epsilon 1 --bounds typo=0..1", "--bounds typo=…: there is no column typo; there are"),
+        (sum, "VISITS --epsilon 1 --bounds age=0..1 --bounds aeg=0..1", "no column aeg; did you mean age?"),
         (by_region, "VISITS --epsilon 1 --keys region", "--keys region: write it as"),
         (by_region, "VISITS --epsilon 1 --keys regoin=a,b", "there is no key in GROUP BY regoin; did you mean region?"),
         (by_region, "VISITS --epsilon 1 --keys region=keys.csv", "--keys region=keys.csv: there is no such file"),

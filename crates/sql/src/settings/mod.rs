@@ -117,6 +117,7 @@ impl Settings {
         }
         for (column, text) in &asked.bounds {
             options.bounds.insert(column.clone(), range(column, text)?);
+            options.asked_bounds.insert(column.clone());
         }
         options.keys.extend(asked.keys.iter().cloned());
         for (name, weight) in &asked.weights {
