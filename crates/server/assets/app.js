@@ -261,6 +261,10 @@ function question(dryRun) {
   for (const [field, name] of [["epsilon", "epsilon"], ["delta", "delta"], ["request", "request_id"]]) {
     if (form[field].value.trim()) asked[name] = form[field].value.trim();
   }
+  for (const name of ["max_rows", "max_groups"]) {
+    if (form[name].value.trim()) asked[name] = Number(form[name].value);
+  }
+  if (form.allow_large_epsilon.checked) asked.allow_large_epsilon = true;
   return asked;
 }
 

@@ -165,9 +165,10 @@ impl Query {
             ),
         };
         text += match self.options.adjacency {
-            Adjacency::AddRemove => " Whether any one of them is in the table at all is protected.",
-            Adjacency::Replace => " What the table says of any one of them is protected; how many there are is not.",
+            Adjacency::AddRemove => " Whether any one of them is in the table at all is protected",
+            Adjacency::Replace => " Protected is what the table says of any one of them, not how many there are",
         };
+        text += &format!("{}.", self.guarantee.caveat());
         let keys = self.key_words().join(", ");
         match (&self.keys, self.design.selects_keys()) {
             (Some(known), _) => {

@@ -346,7 +346,7 @@ fn describe(definition: &Definition, plan: &Plan) {
         "{guarantee}, unit {unit}, adjacency {adjacency}, range {low}..{high}, counter {kind}, horizon {horizon}; expected \
          error (RMSE) {average:.1} on average, {last:.1} at the last step{of_steps}"
     );
-    crate::output::say!("{}", definition.assumption(stream));
+    crate::output::say!("{}{}", definition.assumption(stream), guarantee.caveat());
 }
 
 /// Where lines come from.

@@ -71,6 +71,9 @@ struct New {
     /// The promise to each unit: epsilon
     #[arg(long, allow_hyphen_values = true)]
     epsilon: String,
+    /// Confirms an epsilon above 10, which promises next to nothing
+    #[arg(long)]
+    allow_large_epsilon: bool,
     /// How the parties speak
     #[arg(long, value_enum, default_value = "masked")]
     protocol: Way,
@@ -157,7 +160,8 @@ fn check(check: &Check) -> Result<()> {
 
 fn write(new: &New) -> Result<()> {
     crate::query::quiet_panics();
-    let mut options = Options::new(guarantee(Some(&new.epsilon), None, None)?);
+    let guarantee = guarantee(Some(&new.epsilon), None, None)?.confirmed(new.allow_large_epsilon)?;
+    let mut options = Options::new(guarantee);
     options.adjacency = new.adjacency.parse::<Adjacency>()?;
     options.unit = if new.unit == "row" { Unit::Row } else { Unit::Column(new.unit.clone()) };
     (options.max_groups, options.max_rows) = (new.max_groups, new.max_rows);
@@ -214,6 +218,9 @@ fn text(new: &New, bounds: &BTreeMap<String, String>, options: &Options, shape: 
         (Way::Broadcast, None) => line("protocol", quoted("broadcast")),
     }
     line("epsilon", quoted(&new.epsilon));
+    if new.allow_large_epsilon {
+        line("allow_large_epsilon", "true".into());
+    }
     line("unit", quoted(&new.unit));
     line("adjacency", quoted(&options.adjacency.to_string()));
     line("sql", quoted(&new.sql));

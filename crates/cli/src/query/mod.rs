@@ -134,6 +134,7 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
         epsilon: arguments.epsilon.clone(),
         delta: arguments.delta.clone(),
         rho: arguments.rho.clone(),
+        allow_large_epsilon: arguments.allow_large_epsilon,
         units: arguments.units.clone(),
         adjacency: arguments.adjacency.clone(),
         max_groups: arguments.max_groups.clone(),

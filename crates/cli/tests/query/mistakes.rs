@@ -97,6 +97,44 @@ fn mistakes_are_named_before_anything_is_charged() {
     assert_eq!(desk.charges(), []);
 }
 
+/// An epsilon that promises next to nothing must be meant, wherever it stands; and then that is said.
+#[test]
+fn a_large_epsilon_must_be_confirmed() {
+    let desk = Desk::with_visits("large");
+    desk.write("large.toml", "unit = \"row\"\n[budget]\nepsilon = 11\n");
+    let count = "SELECT COUNT(*) AS n FROM visits";
+    let ask = |sql: &str, arguments: &str| {
+        let arguments = format!("--table visits=visits.csv {arguments}");
+        desk.program().arg("query").arg(sql).args(arguments.split_whitespace()).output().expect("it starts")
+    };
+    for (sql, arguments, expected) in [
+        (
+            count,
+            "--epsilon 10.1",
+            "epsilon is 10.1, but it must be at most 10, or confirmed with --allow-large-epsilon",
+        ),
+        (count, "--epsilon 1000 --delta 1e-6", "epsilon is 1000, but it must be at most 10"),
+        (count, "--rho 100", "rho is 100, but it must be such that epsilon is at most 10"),
+        (
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 11) COUNT(*) FROM visits",
+            "",
+            "epsilon is 11, but it must be at most 10",
+        ),
+        (count, "--epsilon 1 --policy large.toml", "the policy large.toml: epsilon is 11, but it must be at most 10"),
+    ] {
+        let output = ask(sql, arguments);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{sql} {arguments}: {said}");
+        assert!(said.contains(expected), "{sql} {arguments}: {said}");
+    }
+    assert_eq!(desk.charges(), []);
+    assert_eq!(ask(count, "--epsilon 10 --rho 1").status.code(), Some(2), "the control: one or the other");
+    assert_eq!(ask(count, "--epsilon 10 --no-ledger").status.code(), Some(0));
+    let dry = |epsilon: &str| text(&ask(count, &format!("{epsilon} --dry-run")).stdout);
+    assert!(dry("--epsilon 1000 --allow-large-epsilon").contains("but ε = 1000 promises next to nothing"));
+    assert!(!dry("--epsilon 10").contains("next to nothing"));
+}
+
 #[test]
 fn options_in_the_sql_must_not_contradict_arguments() {
     let desk = Desk::with_visits("contradictions");

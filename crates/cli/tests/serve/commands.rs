@@ -20,8 +20,12 @@ fn streams_are_created_fed_and_shown_from_the_command_line() {
     let service = place.start();
     let run = |arguments: &str, input: &str| run(&place, &service, arguments, "", input);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
-    let created =
-        run(&format!("stream create visits --step event --horizon 100 --range 0..9 --epsilon {WITHOUT_NOISE}"), "");
+    let created = run(
+        &format!(
+            "stream create visits --step event --horizon 100 --range 0..9 --epsilon {WITHOUT_NOISE} --allow-large-epsilon"
+        ),
+        "",
+    );
     assert_eq!(created.status.code(), Some(0), "{}", text(&created.stderr));
     assert!(text(&created.stderr).contains("charged to stream/visits"), "{}", text(&created.stderr));
     let sent = run("stream send visits --batch 2", "1\n2\n3\n4\n5");

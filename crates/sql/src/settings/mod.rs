@@ -40,6 +40,8 @@ pub struct Asked {
     pub delta: Option<String>,
     /// What the answer promises: rho.
     pub rho: Option<String>,
+    /// Is a weak promise meant? See [`Guarantee::confirmed`].
+    pub allow_large_epsilon: bool,
     /// Whose privacy: `row`, a column, or `table.column`.
     pub units: Vec<String>,
     /// Which tables are neighbours.
@@ -81,7 +83,7 @@ impl Settings {
         let epsilon = one("epsilon", [&asked.epsilon, &written.epsilon])?;
         let delta = one("delta", [&asked.delta, &written.delta])?;
         let guarantee = guarantee(epsilon.map(String::as_str), delta.map(String::as_str), asked.rho.as_deref())?;
-        let mut options = Options::new(guarantee);
+        let mut options = Options::new(guarantee.confirmed(asked.allow_large_epsilon)?);
         let mut budget = None;
         let mut says_unit = false;
         for policy in policies {

@@ -43,6 +43,8 @@ pub struct Budget {
     epsilon: Option<Number>,
     delta: Option<Number>,
     rho: Option<Number>,
+    #[serde(default)]
+    allow_large_epsilon: bool,
 }
 
 /// As text, to be exact, or as TOML writes numbers.
@@ -72,7 +74,8 @@ impl Budget {
     pub fn total(&self) -> Result<Guarantee> {
         let text = |number: &Option<Number>| number.as_ref().map(Number::text);
         let (epsilon, delta, rho) = (text(&self.epsilon), text(&self.delta), text(&self.rho));
-        guarantee(epsilon.as_deref(), delta.as_deref(), rho.as_deref())
+        let total = guarantee(epsilon.as_deref(), delta.as_deref(), rho.as_deref())?;
+        Ok(total.confirmed(self.allow_large_epsilon)?)
     }
 }
 
