@@ -178,6 +178,7 @@ fn what_cannot_be_is_refused_before_a_ledger_is_made() {
         ("create people --epsilon 1 --rho 1", "cannot be used with"),
         ("create people --epsilon 1", "say whose privacy the budget of people protects: --unit row"),
         ("create people --epsilon 1 --unit row --adjacency both", "add-remove or replace"),
+        ("create people --epsilon 11 --unit row", "confirmed with --allow-large-epsilon"),
         ("create people --epsilon 1 --unit Event", "write \"event\""),
         ("create people --epsilon 1 --unit steps:3", "'3 lines', '3 events'"),
         ("create people --file people.csv --epsilon 1", "cannot be used with"),

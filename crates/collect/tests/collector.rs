@@ -12,7 +12,7 @@ const NOW: u64 = 1_800_000_000;
 fn admission(epsilon: &str, batch: u64) -> Admission {
     let json = format!(
         r#"{{"question": "?", "domain": {{"choices": ["a", "b", "c"]}}, "epsilon": "{epsilon}", "minimum-batch": {batch},
-            "expires": "2030-01-01"}}"#
+            "expires": "2030-01-01", "allow-large-epsilon": true}}"#
     );
     Admission::new(serde_json::from_str::<Task>(&json).unwrap()).unwrap()
 }

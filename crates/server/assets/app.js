@@ -261,6 +261,10 @@ function question(dryRun) {
   for (const [field, name] of [["epsilon", "epsilon"], ["delta", "delta"], ["request", "request_id"]]) {
     if (form[field].value.trim()) asked[name] = form[field].value.trim();
   }
+  for (const name of ["max_rows", "max_groups"]) {
+    if (form[name].value.trim()) asked[name] = Number(form[name].value);
+  }
+  if (form.allow_large_epsilon.checked) asked.allow_large_epsilon = true;
   return asked;
 }
 
@@ -287,7 +291,9 @@ async function answer(dryRun) {
       const rows = given.dry_run.split.map((share) => [share.what, share.cost, share.noise, share.half_width === undefined ? "depends on the answer" : `± ${rounded(share.half_width)}`]);
       table($("rows"), [["Released", false, true], ["For"], ["By", false, true], ["95 %, noise only", true]], rows);
     } else {
-      $("answer-words").textContent = `${given.summary.guarantee}, charged to ${given.dataset}; request ${given.request_id}`;
+      const found = (given.summary.bounds ?? []).map(({ column, bounds }) => bounds === null
+        ? `; no bounds of ${column} were found, so what needs them is refused` : `; bounds of ${column}, found privately: ${bounds}`);
+      $("answer-words").textContent = `${given.summary.guarantee}, charged to ${given.dataset}; request ${given.request_id}${found.join("")}`;
       const numeric = (at) => given.rows.some((row) => row[at] !== null && typeof row[at] === "object");
       table($("rows"), given.columns.map((name, at) => [name, numeric(at)]), given.rows.map((row) => row.map(cell)));
       await showBudgets();

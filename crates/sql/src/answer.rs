@@ -16,6 +16,9 @@ pub struct Answer {
     pub columns: Vec<String>,
     /// Its rows.
     pub rows: Vec<Vec<Entry>>,
+    /// Was nothing released but refusals?
+    #[serde(default)]
+    pub refused: bool,
     /// What it promises and costs.
     pub summary: Summary,
 }
@@ -61,8 +64,20 @@ pub struct Summary {
     pub max_rows: u64,
     /// What was paid for what.
     pub split: Vec<Share>,
+    /// Bounds that were looked for privately.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<FoundBounds>,
     /// What half-widths speak of.
     pub half_widths: String,
+}
+
+/// What came of a private search for bounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoundBounds {
+    /// What they are of, in the user's words.
+    pub column: String,
+    /// What they are, as in `16..128`; `None` if too few rows tell, and all that needs them is refused.
+    pub bounds: Option<String>,
 }
 
 /// What was paid for one part of an answer.
@@ -99,13 +114,10 @@ impl Answer {
             columns.iter().enumerate().map(entry).collect()
         };
         let rows = (0..computed.data.rows()).map(row).collect();
-        Self { columns: columns.iter().map(|(name, _)| name.clone()).collect(), rows, summary }
-    }
-
-    /// Was nothing released but refusals?
-    pub fn is_refused(&self) -> bool {
-        let mut asked = self.rows.iter().flatten().filter(|entry| !matches!(entry, Entry::Plain(_))).peekable();
-        asked.peek().is_some() && asked.all(|entry| *entry == Entry::Refused)
+        // What is computed from refusals, or left out because of them, is no answer either.
+        let mut cells = released.columns.iter().flatten().peekable();
+        let refused = cells.peek().is_some() && cells.all(|cell| cell.value == Value::Refused);
+        Self { columns: columns.iter().map(|(name, _)| name.clone()).collect(), rows, refused, summary }
     }
 
     /// One object per row with its columns in order, then the summary: a line each.

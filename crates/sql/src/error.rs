@@ -21,12 +21,20 @@ pub enum Error {
     /// No such table, column or function, or types that do not fit.
     #[error("{0}")]
     Name(String),
-    /// It is SQL, but cannot be answered privately.
+    /// It is SQL, but no noise would hide one unit in its answer.
     #[error("{what} cannot be answered privately: {why}")]
     NotPrivate {
         /// The user's own words.
         what: String,
         /// The reason, and what to write instead.
+        why: String,
+    },
+    /// It is SQL that is not read here, whether or not it could be answered privately.
+    #[error("{what} is not supported: {why}")]
+    Unsupported {
+        /// The user's own words.
+        what: String,
+        /// What to write instead.
         why: String,
     },
     /// It can be answered privately, but not by several parties together.
@@ -66,6 +74,11 @@ impl Error {
     /// Something that is no private query.
     pub(crate) fn not_private(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self::NotPrivate { what: what.into(), why: why.into() }
+    }
+
+    /// Something that is not read here.
+    pub(crate) fn unsupported(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Unsupported { what: what.into(), why: why.into() }
     }
 
     /// Something that parties cannot be asked together.

@@ -20,6 +20,7 @@
 
 pub mod algebra;
 pub mod answer;
+mod caps;
 pub mod dialect;
 pub mod engine;
 pub mod error;
@@ -44,5 +45,5 @@ pub use options::{Options, Range, Unit};
 pub use outcome::Outcome;
 pub use query::{Input, Query};
 pub use reticent_bounding as bounding;
-pub use reticent_table::Table;
+pub use reticent_table::{Table, foreign_format};
 pub use settings::{Asked, Settings};

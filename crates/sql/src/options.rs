@@ -1,6 +1,6 @@
 //! What is asked beside the SQL: whose privacy, how much, within which bounds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::statistic::Bounds;
@@ -52,12 +52,14 @@ pub struct Options {
     pub unit: Unit,
     /// Units of single tables, by table name.
     pub table_units: BTreeMap<String, Unit>,
-    /// In how many groups one unit counts.
-    pub max_groups: u64,
-    /// With how many rows in each of them.
-    pub max_rows: u64,
+    /// In how many groups one unit counts: to be said where units have several rows, unless the query itself tells.
+    pub max_groups: Option<u64>,
+    /// With how many rows in each of them; the same holds.
+    pub max_rows: Option<u64>,
     /// Ranges of columns, by name (`age` or `people.age`).
     pub bounds: BTreeMap<String, Range>,
+    /// Which of them were asked for with this very query: they must be of one of its names. (A policy lists those of a whole table.)
+    pub asked_bounds: BTreeSet<String>,
     /// Public keys, by column name.
     pub keys: BTreeMap<String, Keys>,
     /// Shares of the budget, by the aggregate's name; 1 if not given.
@@ -75,9 +77,10 @@ impl Options {
             adjacency: Adjacency::AddRemove,
             unit: Unit::Row,
             table_units: BTreeMap::new(),
-            max_groups: 1,
-            max_rows: 1,
+            max_groups: None,
+            max_rows: None,
             bounds: BTreeMap::new(),
+            asked_bounds: BTreeSet::new(),
             keys: BTreeMap::new(),
             weights: BTreeMap::new(),
             now: now(),

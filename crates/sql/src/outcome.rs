@@ -68,7 +68,7 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::Summary;
+    use crate::answer::{FoundBounds, Summary};
 
     #[test]
     fn what_is_kept_reads_back_also_what_was_kept_before_failures_were() {
@@ -79,9 +79,10 @@ mod tests {
             max_groups: 1,
             max_rows: 1,
             split: Vec::new(),
+            bounds: vec![FoundBounds { column: "age".into(), bounds: None }],
             half_widths: String::new(),
         };
-        let answer = Answer { columns: vec!["n".into()], rows: Vec::new(), summary };
+        let answer = Answer { columns: vec!["n".into()], rows: Vec::new(), refused: false, summary };
         let old = serde_json::to_string(&answer).unwrap();
         let kept = Outcome::Answer(Box::new(answer));
         assert_eq!(Outcome::from_text(&old).as_ref(), Some(&kept));

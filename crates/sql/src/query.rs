@@ -1,25 +1,26 @@
 //! A query, from its text to its answer.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use reticent::Permit;
 use reticent::privacy::{Adjacency, Guarantee};
-use reticent::statistic::{Bounds, Grid};
+use reticent::statistic::Grid;
 use reticent_bounding::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, PublicKeys};
 use reticent_table::Table;
 
 use crate::algebra::{Data, Expr, Limits, Stability, TooLarge};
 use crate::answer::{Answer, HALF_WIDTHS, Summary};
+use crate::caps;
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result, no_such};
 use crate::keys::KnownKeys;
 use crate::options::{Options, Range, Unit};
 use crate::release::contribution::Touched;
 use crate::release::design::Wanted;
-use crate::release::search::Search;
-use crate::release::{self, Design, draw};
+use crate::release::search::{Found, Search};
+use crate::release::{self, Cell, Design, draw};
 use crate::resolve::text::{on_a_large_stack, parse};
 use crate::resolve::{Origin, Resolved, Resolver};
 use crate::usage::Usage;
@@ -48,6 +49,9 @@ pub struct Query {
     guarantee: Guarantee,
 }
 
+/// Before a search for bounds, and where there is none.
+const NOTHING_FOUND: &Found = &[];
+
 /// What a query must be beyond private, for who asks it.
 pub(crate) type Also = fn(&Resolved, Option<&KnownKeys>, &Options) -> Result<()>;
 
@@ -72,6 +76,7 @@ impl Query {
             let statement = parse(sql, &Limits::default())?;
             Resolver::new(&inputs, &options, Usage::of(&statement), options.now).resolve(&statement)
         })?;
+        check_bounds(&resolved, &inputs, &options)?;
         let rows = &resolved.measured.rows;
         let (texts, most) = (resolved.measured.long_texts(), Limits::default().long_texts);
         if texts > most as u64 {
@@ -84,26 +89,21 @@ impl Query {
             Stability::Row(copies) => {
                 if copies.values().any(|&copies| copies > 1) {
                     let why = "name the unit's column with --unit, or use each table once";
-                    return Err(Error::not_private("a query in which one row counts several times", why));
+                    return Err(Error::unsupported("a query in which one row counts several times", why));
                 }
                 Unit::Row
             }
         };
         let grouped = !resolved.keys.is_empty();
-        let touched = match unit {
-            Unit::Row => Touched::each_row(options.adjacency, grouped)?,
-            Unit::Column(_) => Touched::new(options.adjacency, grouped, options.max_groups, options.max_rows)?,
-        };
+        let touched = caps::touched(&resolved, &unit, &options)?;
         let keys = KnownKeys::of(&mut resolved, &options)?;
         also(&resolved, keys.as_ref(), &options)?;
         let weights = weights(&resolved, &options)?;
         let search = Search::new(&resolved, &options, &touched)?;
-        let (rest, found) = match &search {
-            Some(search) => (search.rest.clone(), search.grids_before()?),
-            None => (options.guarantee.clone(), BTreeMap::new()),
-        };
+        let rest = search.as_ref().map_or(&options.guarantee, |search| &search.rest);
         let select_keys = grouped && keys.is_none();
-        let design = design(&resolved, &weights, &touched, select_keys, &rest, &found)?;
+        let found = search.as_ref().map(|search| (search, NOTHING_FOUND));
+        let design = design(&resolved, &weights, &touched, select_keys, rest, found)?;
         let costs = search.iter().flat_map(Search::costs).chain([design.guarantee.clone()]);
         let guarantee = Guarantee::sequential(costs)?.expect("something is asked");
         let engine = Engine::default();
@@ -135,14 +135,15 @@ impl Query {
     /// # Errors
     /// None in practice.
     pub fn summary(&self) -> Result<Summary> {
-        self.summary_of(&self.design, &BTreeMap::new())
+        self.summary_of(&self.design, NOTHING_FOUND)
     }
 
-    fn summary_of(&self, design: &Design, found: &BTreeMap<String, Bounds>) -> Result<Summary> {
-        let mut split = release::explain::shares(design)?;
-        if let Some(search) = &self.search {
-            split.extend(search.shares(found));
-        }
+    fn summary_of(&self, design: &Design, found: &Found) -> Result<Summary> {
+        let search = self.search.as_ref();
+        let has_bounds =
+            |of: &Expr| search.is_none_or(|search| !search.is_for(of) || search.found(of, found).is_some());
+        let mut split = release::explain::shares(design, has_bounds)?;
+        split.extend(search.iter().flat_map(|search| search.shares()));
         Ok(Summary {
             guarantee: self.guarantee.to_string(),
             unit: self.unit.to_string(),
@@ -150,6 +151,7 @@ impl Query {
             max_groups: self.touched.groups(),
             max_rows: self.touched.max_rows(),
             split,
+            bounds: search.map(|search| search.words(found)).unwrap_or_default(),
             half_widths: HALF_WIDTHS.into(),
         })
     }
@@ -170,9 +172,10 @@ impl Query {
             ),
         };
         text += match self.options.adjacency {
-            Adjacency::AddRemove => " Whether any one of them is in the table at all is protected.",
-            Adjacency::Replace => " What the table says of any one of them is protected; how many there are is not.",
+            Adjacency::AddRemove => " Whether any one of them is in the table at all is protected",
+            Adjacency::Replace => " Protected is what the table says of any one of them, not how many there are",
         };
+        text += &format!("{}.", self.guarantee.caveat());
         let keys = self.key_words().join(", ");
         match (&self.keys, self.design.selects_keys()) {
             (Some(known), _) => {
@@ -194,7 +197,7 @@ impl Query {
     /// # Errors
     /// [`Error::Reading`] if the rows cannot be read to their end.
     pub fn answer(&self, permit: &mut Permit, key: ChoiceKey) -> Result<Answer> {
-        let (mut design, mut found) = (Cow::Borrowed(&self.design), BTreeMap::new());
+        let (mut design, mut found) = (Cow::Borrowed(&self.design), Vec::new());
         if let Some(search) = &self.search {
             // Keys are inputs like all others.
             let measures = search.measures(&self.design, self.resolved.keys.len());
@@ -202,13 +205,22 @@ impl Query {
             let caps = Caps { groups: 1, rows: search.rows };
             let groups = self.measure(layout, caps, None, key.clone())?;
             found = search.find(&groups, permit)?;
-            let grids = found.iter().map(|(name, bounds)| (name.clone(), Grid::new(bounds))).collect();
             let Self { resolved, weights, touched, .. } = self;
             let select_keys = self.design.selects_keys();
-            design = Cow::Owned(self::design(resolved, weights, touched, select_keys, &search.rest, &grids)?);
+            let found = Some((search, found.as_slice()));
+            design = Cow::Owned(self::design(resolved, weights, touched, select_keys, &search.rest, found)?);
         }
         let groups = self.groups(&design, key)?;
-        let released = draw::draw(&design, groups, permit)?;
+        let mut released = draw::draw(&design, groups, permit)?;
+        if let Some(search) = &self.search {
+            let asked = self.resolved.asked.iter().zip(&self.resolved.measured.statistics);
+            for ((asked, statistic), cells) in asked.zip(&mut released.columns) {
+                let is_auto = asked.range == Some(Range::Auto);
+                if is_auto && statistic.ranged().is_none_or(|of| search.found(of, &found).is_none()) {
+                    cells.fill(Cell::REFUSED);
+                }
+            }
+        }
         self.answer_of(&released, self.summary_of(&design, &found)?)
     }
 
@@ -329,6 +341,24 @@ fn unit_name(inputs: &[Input], tables: impl Iterator<Item = usize>, options: &Op
     names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
+/// Bounds that are asked for are of a column, or of something that the query names. Where a table has no header, any name may be a
+/// column.
+fn check_bounds(resolved: &Resolved, inputs: &[Input], options: &Options) -> Result<()> {
+    let columns: Option<Vec<Vec<String>>> = inputs.iter().map(|input| input.table.columns()).collect();
+    let Some(columns) = columns else { return Ok(()) };
+    let is_known = |name: &&String| {
+        let of_table = name.rsplit_once('.').is_some_and(|(_, column)| resolved.mentions(column));
+        of_table || resolved.mentions(name) || resolved.asked.iter().any(|asked| asked.of == **name)
+    };
+    match options.asked_bounds.iter().find(|name| !is_known(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let known: Vec<&str> = columns.iter().flatten().map(String::as_str).collect();
+            Err(Error::Option(format!("--bounds {name}=…: {}", no_such("column", name, &known))))
+        }
+    }
+}
+
 /// The weight of each aggregate, by its own words or by the name of its column.
 fn weights(resolved: &Resolved, options: &Options) -> Result<Vec<u32>> {
     let mut weights = vec![1; resolved.asked.len()];
@@ -356,18 +386,16 @@ fn design(
     touched: &Touched,
     select_keys: bool,
     budget: &Guarantee,
-    found: &BTreeMap<String, Grid>,
+    search: Option<(&Search, &Found)>,
 ) -> Result<Design> {
     let mut wanted = Vec::new();
     let asked = resolved.asked.iter().zip(&resolved.measured.statistics);
     for ((asked, statistic), weight) in asked.zip(weights) {
-        let grid = match &asked.range {
-            None => None,
-            Some(Range::Public(bounds)) => Some(Grid::new(bounds)),
-            Some(Range::Auto) => match found.get(&asked.of) {
-                Some(grid) => Some(grid.clone()),
-                None => return Err(Error::Bounds { column: asked.of.clone() }),
-            },
+        let grid = match (&asked.range, search, statistic.ranged()) {
+            (None, ..) => None,
+            (Some(Range::Public(bounds)), ..) => Some(Grid::new(bounds)),
+            (Some(Range::Auto), Some((search, found)), Some(of)) => Some(search.grid(of, found)?),
+            (Some(Range::Auto), ..) => return Err(Error::Bounds { column: asked.of.clone() }),
         };
         wanted.push(Wanted { words: &asked.words, of: &asked.of, statistic, grid, weight: *weight });
     }

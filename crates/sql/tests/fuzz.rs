@@ -251,6 +251,7 @@ fn any_text_is_answered_or_refused_in_time() {
     };
     let mut options = Options::new(Guarantee::Approx("1".parse().unwrap(), "1e-6".parse().unwrap()));
     options.unit = Unit::Column("user_id".into());
+    (options.max_groups, options.max_rows) = (Some(1), Some(1));
     for name in ["a", "b", "x"] {
         options.bounds.insert(name.into(), Range::Public("0..10".parse().unwrap()));
     }

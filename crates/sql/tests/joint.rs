@@ -30,7 +30,7 @@ fn options(epsilon: &str) -> Options {
 }
 
 fn by_patient() -> Options {
-    Options { unit: Unit::Column("patient".into()), ..options("1") }
+    Options { unit: Unit::Column("patient".into()), max_groups: Some(1), max_rows: Some(1), ..options("1") }
 }
 
 fn input(path: &Path) -> Vec<Input> {
@@ -133,7 +133,7 @@ fn kinds_of_numbers_share_the_budget_by_weight() {
     assert!(alone.parts.iter().all(|part| (part.times, part.over, part.moves) == (1, 1, 1)));
     // A unit with many rows in many groups.
     let mut capped = by_patient();
-    (capped.max_groups, capped.max_rows) = (2, 5);
+    (capped.max_groups, capped.max_rows) = (Some(2), Some(5));
     let capped = shape("SELECT ward, COUNT(*) FROM visits GROUP BY ward", capped).expect("a shape");
     assert_eq!(
         (capped.sensitivity(), capped.unit.as_str(), capped.max_groups, capped.max_rows),

@@ -1,6 +1,6 @@
 //! Tables from files, as batches of a few types.
 //!
-//! A [`Table`] is opened by its headers and footers alone: CSV, TSV, NDJSON, Parquet or Arrow files. A [`Scan`] reads some of
+//! A [`Table`] is opened by its headers and footers alone: CSV, TSV, NDJSON, JSON, Parquet or Arrow files. A [`Scan`] reads some of
 //! its columns in parts, as plain blocking iterators of Arrow record batches. Nothing in a row is an error: a cell that isn't
 //! what was asked for is NULL, and a line that isn't a row is dropped, by rules that are stated with each format. If reading
 //! breaks off, the error is [`Broken`], whatever the reason.
@@ -34,9 +34,9 @@
 //! | `scan`, `reader` | [`Scan`], [`Reader`]: a table to be read in parts, and the rows of one part |
 //! | `split` | how a table is divided into parts |
 //! | `locate` | files, folders and patterns of file names |
-//! | `text`, `cells` | how long text may be; cells of text formats, and batches of them |
+//! | `text`, `cells` | which bytes are text, and how long it may be; cells of text formats, and batches of them |
 //! | `csv` | comma- or tab-separated values |
-//! | `ndjson`, `json` | one JSON object per line |
+//! | `ndjson`, `array`, `json` | JSON objects: one per line, or an array of them |
 //! | `typed` | files that know the types of their columns |
 //! | `parquet`, `arrow` | the formats of such files, and whether a file is safe to decode |
 //! | `convert`, `canonical` | their values in the types of a query; units as text |
@@ -53,6 +53,7 @@
 #[cfg(test)]
 extern crate self as reticent_table;
 
+mod array;
 mod arrow;
 mod canonical;
 mod cells;
@@ -81,6 +82,6 @@ pub use self::reader::Reader;
 pub use self::request::Request;
 pub use self::scan::Scan;
 pub use self::table::Table;
-pub use self::text::MOST_TEXT;
+pub use self::text::{MOST_TEXT, foreign_format};
 pub use self::types::Type;
 pub use self::unit::{UnitColumn, UnitType};

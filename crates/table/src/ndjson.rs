@@ -1,7 +1,8 @@
-//! One JSON object per line.
+//! One JSON object per line, or an array of objects.
 //!
-//! There is no header: any name may be asked for. Nothing in a line is an error:
-//! - a line that is not one JSON object in UTF-8 is dropped, and so is one of more than 64 MiB;
+//! A file whose first character is `[` is an array, and its elements are what lines are otherwise; it is read by one part. There
+//! is no header: any name may be asked for. Nothing in a line is an error:
+//! - a line that is not one JSON object is dropped, and so is one of more than 64 MiB; one that is not UTF-8 is read as Windows-1252;
 //! - a field that is missing or `null` is NULL; of fields with the same name, the last one counts;
 //! - as text, a string is itself (an empty one, too), and a number, `true` or `false` is what is written in the file;
 //! - as a number, a number or a string counts as the same text in a CSV file would;
@@ -15,17 +16,18 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::Broken;
+use crate::array::{Elements, is_array};
 use crate::cells::Rows;
 use crate::json::{Value, fields};
+use crate::locate::short;
 use crate::request::Column;
 use crate::split::Text;
+use crate::text::{BYTE_ORDER_MARK, decoded, foreign_format};
 
 /// Longer lines are dropped.
 const LONGEST_LINE: u64 = 64 << 20;
 /// How much is read from the file at a time.
 const CHUNK: usize = 256 << 10;
-/// What some programs write at the start of a text file.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The rows of a part of a file, these fields of each; `None` if the part reads nothing of the file.
 pub fn read(
@@ -34,10 +36,28 @@ pub fn read(
     columns: &[Column],
     schema: SchemaRef,
 ) -> Result<Option<Batches<Take<File>>>, Broken> {
-    let Some(range) = file.range(part, |_, targets| cuts(&file.path, targets))? else { return Ok(None) };
+    let is_array = is_array(&file.path).map_err(|_| Broken)?;
+    let cuts = |targets: &[u64]| if is_array { Ok(vec![u64::MAX; targets.len()]) } else { cuts(&file.path, targets) };
+    let Some(range) = file.range(part, |_, targets| cuts(targets))? else { return Ok(None) };
+    if is_array && range.start > 0 {
+        return Ok(None);
+    }
     let input = open_at(&file.path, range.start).map_err(|_| Broken)?.take(range.end - range.start);
     let names = columns.iter().map(|column| column.name.clone()).collect();
-    Ok(Some(Batches { lines: Lines::new(input, range.start == 0), names, rows: Rows::new(schema) }))
+    let items = match is_array {
+        true => Items::Elements(Elements::new(input, CHUNK, LONGEST_LINE)),
+        false => Items::Lines(Lines::new(input, range.start == 0)),
+    };
+    Ok(Some(Batches { items, names, rows: Rows::new(schema) }))
+}
+
+/// What is wrong with a file that is nothing of the kind; the error names the file.
+pub fn check(path: &Path) -> Result<(), String> {
+    const LONGEST_MARK: u64 = 16;
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST_MARK).read_to_end(&mut start));
+    read.map_err(|error| format!("{} cannot be opened: {error}", short(path)))?;
+    foreign_format(&start).map_or(Ok(()), |what| Err(format!("{} {what}", short(path))))
 }
 
 fn open_at(path: &Path, position: u64) -> io::Result<File> {
@@ -56,7 +76,7 @@ fn cuts(path: &Path, targets: &[u64]) -> io::Result<Vec<u64>> {
 
 /// Batches of rows.
 pub struct Batches<R> {
-    lines: Lines<R>,
+    items: Items<R>,
     names: Vec<String>,
     rows: Rows,
 }
@@ -66,14 +86,12 @@ impl<R: Read> Iterator for Batches<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.rows.is_full() {
-            let line = match self.lines.advance() {
-                Ok(Some(line)) => line,
+            let item = match self.items.advance() {
+                Ok(Some(item)) => item,
                 Ok(None) => break,
                 Err(_) => return Some(Err(Broken)),
             };
-            if let Ok(line) = std::str::from_utf8(line) {
-                push(line, &self.names, &mut self.rows);
-            }
+            push(&decoded(item), &self.names, &mut self.rows);
         }
         self.rows.take()
     }
@@ -94,6 +112,21 @@ fn push(line: &str, names: &[String], rows: &mut Rows) {
             rows.push(column, value.text().as_deref());
         }
         rows.end_row();
+    }
+}
+
+/// What may be a row each.
+enum Items<R> {
+    Lines(Lines<R>),
+    Elements(Elements<R>),
+}
+
+impl<R: Read> Items<R> {
+    fn advance(&mut self) -> io::Result<Option<&[u8]>> {
+        match self {
+            Self::Lines(lines) => lines.advance(),
+            Self::Elements(elements) => elements.advance(),
+        }
     }
 }
 
@@ -143,7 +176,7 @@ mod tests {
         let column = |(name, wanted): &(&str, Type)| Column { name: (*name).to_owned(), form: Form::Value(*wanted) };
         let columns: Vec<Column> = columns.iter().map(column).collect();
         let names = columns.iter().map(|column| column.name.clone()).collect();
-        let batches = Batches { lines: Lines::new(text, true), names, rows: Rows::new(schema(&columns)) };
+        let batches = Batches { items: Items::Lines(Lines::new(text, true)), names, rows: Rows::new(schema(&columns)) };
         batches.collect::<Result<_, _>>().expect("rows are never an error")
     }
 
@@ -187,7 +220,7 @@ mod tests {
     fn lines_without_an_object_are_dropped_whatever_is_asked_for() {
         let text = b"\xef\xbb\xbf{\"a\":1}\n\n[1]\n7\n\"x\"\n{\"a\":1\n{\"a\":1}}\n{\"a\":\xff}\n{\"b\":\"\xff\"}\n{\"a\":01}\nnull\n{\"a\":\"\\ud800\"}\r\n{\"a\":2}";
         for columns in [&[][..], &[("a", Type::Text)], &[("a", Type::Number), ("b", Type::Text)]] {
-            assert_eq!(count(text, columns), 3, "{columns:?}");
+            assert_eq!(count(text, columns), 4, "{columns:?}");
         }
     }
 

@@ -9,7 +9,7 @@ use crate::request::{Column, Form};
 use crate::scan::{Inner, Source};
 use crate::split::{Chunks, Shares, Text};
 use crate::typed::{Columns, Footer, Known};
-use crate::{Error, Request, Result, Scan, Type, UnitType, arrow, parquet};
+use crate::{Error, Request, Result, Scan, Type, UnitType, arrow, ndjson, parquet};
 
 /// What is known of a table from outside its rows.
 ///
@@ -240,7 +240,10 @@ impl Content {
         match format {
             FileFormat::Csv => Ok(Self::Csv(Csv::open(files, Delimiter::Comma)?, sizes()?)),
             FileFormat::Tsv => Ok(Self::Csv(Csv::open(files, Delimiter::Tab)?, sizes()?)),
-            FileFormat::Ndjson => Ok(Self::Ndjson(sizes()?)),
+            FileFormat::Ndjson => {
+                files.iter().try_for_each(|file| ndjson::check(file))?;
+                Ok(Self::Ndjson(sizes()?))
+            }
             FileFormat::Parquet => typed(parquet::footer, Source::Parquet),
             FileFormat::Arrow => typed(arrow::footer, Source::Arrow),
         }

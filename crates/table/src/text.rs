@@ -1,10 +1,50 @@
-//! How long text may be.
+//! Text in files: which bytes are which letters, and how long it may be.
+
+use std::borrow::Cow;
 
 use arrow_array::{Array, StringViewArray};
 use arrow_buffer::NullBuffer;
 
 /// The longest text, in bytes. A longer cell is NULL, in every format and whatever it is asked for as.
 pub const MOST_TEXT: usize = 65_536;
+
+/// What some programs write at the start of a text file.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What files of other kinds begin with.
+const FOREIGN: [(&[u8], &str); 8] = [
+    (b"\x1f\x8b", "is compressed with gzip; unpack it first, with gunzip"),
+    (b"\x28\xb5\x2f\xfd", "is compressed with Zstandard; unpack it first, with unzstd"),
+    (b"PK\x03\x04", "is an archive or a spreadsheet; unpack it, or save it as CSV"),
+    (b"PAR1\x15", "is a Parquet file; let its name end in .parquet"),
+    (b"ARROW1\0", "is an Arrow file; let its name end in .arrow"),
+    (b"SQLite format 3\0", "is a database; write its table to a CSV file"),
+    (b"\xff\xfe", "is text in UTF-16; save it in UTF-8"),
+    (b"\xfe\xff", "is text in UTF-16; save it in UTF-8"),
+];
+
+/// What a file is that begins like this, if it is not text, and what to do with it.
+pub fn foreign_format(start: &[u8]) -> Option<&'static str> {
+    FOREIGN.iter().find(|(mark, _)| start.starts_with(mark)).map(|(_, what)| *what)
+}
+
+/// Text as it stands in a file: in UTF-8, or else in Windows-1252, of which Latin-1 is a part and which spreadsheets still write.
+/// All bytes are text, and which depends on nothing else in the file.
+pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    /// From 0x80 on, where the two differ; the others are what they are in Latin-1.
+    const SPECIAL: [char; 32] = [
+        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', //
+        '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+    ];
+    let letter = |byte: &u8| match byte {
+        0x80..=0x9f => SPECIAL[usize::from(byte - 0x80)],
+        byte => char::from(*byte),
+    };
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => bytes.iter().map(letter).collect::<String>().into(),
+    }
+}
 
 /// Whether text of this length is NULL.
 pub fn is_too_long(bytes: usize) -> bool {
@@ -29,6 +69,16 @@ pub fn limited(array: &StringViewArray) -> StringViewArray {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_utf_8_is_windows_1252() {
+        assert_eq!(decoded("Zürich – 5 €".as_bytes()), "Zürich – 5 €");
+        assert_eq!(decoded(b"Z\xfcrich \x96 5 \x80"), "Zürich – 5 €");
+        // Every byte is a letter, and no two are the same.
+        let letters: std::collections::BTreeSet<String> =
+            (0..=255u8).map(|byte| decoded(&[byte]).into_owned()).collect();
+        assert_eq!(letters.len(), 256);
+    }
 
     #[test]
     fn text_of_the_greatest_length_stays() {

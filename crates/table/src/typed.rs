@@ -13,6 +13,7 @@ use crate::canonical::unit;
 use crate::convert::value;
 use crate::locate::short;
 use crate::request::{Column, Form};
+use crate::types::described;
 use crate::{Broken, Type, UnitType};
 
 /// What is known of a file without its rows.
@@ -34,7 +35,7 @@ pub struct Columns(Vec<Known>);
 #[derive(Debug)]
 pub struct Known {
     pub name: String,
-    /// In the words of the first file.
+    /// In words, by the first file.
     pub data_type: String,
     /// How a query sees it, if it can.
     pub seen: Option<Type>,
@@ -76,7 +77,7 @@ impl Columns {
                          timestamps of 64 bits or as text");
                 }
             }
-            columns.push(Known { name: name.clone(), data_type: data_type.to_string(), seen, unit });
+            columns.push(Known { name: name.clone(), data_type: described(data_type), seen, unit });
         }
         if columns.iter().all(|column| column.seen.is_none() && column.unit.is_err()) {
             return Err(format!("{first} has no column of a type that can be asked for"));

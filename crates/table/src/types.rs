@@ -14,9 +14,10 @@ use serde::{Deserialize, Serialize};
 /// | `Number` | `Float64` | floats of any width, and decimals: the nearest float |
 /// | `Text` | `Utf8View` | text of any encoding; NULL if longer than [`MOST_TEXT`](crate::MOST_TEXT) |
 /// | `Date` | `Date32` | dates; NULL if out of range |
-/// | `Timestamp` | `Timestamp(µs)` | timestamps of any unit and zone: the instant in UTC; NULL if out of range |
+/// | `Timestamp` | `Timestamp(µs)` | timestamps of any unit, without a zone or in UTC; NULL if out of range |
 ///
-/// A dictionary counts as what it holds. Binary, times of day, durations and nested types have no such type.
+/// A dictionary counts as what it holds. Binary, times of day, durations and nested types have no such type, and neither have timestamps
+/// in other zones: their hours and days would be those of UTC, not those of the people who wrote them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Type {
@@ -58,7 +59,7 @@ impl Type {
             }
             Utf8 | LargeUtf8 | Utf8View => Some(Self::Text),
             Date32 | Date64 => Some(Self::Date),
-            Timestamp(..) => Some(Self::Timestamp),
+            Timestamp(_, zone) if zone.as_ref().is_none_or(|zone| is_utc(zone)) => Some(Self::Timestamp),
             _ => None,
         }
     }
@@ -75,6 +76,21 @@ impl Display for Type {
             Self::Date => "a date",
             Self::Timestamp => "a timestamp",
         })
+    }
+}
+
+/// Whether clocks in a zone always show UTC.
+fn is_utc(zone: &str) -> bool {
+    matches!(zone, "UTC" | "Etc/UTC" | "Zulu" | "Z" | "GMT" | "+00:00" | "-00:00" | "+0000" | "+00")
+}
+
+/// A file's type in words, for someone who cannot use it.
+pub fn described(data_type: &DataType) -> String {
+    match plain(data_type) {
+        DataType::Timestamp(_, Some(zone)) => {
+            format!("a timestamp in the time zone {zone} (convert it to UTC, or to local time without a zone)")
+        }
+        other => other.to_string(),
     }
 }
 
@@ -104,8 +120,13 @@ mod tests {
     #[test]
     fn what_is_no_value_of_a_query() {
         let list = DataType::new_list(DataType::Int8, true);
-        for none in [DataType::Binary, DataType::FixedSizeBinary(16), DataType::Time32(TimeUnit::Second), list] {
-            assert_eq!(Type::of(&none), None);
+        let zoned = |zone: &str| DataType::Timestamp(TimeUnit::Second, Some(zone.into()));
+        assert_eq!(Type::of(&zoned("UTC")), Some(Type::Timestamp));
+        let berlin = zoned("Europe/Berlin");
+        assert!(described(&berlin).contains("time zone Europe/Berlin"));
+        let bytes = [DataType::Binary, DataType::FixedSizeBinary(16)];
+        for none in bytes.into_iter().chain([DataType::Time32(TimeUnit::Second), list, berlin, zoned("+01:00")]) {
+            assert_eq!(Type::of(&none), None, "{none}");
         }
     }
 }

@@ -30,7 +30,9 @@ pub fn read(value: &Value) -> Result<LightTask, Error> {
         allowed: "as the task is published, by `reticent local task show --format json` or by the service",
     };
     let Value::Object(fields) = value else { return Err(wrong("task")) };
-    if fields.len() != FIELDS.len() || !fields.iter().all(|(name, _)| FIELDS.contains(&name.as_str())) {
+    // Whoever published the task has confirmed its ε.
+    let required = fields.iter().filter(|(name, _)| name != "allow-large-epsilon");
+    if required.clone().count() != FIELDS.len() || !required.clone().all(|(name, _)| FIELDS.contains(&name.as_str())) {
         return Err(wrong("task"));
     }
     let text = |name: &'static str| value.get(name).and_then(Value::text).ok_or_else(|| wrong(name));

@@ -60,8 +60,9 @@ fn start_up(folder: &Path) -> Result<f64, String> {
     std::fs::write(&file, rows).map_err(|error| format!("{}: {error}", file.display()))?;
     let reticent = || Invocation::program(target().join("release/reticent"));
     let (file, ledger) = (file.to_string_lossy(), ledger.to_string_lossy());
-    let created =
-        reticent().and("ledger create few --unit row --epsilon 1000 --delta 1e-3 --ledger").argument(ledger.as_ref());
+    let created = reticent()
+        .and("ledger create few --unit row --epsilon 1000 --allow-large-epsilon --delta 1e-3 --ledger")
+        .argument(ledger.as_ref());
     created.output()?;
     let query = reticent()
         .and("query --epsilon 1 --delta 1e-8 --bounds value=0..100 --dataset few --ledger")

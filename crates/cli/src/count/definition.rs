@@ -246,12 +246,13 @@ fn fields(arguments: &Arguments) -> Result<Fields> {
 
 /// What all releases together promise, as the arguments say.
 pub fn guarantee(arguments: &Arguments) -> Result<Guarantee> {
-    match (&arguments.epsilon, &arguments.delta, &arguments.rho) {
-        (Some(epsilon), None, _) => Ok(Guarantee::Pure(epsilon.parse()?)),
-        (Some(epsilon), Some(delta), _) => Ok(Guarantee::Approx(epsilon.parse()?, delta.parse()?)),
-        (None, _, Some(rho)) => Ok(Guarantee::Zcdp(rho.parse()?)),
-        (None, ..) => Err(usage("say what is promised: --epsilon E, --epsilon E --delta D, or --rho R")),
-    }
+    let guarantee = match (&arguments.epsilon, &arguments.delta, &arguments.rho) {
+        (Some(epsilon), None, _) => Guarantee::Pure(epsilon.parse()?),
+        (Some(epsilon), Some(delta), _) => Guarantee::Approx(epsilon.parse()?, delta.parse()?),
+        (None, _, Some(rho)) => Guarantee::Zcdp(rho.parse()?),
+        (None, ..) => return Err(usage("say what is promised: --epsilon E, --epsilon E --delta D, or --rho R")),
+    };
+    Ok(guarantee.confirmed(arguments.allow_large_epsilon)?)
 }
 
 /// The keys that are known beforehand, if the arguments name them.

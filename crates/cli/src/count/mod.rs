@@ -346,7 +346,7 @@ fn describe(definition: &Definition, plan: &Plan) {
         "{guarantee}, unit {unit}, adjacency {adjacency}, range {low}..{high}, counter {kind}, horizon {horizon}; expected \
          error (RMSE) {average:.1} on average, {last:.1} at the last step{of_steps}"
     );
-    crate::output::say!("{}", definition.assumption(stream));
+    crate::output::say!("{}{}", definition.assumption(stream), guarantee.caveat());
 }
 
 /// Where lines come from.
@@ -380,9 +380,26 @@ impl Source {
         if metadata.is_dir() {
             return Err(usage(format!("{} is a directory; name a file", path.display())));
         }
+        if let Some(ending) = path.extension().and_then(|ending| ending.to_str()) {
+            refuse_without_lines(path, &ending.to_ascii_lowercase())?;
+        }
         let (name, stream) = (path.display().to_string(), !metadata.is_file());
         // A pipe has a path for a moment only.
         Ok(Self { file, name, stream, path: (!stream).then(|| path.into()) })
+    }
+}
+
+/// What a file's name says is enough: in its first line there may be data.
+fn refuse_without_lines(path: &Path, ending: &str) -> Result<()> {
+    let name = path.display();
+    match ending {
+        "parquet" | "arrow" | "feather" | "ipc" | "xlsx" | "xls" | "ods" | "sqlite" => {
+            Err(usage(format!("{name} has no lines; `reticent count` reads CSV, NDJSON or one number a line")))
+        }
+        "gz" | "zst" | "bz2" | "xz" | "zip" => Err(usage(format!(
+            "{name} is compressed; unpack it first, or count what comes out of a pipe, as in gunzip -c … | reticent count -"
+        ))),
+        _ => Ok(()),
     }
 }
 

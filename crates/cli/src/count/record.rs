@@ -95,6 +95,9 @@ impl Parser {
             Input::Ndjson => Self::Ndjson(fields.clone()),
             Input::Csv => {
                 let header = header()?.ok_or_else(|| usage(format!("{name} has no header line; CSV needs one")))?;
+                if let Some(what) = reticent_sql::foreign_format(&header) {
+                    return Err(usage(format!("{name} {what}")));
+                }
                 let mut line = CsvLine::new();
                 line.read(header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&header));
                 let mut place = |column: &Option<String>| match column {

@@ -38,6 +38,9 @@ pub struct Arguments {
     /// All that may ever be spent, as zero-concentrated differential privacy
     #[arg(long, allow_hyphen_values = true)]
     rho: Option<String>,
+    /// Confirms an epsilon above 10, which promises next to nothing
+    #[arg(long)]
+    allow_large_epsilon: bool,
     /// Whose privacy the budget protects: row, or the name of a column, for a table; for `reticent count` line (one line a
     /// step), event (in steps of time), or what it says that it protects
     #[arg(long, allow_hyphen_values = true)]
@@ -141,12 +144,13 @@ fn check_unit(unit: &str) -> Result<()> {
 
 fn limit(arguments: &Arguments) -> Result<Option<Guarantee>> {
     let Arguments { epsilon, delta, rho, .. } = arguments;
-    Ok(match (epsilon, delta, rho) {
-        (Some(epsilon), Some(delta), _) => Some(Guarantee::Approx(epsilon.parse()?, delta.parse()?)),
-        (Some(epsilon), None, _) => Some(Guarantee::Pure(epsilon.parse()?)),
-        (None, _, Some(rho)) => Some(Guarantee::Zcdp(rho.parse()?)),
-        (None, _, None) => None,
-    })
+    let limit = match (epsilon, delta, rho) {
+        (Some(epsilon), Some(delta), _) => Guarantee::Approx(epsilon.parse()?, delta.parse()?),
+        (Some(epsilon), None, _) => Guarantee::Pure(epsilon.parse()?),
+        (None, _, Some(rho)) => Guarantee::Zcdp(rho.parse()?),
+        (None, _, None) => return Ok(None),
+    };
+    Ok(Some(limit.confirmed(arguments.allow_large_epsilon)?))
 }
 
 /// The ledger that is there, or a new one.

@@ -40,6 +40,9 @@ pub struct Draft {
     /// What all that a device ever says promises [default: epsilon]
     #[arg(long, allow_hyphen_values = true)]
     lifetime_epsilon: Option<String>,
+    /// Confirms an epsilon above 10, which promises next to nothing
+    #[arg(long)]
+    allow_large_epsilon: bool,
     /// The fewest reports that an estimate is made from
     #[arg(long, default_value_t = 100)]
     minimum_batch: u64,
@@ -61,6 +64,7 @@ impl Draft {
             "mechanism": self.mechanism,
             "memoisation": self.memoisation,
             "lifetime-epsilon": self.lifetime_epsilon,
+            "allow-large-epsilon": self.allow_large_epsilon.then_some(true),
             "minimum-batch": self.minimum_batch,
             "time-precision": self.time_precision,
             "expires": self.expires,
@@ -103,12 +107,13 @@ fn named(message: &str) -> String {
 }
 
 /// The order of a task file.
-const ORDER: [&str; 8] = [
+const ORDER: [&str; 9] = [
     "question",
     "mechanism",
     "epsilon",
     "memoisation",
     "lifetime-epsilon",
+    "allow-large-epsilon",
     "minimum-batch",
     "time-precision",
     "expires",

@@ -71,6 +71,9 @@ struct New {
     /// The promise to each unit: epsilon
     #[arg(long, allow_hyphen_values = true)]
     epsilon: String,
+    /// Confirms an epsilon above 10, which promises next to nothing
+    #[arg(long)]
+    allow_large_epsilon: bool,
     /// How the parties speak
     #[arg(long, value_enum, default_value = "masked")]
     protocol: Way,
@@ -83,10 +86,10 @@ struct New {
     /// Which tables are neighbours: add-remove or replace
     #[arg(long, default_value = "add-remove", value_name = "WHICH")]
     adjacency: String,
-    /// In how many groups a unit counts [default: 1]
+    /// In how many groups a unit counts; needed where --unit is a column
     #[arg(long, value_name = "N")]
     max_groups: Option<u64>,
-    /// With how many rows a unit counts in each group [default: 1]
+    /// With how many rows a unit counts in each group; needed where --unit is a column
     #[arg(long, value_name = "N")]
     max_rows: Option<u64>,
     /// The range of a column, chosen without looking at anybody's data: age=0..120
@@ -157,11 +160,11 @@ fn check(check: &Check) -> Result<()> {
 
 fn write(new: &New) -> Result<()> {
     crate::query::quiet_panics();
-    let mut options = Options::new(guarantee(Some(&new.epsilon), None, None)?);
+    let guarantee = guarantee(Some(&new.epsilon), None, None)?.confirmed(new.allow_large_epsilon)?;
+    let mut options = Options::new(guarantee);
     options.adjacency = new.adjacency.parse::<Adjacency>()?;
     options.unit = if new.unit == "row" { Unit::Row } else { Unit::Column(new.unit.clone()) };
-    options.max_groups = new.max_groups.unwrap_or(options.max_groups);
-    options.max_rows = new.max_rows.unwrap_or(options.max_rows);
+    (options.max_groups, options.max_rows) = (new.max_groups, new.max_rows);
     let pairs = |flag: &str, list: &[String], example: &str| -> Result<BTreeMap<String, String>> {
         let both =
             |text: &String| crate::query::pair(flag, text, example).map(|(name, value)| (name.into(), value.into()));
@@ -215,6 +218,9 @@ fn text(new: &New, bounds: &BTreeMap<String, String>, options: &Options, shape: 
         (Way::Broadcast, None) => line("protocol", quoted("broadcast")),
     }
     line("epsilon", quoted(&new.epsilon));
+    if new.allow_large_epsilon {
+        line("allow_large_epsilon", "true".into());
+    }
     line("unit", quoted(&new.unit));
     line("adjacency", quoted(&options.adjacency.to_string()));
     line("sql", quoted(&new.sql));

@@ -70,8 +70,7 @@ pub fn options(task: &Task) -> Result<Options> {
         "row" => Unit::Row,
         column => Unit::Column(column.into()),
     };
-    options.max_rows = task.max_rows().unwrap_or(options.max_rows);
-    options.max_groups = task.max_groups().unwrap_or(options.max_groups);
+    (options.max_groups, options.max_rows) = (task.max_groups(), task.max_rows());
     for (column, text) in task.bounds() {
         options.bounds.insert(column.clone(), range(column, text)?);
     }

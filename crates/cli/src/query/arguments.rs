@@ -13,7 +13,7 @@ pub struct Arguments {
     /// The query
     pub sql: String,
 
-    /// A private table: a file, a folder or a glob, as in people=people.csv (CSV, NDJSON, Parquet, Arrow)
+    /// A private table: a file, a folder or a glob, as in people=people.csv (CSV, NDJSON, JSON, Parquet, Arrow)
     #[arg(long = "table", value_name = "NAME=FILE", help_heading = "Tables")]
     pub tables: Vec<String>,
     /// A table that is nobody's secret, to join with
@@ -32,6 +32,9 @@ pub struct Arguments {
     /// What the answer promises: rho, in zero-concentrated differential privacy
     #[arg(long, allow_hyphen_values = true, value_name = "R", conflicts_with_all = ["epsilon", "delta"], help_heading = "Privacy")]
     pub rho: Option<String>,
+    /// Confirms an epsilon above 10, which promises next to nothing
+    #[arg(long, help_heading = "Privacy")]
+    pub allow_large_epsilon: bool,
     /// Whose privacy is protected: row, or the column that tells whose a row is (TABLE.COLUMN for one table only) [default:
     /// row]
     #[arg(long = "unit", value_name = "UNIT", help_heading = "Privacy")]
@@ -39,14 +42,14 @@ pub struct Arguments {
     /// Which tables are neighbours: add-remove or replace [default: add-remove]
     #[arg(long, value_name = "WHICH", help_heading = "Privacy")]
     pub adjacency: Option<String>,
-    /// In how many groups a unit counts; others of its groups are left out at random [default: 1]
+    /// In how many groups a unit counts; others of its groups are left out at random. Needed with --unit COLUMN and GROUP BY
     #[arg(long, value_name = "N", help_heading = "Privacy")]
     pub max_groups: Option<String>,
-    /// With how many rows a unit counts in each group [default: 1]
+    /// With how many rows a unit counts in each group; others are left out at random. Needed with --unit COLUMN
     #[arg(long, value_name = "N", help_heading = "Privacy")]
     pub max_rows: Option<String>,
     /// The range of a column, chosen without looking at the data: age=0..120; values outside are clamped. `age=auto` finds it
-    /// privately, for a tenth of the budget
+    /// privately, for a tenth of the budget, and refuses if too few rows show it
     #[arg(long = "bounds", value_name = "COLUMN=LO..HI", help_heading = "Privacy")]
     pub bounds: Vec<String>,
     /// Keys that are public: COLUMN=FILE (a CSV with that column, or one key a line) or COLUMN=a,b,c. All of them appear in
@@ -83,7 +86,7 @@ const AFTER_HELP: &str = "The language:
   SELECT … FROM … [JOIN on the unit, or with a public table] [WHERE …] [GROUP BY …] [HAVING, ORDER BY, LIMIT on released \
 values]. Aggregates: COUNT(*), COUNT(x), COUNT(DISTINCT unit), SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE(x, p), \
 STABLE_MEDIAN(x), MODE(x), HISTOGRAM(x, bins). A sub-query may aggregate one unit's rows (GROUP BY the unit). Also: SELECT WITH \
-DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-8, privacy_unit_column=user_id, max_groups_contributed=4) ….
+DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-8, privacy_unit_column=user_id, max_groups_contributed=4, max_rows_contributed=2) ….
   Names are written as in the table's header. A column of a text file is a number if the query uses it as one or it has bounds; \
 what cannot be read as a number is NULL. An expression that fails for a row (a division by zero, a cast) is NULL there.
 

@@ -93,7 +93,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     // Whatever it is, it was charged: no longer a matter of usage.
     let answer = outcome.answer().map_err(|error| anyhow!("{error}"))?;
     show::answer(&answer, arguments.format)?;
-    Ok(if answer.is_refused() { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+    Ok(if answer.refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
 }
 
 /// What the run may use.
@@ -141,6 +141,7 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
         epsilon: arguments.epsilon.clone(),
         delta: arguments.delta.clone(),
         rho: arguments.rho.clone(),
+        allow_large_epsilon: arguments.allow_large_epsilon,
         units: arguments.units.clone(),
         adjacency: arguments.adjacency.clone(),
         max_groups: arguments.max_groups.clone(),

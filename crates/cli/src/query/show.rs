@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use reticent_sql::Query;
-use reticent_sql::answer::{Answer, Entry, Share};
+use reticent_sql::answer::{Answer, Entry, FoundBounds, Share};
 use serde_json::Value as Json;
 
 use crate::output::{Format, csv_line, number_table, print, say, text_table};
@@ -28,7 +28,22 @@ pub fn answer(answer: &Answer, format: Format) -> Result<()> {
             );
         }
     }
+    if format != Format::Json {
+        answer.summary.bounds.iter().for_each(|found| say!("{}", bounds(found)));
+    }
     Ok(())
+}
+
+/// What came of a search for bounds.
+fn bounds(found: &FoundBounds) -> String {
+    let FoundBounds { column, bounds } = found;
+    match bounds {
+        Some(bounds) => format!("bounds of {column}, found privately: {bounds}; values outside them were clamped"),
+        None => format!(
+            "no bounds of {column} were found: too few rows for this budget, so what needs them is refused (and charged); give \
+             them with --bounds {column}=LO..HI, or spend more"
+        ),
+    }
 }
 
 fn csv(answer: &Answer) -> String {

@@ -36,6 +36,9 @@ pub struct Arguments {
     /// What all releases together promise: rho
     #[arg(long, allow_hyphen_values = true)]
     rho: Option<String>,
+    /// Confirms an epsilon above 10, which promises next to nothing
+    #[arg(long)]
+    allow_large_epsilon: bool,
     /// How many steps [default: without end]
     #[arg(long)]
     horizon: Option<u64>,
@@ -80,6 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         "epsilon": arguments.epsilon,
         "delta": arguments.delta,
         "rho": arguments.rho,
+        "allow_large_epsilon": arguments.allow_large_epsilon.then_some(true),
         "horizon": arguments.horizon,
         "range": arguments.range,
         "keys": keys,

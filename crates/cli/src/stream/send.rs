@@ -53,6 +53,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         None => Box::new(std::io::stdin()),
     };
+    let mut input = BufReader::new(input);
+    let name = arguments.file.as_ref().map_or("standard input".into(), |file| file.display().to_string());
+    refuse_without_lines(&name, input.fill_buf().with_context(|| format!("cannot read {name}"))?)?;
     let (give, take) = sync_channel::<std::io::Result<Vec<u8>>>(WAITING);
     std::thread::spawn(move || {
         for line in lines(input) {
@@ -71,8 +74,20 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn lines(input: impl Read) -> impl Iterator<Item = std::io::Result<Vec<u8>>> {
-    let mut input = BufReader::new(input);
+/// What begins like this has no events in its lines. Whoever sends them knows them: nothing is told that is not theirs.
+fn refuse_without_lines(name: &str, start: &[u8]) -> Result<()> {
+    if let Some(what) = reticent_sql::foreign_format(start) {
+        return Err(usage(format!("{name} {what}")));
+    }
+    match start.trim_ascii_start().first() {
+        Some(b'[') => Err(usage(format!(
+            "{name} is a JSON array; send one object a line, as in jq -c '.[]' events.json | reticent stream send NAME"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn lines(mut input: impl BufRead) -> impl Iterator<Item = std::io::Result<Vec<u8>>> {
     std::iter::from_fn(move || {
         let mut line = Vec::new();
         match input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {

@@ -44,6 +44,9 @@ pub struct Arguments {
     /// With --epsilon: the promise is (epsilon, delta); needed without --numeric
     #[arg(long, allow_hyphen_values = true, value_name = "D", help_heading = "Privacy")]
     pub delta: Option<String>,
+    /// Confirms an epsilon above 10, which promises next to nothing
+    #[arg(long, help_heading = "Privacy")]
+    pub allow_large_epsilon: bool,
     /// Whose privacy is protected: row, or the column that says whose a row is [default: row]
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub unit: Option<String>,

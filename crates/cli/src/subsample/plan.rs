@@ -49,6 +49,7 @@ impl Plan {
     /// If a parameter is wrong.
     pub fn new(arguments: &Arguments) -> Result<Self> {
         let epsilon: Epsilon = arguments.epsilon.parse()?;
+        Guarantee::Pure(epsilon.clone()).confirmed(arguments.allow_large_epsilon)?;
         let delta = arguments.delta.as_ref().map(|delta| delta.parse::<Delta>()).transpose()?;
         let adjacency: Adjacency = arguments.adjacency.parse()?;
         let column = arguments.unit.clone().filter(|unit| unit != ROW);
@@ -178,7 +179,7 @@ mod tests {
     }
 
     fn plan(more: &str) -> Result<Plan> {
-        let line = format!("subsample data.csv --sql x --epsilon 900 --blocks 3 {more}");
+        let line = format!("subsample data.csv --sql x --epsilon 900 --allow-large-epsilon --blocks 3 {more}");
         Plan::new(&Line::try_parse_from(line.split_whitespace()).unwrap().arguments)
     }
 

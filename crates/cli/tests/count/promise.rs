@@ -27,6 +27,18 @@ fn what_is_promised_and_assumed_is_said_first() {
     }
 }
 
+/// What promises next to nothing must be meant, and then that is said.
+#[test]
+fn a_large_epsilon_must_be_confirmed() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
+    at_home(command.args("count - --horizon 8 --epsilon 1000".split(' ')).stdin(Stdio::null()), &home());
+    let output = command.output().expect("it starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("at most 10, or confirmed with --allow-large-epsilon"));
+    let said = text(&count_with("- --horizon 8 --epsilon 1000", b"1\n").stderr);
+    assert!(said.contains("but ε = 1000 promises next to nothing"), "{said}");
+}
+
 #[test]
 fn mistakes_outside_the_rows_are_named_and_exit_with_2() {
     let csv = b"n,at,n2,n2\n1,2,3,4\n";
@@ -68,6 +80,8 @@ fn mistakes_outside_the_rows_are_named_and_exit_with_2() {
         ("- --epsilon 1 --horizon 8 --save /nowhere/state", "--save cannot use /nowhere/state"),
         ("/nowhere.txt --epsilon 1 --horizon 8", "cannot read /nowhere.txt"),
         ("/ --epsilon 1 --horizon 8", "is a directory"),
+        ("tests/query/tiny.parquet --epsilon 1 --horizon 8", "tiny.parquet has no lines"),
+        ("tests/query/tiny.parquet --epsilon 1 --horizon 8 --column age", "tiny.parquet has no lines"),
     ] {
         let output = count_with(arguments, csv);
         let said = text(&output.stderr);

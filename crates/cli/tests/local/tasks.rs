@@ -46,6 +46,7 @@ fn mistakes_are_named_as_the_user_knows_them() {
     let new = "local task new --question ? --expires 2999-01-01";
     for (arguments, words) in [
         ("--choices a,b --epsilon 0", "--epsilon is 0"),
+        ("--choices a,b --epsilon 11", "--epsilon is 11, but it must be at most 10"),
         ("--choices a,b --epsilon 1 --mechanism olh", "--mechanism is olh"),
         ("--choices a,b,c --epsilon 1 --mechanism fair-coin", "--mechanism is fair-coin"),
         ("--choices a,a --epsilon 1", "--choices is a twice"),

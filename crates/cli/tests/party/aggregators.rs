@@ -24,7 +24,7 @@ fn aggregators(name: &str, least: u32) -> (Hospitals, Vec<String>) {
     let hospitals = Hospitals::at(name, all[..2].to_vec());
     // An ε at which no noise is left.
     let mut task = format!(
-        "title = \"Screens\"\nstatistic = \"histogram\"\nbuckets = [\"none\", \"some\", \"many\"]\nepsilon = 400\ncolluders = 1\n\
+        "title = \"Screens\"\nstatistic = \"histogram\"\nbuckets = [\"none\", \"some\", \"many\"]\nepsilon = 400\nallow_large_epsilon = true\ncolluders = 1\n\
          minimum_reports = {least}\n"
     );
     for (place, name) in NAMES.iter().enumerate() {
@@ -35,7 +35,7 @@ fn aggregators(name: &str, least: u32) -> (Hospitals, Vec<String>) {
             key.trim()
         );
         let ledger = format!("{name}-reports.sqlite");
-        let budget = ["--epsilon", "1000", "--unit", "report", "--adjacency", "replace"];
+        let budget = ["--epsilon", "1000", "--allow-large-epsilon", "--unit", "report", "--adjacency", "replace"];
         hospitals.succeeds(&[&["ledger", "create", "screens", "--ledger", &ledger], &budget[..]].concat());
         let config = format!(
             "task = \"screens.toml\"\naggregator = \"{name}\"\nkey = \"{name}.key\"\nstore = \"{name}.reports\"\nledger = \"{ledger}\"\n\

@@ -45,7 +45,7 @@ fn twenty_processes_release_one_answer() {
 fn broadcast_parties_release_means_and_counts() {
     let hospitals = Hospitals::new("broadcast", 2);
     let sql = "SELECT COUNT(*) AS n, AVG(age) AS mean, STDDEV(age) AS spread FROM visits";
-    let more = "--epsilon 900 --bounds age=0..64 --protocol broadcast";
+    let more = "--epsilon 900 --allow-large-epsilon --bounds age=0..64 --protocol broadcast";
     let made = hospitals.agree("task.toml", sql, more);
     assert_eq!(made.code, Some(0), "{}", made.stderr);
     for ended in hospitals.run_all() {

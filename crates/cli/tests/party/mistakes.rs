@@ -25,6 +25,8 @@ fn what_cannot_be_asked_of_parties_is_refused_by_its_name() {
         ),
         ("SELECT AVG(age) FROM visits", "--epsilon 1 --colluders 1", "add --bounds age=LO..HI"),
         ("SELECT AVG(age) FROM visits", "--epsilon 1 --bounds age=auto --colluders 1", "agree on a range"),
+        ("SELECT COUNT(*) FROM visits", "--epsilon 1 --unit patient --colluders 1", "is not said: add --max-rows N"),
+        ("SELECT COUNT(*) FROM visits", "--epsilon 11 --colluders 1", "epsilon is 11, but it must be at most 10"),
         ("SELECT * FROM visits", "--epsilon 1 --colluders 1", "a list of rows cannot be answered privately"),
         ("SELEC", "--epsilon 1 --colluders 1", "the SQL cannot be read"),
     ];
@@ -55,7 +57,7 @@ fn what_does_not_go_together_is_found_before_anything_is_sent() {
     // A smaller sensitivity, or another step, would promise or say something else than is done.
     for (from, to, why) in [
         ("sensitivity = 1", "sensitivity = 0", "sensitivity is 0"),
-        ("unit = \"row\"", "unit = \"patient\"\nmax_rows = 3", "sensitivity = 1, but its query has 3"),
+        ("unit = \"row\"", "unit = \"patient\"\nmax_rows = 3\nmax_groups = 1", "sensitivity = 1, but its query has 3"),
         ("    \"rows, ward = A\",\n", "", "cells: 2, but its query has 3"),
         (
             "    \"rows, ward = A\",\n",
@@ -103,7 +105,11 @@ fn a_dry_run_reads_no_row_and_charges_nothing() {
 fn a_unit_is_a_column_of_the_table_and_not_a_name() {
     let hospitals = Hospitals::new("unit-by-name", 2);
     let sql = "SELECT COUNT(*) AS n FROM (SELECT age AS patient, ward FROM visits)";
-    let made = hospitals.agree("task.toml", sql, "--epsilon 200 --unit patient --colluders 1");
+    let made = hospitals.agree(
+        "task.toml",
+        sql,
+        "--epsilon 200 --allow-large-epsilon --unit patient --max-rows 1 --colluders 1",
+    );
     if made.code == Some(2) {
         return;
     }
@@ -113,7 +119,8 @@ fn a_unit_is_a_column_of_the_table_and_not_a_name() {
         hospitals.write(&format!("{party}.csv"), &format!("patient,ward,age\n{rows}"));
         let ledger = format!("{party}.sqlite");
         std::fs::remove_file(hospitals.folder.join(&ledger)).expect("a ledger of rows");
-        let create = ["ledger", "create", "visits", "--epsilon", "1000", "--unit", "patient", "--ledger", &ledger];
+        let budget = ["--epsilon", "1000", "--allow-large-epsilon", "--unit", "patient", "--ledger", &ledger];
+        let create = [&["ledger", "create", "visits"][..], &budget].concat();
         hospitals.succeeds(&create);
     }
     for ended in hospitals.run_all() {

@@ -1,5 +1,7 @@
 //! What is printed, in each form.
 
+use serde_json::json;
+
 use super::*;
 
 const BY_REGION: &str = "SELECT region, COUNT(*) AS count FROM visits GROUP BY region";
@@ -89,7 +91,7 @@ fn a_person_counts_as_often_as_is_said() {
     let number = |sql: &str, arguments: &str| {
         desk.number(sql, &format!("--table visits=visits.csv --no-ledger --epsilon 600 --unit user {arguments}"))
     };
-    assert_eq!(number("SELECT COUNT(*) FROM visits", ""), 100.0);
+    assert_eq!(number("SELECT COUNT(*) FROM visits", "--max-rows 1"), 100.0);
     assert_eq!(number("SELECT COUNT(*) FROM visits", "--max-rows 2"), 200.0);
     assert_eq!(number("SELECT COUNT(*) FROM visits", "--max-rows 9"), 300.0);
     assert_eq!(number("SELECT COUNT(DISTINCT user) FROM visits", "--max-rows 9"), 100.0);
@@ -132,6 +134,47 @@ fn an_empty_table_is_answered() {
     assert_eq!(rows.len(), 1);
 }
 
+/// A cap that the query itself tells leaves nothing out and needs not be said: a user's rows that are aggregated to one, and users
+/// that are counted.
+#[test]
+fn what_cannot_leave_rows_out_needs_no_caps() {
+    let desk = Desk::with_visits("no-caps");
+    let arguments = format!("--table visits=visits.csv --no-ledger --unit user --epsilon {WITHOUT_NOISE}");
+    assert_eq!(desk.number("SELECT COUNT(DISTINCT user) FROM visits", &arguments), 100.0);
+    let each = "SELECT user, COUNT(*) AS n, MIN(region) AS home FROM visits GROUP BY user";
+    let sql = format!("SELECT SUM(n) FROM ({each}) WHERE n > 0");
+    assert!((desk.number(&sql, &format!("{arguments} --bounds n=0..5")) - 300.0).abs() < 5.0);
+    let (rows, summary) = desk.json(
+        &format!("SELECT home, COUNT(*) AS n FROM ({each}) GROUP BY home"),
+        &format!("{arguments} --keys home=north,south,east"),
+    );
+    assert_eq!((&summary["max_rows"], &summary["max_groups"]), (&json!(1), &json!(1)));
+    assert_eq!(rows.iter().map(|row| row["n"]["value"].as_i64().expect("a count")).sum::<i64>(), 100);
+    // Two rows of a user that are joined with two of them are four.
+    let twice = format!("SELECT a.user, a.n FROM ({each}) AS a UNION ALL SELECT b.user, b.n FROM ({each}) AS b");
+    let (_, summary) = desk.json(&format!("SELECT COUNT(*) AS n FROM ({twice})"), &arguments);
+    assert_eq!(summary["max_rows"], 2);
+}
+
+/// What an error says to write is read.
+#[test]
+fn advice_can_be_followed() {
+    let desk = Desk::with_visits("advice");
+    let arguments =
+        "--table visits=visits.csv --public-table bosses=bosses.csv --no-ledger --epsilon 1 --bounds age=0..120";
+    let said = desk.fails(2, "SELECT PERCENTILE_CONT(age, 0.9) FROM visits", arguments);
+    assert!(said.contains("PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age), or QUANTILE(age, 0.9)"), "{said}");
+    desk.answer("SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age) FROM visits", arguments);
+    desk.answer("SELECT QUANTILE(age, 0.9) FROM visits", arguments);
+    let said = desk.fails(2, "SELECT SUM(sqrt(age) * length(note)) FROM visits", arguments);
+    assert!(said.contains("name it in a sub-query") && said.contains("--bounds x=LO..HI"), "{said}");
+    let named = "SELECT SUM(x) FROM (SELECT sqrt(age) * length(note) AS x FROM visits)";
+    desk.answer(named, &format!("{arguments} --bounds x=0..10"));
+    // A public table may be looked at from anywhere.
+    let listed = "SELECT COUNT(*) FROM visits WHERE region IN (SELECT region FROM bosses WHERE boss <> 'Ada')";
+    assert_eq!(desk.number(listed, &arguments.replace("--epsilon 1", "--epsilon 200")), 100.0);
+}
+
 #[test]
 fn bounds_can_be_found_privately() {
     let desk = Desk::with_visits("auto");
@@ -141,5 +184,51 @@ fn bounds_can_be_found_privately() {
     assert!((rows[0]["mean"]["value"].as_f64().expect("a number") - 44.5).abs() < 1.0, "{}", rows[0]);
     let costs: Vec<&Value> = summary["split"].as_array().expect("a list").iter().map(|one| &one["cost"]).collect();
     assert_eq!((costs, &summary["guarantee"]), (vec![&"ε = 810".into(), &"ε = 90".into()], &"ε = 900".into()));
-    assert!(summary["split"][1]["what"].as_str().expect("text").starts_with("bounds of age: "));
+    assert_eq!(summary["split"][1]["what"], "bounds of age");
+    // They are printed with the answer, in each form.
+    assert_eq!(summary["bounds"], json!([{ "column": "age", "bounds": "16..128" }]));
+    for format in ["table", "csv"] {
+        let said = text(&desk.ask(sql, &format!("{arguments} --format {format}")).stderr);
+        assert!(said.contains("bounds of age, found privately: 16..128"), "{format}: {said}");
+    }
+}
+
+/// Forty rows are too few to tell their bounds at this budget: a range that is made up would give a mean near 0.
+#[test]
+fn bounds_that_are_not_found_are_refused_and_charged() {
+    let desk = Desk::new("auto-refused");
+    desk.write("staff.csv", (0..40).fold(String::from("salary\n"), |csv, row| csv + &format!("{}\n", 34_000 + row)));
+    let arguments = "--table staff=staff.csv --epsilon 0.5 --bounds salary=auto";
+    // What is computed from a refusal, or filtered by it, is no answer either.
+    for (charges, sql) in [
+        (1, "SELECT AVG(salary) AS mean FROM staff"),
+        (2, "SELECT AVG(salary) * 12 AS mean FROM staff"),
+        (3, "SELECT MEDIAN(salary) AS mean FROM staff HAVING MEDIAN(salary) > 0"),
+    ] {
+        let output = desk.ask(sql, &format!("{arguments} --format csv"));
+        let (printed, said) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(3), "{sql}: {printed} {said}");
+        assert!(!printed.contains(|letter: char| letter.is_ascii_digit()), "{sql}: {printed}");
+        assert!(said.contains("no bounds of salary were found") && said.contains("--bounds salary=LO..HI"), "{said}");
+        assert_eq!(desk.all_charges(), charges, "{sql}");
+    }
+    // What needs no bounds is answered, even where it is counted together with what does.
+    let (rows, summary) = desk.json("SELECT COUNT(salary) AS n, SUM(salary) AS total FROM staff", arguments);
+    assert_eq!(rows[0]["total"], json!({ "refused": true }));
+    assert!((rows[0]["n"]["value"].as_f64().expect("a number") - 40.0).abs() < 200.0, "{}", rows[0]);
+    assert_eq!(summary["bounds"], json!([{ "column": "salary", "bounds": null }]));
+    assert!(summary["split"][0].get("half_width").is_none(), "{summary}");
+}
+
+/// Without bounds there is no noise scale yet: none is shown for a range that is made up.
+#[test]
+fn a_dry_run_tells_no_error_of_what_has_no_bounds_yet() {
+    let desk = Desk::with_visits("auto-dry");
+    let sql = "SELECT COUNT(*) AS n, AVG(age) AS mean, STDDEV(age), MEDIAN(age) FROM visits";
+    let arguments = "--table visits=visits.csv --epsilon 1 --bounds age=auto --dry-run --format json";
+    let shown: Value = serde_json::from_str(&desk.answer(sql, arguments)).expect("one object");
+    let known = |share: &&Value| share.get("half_width").is_some();
+    let split = shown["dry_run"]["split"].as_array().expect("a list");
+    assert_eq!(split.iter().filter(known).map(|share| &share["what"]).collect::<Vec<_>>(), ["rows"]);
+    assert!(split.iter().all(|share| !share["noise"].as_str().expect("text").contains("by at most 2")), "{split:?}");
 }

@@ -23,7 +23,8 @@ fn a_unit_is_a_column_of_the_table_and_not_a_name() {
         "SELECT COUNT(*) AS n FROM (SELECT id AS user, COUNT(*) AS c FROM t GROUP BY id)",
         "SELECT COUNT(*) AS n FROM (SELECT id AS user FROM t) AS a JOIN (SELECT id AS user FROM t) AS b ON a.user = b.user",
     ] {
-        let arguments = format!("--table t=t.csv --unit user --epsilon {WITHOUT_NOISE} --format csv --no-ledger");
+        let arguments =
+            format!("--table t=t.csv --unit user --max-rows 1 --epsilon {WITHOUT_NOISE} --format csv --no-ledger");
         let output = desk.ask(sql, &arguments);
         let printed = text(&output.stdout);
         let number = || printed.lines().nth(1).and_then(|line| line.split(',').next()?.parse::<f64>().ok());
@@ -91,10 +92,9 @@ fn a_query_that_is_hard_to_plan_ends_soon() {
         let began = Instant::now();
         // Longer than one argument may be, some of them: then the system refuses it, which is as well.
         let mut command = desk.program();
-        command
-            .arg("query")
-            .arg(&sql)
-            .args("--table visits=visits.csv --unit user --bounds age=0..100 --epsilon 1 --dry-run".split(' '));
+        command.arg("query").arg(&sql).args(
+            "--table visits=visits.csv --unit user --max-rows 1 --bounds age=0..100 --epsilon 1 --dry-run".split(' '),
+        );
         let Ok(output) = command.output() else { continue };
         let (start, said) = (&sql[..sql.len().min(120)], text(&output.stderr));
         assert!(matches!(output.status.code(), Some(0 | 2)), "{start}: {:?} {said}", output.status);

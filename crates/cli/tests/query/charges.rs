@@ -62,7 +62,7 @@ fn a_budget_cannot_be_walked_around() {
     desk.write("data/visits.csv", visits(30));
     desk.write("data/more.csv", visits(30));
     desk.write("plans.csv", "user,plan\nu1,gold\n");
-    desk.write("small.toml", "unit = \"user\"\n[budget]\nepsilon = 1\n");
+    desk.write("small.toml", "unit = \"user\"\nmax_rows = 1\n[budget]\nepsilon = 1\n");
     desk.answer(COUNT, "--table visits=data/visits.csv --policy small.toml --epsilon 1");
     let two = "--table visits=data/visits.csv --table plans=plans.csv --dataset both";
     for around in [
@@ -75,7 +75,7 @@ fn a_budget_cannot_be_walked_around() {
         two,
         &format!("{two} --no-ledger"),
     ] {
-        let said = desk.fails(2, COUNT, &format!("{around} --unit user --epsilon 1"));
+        let said = desk.fails(2, COUNT, &format!("{around} --unit user --max-rows 1 --epsilon 1"));
         assert!(said.contains("data/visits.csv has a budget of ε = 1"), "{around}: {said}");
     }
     assert_eq!(desk.all_charges(), 1);
@@ -85,17 +85,17 @@ fn a_budget_cannot_be_walked_around() {
     desk.write("whole/b.csv", visits(30));
     desk.answer(COUNT, "--table visits=whole --policy small.toml --epsilon 1");
     for part in ["--table visits=whole/a.csv", "--table visits=whole/a* --no-ledger"] {
-        let said = desk.fails(2, COUNT, &format!("{part} --unit user --epsilon 1"));
+        let said = desk.fails(2, COUNT, &format!("{part} --unit user --max-rows 1 --epsilon 1"));
         assert!(said.contains("whole has a budget of ε = 1"), "{part}: {said}");
     }
-    desk.fails(4, COUNT, "--table visits=whole/*.csv --unit user --epsilon 1");
+    desk.fails(4, COUNT, "--table visits=whole/*.csv --unit user --max-rows 1 --epsilon 1");
 }
 
 #[test]
 fn a_dry_run_charges_nothing() {
     let desk = Desk::with_visits("dry");
     let sql = "SELECT region, COUNT(*) AS n, AVG(age) AS mean FROM visits GROUP BY region";
-    let arguments = "--epsilon 1 --delta 1e-8 --unit user --bounds age=auto --dry-run";
+    let arguments = "--epsilon 1 --delta 1e-8 --unit user --max-rows 1 --max-groups 1 --bounds age=auto --dry-run";
     let output = desk.ask_visits(sql, arguments);
     let (printed, said) = (text(&output.stdout), text(&output.stderr));
     for part in

@@ -41,6 +41,19 @@ fn mistakes_are_named_before_anything_is_charged() {
         (count, "VISITS --epsilon 1 --rho 1", "cannot be used with"),
         (count, "VISITS --epsilon 1 --unit usr", "its unit is missing: there is no column usr; did you mean user?"),
         (count, "VISITS --epsilon 1 --unit visits.usr", "did you mean user?"),
+        (count, "VISITS --epsilon 1 --unit user", "add --max-rows N (how many rows of one user count in a group)."),
+        (
+            by_region,
+            "VISITS --epsilon 1 --delta 1e-8 --unit user",
+            "--max-rows N (how many rows of one user count in a group) and --max-groups N (in how many",
+        ),
+        (by_region, "VISITS --epsilon 1 --delta 1e-8 --unit user --max-rows 3", "is not said: add --max-groups N"),
+        (by_region, "VISITS --epsilon 1 --delta 1e-8 --unit user --max-groups 3", "is not said: add --max-rows N"),
+        (
+            "SELECT region, COUNT(DISTINCT user) AS n FROM visits GROUP BY region",
+            "VISITS --epsilon 1 --delta 1e-8 --unit user",
+            "is not said: add --max-groups N",
+        ),
         (count, "VISITS --epsilon 1 --unit user --max-groups 0", "--max-groups is 0, but it must be"),
         (count, "VISITS --epsilon 1 --unit user --max-rows many", "--max-rows is many, but it must be"),
         (count, "VISITS --epsilon 1 --adjacency swap", "adjacency is swap, but it must be"),
@@ -50,6 +63,8 @@ fn mistakes_are_named_before_anything_is_charged() {
         (sum, "VISITS --epsilon 1 --bounds age=1..1", "the smaller first"),
         (sum, "VISITS --epsilon 1 --bounds age=young..old", "bounds is young..old, but it must be"),
         (sum, "VISITS --epsilon 1 --bounds age=0..inf", "bounds is 0..inf, but it must be"),
+        (count, "VISITS --epsilon 1 --bounds typo=0..1", "--bounds typo=…: there is no column typo; there are"),
+        (sum, "VISITS --epsilon 1 --bounds age=0..1 --bounds aeg=0..1", "no column aeg; did you mean age?"),
         (by_region, "VISITS --epsilon 1 --keys region", "--keys region: write it as"),
         (by_region, "VISITS --epsilon 1 --keys regoin=a,b", "there is no key in GROUP BY regoin; did you mean region?"),
         (by_region, "VISITS --epsilon 1 --keys region=keys.csv", "--keys region=keys.csv: there is no such file"),
@@ -82,6 +97,44 @@ fn mistakes_are_named_before_anything_is_charged() {
     assert_eq!(desk.charges(), []);
 }
 
+/// An epsilon that promises next to nothing must be meant, wherever it stands; and then that is said.
+#[test]
+fn a_large_epsilon_must_be_confirmed() {
+    let desk = Desk::with_visits("large");
+    desk.write("large.toml", "unit = \"row\"\n[budget]\nepsilon = 11\n");
+    let count = "SELECT COUNT(*) AS n FROM visits";
+    let ask = |sql: &str, arguments: &str| {
+        let arguments = format!("--table visits=visits.csv {arguments}");
+        desk.program().arg("query").arg(sql).args(arguments.split_whitespace()).output().expect("it starts")
+    };
+    for (sql, arguments, expected) in [
+        (
+            count,
+            "--epsilon 10.1",
+            "epsilon is 10.1, but it must be at most 10, or confirmed with --allow-large-epsilon",
+        ),
+        (count, "--epsilon 1000 --delta 1e-6", "epsilon is 1000, but it must be at most 10"),
+        (count, "--rho 100", "rho is 100, but it must be such that epsilon is at most 10"),
+        (
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 11) COUNT(*) FROM visits",
+            "",
+            "epsilon is 11, but it must be at most 10",
+        ),
+        (count, "--epsilon 1 --policy large.toml", "the policy large.toml: epsilon is 11, but it must be at most 10"),
+    ] {
+        let output = ask(sql, arguments);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{sql} {arguments}: {said}");
+        assert!(said.contains(expected), "{sql} {arguments}: {said}");
+    }
+    assert_eq!(desk.charges(), []);
+    assert_eq!(ask(count, "--epsilon 10 --rho 1").status.code(), Some(2), "the control: one or the other");
+    assert_eq!(ask(count, "--epsilon 10 --no-ledger").status.code(), Some(0));
+    let dry = |epsilon: &str| text(&ask(count, &format!("{epsilon} --dry-run")).stdout);
+    assert!(dry("--epsilon 1000 --allow-large-epsilon").contains("but ε = 1000 promises next to nothing"));
+    assert!(!dry("--epsilon 10").contains("next to nothing"));
+}
+
 #[test]
 fn options_in_the_sql_must_not_contradict_arguments() {
     let desk = Desk::with_visits("contradictions");
@@ -104,7 +157,7 @@ fn options_in_the_sql_must_not_contradict_arguments() {
         assert!(said.contains(expected), "{options} {arguments}: {said}");
     }
     assert_eq!(desk.charges(), []);
-    let sql =
-        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 200, privacy_unit_column = user) COUNT(*) FROM visits";
+    let sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 200, privacy_unit_column = user, max_rows_contributed = 1) \
+         COUNT(*) FROM visits";
     assert_eq!(desk.number(sql, &format!("{visits} --epsilon 200 --unit user --no-ledger")), 100.0);
 }

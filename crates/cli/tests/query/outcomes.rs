@@ -28,7 +28,7 @@ fn a_request_that_failed_fails_for_ever_and_is_charged_once() {
     let desk = Desk::new("failed");
     desk.write("visits.parquet", broken());
     let sql = "SELECT COUNT(age) AS n FROM visits";
-    let arguments = "--table visits=visits.parquet --unit user --epsilon 200 --request monday";
+    let arguments = "--table visits=visits.parquet --unit user --max-rows 1 --epsilon 200 --request monday";
     assert!(desk.fails(1, sql, arguments).ends_with(FAILED));
     // The table is mended (or its rows are others now): who asks the same again must not learn so.
     desk.write("visits.parquet", TINY);

@@ -2,8 +2,8 @@
 
 use super::*;
 
-const POLICY: &str = "table = \"visits\"\nunit = \"user\"\nmax_rows = 3\n[bounds]\nage = \"0..120\"\n\
-                      [keys]\nregion = \"lists/regions.csv\"\nnote = [\"x\", \"y\"]\n[budget]\nepsilon = 1000\ndelta = \"1e-6\"\n";
+const POLICY: &str = "table = \"visits\"\nunit = \"user\"\nmax_rows = 3\nmax_groups = 1\n[bounds]\nage = \"0..120\"\n\
+                      [keys]\nregion = \"lists/regions.csv\"\nnote = [\"x\", \"y\"]\n[budget]\nepsilon = 1000\ndelta = \"1e-6\"\nallow_large_epsilon = true\n";
 
 fn desk(name: &str) -> Desk {
     let desk = Desk::with_visits(name);

@@ -33,7 +33,7 @@ const REFUSED: [(&str, &str); 54] = [
     ("SELECT QUANTILE(age) FROM visits", "QUANTILE takes a column and a share"),
     ("SELECT QUANTILE(age, 2) FROM visits", "a constant from 0 to 1"),
     ("SELECT HISTOGRAM(age, 0) FROM visits", "the number of bins"),
-    ("SELECT COUNT(DISTINCT region) FROM visits", "COUNT(DISTINCT region) cannot be answered privately"),
+    ("SELECT COUNT(DISTINCT region) FROM visits", "COUNT(DISTINCT region) is not supported"),
     ("SELECT COUNT(*) FROM (SELECT * FROM visits LIMIT 3)", "LIMIT over private rows"),
     ("SELECT COUNT(*) FROM (SELECT * FROM visits ORDER BY age LIMIT 3)", "over private rows"),
     ("SELECT COUNT(*) FROM (SELECT * FROM visits ORDER BY age)", "ORDER BY over private rows"),
@@ -51,7 +51,7 @@ const REFUSED: [(&str, &str); 54] = [
         "SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM visits",
         "a query with two aggregations of private rows",
     ),
-    ("SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10)", "TABLESAMPLE cannot be answered privately"),
+    ("SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10)", "TABLESAMPLE is not supported"),
     ("SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)", "each query has its own budget"),
     ("SELECT COUNT(*) FROM visits WHERE user IN (SELECT user FROM visits)", "a sub-query inside an expression"),
     ("SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM visits AS v WHERE v.age > 99)", "a sub-query"),
@@ -84,7 +84,10 @@ const REFUSED: [(&str, &str); 54] = [
         "SELECT COUNT(*) FROM visits RIGHT JOIN bosses ON visits.region = bosses.region",
         "an outer JOIN that keeps public rows",
     ),
-    ("SELECT region, COUNT(*) FROM visits GROUP BY ROLLUP(region)", "group by plain columns"),
+    (
+        "SELECT region, COUNT(*) FROM visits GROUP BY ROLLUP(region)",
+        "ROLLUP (region) is not supported: group by plain columns",
+    ),
 ];
 
 /// The same where the rows of a user are one person's.
@@ -97,10 +100,7 @@ const REFUSED_FOR_USERS: [(&str, &str); 6] = [
         "select the unit's column in both sub-queries",
     ),
     ("SELECT COUNT(*) FROM visits, plans", "add visits.user = plans.user to its ON"),
-    (
-        "SELECT COUNT(*) FROM visits FULL JOIN plans ON visits.user = plans.user",
-        "a FULL JOIN cannot be answered privately",
-    ),
+    ("SELECT COUNT(*) FROM visits FULL JOIN plans ON visits.user = plans.user", "a FULL JOIN is not supported"),
     ("SELECT AVG(n) FROM (SELECT user, STABLE_MEDIAN(age) AS n FROM visits GROUP BY user)", "use COUNT, SUM, AVG, MIN"),
 ];
 

@@ -25,10 +25,10 @@ fn a_request_that_failed_fails_for_ever_also_after_a_restart() {
     fs::write(&file, broken()).expect("written");
     place.write(
         "reticent.toml",
-        "[[table]]\nname = \"visits\"\nfile = \"visits.parquet\"\npolicy = { unit = \"user\" }\n",
+        "[[table]]\nname = \"visits\"\nfile = \"visits.parquet\"\npolicy = { unit = \"user\", max_rows = 1, max_groups = 1 }\n",
     );
     let mut service = place.start();
-    let asked = json!({ "sql": "SELECT COUNT(age) AS n FROM visits", "epsilon": 200, "request_id": "monday" });
+    let asked = json!({ "sql": "SELECT COUNT(age) AS n FROM visits", "epsilon": 200, "allow_large_epsilon": true, "request_id": "monday" });
     let first = service.post("/v1/query", &asked);
     assert_eq!(first.status, 500, "{}", first.text());
     assert!(first.text().contains("the table could not be read to its end"), "{}", first.text());
@@ -39,7 +39,7 @@ fn a_request_that_failed_fails_for_ever_also_after_a_restart() {
     let service = place.start();
     assert_eq!(service.post("/v1/query", &asked).undated(), first.undated());
     assert_eq!(service.get("/v1/datasets/visits").json()["charges"], json!(1));
-    let fresh = json!({ "sql": "SELECT COUNT(age) AS n FROM visits", "epsilon": 200, "request_id": "tuesday" });
+    let fresh = json!({ "sql": "SELECT COUNT(age) AS n FROM visits", "epsilon": 200, "allow_large_epsilon": true, "request_id": "tuesday" });
     assert_eq!(service.post("/v1/query", &fresh).status, 200);
 }
 
@@ -64,7 +64,10 @@ fn an_analyst_does_not_choose_the_unit_by_a_name() {
     let place = Place::new("unit-by-name");
     let rows: String = (0..500).map(|row| format!("u1,n{row},30\n")).collect();
     place.write("t.csv", &("user,id,age\n".to_owned() + &rows));
-    place.write("reticent.toml", "[[table]]\nname = \"t\"\nfile = \"t.csv\"\npolicy = { unit = \"user\" }\n");
+    place.write(
+        "reticent.toml",
+        "[[table]]\nname = \"t\"\nfile = \"t.csv\"\npolicy = { unit = \"user\", max_rows = 1, max_groups = 1 }\n",
+    );
     let token = place.token("ada", "analyst", "--cap t=1000");
     let service = place.start();
     for sql in [
@@ -73,7 +76,8 @@ fn an_analyst_does_not_choose_the_unit_by_a_name() {
         "SELECT COUNT(DISTINCT user) AS n FROM (SELECT id AS user, age FROM t)",
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(privacy_unit_column=id) COUNT(*) AS n FROM t",
     ] {
-        let answer = service.post_as(&token, "/v1/query", &json!({ "sql": sql, "epsilon": 200 }));
+        let answer =
+            service.post_as(&token, "/v1/query", &json!({ "sql": sql, "epsilon": 200, "allow_large_epsilon": true }));
         match answer.status {
             200 => assert!(answer.json()["rows"][0][0]["value"].as_f64().is_some_and(|number| number <= 1.0), "{sql}"),
             status => assert_eq!(status, 400, "{sql}: {}", answer.text()),
@@ -93,7 +97,7 @@ fn a_public_side_fails_for_all_private_rows_or_for_none() {
             place.write("visits.csv", &("user,age\n".to_owned() + rows));
             place.write(
                 "reticent.toml",
-                "[[table]]\nname = \"visits\"\nfile = \"visits.csv\"\npolicy = { unit = \"user\" }\n[[table]]\nname = \
+                "[[table]]\nname = \"visits\"\nfile = \"visits.csv\"\npolicy = { unit = \"user\", max_rows = 1, max_groups = 1 }\n[[table]]\nname = \
                  \"b\"\nfile = \"b.parquet\"\npublic = true\n",
             );
             let service = place.start();

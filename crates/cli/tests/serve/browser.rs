@@ -69,6 +69,7 @@ fn a_stream_is_created_fed_and_watched_and_a_query_spends_budget() {
     // A query: first a preview, which costs nothing, then for real.
     browser.fill("#sql", "SELECT region, COUNT(*) AS visits FROM visits GROUP BY region");
     browser.fill("#epsilon", "500");
+    browser.click("#allow-large-epsilon");
     browser.fill("#delta", "1e-8");
     browser.click("#preview");
     wait_until(

@@ -20,8 +20,12 @@ fn streams_are_created_fed_and_shown_from_the_command_line() {
     let service = place.start();
     let run = |arguments: &str, input: &str| run(&place, &service, arguments, "", input);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
-    let created =
-        run(&format!("stream create visits --step event --horizon 100 --range 0..9 --epsilon {WITHOUT_NOISE}"), "");
+    let created = run(
+        &format!(
+            "stream create visits --step event --horizon 100 --range 0..9 --epsilon {WITHOUT_NOISE} --allow-large-epsilon"
+        ),
+        "",
+    );
     assert_eq!(created.status.code(), Some(0), "{}", text(&created.stderr));
     assert!(text(&created.stderr).contains("charged to stream/visits"), "{}", text(&created.stderr));
     let sent = run("stream send visits --batch 2", "1\n2\n3\n4\n5");
@@ -35,6 +39,14 @@ fn streams_are_created_fed_and_shown_from_the_command_line() {
     place.write("more.ndjson", "{\"value\":5}\n");
     assert_eq!(run("stream send visits more.ndjson", "").status.code(), Some(0));
     assert_eq!(service.released("visits", 6)["value"].as_i64(), Some(20));
+    // What has no events in its lines is not sent.
+    place.write("more.json", "[{\"value\":5},{\"value\":5}]");
+    std::fs::write(place.0.join("more.gz"), b"\x1f\x8b\x08\x00rest").expect("written");
+    for (file, said) in [("more.json", "is a JSON array"), ("more.gz", "compressed with gzip")] {
+        let sent = run(&format!("stream send visits {file}"), "");
+        assert_eq!(sent.status.code(), Some(2), "{file}: {}", text(&sent.stderr));
+        assert!(text(&sent.stderr).contains(said), "{file}: {}", text(&sent.stderr));
+    }
     let again = run("stream create visits --step event --epsilon 1", "");
     assert_eq!(again.status.code(), Some(2), "{}", text(&again.stderr));
     let none = run("stream send none", "1\n");

@@ -17,7 +17,7 @@ fn spent(service: &Service) -> (String, u64) {
 fn a_query_is_answered_and_charged() {
     let place = Place::with_visits("query");
     let service = place.start();
-    let asked = json!({ "sql": "SELECT COUNT(*) AS visits FROM visits WHERE region = 'north'", "epsilon": EPSILON });
+    let asked = json!({ "sql": "SELECT COUNT(*) AS visits FROM visits WHERE region = 'north'", "epsilon": EPSILON, "allow_large_epsilon": true });
     let answer = service.post("/v1/query", &asked);
     assert_eq!(answer.status, 200, "{}", answer.text());
     let answer = answer.json();
@@ -80,6 +80,8 @@ fn what_is_wrong_is_named_and_not_charged() {
     assert!(field.as_deref() == Some("bounds") && message.contains("`bounds`"), "{message}");
     let (_, field) = wrong(json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": -1 }));
     assert_eq!(field.as_deref(), Some("epsilon"));
+    let (message, field) = wrong(json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": 1000 }));
+    assert!(field.as_deref() == Some("allow_large_epsilon") && message.contains("at most 10"), "{message}");
     let (_, field) = wrong(json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": 1, "unit": "row" }));
     assert_eq!(field.as_deref(), Some("unit"), "whose privacy is protected is not for callers to say");
     let (message, _) = wrong(
@@ -90,12 +92,28 @@ fn what_is_wrong_is_named_and_not_charged() {
 }
 
 #[test]
+fn how_much_of_a_person_counts_is_said_by_the_policy_or_with_the_query() {
+    let place = Place::new("caps-said");
+    place.write("visits.csv", "user,region\nu1,north\nu1,south\n");
+    let table = "[[table]]\nname = \"visits\"\nfile = \"visits.csv\"\npolicy = { unit = \"user\" }\n";
+    place.write("reticent.toml", table);
+    let service = place.start();
+    let asked = json!({ "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 1 });
+    let answer = service.post("/v1/query", &asked);
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    let (message, field) = answer.problem();
+    assert!(field.as_deref() == Some("max_rows") && message.contains("add `max_rows` N"), "{message}");
+    let asked = json!({ "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 1, "max_rows": 2 });
+    assert_eq!(service.post("/v1/query", &asked).status, 200);
+}
+
+#[test]
 fn an_analyst_spends_no_more_than_the_cap_and_the_dataset_no_more_than_its_budget() {
     let place = Place::with_visits("caps");
     let ada = place.token("ada", "analyst", "--cap visits=1");
     let owner = place.token("owner", "owner", "");
     let mut service = place.start();
-    let asked = |epsilon: &str, request: &str| json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": epsilon, "request_id": request });
+    let asked = |epsilon: &str, request: &str| json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": epsilon, "allow_large_epsilon": true, "request_id": request });
     let first = service.post_as(&ada, "/v1/query", &asked("0.75", "one"));
     assert_eq!(first.status, 200, "{}", first.text());
     let over = service.post_as(&ada, "/v1/query", &asked("0.5", "two"));

@@ -60,7 +60,7 @@ impl Place {
                 [[table]]
                 name = "visits"
                 file = "visits.csv"
-                policy = { unit = "user", max_rows = 3, bounds = { age = "0..120" }, budget = { epsilon = 2500, delta = "1e-6" } }
+                policy = { unit = "user", max_rows = 3, max_groups = 1, bounds = { age = "0..120" }, budget = { epsilon = 2500, delta = "1e-6", allow_large_epsilon = true } }
             "#,
         );
         place
@@ -189,7 +189,7 @@ impl Service {
     #[track_caller]
     pub fn create_exact(&self, name: &str, events: u64) {
         let step = format!("{events} events");
-        let stream = json!({ "name": name, "step": step, "range": "0..1000", "horizon": 1000, "epsilon": WITHOUT_NOISE_IN_THOUSANDS });
+        let stream = json!({ "name": name, "step": step, "range": "0..1000", "horizon": 1000, "epsilon": WITHOUT_NOISE_IN_THOUSANDS, "allow_large_epsilon": true });
         let created = self.post("/v1/streams", &stream);
         assert_eq!(created.status, 201, "{}", created.text());
     }

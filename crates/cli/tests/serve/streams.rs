@@ -130,7 +130,7 @@ fn keys_have_totals_of_their_own() {
     let place = Place::new("keys");
     let service = place.start();
     let stream = json!({
-        "name": "doors", "step": "3 events", "epsilon": WITHOUT_NOISE, "horizon": 100, "keys": ["south", "north"], "range": "0..9",
+        "name": "doors", "step": "3 events", "epsilon": WITHOUT_NOISE, "allow_large_epsilon": true, "horizon": 100, "keys": ["south", "north"], "range": "0..9",
     });
     assert_eq!(service.post("/v1/streams", &stream).status, 201);
     service.send("doors", "{\"key\":\"north\",\"value\":2}\n{\"key\":\"south\"}\n{\"key\":\"nowhere\",\"value\":7}\n");

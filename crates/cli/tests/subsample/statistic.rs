@@ -89,15 +89,22 @@ fn a_run_that_takes_too_much_memory_has_no_answer() {
 fn means_of_numbers_come_with_their_half_width() {
     let folder = directory("mean");
     let script = "awk -F, 'NR > 1 {sum += $3} END {print sum / (NR - 1)}'";
-    let output =
-        ask_script(&folder, &format!("--epsilon 900 --blocks 6 {UNHURRIED} --numeric 0..100 --format json"), script);
+    let output = ask_script(
+        &folder,
+        &format!("--epsilon 900 --allow-large-epsilon --blocks 6 {UNHURRIED} --numeric 0..100 --format json"),
+        script,
+    );
     let release: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let (value, half_width) = (release["value"].as_f64().expect("a number"), release["half_width"].as_f64());
     assert!((value - 49.5).abs() < 8.0, "{release}");
     // 100/6 of a step up or down, 3 times a 900th of it: ln(20)·100/(6·900).
     assert!((half_width.expect("a number") - 0.0555).abs() < 0.001, "{release}");
     assert_eq!(release["guarantee"], serde_json::json!({"pure": "900"}));
-    let table = ask_script(&folder, &format!("--epsilon 900 --blocks 6 {UNHURRIED} --numeric 0..100"), "echo blue");
+    let table = ask_script(
+        &folder,
+        &format!("--epsilon 900 --allow-large-epsilon --blocks 6 {UNHURRIED} --numeric 0..100"),
+        "echo blue",
+    );
     assert!(text(&table.stdout).contains("± (95 %)"), "{}", text(&table.stdout));
     let middle = text(&table.stdout).lines().rev().find_map(|line| line.split_whitespace().next()?.parse::<f64>().ok());
     assert!((middle.expect("a number") - 50.0).abs() < 1.0);
@@ -186,6 +193,7 @@ fn bad_arguments_are_told_before_anything_is_charged() {
         (format!("{table} {good} --blocks 10"), "number of blocks is 10"),
         (format!("{table} {good} --blocks 0"), "number of blocks is 0"),
         (format!("{table} {good} --adjacency add"), "adjacency is add"),
+        (format!("{table} --program /bin/true --epsilon 11 --delta 1e-8"), "epsilon is 11, but it must be at most 10"),
         (format!("{table} {good} --time-limit 0s"), "write a length of time"),
         (format!("{table} {good} --memory lots"), "write a size"),
         (format!("{table} {good} --sql x"), "cannot be used with"),

@@ -341,7 +341,9 @@ mod tests {
 
     #[test]
     fn afresh_every_time_until_the_lifetime_is_spent() {
-        let task = task(r#", "memoisation": "never", "lifetime-epsilon": "20", "mechanism": "unary""#);
+        let task = task(
+            r#", "memoisation": "never", "lifetime-epsilon": "20", "allow-large-epsilon": true, "mechanism": "unary""#,
+        );
         let mut device = device();
         let said = said(&mut device, &task, &["a"; 40], 1);
         assert!(said.iter().any(|response| response != &said[0]));

@@ -6,7 +6,7 @@ use crate::exact::Rational;
 use crate::permit::Permit;
 use crate::privacy::{Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release, joint_level};
-use crate::statistic::{Bounds, Contribution, Grid, Moments};
+use crate::statistic::{Bounds, Contribution, Divisor, Grid, Moments};
 
 /// What is known about a column after one release of its mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -184,14 +184,15 @@ impl VarianceMechanism {
         let count = exact.count.saturating_add(self.count.noise().sample(&mut draw));
         let sum = exact.sum.saturating_add(self.sum.noise().sample(&mut draw));
         let squares = exact.squares.saturating_add(self.squares.noise().sample(&mut draw));
-        let variance = Moments::variance(&self.grid, count, sum, squares);
+        let moments = [count, sum, squares];
+        let variance = Moments::variance(&self.grid, Divisor::Count, moments);
         let released = Variance {
             count,
             mean: Moments::mean(&self.grid, count, sum),
             variance,
             standard_deviation: variance.sqrt(),
         };
-        let half_width = Moments::variance_half_width(&self.grid, [count, sum, squares], self.half_widths);
+        let half_width = Moments::variance_half_width(&self.grid, Divisor::Count, moments, self.half_widths);
         let error = ErrorBar::new(half_width, LEVEL)?;
         Ok(Release::new(released, error, self.guarantee.clone(), draw.accounting().clone()))
     }

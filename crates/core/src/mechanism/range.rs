@@ -7,7 +7,7 @@ use crate::exact::Rational;
 use crate::noise::DiscreteLaplace;
 use crate::permit::Permit;
 use crate::privacy::{Epsilon, Guarantee};
-use crate::release::{ErrorBar, LEVEL, Release};
+use crate::release::{ErrorBar, LEVEL, Outcome, Refusal, Release};
 use crate::statistic::{Bounds, Contribution};
 
 /// The smallest magnitude that is told from 0: 2^−32.
@@ -53,12 +53,12 @@ pub fn bin(value: f64) -> Option<usize> {
 }
 
 /// Finds bounds for a column from the column itself: the range of powers of two in which there are enough rows to be
-/// seen.
+/// seen. If there are too few rows anywhere, it refuses.
 ///
 /// # Privacy
 /// ε-differential privacy. The rows are counted in [`BINS`] bins that are fixed beforehand ([`bin`]), a histogram whose
 /// L1 sensitivity is [`Contribution::of_histogram`]; every count gets discrete Laplace noise for it; all else is
-/// post-processing. One histogram over all groups has no more sensitivity than one per group.
+/// post-processing, the refusal too. One histogram over all groups has no more sensitivity than one per group.
 ///
 /// # Accuracy
 /// A bin counts as filled if its noisy count reaches τ, the smallest whole number for which *no* empty bin is taken for
@@ -71,7 +71,8 @@ pub fn bin(value: f64) -> Option<usize> {
 ///
 /// # Algorithm
 /// The smallest range whose ends are 0 or ± powers of two and that covers every filled bin: for 2^k..2^(k+1) both, the
-/// bin of 0 as 0. If no bin is filled, or that of 0 alone, the bounds are −1..1.
+/// bin of 0 as 0. If that of 0 alone is filled, the bounds are −1..1. If no bin is, nothing is known of the column, and the
+/// mechanism refuses: any range that it made up would clamp values to where none of them is.
 ///
 /// # Errors
 /// If the noise's scale Δ/ε lies outside 0.001 to 2^50, or (when releasing) if there are not [`BINS`] counts or the
@@ -88,8 +89,9 @@ pub fn bin(value: f64) -> Option<usize> {
 /// let mechanism = RangeMechanism::new(&one_row, &"0.5".parse()?)?;
 /// let salaries = (0..10_000).map(|i| Some(20_000.0 + 9.0 * f64::from(i)));
 /// let bounds = mechanism.release(RangeMechanism::count(salaries), &mut Permit::unaccounted()?)?;
-/// println!("{}", bounds.value()); // 16384..131072, but for one time in a thousand
-/// assert!(*bounds.value().lower() <= "20000".parse()? && *bounds.value().upper() >= "110000".parse()?);
+/// let bounds = bounds.released().expect("10,000 rows are seen").into_value();
+/// println!("{bounds}"); // 16384..131072, but for one time in a thousand
+/// assert!(*bounds.lower() <= "20000".parse()? && *bounds.upper() >= "110000".parse()?);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -143,30 +145,34 @@ impl RangeMechanism {
         counts
     }
 
-    /// Releases bounds, from the rows per bin.
+    /// Releases bounds, from the rows per bin, or refuses.
     ///
     /// # Errors
     /// If there are not [`BINS`] counts, or the permit does not cover ε.
-    pub fn release(&self, mut counts: Vec<i64>, permit: &mut Permit) -> Result<Release<Bounds>> {
+    pub fn release(&self, mut counts: Vec<i64>, permit: &mut Permit) -> Result<Outcome<Bounds>> {
         if counts.len() != BINS {
             return Err(Error::parameter("number of bins", counts.len(), "193, one for each place that bin() gives"));
         }
         let mut draw = permit.spend(&self.guarantee)?;
         add_noise(&mut counts, |block| self.noise.fill(&mut draw, block));
-        let bounds = covering(counts.iter().map(|&noisy| noisy >= self.threshold))?;
-        Ok(Release::new(bounds, self.error, self.guarantee.clone(), draw.accounting().clone()))
+        let (guarantee, accounting) = (self.guarantee.clone(), draw.accounting().clone());
+        Ok(match covering(counts.iter().map(|&noisy| noisy >= self.threshold))? {
+            Some(bounds) => Outcome::Released(Release::new(bounds, self.error, guarantee, accounting)),
+            None => Outcome::Refused(Refusal::new(guarantee, accounting)),
+        })
     }
 }
 
-/// The smallest range that covers all filled bins, or the default.
-fn covering(filled: impl DoubleEndedIterator<Item = bool> + ExactSizeIterator + Clone) -> Result<Bounds> {
-    let default = || Bounds::new(Rational::from(-1), Rational::ONE);
+/// The smallest range that covers all filled bins; `None` if there are none.
+fn covering(filled: impl DoubleEndedIterator<Item = bool> + ExactSizeIterator + Clone) -> Result<Option<Bounds>> {
     let (Some(first), Some(last)) = (filled.clone().position(|filled| filled), filled.rev().position(|filled| filled))
     else {
-        return default();
+        return Ok(None);
     };
     let (lower, upper) = (edges(first).0, edges(BINS - 1 - last).1);
-    if lower < upper { Bounds::new(lower, upper) } else { default() }
+    // The bin of 0 alone has no width.
+    let bounds = if lower < upper { Bounds::new(lower, upper) } else { Bounds::new(Rational::from(-1), Rational::ONE) };
+    bounds.map(Some)
 }
 
 /// Both ends of a bin.
@@ -220,9 +226,12 @@ mod tests {
     fn the_range_is_the_smallest_that_covers() {
         let covered = |values: &[f64]| {
             let counts = RangeMechanism::count(values.iter().copied().map(Some));
-            covering(counts.into_iter().map(|count| count > 0)).unwrap().to_string()
+            covering(counts.into_iter().map(|count| count > 0))
+                .unwrap()
+                .map_or("none".into(), |bounds| bounds.to_string())
         };
-        assert_eq!(covered(&[]), "-1..1");
+        assert_eq!(covered(&[]), "none");
+        assert_eq!(covered(&[f64::NAN]), "none");
         assert_eq!(covered(&[0.0, f64::NAN]), "-1..1");
         assert_eq!(covered(&[5.0, 100.0]), "4..128");
         assert_eq!(covered(&[0.0, 100.0]), "0..128");
@@ -248,15 +257,15 @@ mod tests {
         }
     }
 
-    /// Tables without a row: 4,000 releases give other bounds than the default at most 1 time in 1,000; 5.5 standard
-    /// errors more are 15.
+    /// Tables without a row: of 4,000 answers at most 1 in 1,000 gives bounds; 5.5 standard errors more are 15.
     #[test]
-    fn empty_tables_give_the_default() {
+    fn empty_tables_are_refused_and_cost_the_same() {
         let mechanism = mechanism(2, 2, "0.3", Adjacency::Replace);
         assert_eq!(mechanism.noise().scale(), &Rational::new(80, 3).unwrap());
         let mut permit = Permit::unaccounted_from(Entropy::seeded(3));
-        let other = |_: &u32| mechanism.release(vec![0; BINS], &mut permit).unwrap().value().to_string() != "-1..1";
-        assert!((0..4000).filter(other).count() <= 15);
+        let outcomes: Vec<_> = (0..4000).map(|_| mechanism.release(vec![0; BINS], &mut permit).unwrap()).collect();
+        assert!(outcomes.iter().all(|outcome| outcome.guarantee() == mechanism.guarantee()));
+        assert!(outcomes.into_iter().filter_map(Outcome::released).count() <= 15);
     }
 
     #[test]

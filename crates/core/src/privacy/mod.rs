@@ -8,6 +8,7 @@
 //! | [`conversion`] | between pure, approximate and zero-concentrated promises |
 //! | [`calibration`] | the σ of Gaussian and discrete Gaussian noise for an (ε, δ) promise |
 //! | [`pld`] | [`Accountant`](pld::Accountant): many fixed mechanisms together, by their privacy loss distributions |
+//! | [`weak`] | promises that say little about anyone, and that must be asked for twice |
 //! | `special` | normal tails with their rounding errors |
 
 pub mod adjacency;
@@ -17,6 +18,7 @@ pub mod guarantee;
 pub mod parameter;
 pub mod pld;
 pub(crate) mod special;
+pub mod weak;
 
 pub use adjacency::Adjacency;
 pub use guarantee::Guarantee;

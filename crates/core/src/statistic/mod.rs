@@ -49,5 +49,5 @@ pub use bounds::Bounds;
 pub use contribution::{Contribution, Rows, Sensitivity};
 pub use ends::Ends;
 pub use grid::Grid;
-pub use moments::{Moments, MomentsOf};
+pub use moments::{Divisor, Moments, MomentsOf};
 pub use spread::{Spread, SpreadOf};

@@ -16,7 +16,7 @@ const SQUARE_BITS: u32 = 28;
 /// Each has its own [`Sensitivity`]; whoever releases all of them pays for all of them.
 ///
 /// # Accuracy
-/// SUM = S + mid·N, AVG = mid + S/N and VAR = Q/N − (S/N)² are functions of the three, so they cost nothing more.
+/// SUM = S + mid·N, AVG = mid + S/N and the variance Q/N − (S/N)² are functions of the three, so they cost nothing more.
 ///
 /// # Example
 /// ```
@@ -101,13 +101,50 @@ impl Moments {
         libm::ldexp(grid.step() * grid.step(), square_shift(grid) as i32)
     }
 
-    /// The variance, from a released count, centred sum and sum of squares: from 0 to a quarter of the squared range.
-    pub fn variance(grid: &Grid, count: i64, sum: i64, squares: i64) -> f64 {
+    /// The variance, from a released count, centred sum and sum of squares: Q/N − (S/N)², from 0 to a quarter of the squared
+    /// range, times N/(N − 1) if that is the divisor. Where there are fewer than two values, they are taken for two.
+    pub fn variance(grid: &Grid, divisor: Divisor, [count, sum, squares]: [i64; 3]) -> f64 {
         let n = count.max(1) as f64;
         let mean = grid.value(sum) / n;
         let mean_square = squares as f64 * Self::square_step(grid) / n;
-        let range = grid.value(grid.upper()) - grid.value(grid.lower());
-        (mean_square - mean * mean).clamp(0.0, range * range / 4.0)
+        (mean_square - mean * mean).clamp(0.0, largest_variance(grid)) * divisor.correction(count)
+    }
+}
+
+/// What the sum of squared deviations from the mean is divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Divisor {
+    /// N: the variance of the values themselves.
+    Count,
+    /// N − 1: what it says of a population of which the values are a sample.
+    CountMinusOne,
+}
+
+impl Divisor {
+    /// What Q/N − (S/N)² is multiplied by.
+    fn correction(self, count: i64) -> f64 {
+        match self {
+            Self::Count => 1.0,
+            Self::CountMinusOne => count.max(2) as f64 / (count.max(2) - 1) as f64,
+        }
+    }
+
+    /// The counts, of which one is nearest to where [`Moments::variance`] is largest for a given sum and squares.
+    fn peaks(self, grid: &Grid, sum: i64, squares: i64) -> [f64; 2] {
+        let square = sum as f64 * sum as f64;
+        let squares = libm::ldexp(squares as f64, square_shift(grid) as i32);
+        if squares <= 0.0 {
+            return [1.0; 2];
+        }
+        let x = square / squares;
+        match self {
+            Self::Count => [2.0 * x; 2],
+            Self::CountMinusOne => {
+                let most = largest_variance(grid) / (grid.step() * grid.step());
+                let reaches = 2.0 * square / (squares + (squares * squares - 4.0 * most * square).max(0.0).sqrt());
+                [x + (x * x - x).max(0.0).sqrt(), reaches]
+            }
+        }
     }
 }
 
@@ -132,43 +169,57 @@ impl Moments {
 
     /// Of [`Moments::variance`]: the farthest that it can be while count, sum and squares are within their half-widths.
     ///
-    /// Q/N − (S/N)² grows with Q and falls with S², so its extremes have Q and S at an end, or S = 0; as a function of N it
-    /// may also have one peak, at 2S²/Q.
-    pub fn variance_half_width(grid: &Grid, released: [i64; 3], half_widths: [u64; 3]) -> f64 {
-        Self::farthest(grid, released, half_widths, |variance| variance)
+    /// So it covers the exact variance whenever the three half-widths hold, the uncertainty of N in N/(N − 1) included. Proof that the
+    /// farthest point is among those that are tried, for every range of N, S and Q:
+    ///
+    /// Let V(N) = Q/N − S²/N², c a quarter of the squared range, and F(N) = g(N)·min(max(V(N), 0), c) with g = 1 or, for
+    /// N ≥ 2, g(N) = N/(N − 1). For each N, F never falls as Q grows or as S² falls. So F is largest where Q is at its upper end and S nearest
+    /// to 0, and smallest where Q is at its lower end and S at one of its ends; there remains one function of N each.
+    ///
+    /// If Q ≤ 0 it is 0 everywhere. Otherwise V rises up to N = 2x with x = S²/Q, and falls beyond; with g = 1 this is all there is
+    /// to it. With the other g, h = g·V = (QN − S²)/(N(N − 1)) has a derivative of the sign of −QN² + 2S²N − S². If x < 1 it is
+    /// negative throughout; else its roots are x ± √(x² − x), of which the smaller is at most 1. So h rises up to
+    /// r = x + √(x² − x) ≤ 2x at most, and falls beyond. V ≥ c between the roots of cN² − QN + S², if there are any; let N₁ be the smaller, which is at
+    /// most 2x. F = max(h, 0) outside of them and F = c·g, which falls, between them; beyond the larger one, V and g fall, and
+    /// so does h. So F rises (or is 0) up to min(r, N₁) and falls beyond: on any range of N ≥ 2 it is smallest at one of the ends, and largest
+    /// at an end or at a whole number next to r or N₁. N < 2 stands for itself: all such N give the same.
+    pub fn variance_half_width(grid: &Grid, divisor: Divisor, released: [i64; 3], half_widths: [u64; 3]) -> f64 {
+        Self::farthest(grid, divisor, released, half_widths, |variance| variance)
     }
 
     /// Of the square root of [`Moments::variance`], in the same way: a root grows with its square.
-    pub fn standard_deviation_half_width(grid: &Grid, released: [i64; 3], half_widths: [u64; 3]) -> f64 {
-        Self::farthest(grid, released, half_widths, f64::sqrt)
+    pub fn standard_deviation_half_width(
+        grid: &Grid,
+        divisor: Divisor,
+        released: [i64; 3],
+        half_widths: [u64; 3],
+    ) -> f64 {
+        Self::farthest(grid, divisor, released, half_widths, f64::sqrt)
     }
 
-    fn farthest(grid: &Grid, released: [i64; 3], half_widths: [u64; 3], shown: impl Fn(f64) -> f64) -> f64 {
-        let [count, sum, squares] = released;
-        let here = shown(Self::variance(grid, count, sum, squares));
-        let ([low, high], [fewest, most]) = (ends(sum, half_widths[1]), ends(count, half_widths[0]));
+    fn farthest(
+        grid: &Grid,
+        divisor: Divisor,
+        released: [i64; 3],
+        half_widths: [u64; 3],
+        shown: impl Fn(f64) -> f64,
+    ) -> f64 {
+        let shown = |moments: [i64; 3]| shown(Self::variance(grid, divisor, moments));
+        let here = shown(released);
+        let [[fewest, most], [low, high], squares] = [0, 1, 2].map(|place| ends(released[place], half_widths[place]));
         let mut farthest = 0f64;
         for sum in [low, high, 0i64.clamp(low, high)] {
-            for squares in ends(squares, half_widths[2]) {
-                let peak = Self::variance_peak(grid, sum, squares);
-                for count in [fewest, most, peak.clamp(fewest, most), peak.saturating_add(1).clamp(fewest, most)] {
-                    let corner = shown(Self::variance(grid, count, sum, squares));
+            for squares in squares {
+                // Floats tell where a peak is to within one.
+                let next_to = |peak: f64| [-1, 0, 1, 2].map(|more| (peak as i64).saturating_add(more));
+                let peaks = divisor.peaks(grid, sum, squares).into_iter().flat_map(next_to);
+                for count in [fewest, most, 1, 2].into_iter().chain(peaks) {
+                    let corner = shown([count.clamp(fewest, most), sum, squares]);
                     farthest = farthest.max((corner - here).abs());
                 }
             }
         }
         farthest
-    }
-
-    /// The count, rounded down, at which [`Moments::variance`] is largest for a given sum and squares: 2S²/Q.
-    fn variance_peak(grid: &Grid, sum: i64, squares: i64) -> i64 {
-        if squares <= 0 {
-            return 1;
-        }
-        // S² fits 126 bits; a factor of 2 is one bit less of the shift, if there is one.
-        let (square, shift) = (i128::from(sum) * i128::from(sum), square_shift(grid));
-        let doubled = if shift == 0 { square.saturating_mul(2) } else { square >> (shift - 1) };
-        saturated(doubled / i128::from(squares))
     }
 }
 
@@ -225,6 +276,12 @@ impl MomentsOf {
     }
 }
 
+/// A quarter of the squared range: no values within it have a larger variance.
+fn largest_variance(grid: &Grid) -> f64 {
+    let range = grid.value(grid.upper()) - grid.value(grid.lower());
+    range * range / 4.0
+}
+
 /// q
 fn square_shift(grid: &Grid) -> u32 {
     let largest = grid.upper().abs_diff(grid.middle()).max(grid.lower().abs_diff(grid.middle()));
@@ -259,7 +316,9 @@ mod tests {
         let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n;
         assert!((Moments::mean(&grid, exact.count, exact.sum) - mean).abs() < 1e-5);
         assert!((Moments::total(&grid, exact.count, exact.sum) - mean * n).abs() < 1e-2);
-        assert!((Moments::variance(&grid, exact.count, exact.sum, exact.squares) / variance - 1.0).abs() < 1e-6);
+        let of = |divisor| Moments::variance(&grid, divisor, [exact.count, exact.sum, exact.squares]);
+        assert!((of(Divisor::Count) / variance - 1.0).abs() < 1e-6);
+        assert!((of(Divisor::CountMinusOne) / variance - n / (n - 1.0)).abs() < 1e-6);
     }
 
     /// A range that is narrow next to its distance from 0: timestamps of one day, a tenth above a thousand.
@@ -269,7 +328,7 @@ mod tests {
             let grid = grid(bounds);
             let values = (0..10_000).map(|i| Some(first + width * (f64::from(i) + 0.5) / 10_000.0));
             let exact = Moments::of(&grid, values);
-            let variance = Moments::variance(&grid, exact.count, exact.sum, exact.squares);
+            let variance = Moments::variance(&grid, Divisor::Count, [exact.count, exact.sum, exact.squares]);
             assert!((variance / (width * width / 12.0) - 1.0).abs() < 1e-3, "{bounds}: {variance}");
         }
     }
@@ -280,10 +339,42 @@ mod tests {
         let none = Moments::of(&grid, [None, Some(f64::NAN)]);
         assert_eq!(none, Moments::default());
         assert_eq!(Moments::mean(&grid, 0, 0), 15.0);
-        assert_eq!(Moments::variance(&grid, -5, 3, -7), 0.0);
+        assert_eq!(Moments::variance(&grid, Divisor::Count, [-5, 3, -7]), 0.0);
     }
 
     proptest! {
+        /// Whatever count, sum and squares are within their half-widths, and every count is tried: none is farther.
+        #[test]
+        fn no_variance_is_farther_than_the_half_width(
+            count in -3i64..60, sum in -1.0f64..1.0, squares in -0.5f64..1.5,
+            half_widths in (0u64..30, 0.0f64..1.0, 0.0f64..1.0), other in (0.0f64..1.0, 0.0f64..1.0),
+        ) {
+            let grid = grid("-30..50");
+            let (centred, square) = MomentsOf::new(&grid).term(grid.upper());
+            let steps = |share: f64, of: i64| (share * 20.0 * of as f64) as i64;
+            let released = [count, steps(sum, centred), steps(squares, square)];
+            let half_widths = [
+                half_widths.0, steps(half_widths.1, centred).unsigned_abs(), steps(half_widths.2, square).unsigned_abs(),
+            ];
+            let within = |place: usize, share: f64| {
+                let [low, high] = ends(released[place], half_widths[place]);
+                low + ((high - low) as f64 * share) as i64
+            };
+            let [fewest, most] = ends(released[0], half_widths[0]);
+            for divisor in [Divisor::Count, Divisor::CountMinusOne] {
+                let here = Moments::variance(&grid, divisor, released);
+                let bar = Moments::variance_half_width(&grid, divisor, released, half_widths);
+                let root_bar = Moments::standard_deviation_half_width(&grid, divisor, released, half_widths);
+                for count in fewest..=most {
+                    for (sum, squares) in [(other.0, other.1), (other.0, 0.0), (other.0, 1.0), (0.0, other.1), (1.0, 1.0)] {
+                        let there = Moments::variance(&grid, divisor, [count, within(1, sum), within(2, squares)]);
+                        prop_assert!((there - here).abs() <= bar * (1.0 + 1e-9), "{divisor:?} {count}: {there} {here} {bar}");
+                        prop_assert!((there.sqrt() - here.sqrt()).abs() <= root_bar * (1.0 + 1e-9));
+                    }
+                }
+            }
+        }
+
         #[test]
         fn one_row_moves_each_moment_by_no_more_than_its_sensitivity(
             rows in prop::collection::vec(any::<f64>(), 0..20), one in any::<f64>(), other in any::<f64>(),

@@ -38,6 +38,7 @@ const CONTEXT: &[u8] = b"reticent aggregators 1 prio3 ";
 /// | `lower`, `upper` | the range of a client's number, for `sum` only; beyond it is clamped | – |
 /// | `buckets` | the buckets' names, for `histogram` only | – |
 /// | `epsilon` | what is promised to each report, and charged by each aggregator for each batch | – |
+/// | `allow_large_epsilon` | confirms an epsilon above 10, which promises next to nothing | false |
 /// | `colluders` | how many aggregators may pool what they know before less is promised | – |
 /// | `minimum_reports` | a batch of fewer reports is not opened | – |
 /// | `maximum_reports` | the most reports of a batch; the others wait for the next | 1048576 |
@@ -95,6 +96,8 @@ pub struct Draft {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buckets: Option<Vec<String>>,
     pub epsilon: Number,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_large_epsilon: bool,
     pub colluders: u32,
     pub minimum_reports: u64,
     #[serde(default = "most_reports")]
@@ -161,6 +164,7 @@ impl Task {
             return Err(Error::parameter("minimum_reports", draft.minimum_reports, allowed));
         }
         let epsilon: Epsilon = draft.epsilon.text().parse()?;
+        Guarantee::Pure(epsilon.clone()).confirmed(draft.allow_large_epsilon)?;
         let plan = plan(&draft, &statistic, &epsilon)?;
         let scheme = Scheme::new(&statistic, draft.aggregators.len() as u8)?;
         let hash = hash(&draft, &epsilon);

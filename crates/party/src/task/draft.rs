@@ -18,6 +18,8 @@ pub struct Draft {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub colluders: Option<u32>,
     pub epsilon: Number,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_large_epsilon: bool,
     pub unit: String,
     pub adjacency: String,
     pub sql: String,

@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use reticent::exact::Rational;
 use reticent::multiparty::{Plan, Protocol};
-use reticent::privacy::{Adjacency, Epsilon};
+use reticent::privacy::{Adjacency, Epsilon, Guarantee};
 use serde::{Deserialize, Serialize};
 
 pub use self::draft::{Draft, DraftCell, Grid, Member, Number};
@@ -46,6 +46,7 @@ const DOMAIN: &[u8] = b"reticent party task 1\n";
 /// | `protocol` | `broadcast` or `masked` | – |
 /// | `colluders` | how many parties may pool what they know; for `masked` only, and there it must be given | – |
 /// | `epsilon` | what each party promises its units, and charges to its own ledger | – |
+/// | `allow_large_epsilon` | confirms an epsilon above 10, which promises next to nothing | false |
 /// | `unit`, `adjacency` | whose privacy, and which tables are neighbours | – |
 /// | `sql` | the private query that each party asks of its own table | – |
 /// | `bounds`, `keys`, `max_rows`, `max_groups` | what the query needs to be bounded, as in a policy | none |
@@ -115,6 +116,7 @@ impl Task {
         }
         let protocol = protocol(&draft)?;
         let epsilon: Epsilon = draft.epsilon.text().parse()?;
+        Guarantee::Pure(epsilon.clone()).confirmed(draft.allow_large_epsilon)?;
         let adjacency = draft.adjacency.parse()?;
         if draft.sql.trim().is_empty() || draft.sql.len() > LONGEST_SQL {
             let value = format!("{} bytes long", draft.sql.len());

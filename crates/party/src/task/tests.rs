@@ -88,6 +88,7 @@ fn what_means_nothing_is_refused_by_its_name() {
         ("protocol = \"masked\"", "protocol = \"secret\"", "protocol is secret"),
         ("colluders = 1", "colluders = 3", "number of colluders is 3"),
         ("epsilon = 0.5", "epsilon = 0", "epsilon is 0"),
+        ("epsilon = 0.5", "epsilon = 11", "epsilon is 11, but it must be at most 10"),
         ("add-remove", "remove", "adjacency is remove"),
         ("bound = 1000000", "bound = 9223372036854775807", "bound is 9223372036854775807"),
         ("bound = 1000000", "bound = 0", "bound is 0"),

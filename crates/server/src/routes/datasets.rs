@@ -167,6 +167,9 @@ pub struct NewDataset {
     pub delta: Option<Number>,
     /// All that may ever be spent, as rho.
     pub rho: Option<Number>,
+    /// Confirms an epsilon above 10, which promises next to nothing.
+    #[serde(default)]
+    pub allow_large_epsilon: bool,
 }
 
 /// Sets the budget of a dataset, once and for all
@@ -176,10 +179,11 @@ pub struct NewDataset {
     (status = 409, description = "It has another budget, or has spent more already", body = Problem),
     (status = "4XX", description = "Who may not", body = Problem)))]
 pub async fn register(State(app): State<Arc<App>>, Json(new): Json<NewDataset>) -> Result<Response> {
-    let NewDataset { name, unit, adjacency, epsilon, delta, rho } = new;
+    let NewDataset { name, unit, adjacency, epsilon, delta, rho, allow_large_epsilon } = new;
     let text = |number: &Option<Number>| number.as_ref().map(|number| number.0.clone());
     let (epsilon, delta, rho) = (text(&epsilon), text(&delta), text(&rho));
     let limit = guarantee(epsilon.as_deref(), delta.as_deref(), rho.as_deref())?;
+    let limit = limit.confirmed(allow_large_epsilon).map_err(reticent_sql::Error::from)?;
     let adjacency = adjacency
         .as_deref()
         .unwrap_or("add-remove")

@@ -39,6 +39,9 @@ pub struct Question {
     pub delta: Option<Number>,
     /// What the answer promises instead: rho, in zero-concentrated differential privacy.
     pub rho: Option<Number>,
+    /// Confirms an epsilon above 10, which promises next to nothing.
+    #[serde(default)]
+    pub allow_large_epsilon: bool,
     /// Names the request: asked again it costs nothing, and the answer is the same for ever.
     pub request_id: Option<String>,
     /// Spends nothing, and says what would be released, with which noise, at what cost.
@@ -127,6 +130,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         epsilon: question.epsilon.map(|number| number.0),
         delta: question.delta.map(|number| number.0),
         rho: question.rho.map(|number| number.0),
+        allow_large_epsilon: question.allow_large_epsilon,
         max_groups: question.max_groups.map(|number| number.to_string()),
         max_rows: question.max_rows.map(|number| number.to_string()),
         bounds: question.bounds.into_iter().collect(),

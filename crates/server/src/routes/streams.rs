@@ -38,6 +38,8 @@ pub struct StreamDefinition {
     delta: Option<Number>,
     /// What all releases together promise instead: rho.
     rho: Option<Number>,
+    /// Confirms an epsilon above 10, which promises next to nothing.
+    allow_large_epsilon: Option<bool>,
     /// Whose privacy: `event`, `step` or `steps:N`.
     unit: Option<String>,
     /// `add-remove` or `replace`.

@@ -71,7 +71,7 @@ fn private(caps: Option<Caps>, file: &Path) -> Outcome<Answer> {
     options.keys.insert("category".into(), (0..CATEGORIES).map(|category| category.to_string()).collect());
     if let Some(Caps { groups, rows }) = caps {
         options.unit = Unit::Column("user_id".into());
-        (options.max_groups, options.max_rows) = (groups, rows);
+        (options.max_groups, options.max_rows) = (Some(groups), Some(rows));
     }
     let query = Query::prepare(QUESTION, vec![Input { table: open(file)?, public: false }], options)?;
     let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);

@@ -38,6 +38,8 @@ pub struct Rows {
     tables: BTreeSet<usize>,
     fan_out: u64,
     long_texts: u64,
+    unit_columns: BTreeSet<usize>,
+    rows_per_unit: Option<u64>,
 }
 
 /// Where private rows come from: a closed list.
@@ -169,7 +171,8 @@ impl Rows {
             tables.insert(*table);
         }
         let (fan_out, long_texts) = (fan_out(&operator), long_texts(&operator));
-        Self { operator, columns, unit, stability, tables, fan_out, long_texts }
+        let (unit_columns, rows_per_unit) = (unit_columns(&operator), rows_per_unit(&operator));
+        Self { operator, columns, unit, stability, tables, fan_out, long_texts, unit_columns, rows_per_unit }
     }
 
     /// The rows of a private table.
@@ -273,9 +276,53 @@ impl Rows {
         self.long_texts
     }
 
+    /// How many rows of one unit there are at most, if that can be told without looking: one, once they are aggregated by unit.
+    /// Nothing private rests on it, since caps are enforced wherever they come from.
+    pub fn rows_per_unit(&self) -> Option<u64> {
+        self.rows_per_unit
+    }
+
     /// The relations that it is made of.
     pub fn inputs(&self) -> Vec<&Arc<Self>> {
         inputs(&self.operator)
+    }
+}
+
+/// The columns that hold the unit itself.
+fn unit_columns(operator: &Operator) -> BTreeSet<usize> {
+    let of = |columns: &[Expr], input: &Rows| {
+        let is_unit = |column: &Expr| column.as_column().is_some_and(|place| input.unit_columns.contains(&place));
+        (0..columns.len()).filter(|&place| is_unit(&columns[place])).collect()
+    };
+    match operator {
+        Operator::Scan { request, .. } => {
+            let is_unit = |name: &String| request.unit.as_ref().is_some_and(|unit| unit.name == *name);
+            (0..request.columns.len()).filter(|&place| is_unit(&request.columns[place].0)).collect()
+        }
+        Operator::Filter { input, .. } | Operator::Lookup { input, .. } => input.unit_columns.clone(),
+        Operator::Project { input, columns } => of(columns, input),
+        Operator::Within { input, keys, .. } => of(keys, input),
+        // On the right it may be NULL.
+        Operator::Join { left, .. } => left.unit_columns.clone(),
+        Operator::Union { inputs } => {
+            let all = inputs.iter().map(|input| input.unit_columns.clone());
+            all.reduce(|one, other| &one & &other).unwrap_or_default()
+        }
+    }
+}
+
+/// How many rows of one unit there are at most.
+fn rows_per_unit(operator: &Operator) -> Option<u64> {
+    match operator {
+        Operator::Scan { .. } => None,
+        Operator::Filter { input, .. } | Operator::Project { input, .. } => input.rows_per_unit,
+        Operator::Lookup { input, lookup } => input.rows_per_unit?.checked_mul(lookup.most_matches().max(1)),
+        Operator::Join { left, right, .. } => left.rows_per_unit?.checked_mul(right.rows_per_unit?.max(1)),
+        Operator::Within { input, keys, .. } => {
+            let by_unit = |key: &Expr| key.as_column().is_some_and(|place| input.unit_columns.contains(&place));
+            keys.iter().all(by_unit).then_some(1)
+        }
+        Operator::Union { inputs } => inputs.iter().try_fold(0u64, |sum, input| sum.checked_add(input.rows_per_unit?)),
     }
 }
 

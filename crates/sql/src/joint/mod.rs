@@ -159,8 +159,8 @@ impl JointQuery {
         };
         let split = self.shape.parts.iter().zip(&design.additive).map(share).collect::<Result<_>>()?;
         let Shape { unit, adjacency, max_groups, max_rows, .. } = self.shape.clone();
-        let (guarantee, half_widths) = (noise.guarantee.clone(), HALF_WIDTHS.into());
-        let summary = Summary { guarantee, unit, adjacency, max_groups, max_rows, split, half_widths };
+        let (guarantee, bounds, half_widths) = (noise.guarantee.clone(), Vec::new(), HALF_WIDTHS.into());
+        let summary = Summary { guarantee, unit, adjacency, max_groups, max_rows, split, bounds, half_widths };
         self.query.answer_of(&released, summary)
     }
 

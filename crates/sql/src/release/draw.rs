@@ -3,7 +3,7 @@
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_select::filter::filter;
 use reticent::Permit;
-use reticent::statistic::{Ends, Grid, Moments};
+use reticent::statistic::{Divisor, Ends, Grid, Moments};
 use reticent_bounding::{Group, Groups, Measured};
 
 use super::design::{Additive, Design, Output, Paid};
@@ -104,7 +104,7 @@ pub fn of_numbers(
 }
 
 fn exact(value: Option<Value>) -> Cell {
-    Cell { value: value.unwrap_or(Value::Refused), bar: Bar::Exact }
+    value.map_or(Cell::REFUSED, |value| Cell { value, bar: Bar::Exact })
 }
 
 /// The groups whose keys may be released, and their noisy numbers of units if those decide.
@@ -262,18 +262,17 @@ impl<'design> Bars<'design> {
                 let released = [count, sum, additive[*squares][group]];
                 let (counts, sums) = Ends::count_and_sum_half_widths(grid, self.sum_half_width(*ends, 3));
                 let half_widths = [counts, sums, self.half_width(*squares, 3)];
-                let variance = Moments::variance(grid, released[0], released[1], released[2]);
-                let factor = if *sample { count.max(2) as f64 / (count.max(2) - 1) as f64 } else { 1.0 };
-                if *root {
-                    let half_width = Moments::standard_deviation_half_width(grid, released, half_widths);
-                    real((variance * factor).sqrt(), half_width * factor.sqrt())
-                } else {
-                    real(variance * factor, Moments::variance_half_width(grid, released, half_widths) * factor)
+                let divisor = if *sample { Divisor::CountMinusOne } else { Divisor::Count };
+                let variance = Moments::variance(grid, divisor, released);
+                match root {
+                    true => real(
+                        variance.sqrt(),
+                        Moments::standard_deviation_half_width(grid, divisor, released, half_widths),
+                    ),
+                    false => real(variance, Moments::variance_half_width(grid, divisor, released, half_widths)),
                 }
             }
-            Output::Quantile(..) | Output::Median(_) | Output::Mode(_) => {
-                Cell { value: Value::Refused, bar: Bar::Exact }
-            }
+            Output::Quantile(..) | Output::Median(_) | Output::Mode(_) => Cell::REFUSED,
         }
     }
 

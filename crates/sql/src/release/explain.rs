@@ -3,14 +3,16 @@
 use reticent::statistic::Ends;
 
 use super::design::{Additive, Design, Paid};
+use crate::algebra::Expr;
 use crate::answer::Share;
 use crate::error::Result;
 
-/// What is paid for each part of an answer; nothing of it depends on rows.
+/// What is paid for each part of an answer; nothing of it depends on rows. Of what has no bounds yet, no noise is told.
 ///
 /// # Errors
 /// None that a design has not had before.
-pub fn shares(design: &Design) -> Result<Vec<Share>> {
+pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec<Share>> {
+    let has_bounds = |measure: usize| has_bounds(&design.inputs[design.measures[measure].column()]);
     let mut shares = Vec::new();
     for paid in &design.additive {
         let Paid { part, words, cost, sensitivity, batched, .. } = paid;
@@ -30,6 +32,9 @@ pub fn shares(design: &Design) -> Result<Vec<Share>> {
             Additive::Rows | Additive::Units | Additive::Present(_) | Additive::Bins(..) => {
                 (format!("{law}; {}", moves(1.0)), Some(design.half_width(paid, 1)? as f64))
             }
+            Additive::Ends(measure, _) | Additive::Squares(measure, _) if !has_bounds(*measure) => {
+                ("as the bounds say, once they are found".into(), None)
+            }
             Additive::Ends(_, grid) => {
                 let half_width = Ends::total_half_width(grid, design.half_width(paid, 2)?);
                 (format!("{law} steps of {}; {}", short(grid.step()), moves(grid.step())), Some(half_width))
@@ -42,7 +47,7 @@ pub fn shares(design: &Design) -> Result<Vec<Share>> {
         let list = ranks.shares.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let what = format!("quantiles {list} of {}", design.input_words(ranks.measure));
         let noise = "exponential mechanism; the half-width is in ranks".to_owned();
-        let half_width = Some(ranks.mechanism.mechanism().error().half_width());
+        let half_width = has_bounds(ranks.measure).then(|| ranks.mechanism.mechanism().error().half_width());
         shares.push(Share { what, cost: ranks.mechanism.guarantee().to_string(), noise, half_width });
     }
     let tests =

@@ -1,19 +1,18 @@
 //! Bounds that are found privately.
 
-use std::collections::BTreeMap;
-
 use reticent::Permit;
 use reticent::exact::Rational;
 use reticent::mechanism::RangeMechanism;
 use reticent::mechanism::range::BINS;
 use reticent::privacy::{Epsilon, Guarantee};
+use reticent::release::Release;
 use reticent::statistic::{Bounds, Contribution, Grid, Rows};
 use reticent_bounding::{Groups, Measure, Measured};
 
 use super::contribution::Touched;
 use super::design::Design;
 use crate::algebra::Expr;
-use crate::answer::Share;
+use crate::answer::{FoundBounds, Share};
 use crate::error::{Error, Result};
 use crate::options::{Options, Range};
 use crate::resolve::Resolved;
@@ -22,6 +21,10 @@ use crate::resolve::Resolved;
 const ONE_IN: u64 = 10;
 
 /// The search for the bounds of some columns, in a first pass over the rows.
+///
+/// # Privacy
+/// Where too few rows say what the bounds are, none are made up: the search refuses, and so does every aggregate that needs
+/// them. Its part of the budget is spent, and so is that of the answer: what a query costs does not depend on the rows.
 #[derive(Debug, Clone)]
 pub struct Search {
     /// What is left for the answer.
@@ -33,6 +36,9 @@ pub struct Search {
     mechanism: RangeMechanism,
 }
 
+/// What came of a search, one for each thing whose bounds were wanted: `None` if it was refused.
+pub type Found = [Option<Bounds>];
+
 impl Search {
     /// For the columns whose bounds are to be found; nothing if there are none.
     ///
@@ -42,7 +48,7 @@ impl Search {
         let mut wanted: Vec<(Expr, String)> = Vec::new();
         for (asked, statistic) in resolved.asked.iter().zip(&resolved.measured.statistics) {
             if let (Some(Range::Auto), Some(of)) = (&asked.range, statistic.ranged())
-                && wanted.iter().all(|(_, words)| *words != asked.of)
+                && wanted.iter().all(|(other, _)| other != of)
             {
                 wanted.push((of.clone(), asked.of.clone()));
             }
@@ -77,13 +83,26 @@ impl Search {
         vec![self.mechanism.guarantee().clone(); self.wanted.len()]
     }
 
-    /// Some grid for each, until the search is done.
+    /// The grid of something whose bounds were found; some grid, if they were not: noise on it is drawn and thrown away.
     ///
     /// # Errors
     /// Never.
-    pub fn grids_before(&self) -> Result<BTreeMap<String, Grid>> {
-        let grid = Grid::new(&"-1..1".parse::<Bounds>()?);
-        Ok(self.wanted.iter().map(|(_, words)| (words.clone(), grid.clone())).collect())
+    pub fn grid(&self, of: &Expr, found: &Found) -> Result<Grid> {
+        match self.found(of, found) {
+            Some(bounds) => Ok(Grid::new(bounds)),
+            None => Ok(Grid::new(&"-1..1".parse::<Bounds>()?)),
+        }
+    }
+
+    /// The bounds that were found of something.
+    pub fn found<'found>(&self, of: &Expr, found: &'found Found) -> Option<&'found Bounds> {
+        let place = self.wanted.iter().position(|(wanted, _)| wanted == of)?;
+        found.get(place)?.as_ref()
+    }
+
+    /// Are its bounds to be found?
+    pub fn is_for(&self, of: &Expr) -> bool {
+        self.wanted.iter().any(|(wanted, _)| wanted == of)
     }
 
     /// What is counted in the first pass, where keys are inputs like all others.
@@ -96,28 +115,34 @@ impl Search {
     ///
     /// # Errors
     /// If the permit does not cover the costs.
-    pub fn find(&self, groups: &Groups, permit: &mut Permit) -> Result<BTreeMap<String, Bounds>> {
-        let mut found = BTreeMap::new();
-        for (place, (_, words)) in self.wanted.iter().enumerate() {
+    pub fn find(&self, groups: &Groups, permit: &mut Permit) -> Result<Vec<Option<Bounds>>> {
+        let mut found = Vec::new();
+        for place in 0..self.wanted.len() {
             let counts = match groups.groups.first().map(|group| &group.measured[place]) {
                 Some(Measured::Bins(counts)) => counts.clone(),
                 _ => vec![0; BINS],
             };
-            found.insert(words.clone(), self.mechanism.release(counts, permit)?.into_value());
+            found.push(self.mechanism.release(counts, permit)?.released().map(Release::into_value));
         }
         Ok(found)
     }
 
-    /// What it costs and gave, in words.
-    pub fn shares(&self, found: &BTreeMap<String, Bounds>) -> Vec<Share> {
+    /// What it costs, in words.
+    pub fn shares(&self) -> Vec<Share> {
         let share = |(_, name): &(Expr, String)| {
-            let what = match found.get(name) {
-                Some(bounds) => format!("bounds of {name}: {bounds}"),
-                None => format!("bounds of {name}"),
-            };
             let noise = format!("powers of two with at least about {} rows", self.mechanism.threshold());
-            Share { what, cost: self.mechanism.guarantee().to_string(), noise, half_width: None }
+            let (what, cost) = (format!("bounds of {name}"), self.mechanism.guarantee().to_string());
+            Share { what, cost, noise, half_width: None }
         };
         self.wanted.iter().map(share).collect()
+    }
+
+    /// What it gave, in words.
+    pub fn words(&self, found: &Found) -> Vec<FoundBounds> {
+        let words = |((_, name), bounds): (&(Expr, String), &Option<Bounds>)| FoundBounds {
+            column: name.clone(),
+            bounds: bounds.as_ref().map(ToString::to_string),
+        };
+        self.wanted.iter().zip(found).map(words).collect()
     }
 }

@@ -43,6 +43,11 @@ pub struct Cell {
     pub bar: Bar,
 }
 
+impl Cell {
+    /// No answer.
+    pub const REFUSED: Self = Self { value: Value::Refused, bar: Bar::Exact };
+}
+
 /// All that was released: groups in the order of their keys.
 #[derive(Debug, Clone)]
 pub struct Released {

@@ -88,13 +88,13 @@ impl<'a> Asked<'a> {
         {
             if is_percentile {
                 let why = "write it as in PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age), or QUANTILE(age, 0.9)";
-                return Err(Error::not_private(words, why));
+                return Err(Error::unsupported(words, why));
             }
-            return Err(Error::not_private(words, "leave ORDER BY and IGNORE NULLS out of it"));
+            return Err(Error::unsupported(words, "leave ORDER BY and IGNORE NULLS out of it"));
         }
-        let FunctionArguments::List(list) = args else { return Err(Error::not_private(words, "it needs a column")) };
+        let FunctionArguments::List(list) = args else { return Err(Error::unsupported(words, "it needs a column")) };
         if !list.clauses.is_empty() {
-            return Err(Error::not_private(words, "leave ORDER BY and IGNORE NULLS out of it"));
+            return Err(Error::unsupported(words, "leave ORDER BY and IGNORE NULLS out of it"));
         }
         let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
         let is_star =
@@ -107,7 +107,7 @@ impl<'a> Asked<'a> {
         if is_percentile {
             match &within_group[..] {
                 [one] if one.options.asc != Some(false) => asked.arguments.insert(0, &one.expr),
-                _ => return Err(Error::not_private(asked.words, "it is of one column, in ascending order")),
+                _ => return Err(Error::unsupported(asked.words, "it is of one column, in ascending order")),
             }
             asked.name = "quantile".into();
         }
@@ -126,7 +126,7 @@ impl<'a> Asked<'a> {
 
     /// Its value for each row, NULL where a FILTER says that the row does not count.
     fn argument(&self, resolver: &mut Resolver<'_>, columns: &[Named]) -> Result<Expr> {
-        let written = self.arguments.first().ok_or_else(|| Error::not_private(&self.words, "it needs a column"))?;
+        let written = self.arguments.first().ok_or_else(|| Error::unsupported(&self.words, "it needs a column"))?;
         let of = resolver.expression(written, Names::Rows(columns))?;
         self.only_where(of, resolver, columns)
     }
@@ -189,7 +189,7 @@ impl<'a> Asked<'a> {
                 _ if of.as_constant().is_some_and(Value::is_null) => Ok(Expr::null(Type::Number)),
                 kind => {
                     let why = format!("it is {kind}, not a number; write CAST(… AS DOUBLE) if it holds numbers");
-                    Err(Error::not_private(words, why))
+                    Err(Error::unsupported(words, why))
                 }
             }
         };
@@ -215,8 +215,8 @@ impl<'a> Asked<'a> {
     fn units(&self, resolver: &mut Resolver<'_>, rows: &Rows, columns: &[Named]) -> Result<Statistic> {
         let words = &self.words;
         if rows.unit().is_none() {
-            let why = "how many different values there are can hang on one row; name the unit's column with --unit and count it";
-            return Err(Error::not_private(words, why));
+            let why = "only units can be counted like that: name the unit's column with --unit and count it";
+            return Err(Error::unsupported(words, why));
         }
         let of = match &self.arguments[..] {
             [one] => resolver.expression(one, Names::Rows(columns))?.as_column(),
@@ -226,7 +226,7 @@ impl<'a> Asked<'a> {
             return Ok(Statistic::Units);
         }
         let unit = columns.iter().find(|column| column.is_unit).map_or("unit", |column| column.name.as_str());
-        Err(Error::not_private(words, format!("only units can be counted like that: COUNT(DISTINCT {unit})")))
+        Err(Error::unsupported(words, format!("only units can be counted like that: COUNT(DISTINCT {unit})")))
     }
 
     /// What is computed of rows that may be looked at: those of one unit, or nobody's.
@@ -243,7 +243,7 @@ impl<'a> Asked<'a> {
                 // Each value once or often, these are the same.
                 "min" => Ok(Aggregate::Least(of(resolver)?)),
                 "max" => Ok(Aggregate::Most(of(resolver)?)),
-                _ => Err(Error::not_private(words, "DISTINCT can stand in COUNT alone")),
+                _ => Err(Error::unsupported(words, "DISTINCT can stand in COUNT alone")),
             };
         }
         if name == "count" {
@@ -271,14 +271,14 @@ impl<'a> Asked<'a> {
             "stddev_pop" => spread(number(resolver)?, false, true),
             "bool_and" | "every" => Aggregate::All(truth(resolver)?),
             "bool_or" => Aggregate::Any(truth(resolver)?),
-            _ => return Err(Error::not_private(words, format!("use {OPEN}"))),
+            _ => return Err(Error::unsupported(words, format!("use {OPEN}"))),
         })
     }
 
     /// A share, as it was written: 0.9 is nine tenths.
     fn share(&self) -> Result<Rational> {
         let wrong =
-            || Error::not_private(&self.words, "its second part is a constant from 0 to 1, as in QUANTILE(age, 0.9)");
+            || Error::unsupported(&self.words, "its second part is a constant from 0 to 1, as in QUANTILE(age, 0.9)");
         let written = self.arguments.get(1).map(ToString::to_string).ok_or_else(wrong)?;
         let share: Rational = written.parse().map_err(|_| wrong())?;
         if share < Rational::ZERO || share > Rational::ONE { Err(wrong()) } else { Ok(share) }
@@ -289,7 +289,7 @@ impl<'a> Asked<'a> {
         let number = written.to_string().parse::<u32>().ok();
         number.filter(|bins| (1..=MOST_BINS).contains(bins)).ok_or_else(|| {
             let why = format!("its second part is the number of bins, from 1 to {MOST_BINS}, as in HISTOGRAM(age, 12)");
-            Error::not_private(&self.words, why)
+            Error::unsupported(&self.words, why)
         })
     }
 }

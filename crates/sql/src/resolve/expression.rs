@@ -183,10 +183,10 @@ impl Resolver<'_> {
             E::Function(function) => self.function(function, names, &words),
             E::Interval(_) => Err(Error::Name(format!("{words} can only be added to a date or taken from one"))),
             E::GroupingSets(_) | E::Cube(_) | E::Rollup(_) => {
-                Err(Error::not_private(words, "group by plain columns or expressions"))
+                Err(Error::unsupported(words, "group by plain columns or expressions"))
             }
-            E::SimilarTo { .. } => Err(Error::not_private(words, "use LIKE, or ~ with a regular expression")),
-            _ => Err(Error::not_private(words, "it has no private form")),
+            E::SimilarTo { .. } => Err(Error::unsupported(words, "use LIKE, or ~ with a regular expression")),
+            _ => Err(Error::unsupported(words, "write it with other functions or operators")),
         }
     }
 
@@ -202,11 +202,12 @@ impl Resolver<'_> {
                 // Words that stand for the clock are names like any other, unless a column has them.
                 Err(error) => match qualifier.is_none().then(|| self.clock(&name_text)).flatten() {
                     Some(now) => Ok(now),
-                    None => Err(error),
+                    None => Err(self.unusable(&name_text).unwrap_or(error)),
                 },
             },
             Names::Groups(grouped) => {
-                column(grouped.below, &self.all_columns(), qualifier, name)?;
+                column(grouped.below, &self.all_columns(), qualifier, name)
+                    .map_err(|error| self.unusable(&name_text).unwrap_or(error))?;
                 Err(Error::Name(format!(
                     "{name_text} is neither in GROUP BY nor inside an aggregate such as COUNT or SUM"
                 )))
@@ -374,9 +375,9 @@ impl Resolver<'_> {
             Some(_) => return Err(Error::Name(format!("{words}: the escape is one character"))),
         };
         let Some(Value::Text(pattern)) = self.expression(pattern, names)?.as_constant().cloned() else {
-            return Err(Error::not_private(words, "the pattern must be a constant of at most 1000 letters"));
+            return Err(Error::unsupported(words, "the pattern must be a constant of at most 1000 letters"));
         };
-        let pattern = Pattern::like(&pattern, escape, ignore_case).map_err(|why| Error::not_private(words, why))?;
+        let pattern = Pattern::like(&pattern, escape, ignore_case).map_err(|why| Error::unsupported(words, why))?;
         let found = call(Function::Match(pattern), vec![of], words)?;
         if negated { not(found, words) } else { Ok(found) }
     }
@@ -447,7 +448,7 @@ impl Resolver<'_> {
     /// What a sub-query inside an expression gives: it may read public tables only, and not refer to the query around it.
     fn constants_of(&mut self, query: &ast::Query, words: &str) -> Result<Data> {
         match self.query(query, true)?.body {
-            Body::Public(plain) if self.given.is_some() && plain.reads_given() => Err(Error::not_private(
+            Body::Public(plain) if self.given.is_some() && plain.reads_given() => Err(Error::unsupported(
                 words,
                 "a sub-query inside an expression can read other tables only; use a JOIN",
             )),
@@ -457,7 +458,7 @@ impl Resolver<'_> {
                 Err(Error::not_private(words, why))
             }
             Body::Released(_) => {
-                Err(Error::not_private(words, "ask it as a query of its own; each query has its own budget"))
+                Err(Error::unsupported(words, "ask it as a query of its own; each query has its own budget"))
             }
         }
     }
@@ -487,9 +488,9 @@ fn added(of: Expr, span: Span, words: &str) -> Result<Expr> {
 
 fn matching(of: Expr, pattern: &Expr, ignore_case: bool, negated: bool, words: &str) -> Result<Expr> {
     let Some(Value::Text(pattern)) = pattern.as_constant() else {
-        return Err(Error::not_private(words, "the pattern must be a constant of at most 1000 letters"));
+        return Err(Error::unsupported(words, "the pattern must be a constant of at most 1000 letters"));
     };
-    let pattern = Pattern::regular(pattern, ignore_case).map_err(|why| Error::not_private(words, why))?;
+    let pattern = Pattern::regular(pattern, ignore_case).map_err(|why| Error::unsupported(words, why))?;
     let found = call(Function::Match(pattern), vec![of], words)?;
     if negated { not(found, words) } else { Ok(found) }
 }

@@ -58,7 +58,7 @@ impl Resolver<'_> {
             } => {
                 if sample.is_some() {
                     let why = "every row is looked at; `reticent subsample` works on samples";
-                    return Err(Error::not_private("TABLESAMPLE", why));
+                    return Err(Error::unsupported("TABLESAMPLE", why));
                 }
                 refuse(&[
                     (args.is_some(), "a table function"),

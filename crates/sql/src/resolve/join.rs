@@ -44,7 +44,7 @@ impl Resolver<'_> {
             JoinOperator::CrossJoin(JoinConstraint::None) => return self.cross(left, right),
             JoinOperator::FullOuter(_) => {
                 let why = "rows without a unit would appear; use JOIN, or LEFT JOIN with the private table on the left";
-                return Err(Error::not_private("a FULL JOIN", why));
+                return Err(Error::unsupported("a FULL JOIN", why));
             }
             _ => return Err(refused("this kind of JOIN")),
         };
@@ -157,7 +157,7 @@ impl Resolver<'_> {
             }
             (Body::Private(_), Body::Released(_)) | (Body::Released(_), Body::Private(_)) => {
                 let why = "released values are known when the query is answered; ask two queries";
-                return Err(Error::not_private("joining private rows with released values", why));
+                return Err(Error::unsupported("joining private rows with released values", why));
             }
             (ours, theirs) => {
                 let released = matches!(ours, Body::Released(_)) || matches!(theirs, Body::Released(_));
@@ -205,13 +205,13 @@ impl Resolver<'_> {
                 let condition = condition.map(|one| one.moved(&swap(width, their_width)));
                 let joined = Rows::join(theirs, ours, condition, true);
                 return joined.map(|joined| reordered(&Arc::new(joined), their_width, width)).ok_or_else(|| {
-                    Error::not_private("this join", "the units of the two tables have different types")
+                    Error::unsupported("this join", "the units of the two tables have different types")
                 });
             }
         };
         joined
             .map(Arc::new)
-            .ok_or_else(|| Error::not_private("this join", "the units of the two tables have different types"))
+            .ok_or_else(|| Error::unsupported("this join", "the units of the two tables have different types"))
     }
 
     /// Each row with the rows of a public table that match it.
@@ -241,12 +241,12 @@ impl Resolver<'_> {
         })?;
         if rows.unit().is_none() && lookup.most_matches() > 1 {
             if !lookup.compares() {
-                return Err(Error::not_private(
+                return Err(Error::unsupported(
                     "a join that compares nothing",
                     "each row could match many public ones; join ON a column that is unique in the public table",
                 ));
             }
-            return Err(Error::not_private(
+            return Err(Error::unsupported(
                 format!("a join with a public table in which {words} is not unique"),
                 "one private row would count several times; make it unique, or name the unit's column with --unit",
             ));
@@ -302,5 +302,5 @@ fn reordered(rows: &Arc<Rows>, width: usize, others: usize) -> Arc<Rows> {
 
 fn outer() -> Error {
     let why = "rows without a unit would appear; use JOIN, or LEFT JOIN with the private table on the left";
-    Error::not_private("an outer JOIN that keeps public rows", why)
+    Error::unsupported("an outer JOIN that keeps public rows", why)
 }

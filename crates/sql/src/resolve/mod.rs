@@ -183,6 +183,15 @@ impl<'a> Resolver<'a> {
         names
     }
 
+    /// A column that is there, but of a type that no query can use.
+    fn unusable(&self, name: &str) -> Option<Error> {
+        let all = self.inputs.iter().flat_map(|input| input.table.unusable());
+        let (name, kind) = all.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        Some(Error::Name(format!(
+            "the column {name} is {kind}, which a query cannot use; write it to the file as another type"
+        )))
+    }
+
     /// One more operator or expression.
     fn count_node(&mut self) -> Result<()> {
         self.nodes += 1;

@@ -150,7 +150,7 @@ impl Resolver<'_> {
                 let both = project(&left, ours).zip(project(&right, theirs)).map(|(one, other)| vec![one, other]);
                 let union = both.and_then(Rows::union).ok_or_else(|| {
                     let why = "both tables need the same unit: name its column with --unit TABLE.COLUMN";
-                    Error::not_private("UNION ALL of private tables", why)
+                    Error::unsupported("UNION ALL of private tables", why)
                 })?;
                 Body::Private(Arc::new(union))
             }
@@ -281,5 +281,5 @@ pub(super) fn refuse(clauses: &[(bool, &str)]) -> Result<()> {
 }
 
 pub(super) fn refused(clause: &str) -> Error {
-    Error::not_private(clause, "use SELECT … FROM … JOIN … WHERE … GROUP BY … HAVING … ORDER BY … LIMIT")
+    Error::unsupported(clause, "use SELECT … FROM … JOIN … WHERE … GROUP BY … HAVING … ORDER BY … LIMIT")
 }

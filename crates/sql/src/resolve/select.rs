@@ -276,7 +276,7 @@ impl Resolver<'_> {
     ) -> Result<()> {
         if self.measured.is_some() {
             let why = "ask one aggregation of private rows at a time; each query has its own budget";
-            return Err(Error::not_private("a query with two aggregations of private rows", why));
+            return Err(Error::unsupported("a query with two aggregations of private rows", why));
         }
         let mut asked = Vec::new();
         for (call, statistic) in calls.iter().zip(&statistics) {
@@ -458,6 +458,6 @@ fn readable(of: &Expr, opaque: &BTreeSet<usize>, columns: &[Named]) -> Result<()
     of.columns(&mut read);
     match read.intersection(opaque).next() {
         None => Ok(()),
-        Some(&place) => Err(Error::not_private(&columns[place].name, "a histogram can be shown as it is, and no more")),
+        Some(&place) => Err(Error::unsupported(&columns[place].name, "a histogram can be shown as it is, and no more")),
     }
 }

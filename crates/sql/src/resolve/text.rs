@@ -69,7 +69,7 @@ pub fn parse(sql: &str, limits: &Limits) -> Result<ast::Query> {
     let _ = query.visit(&mut depth);
     if depth.deepest > limits.depth {
         let why = format!("write its expressions with at most {} levels, for example with IN (…)", limits.depth);
-        return Err(Error::not_private("a query that is nested so deep", why));
+        return Err(Error::unsupported("a query that is nested so deep", why));
     }
     Ok(query)
 }

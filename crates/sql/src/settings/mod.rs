@@ -40,6 +40,8 @@ pub struct Asked {
     pub delta: Option<String>,
     /// What the answer promises: rho.
     pub rho: Option<String>,
+    /// Is a weak promise meant? See [`Guarantee::confirmed`].
+    pub allow_large_epsilon: bool,
     /// Whose privacy: `row`, a column, or `table.column`.
     pub units: Vec<String>,
     /// Which tables are neighbours.
@@ -81,7 +83,7 @@ impl Settings {
         let epsilon = one("epsilon", [&asked.epsilon, &written.epsilon])?;
         let delta = one("delta", [&asked.delta, &written.delta])?;
         let guarantee = guarantee(epsilon.map(String::as_str), delta.map(String::as_str), asked.rho.as_deref())?;
-        let mut options = Options::new(guarantee);
+        let mut options = Options::new(guarantee.confirmed(asked.allow_large_epsilon)?);
         let mut budget = None;
         let mut says_unit = false;
         for policy in policies {
@@ -110,13 +112,14 @@ impl Settings {
         for (name, said, slot) in caps {
             if let Some(text) = one(name, said)? {
                 let number = text.parse::<u64>().ok().filter(|number| (1..=LARGEST_CAP).contains(number));
-                *slot = number.ok_or_else(|| {
+                *slot = Some(number.ok_or_else(|| {
                     Error::Option(format!("{name} is {text}, but it must be a whole number from 1 on"))
-                })?;
+                })?);
             }
         }
         for (column, text) in &asked.bounds {
             options.bounds.insert(column.clone(), range(column, text)?);
+            options.asked_bounds.insert(column.clone());
         }
         options.keys.extend(asked.keys.iter().cloned());
         for (name, weight) in &asked.weights {
@@ -157,7 +160,9 @@ impl Settings {
             let _ = write!(text, "; {kind} {} = {}", input.table.name(), input.table.location());
         }
         let Options { max_groups, max_rows, bounds, keys, weights, .. } = &self.options;
-        let _ = write!(text, "; at most {max_rows} rows in {max_groups} groups");
+        for (cap, what) in [(max_rows, "rows"), (max_groups, "groups")] {
+            let _ = cap.map(|cap| write!(text, "; at most {cap} {what}"));
+        }
         for (column, range) in bounds {
             let _ = match range {
                 Range::Public(bounds) => write!(text, "; {column} in {bounds}"),

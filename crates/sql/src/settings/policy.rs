@@ -43,6 +43,8 @@ pub struct Budget {
     epsilon: Option<Number>,
     delta: Option<Number>,
     rho: Option<Number>,
+    #[serde(default)]
+    allow_large_epsilon: bool,
 }
 
 /// As text, to be exact, or as TOML writes numbers.
@@ -72,7 +74,8 @@ impl Budget {
     pub fn total(&self) -> Result<Guarantee> {
         let text = |number: &Option<Number>| number.as_ref().map(Number::text);
         let (epsilon, delta, rho) = (text(&self.epsilon), text(&self.delta), text(&self.rho));
-        guarantee(epsilon.as_deref(), delta.as_deref(), rho.as_deref())
+        let total = guarantee(epsilon.as_deref(), delta.as_deref(), rho.as_deref())?;
+        Ok(total.confirmed(self.allow_large_epsilon)?)
     }
 }
 
@@ -186,8 +189,8 @@ impl Policy {
         if self.rules.adjacency.is_some() {
             options.adjacency = self.adjacency()?;
         }
-        options.max_groups = self.rules.max_groups.unwrap_or(options.max_groups);
-        options.max_rows = self.rules.max_rows.unwrap_or(options.max_rows);
+        options.max_groups = self.rules.max_groups.or(options.max_groups);
+        options.max_rows = self.rules.max_rows.or(options.max_rows);
         for (column, text) in &self.rules.bounds {
             options.bounds.insert(column.clone(), range(column, text).map_err(|error| self.failed(&error))?);
         }

@@ -43,6 +43,7 @@ const PEOPLE: usize = 2000;
 fn options() -> Options {
     let mut options = Options::new(Guarantee::Approx("1".parse().unwrap(), "1e-6".parse().unwrap()));
     options.unit = Unit::Column("user_id".into());
+    (options.max_groups, options.max_rows) = (Some(1), Some(1));
     options.adjacency = Adjacency::Replace;
     options.now = 1_763_000_000_000_000;
     for name in ["a", "n", "s"] {

@@ -94,8 +94,8 @@ impl Question {
         let mut options = Options::new(Guarantee::Approx(epsilon, delta));
         if by_user {
             options.unit = Unit::Column("user_id".into());
-            options.max_groups = 1 + dice.below(3);
-            options.max_rows = 1 + dice.below(3);
+            options.max_groups = Some(1 + dice.below(3));
+            options.max_rows = Some(1 + dice.below(3));
         }
         if dice.one_in(2) {
             options.adjacency = Adjacency::Replace;

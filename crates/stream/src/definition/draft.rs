@@ -28,6 +28,8 @@ pub struct Draft {
     pub delta: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "number")]
     pub rho: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_large_epsilon: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -66,6 +66,7 @@ pub enum Keys {
 /// | `step` | `1s` to `1d`, `event`, or `N events` | – |
 /// | `horizon` | how many steps; needed in pan-private mode | without end |
 /// | `epsilon`, `delta`, `rho` | what all releases together promise | – |
+/// | `allow_large_epsilon` | confirms an epsilon above 10, which promises next to nothing | false |
 /// | `unit` | whose privacy: `event`, `step`, `steps:N` | `event` |
 /// | `adjacency` | `add-remove` or `replace` | `add-remove`; `replace` for steps of events and in pan-private mode |
 /// | `range` | `LO..HI`: values outside are clamped, what is no whole number counts as 0 and is clamped | `0..1` |
@@ -266,6 +267,8 @@ impl From<Definition> for Draft {
             Guarantee::Zcdp(rho) => (None, None, Some(rho.to_string())),
         };
         Self {
+            // It was confirmed when it was made.
+            allow_large_epsilon: definition.guarantee.is_weak(),
             dataset: (!definition.own_dataset).then_some(definition.dataset),
             unit: Some(definition.stream.unit().to_string()),
             adjacency: Some(definition.stream.adjacency().to_string()),
@@ -312,15 +315,19 @@ fn parse_range(text: &str) -> Result<(i64, i64)> {
 }
 
 fn guarantee(draft: &Draft) -> Result<Guarantee> {
-    match (&draft.epsilon, &draft.delta, &draft.rho) {
-        (Some(epsilon), None, None) => Ok(Guarantee::Pure(epsilon.parse()?)),
-        (Some(epsilon), Some(delta), None) => Ok(Guarantee::Approx(epsilon.parse()?, delta.parse()?)),
-        (None, None, Some(rho)) => Ok(Guarantee::Zcdp(rho.parse()?)),
-        (None, _, None) => Err(Error::parameter("epsilon", "missing", "given: epsilon, epsilon and delta, or rho")),
-        (_, _, Some(rho)) => {
-            Err(Error::parameter("rho", rho, "left out where epsilon or delta is given: a stream makes one promise"))
+    let guarantee = match (&draft.epsilon, &draft.delta, &draft.rho) {
+        (Some(epsilon), None, None) => Guarantee::Pure(epsilon.parse()?),
+        (Some(epsilon), Some(delta), None) => Guarantee::Approx(epsilon.parse()?, delta.parse()?),
+        (None, None, Some(rho)) => Guarantee::Zcdp(rho.parse()?),
+        (None, _, None) => {
+            return Err(Error::parameter("epsilon", "missing", "given: epsilon, epsilon and delta, or rho"));
         }
-    }
+        (_, _, Some(rho)) => {
+            let allowed = "left out where epsilon or delta is given: a stream makes one promise";
+            return Err(Error::parameter("rho", rho, allowed));
+        }
+    };
+    Ok(guarantee.confirmed(draft.allow_large_epsilon)?)
 }
 
 fn keys(draft: Option<DraftKeys>) -> Result<Keys> {

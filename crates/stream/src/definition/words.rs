@@ -18,6 +18,10 @@ impl Definition {
 
     /// What the promise means.
     pub fn promise_words(&self) -> String {
+        self.protected_words() + &self.guarantee.caveat()
+    }
+
+    fn protected_words(&self) -> String {
         let who = match self.stream.unit() {
             Unit::Steps(count) => format!("any one's at most {count} events"),
             Unit::Event => "any one event".into(),

@@ -10,9 +10,9 @@ use reticent_stream::{Definition, HandClock, Released, StepRelease, Stream, Stre
 /// A full day, so that steps of any length begin here.
 pub const START: i64 = 1_700_006_400_000;
 /// So large that the noise on values up to 9 is 0 but once in more runs than there will be.
-pub const EXACT: &str = "\nepsilon = '1000'\n";
+pub const EXACT: &str = "\nepsilon = '1000'\nallow_large_epsilon = true\n";
 /// The same for values up to 100.
-pub const EXACT_FOR_100: &str = "\nepsilon = '50000'\n";
+pub const EXACT_FOR_100: &str = "\nepsilon = '50000'\nallow_large_epsilon = true\n";
 
 pub struct Bench {
     pub folder: tempfile::TempDir,

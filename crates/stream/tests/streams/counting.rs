@@ -76,7 +76,7 @@ fn whatever_a_line_says_it_moves_the_sum_by_no_more_than_the_range() {
     bench.advance(&streams, 1000);
     assert_eq!(one(&stream.now().unwrap()), 5 + 2 + 5 + 4 + 2 + 2 + 2 + 2 + 2 + 2);
     // The step is the unit: its sum is clamped, not its events.
-    let text = "name='t'\nstep='1s'\nunit='step'\nrange='-10..10'\nepsilon='2000'";
+    let text = "name='t'\nstep='1s'\nunit='step'\nrange='-10..10'\nepsilon='2000'\nallow_large_epsilon=true";
     let stream = streams.create(definition(text), "ada").unwrap();
     send(&stream, "100\n-95\n");
     bench.advance(&streams, 1000);
@@ -109,7 +109,8 @@ fn known_keys_are_all_released_and_others_ignored() {
 fn a_key_that_nobody_knew_appears_when_enough_share_it() {
     let bench = Bench::new();
     let streams = bench.open();
-    let text = "name='s'\nstep='1s'\nhorizon=8\nkeys='selected'\nepsilon='1000'\ndelta='1e-9'";
+    let text =
+        "name='s'\nstep='1s'\nhorizon=8\nkeys='selected'\nepsilon='1000'\nallow_large_epsilon=true\ndelta='1e-9'";
     let stream = streams.create(definition(text), "ada").unwrap();
     send(&stream, &format!("{{\"key\":\"rare\"}}\n{}", "{\"key\":\"b\"}\n".repeat(1000)));
     bench.advance(&streams, 1000);

@@ -91,7 +91,9 @@ fn whenever_the_process_ends_no_release_changes_and_none_is_drawn_twice() {
 #[test]
 fn whenever_the_process_ends_an_event_is_counted_once_or_lost() {
     const HORIZON: u64 = 6;
-    let text = format!("name='s'\nstep='event'\nhorizon={HORIZON}\nmode='pan-private'\nepsilon='1000'");
+    let text = format!(
+        "name='s'\nstep='event'\nhorizon={HORIZON}\nmode='pan-private'\nepsilon='1000'\nallow_large_epsilon=true"
+    );
     let simulation = Simulation::<PanPrivate>::new(definition(&text)).unwrap();
     let mut permits = Permits(0);
     for end in End::ALL {

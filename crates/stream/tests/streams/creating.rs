@@ -20,6 +20,7 @@ fn what_means_nothing_is_refused_by_its_name() {
         ("name='s'\nstep='0s'\nepsilon='1'", "step is 0s, but it must be a length of time from 1s to 1d"),
         ("name='s'\nstep='1s'", "epsilon is missing, but it must be given"),
         ("name='s'\nstep='1s'\nepsilon='0'", "epsilon is 0, but it must be"),
+        ("name='s'\nstep='1s'\nepsilon='1000'", "epsilon is 1000, but it must be at most 10, or confirmed"),
         ("name='s'\nstep='1s'\nepsilon='1'\nrho='1'", "rho is 1, but it must be left out"),
         (&format!("{base}range='5..1'"), "range is 5..1, but it must be written with the smaller number first"),
         (&format!("{base}range='x'"), "range is x, but it must be LO..HI in whole numbers"),
@@ -52,9 +53,23 @@ fn what_means_nothing_is_refused_by_its_name() {
     assert!(refused(&format!("{base}horizn=3")).contains("unknown field"));
 }
 
+/// What promises next to nothing says so.
+#[test]
+fn a_large_epsilon_is_not_called_protection() {
+    let words = |epsilon: &str| {
+        let text = format!("name='s'\nstep='1s'\nepsilon='{epsilon}'\nallow_large_epsilon=true");
+        definition(&text).promise_words()
+    };
+    assert_eq!(words("10"), "whether any one event happened is protected");
+    assert!(
+        words("1000").starts_with("whether any one event happened is protected; but ε = 1000 promises next to nothing")
+    );
+}
+
 #[test]
 fn a_definition_reads_as_it_was_written() {
     for text in [
+        "name='s'\nstep='1s'\nepsilon='1000'\nallow_large_epsilon=true",
         "name='s'\nstep='1s'\nepsilon='0.1'",
         "name='s'\nstep='2 events'\nepsilon=0.1\ndelta=1e-9\nkeys='selected'\nhorizon=9",
         "name='s'\ndataset='people'\nstep='1d'\nrho='1/3'\nrange='-5..5'\nunit='steps:3'\nkeys=['b','a','b']\nhistory=7",

@@ -15,7 +15,7 @@ use crate::bench::{Bench, START, all, definition, one};
 
 /// One stream whose sums can be read off, and one whose noise would show if it were drawn again.
 const STREAMS: [&str; 2] = [
-    "name='exact'\nstep='1s'\ndedup=100\nepsilon='1000'\ncounter='hybrid'",
+    "name='exact'\nstep='1s'\ndedup=100\nepsilon='1000'\nallow_large_epsilon=true\ncounter='hybrid'",
     "name='noisy'\nstep='1s'\nhorizon=64\nkeys=['a','b']\nepsilon='0.01'\ncounter='binary'",
 ];
 /// Batches, three a step.

@@ -49,7 +49,10 @@ fn noise_is_not_drawn_again() {
 
 #[test]
 fn counters_with_keys_survive() {
-    for (keys, guarantee) in [("['a','b']", "epsilon='1000'"), ("'selected'", "epsilon='1000'\ndelta='1e-9'")] {
+    for (keys, guarantee) in [
+        ("['a','b']", "epsilon='1000'\nallow_large_epsilon=true"),
+        ("'selected'", "epsilon='1000'\nallow_large_epsilon=true\ndelta='1e-9'"),
+    ] {
         let bench = Bench::new();
         let text = format!("name='s'\nstep='1s'\nhorizon=64\nkeys={keys}\n{guarantee}");
         bench.open().create(definition(&text), "ada").unwrap();

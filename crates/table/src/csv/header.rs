@@ -8,12 +8,10 @@ use std::path::Path;
 use super::cut::Quotes;
 use super::records::Records;
 use crate::locate::short;
+use crate::text::{BYTE_ORDER_MARK, decoded, foreign_format};
 
 /// The longest header.
 pub const LONGEST_HEADER: u64 = 1 << 20;
-/// What some programs write at the start of a text file.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// The names of the columns, and where the rows begin.
 #[derive(Debug, PartialEq)]
 pub struct Header {
@@ -32,6 +30,12 @@ impl Header {
     /// lines before it are passed over, as they are between rows.
     fn parse(input: impl BufRead, delimiter: u8) -> Result<Self, String> {
         let (line, rows) = first_line(input)?;
+        if let Some(what) = foreign_format(&line) {
+            return Err(what.to_owned());
+        }
+        if line.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
+            return Err("is not a text file: there are control characters in its first line, the header".to_owned());
+        }
         let mut quotes = Quotes::new(delimiter);
         quotes.follow(&line);
         if quotes.are_open() {
@@ -43,8 +47,8 @@ impl Header {
         let mut names = Vec::with_capacity(fields);
         let mut seen = HashSet::new();
         for place in 0..fields {
-            let name = records.field(place).and_then(|field| std::str::from_utf8(field).ok()).map(str::trim_ascii);
-            let name = name.ok_or_else(|| format!("has a header that is not UTF-8 in column {}", place + 1))?;
+            let name = decoded(records.field(place).unwrap_or_default());
+            let name = name.trim_ascii();
             if name.is_empty() {
                 return Err(format!("has no name for column {}: add one in the first line", place + 1));
             }
@@ -108,7 +112,11 @@ mod tests {
         assert!(error(b"\xef\xbb\xbf").contains("no header"));
         assert!(error(b"a,,c\n1,2,3").contains("no name for column 2"));
         assert!(error(b"a,b,a\n").contains("two columns named `a`"));
-        assert!(error(b"a,\xff\n").contains("not UTF-8 in column 2"));
+        assert_eq!(parse(b"a,stra\xdfe\n"), Ok((vec!["a".to_owned(), "straße".to_owned()], 9)));
+        assert!(error(b"\x1f\x8b\x08\x00\n").contains("compressed with gzip"));
+        assert!(error(b"PAR1\x15\x04\n").contains("is a Parquet file"));
+        assert!(error(b"\xff\xfea\0,\0b\0\n").contains("UTF-16"));
+        assert!(error(b"a,\x01\n").contains("not a text file"));
         assert!(error(&vec![b'x'; 2 << 20]).contains("longer than 1 MiB"));
     }
 

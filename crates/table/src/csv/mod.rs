@@ -4,7 +4,7 @@
 //! - fields are split as RFC 4180 says and `csv-core` does; quoted fields may hold line ends; a quote that is never closed
 //!   makes the rest of the file one field;
 //! - an empty line is not a row; a missing field is NULL, and extra fields are ignored;
-//! - an empty field, quoted or not, is NULL, and so is one that is not UTF-8;
+//! - an empty field, quoted or not, is NULL; one that is not UTF-8 is read as Windows-1252;
 //! - a field longer than [`MOST_TEXT`](crate::MOST_TEXT) is NULL, and so is one that ends beyond the first 16 MiB of its row.
 //!
 //! | module | what it does |
@@ -32,6 +32,7 @@ use crate::Broken;
 use crate::cells::Rows;
 use crate::locate::short;
 use crate::split::Text;
+use crate::text::decoded;
 
 /// What stands between two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,8 +134,8 @@ impl<R: Read> Iterator for Batches<R> {
                 Err(_) => return Some(Err(Broken)),
             }
             for (column, place) in self.places.iter().enumerate() {
-                let cell = self.records.field(*place).filter(|field| !field.is_empty());
-                self.rows.push(column, cell.and_then(|field| std::str::from_utf8(field).ok()));
+                let cell = self.records.field(*place).filter(|field| !field.is_empty()).map(decoded);
+                self.rows.push(column, cell.as_deref());
             }
             self.rows.end_row();
         }

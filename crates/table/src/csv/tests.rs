@@ -56,7 +56,7 @@ fn rows_by_the_rules() {
         (b"\n\r\n1,2\r\n\r\n\n3,4\r", vec![some(&["1", "2"]), some(&["3", "4"])]),
         (b"\"a\nb\",\"say \"\"c\"\"\"\nd,e", vec![some(&["a\nb", "say \"c\""]), some(&["d", "e"])]),
         (b",\"\"\nx,", vec![some(&["", ""]), some(&["x", ""])]),
-        (b"\xff,\xc3\xa9\nx\xff,y", vec![some(&["", "\u{e9}"]), some(&["", "y"])]),
+        (b"\xff,\xc3\xa9\nx\xff,y", vec![some(&["\u{ff}", "\u{e9}"]), some(&["x\u{ff}", "y"])]),
         (b"a\0b,\0\n", vec![some(&["a\0b", "\0"])]),
         (b"a\"b,\"c\"d\n", vec![some(&["a\"b", "cd"])]),
         (b"1,2\n3,\"4\n5,6\n", vec![some(&["1", "2"]), some(&["3", "4\n5,6\n"])]),

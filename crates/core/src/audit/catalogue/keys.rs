@@ -157,6 +157,7 @@ fn range(audit: &Audit<'_>) -> Result<Report> {
     let (first, second) = (values(mechanism.threshold()), values(mechanism.threshold() + 1));
     audit.empirically(audit.pure(), |input, permit| {
         let counts = if input == Input::First { &first } else { &second };
-        Ok(mechanism.release(counts.clone(), permit)?.into_value().to_string())
+        let bounds = mechanism.release(counts.clone(), permit)?.released();
+        Ok(bounds.map_or("refused".to_owned(), |bounds| bounds.into_value().to_string()))
     })
 }

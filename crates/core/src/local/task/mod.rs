@@ -64,6 +64,9 @@ struct Written {
     memoisation: Memoisation,
     #[serde(default)]
     lifetime_epsilon: Option<Epsilon>,
+    /// Needed where the lifetime ε is large, and of no meaning elsewhere: so it is not hashed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    allow_large_epsilon: bool,
     minimum_batch: u64,
     #[serde(default)]
     time_precision: TimePrecision,
@@ -329,6 +332,14 @@ impl TryFrom<Written> for Task {
         if lifetime.value() / written.epsilon.value() > most {
             return Err(Error::parameter("lifetime-epsilon", lifetime, "at most a million times epsilon"));
         }
+        let promise = Guarantee::Pure(lifetime.clone()).confirmed(written.allow_large_epsilon);
+        let promise = promise.map_err(|error| match error {
+            Error::Parameter { value, allowed, .. } if lifetime != written.epsilon => {
+                Error::Parameter { parameter: "lifetime-epsilon", value, allowed }
+            }
+            other => other,
+        })?;
+        written.allow_large_epsilon = promise.is_weak();
         written.lifetime_epsilon = Some(lifetime);
         written.mechanism = randomiser(&written)?.name();
         Ok(Self { written })

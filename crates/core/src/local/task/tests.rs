@@ -87,12 +87,20 @@ fn every_domain_has_its_mechanism() {
 #[test]
 fn what_means_nothing_is_refused_by_name() {
     type Change = fn(&mut serde_json::Value);
-    let cases: [(Change, &str); 12] = [
+    let cases: [(Change, &str); 14] = [
         (|task| task["question"] = " ".into(), "question is "),
         (|task| task["domain"]["choices"] = vec!["yes"].into(), "choices is 1"),
         (|task| task["domain"]["choices"] = vec!["a", "b", "a"].into(), "choices is a twice"),
         (|task| task["epsilon"] = "0".into(), "epsilon is 0"),
-        (|task| task["epsilon"] = "2000".into(), "epsilon is 2000"),
+        (|task| task["epsilon"] = "11".into(), "epsilon is 11, but it must be at most 10"),
+        (
+            |task| (task["memoisation"], task["lifetime-epsilon"]) = ("never".into(), "11".into()),
+            "lifetime-epsilon is 11, but it must be at most 10",
+        ),
+        (
+            |task| (task["epsilon"], task["allow-large-epsilon"]) = ("2000".into(), true.into()),
+            "epsilon is 2000, but it must be from 2^-50",
+        ),
         (|task| task["minimum-batch"] = 0.into(), "minimum-batch is 0"),
         (|task| task["expires"] = "soon".into(), "day is soon"),
         (|task| task["lifetime-epsilon"] = "0.5".into(), "lifetime-epsilon is 0.5"),

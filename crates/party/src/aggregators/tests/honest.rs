@@ -120,6 +120,7 @@ fn what_means_nothing_is_refused_by_its_name() {
         (Draft { aggregators: vec![], ..good.clone() }, "number of aggregators is 0"),
         (Draft { aggregators: twice, ..good.clone() }, "different from all others"),
         (Draft { epsilon: Number::Integer(0), ..good.clone() }, "epsilon is 0"),
+        (Draft { epsilon: Number::Integer(11), ..good.clone() }, "epsilon is 11, but it must be at most 10"),
         (Draft { epsilon: Number::Text("1e-15".into()), ..good.clone() }, "scale"),
     ];
     for (draft, why) in cases {

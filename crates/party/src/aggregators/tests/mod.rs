@@ -60,6 +60,7 @@ fn draft(statistic: &Statistic, aggregators: usize) -> Draft {
         upper: range.map(|(_, upper)| upper),
         buckets,
         epsilon: Number::Integer(1),
+        allow_large_epsilon: false,
         colluders: aggregators as u32 - 1,
         minimum_reports: 3,
         maximum_reports: 1000,

@@ -1,0 +1,90 @@
+//! Promises that say little about anyone.
+
+use super::{Delta, Guarantee};
+use crate::error::{Error, Result};
+use crate::exact::Rational;
+
+/// The largest ε that is promised without being asked twice.
+pub const LARGEST_EPSILON: u64 = 10;
+
+/// The δ at which ρ is compared with it: one in this many.
+const ONE_IN: u64 = 1_000_000;
+
+impl Guarantee {
+    /// Is ε above [`LARGEST_EPSILON`]? For ρ it is the ε that it implies at δ = 10^−6.
+    ///
+    /// An observer's odds about any one unit may change by a factor of e^ε: at ε = 10 by 22,000, so that what had a probability of
+    /// 1/1000 may come to have one of 95 %. Beyond, there is hardly anything left to protect.
+    ///
+    /// ```
+    /// use reticent::privacy::Guarantee;
+    ///
+    /// assert!(!Guarantee::Pure("10".parse()?).is_weak());
+    /// assert!(Guarantee::Approx("10.1".parse()?, "1e-6".parse()?).is_weak());
+    /// assert!(Guarantee::Zcdp("2".parse()?).is_weak());
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn is_weak(&self) -> bool {
+        let most = Rational::from(LARGEST_EPSILON);
+        match self {
+            Self::Pure(epsilon) | Self::Approx(epsilon, _) => *epsilon.value() > most,
+            Self::Zcdp(rho) => {
+                let delta = Rational::new(1, ONE_IN).and_then(Delta::new);
+                let implied = delta.and_then(|delta| rho.to_epsilon(&delta));
+                // What cannot be converted is too large to be.
+                implied.map_or(true, |epsilon| *epsilon.value() > most)
+            }
+        }
+    }
+
+    /// The same, unless it is weak and whoever asks for it has not said that this is meant: the one rule for all who ask.
+    ///
+    /// # Errors
+    /// A parameter error that names the promise, and how it is confirmed.
+    pub fn confirmed(self, is_meant: bool) -> Result<Self> {
+        if is_meant || !self.is_weak() {
+            return Ok(self);
+        }
+        let allowed = "at most 10, or confirmed with --allow-large-epsilon: beyond, an observer of the releases may become all but \
+                       certain about any one person";
+        Err(match &self {
+            Self::Pure(epsilon) | Self::Approx(epsilon, _) => Error::parameter("epsilon", epsilon, allowed),
+            Self::Zcdp(rho) => {
+                let allowed = "such that epsilon is at most 10 at a delta of 1e-6, or confirmed with --allow-large-epsilon: beyond, an \
+                               observer of the releases may become all but certain about any one person";
+                Error::parameter("rho", rho, allowed)
+            }
+        })
+    }
+
+    /// What must be added where a text says that something is protected: nothing, unless the promise is weak.
+    pub fn caveat(&self) -> String {
+        match self.is_weak() {
+            true => format!(
+                "; but {self} promises next to nothing: an observer of the releases may become all but certain of it"
+            ),
+            false => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beyond_ten_a_promise_must_be_meant() {
+        let pure = |epsilon: &str| Guarantee::Pure(epsilon.parse().unwrap());
+        let rho = |rho: &str| Guarantee::Zcdp(rho.parse().unwrap());
+        for strong in [pure("10"), pure("1e-9"), rho("1"), rho("1e-9")] {
+            assert_eq!(strong.clone().confirmed(false), Ok(strong.clone()));
+            assert_eq!(strong.caveat(), "");
+        }
+        for weak in [pure("10.000001"), pure("1e400"), rho("2"), rho("1e30")] {
+            let error = weak.clone().confirmed(false).unwrap_err();
+            assert!(error.is_parameter() && error.to_string().contains("--allow-large-epsilon"), "{error}");
+            assert!(weak.caveat().contains(&weak.to_string()));
+            assert_eq!(weak.clone().confirmed(true), Ok(weak));
+        }
+    }
+}

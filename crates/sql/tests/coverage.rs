@@ -1,0 +1,54 @@
+//! Error bars hold as often as they say, also where the noise is as large as the data.
+
+use std::fs;
+
+use reticent::Permit;
+use reticent::noise::Entropy;
+use reticent::privacy::Guarantee;
+use reticent_sql::answer::Entry;
+use reticent_sql::bounding::ChoiceKey;
+use reticent_sql::{Input, Options, Query, Range, Table};
+
+const RUNS: u64 = 300;
+
+/// In how many of the runs each aggregate's bar covers the exact value.
+fn covered(values: &[f64], epsilon: &str, asked: &[(&str, f64)]) -> Vec<u64> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    fs::write(&path, values.iter().fold("x\n".to_owned(), |text, value| text + &format!("{value}\n"))).unwrap();
+    let mut options = Options::new(Guarantee::Pure(epsilon.parse().unwrap()));
+    options.bounds.insert("x".into(), Range::Public("0..100".parse().unwrap()));
+    let list: Vec<&str> = asked.iter().map(|(sql, _)| *sql).collect();
+    let table = Table::open("t", path.to_str().unwrap()).unwrap();
+    let sql = format!("SELECT {} FROM t", list.join(", "));
+    let query = Query::prepare(&sql, vec![Input { table, public: false }], options).unwrap();
+    let key = ChoiceKey::draw(&mut Entropy::seeded(1).draw().unwrap());
+    let mut covered = vec![0; asked.len()];
+    for seed in 0..RUNS {
+        let answer = query.answer(&mut Permit::unaccounted_from(Entropy::seeded(seed)), key.clone()).unwrap();
+        for ((entry, (sql, exact)), covered) in answer.rows[0].iter().zip(asked).zip(&mut covered) {
+            let Entry::Released { value, half_width } = entry else { panic!("{sql}: {entry:?}") };
+            // Values are rounded to a grid before they are squared.
+            *covered += u64::from((value.as_f64().unwrap() - exact).abs() <= half_width + 1e-6 * exact);
+        }
+    }
+    covered
+}
+
+/// The count that a variance is divided by has noise, too: with few rows it decides. At least 95 % of the bars cover; three
+/// standard errors less are 91 %.
+#[test]
+fn bars_of_variances_cover_also_where_the_count_is_uncertain() {
+    for (rows, epsilon) in [(4, "1"), (40, "0.1")] {
+        let values: Vec<f64> = (0..rows).map(|row| f64::from(row * 37 % 100)).collect();
+        let n = f64::from(rows);
+        let mean = values.iter().sum::<f64>() / n;
+        let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        let (sample, all) = (squares / (n - 1.0), squares / n);
+        let asked =
+            [("VARIANCE(x)", sample), ("STDDEV(x)", sample.sqrt()), ("VAR_POP(x)", all), ("STDDEV_POP(x)", all.sqrt())];
+        for ((sql, _), covered) in asked.iter().zip(covered(&values, epsilon, &asked)) {
+            assert!(covered >= RUNS * 91 / 100, "{sql} of {rows} rows at ε = {epsilon}: {covered} of {RUNS}");
+        }
+    }
+}

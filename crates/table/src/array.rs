@@ -1,0 +1,149 @@
+//! The elements of a JSON array: `[{…}, {…}]`, on one line or on many.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use crate::text::BYTE_ORDER_MARK;
+
+/// Whether the first character of a file opens an array. It stands outside of all rows, which are objects.
+pub fn is_array(path: &Path) -> io::Result<bool> {
+    let mut input = BufReader::new(File::open(path)?);
+    pass_mark(&mut input)?;
+    for byte in input.bytes() {
+        match byte? {
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            byte => return Ok(byte == b'['),
+        }
+    }
+    Ok(false)
+}
+
+fn pass_mark(input: &mut impl BufRead) -> io::Result<()> {
+    if input.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
+        input.consume(BYTE_ORDER_MARK.len());
+    }
+    Ok(())
+}
+
+/// The elements of an array, one after the other. Brackets and quotes alone tell where one ends, whatever it is.
+pub struct Elements<R> {
+    input: BufReader<R>,
+    element: Vec<u8>,
+    /// Longer ones are dropped.
+    longest: usize,
+    state: State,
+}
+
+#[derive(PartialEq)]
+enum State {
+    /// Before the array.
+    Before,
+    /// Between its brackets.
+    Within,
+    /// Beyond it, where nothing is read.
+    After,
+}
+
+impl<R: Read> Elements<R> {
+    /// Of an array that begins where `input` does.
+    pub fn new(input: R, capacity: usize, longest: u64) -> Self {
+        let longest = usize::try_from(longest).unwrap_or(usize::MAX);
+        Self { input: BufReader::with_capacity(capacity, input), element: Vec::new(), longest, state: State::Before }
+    }
+
+    /// The next element that is not too long, with the white space around it.
+    pub fn advance(&mut self) -> io::Result<Option<&[u8]>> {
+        if self.state == State::Before {
+            self.input.skip_until(b'[')?;
+            self.state = State::Within;
+        }
+        while self.state == State::Within {
+            self.element.clear();
+            if self.scan()? {
+                return Ok(Some(&self.element));
+            }
+            // What a long element needed is not kept for short ones.
+            self.element = Vec::new();
+        }
+        Ok(None)
+    }
+
+    /// Reads to the end of an element. Is it short enough?
+    fn scan(&mut self) -> io::Result<bool> {
+        let (mut depth, mut in_text, mut escaped, mut fits) = (0_u64, false, false, true);
+        loop {
+            let buffer = self.input.fill_buf()?;
+            if buffer.is_empty() {
+                self.state = State::After;
+                return Ok(fits);
+            }
+            let mut end = None;
+            for (place, byte) in buffer.iter().enumerate() {
+                match byte {
+                    _ if escaped => escaped = false,
+                    b'\\' if in_text => escaped = true,
+                    b'"' => in_text = !in_text,
+                    _ if in_text => {}
+                    b'{' | b'[' => depth += 1,
+                    b',' | b']' if depth == 0 => {
+                        end = Some(place);
+                        break;
+                    }
+                    b'}' | b']' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+            }
+            let read = end.unwrap_or(buffer.len());
+            fits &= self.element.len() + read <= self.longest;
+            if fits {
+                self.element.extend_from_slice(&buffer[..read]);
+            }
+            if let Some(place) = end {
+                if buffer[place] == b']' {
+                    self.state = State::After;
+                }
+                self.input.consume(place + 1);
+                return Ok(fits);
+            }
+            self.input.consume(read);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the buffer holds at once.
+    fn elements(text: &str) -> Vec<String> {
+        let of = |capacity: usize| {
+            let (mut elements, mut found) = (Elements::new(text.as_bytes(), capacity, 100), Vec::new());
+            while let Some(element) = elements.advance().unwrap() {
+                found.push(String::from_utf8(element.to_vec()).unwrap().trim().to_owned());
+            }
+            found
+        };
+        let found = of(1);
+        (2..9).for_each(|capacity| assert_eq!(of(capacity), found, "{text} in pieces of {capacity}"));
+        found
+    }
+
+    #[test]
+    fn brackets_and_quotes_tell_where_an_element_ends() {
+        assert_eq!(elements(r#"[{"a":1},{"a":2}]"#), [r#"{"a":1}"#, r#"{"a":2}"#]);
+        assert_eq!(elements(" [\n  {\n\"a\": [1, 2]},\r\n  7 ]\nmore, of, it]"), ["{\n\"a\": [1, 2]}", "7"]);
+        let texts = r#"[{"a":"],[{}\"","b":{"c":[{}]}},"\\",{"\\\"":"}"}]"#;
+        assert_eq!(elements(texts), [r#"{"a":"],[{}\"","b":{"c":[{}]}}"#, r#""\\""#, r#"{"\\\"":"}"}"#]);
+        assert_eq!(elements("[]"), [""]);
+        assert_eq!(elements("[1,2"), ["1", "2"]);
+        assert_eq!(elements(r#"[{"a":1},{"a":"2"#), [r#"{"a":1}"#, r#"{"a":"2"#]);
+        assert_eq!(elements("[1}},2]"), ["1}}", "2"]);
+        assert_eq!(elements("{}"), [""]);
+    }
+
+    #[test]
+    fn an_element_that_is_too_long_is_dropped_alone() {
+        assert_eq!(elements(&format!("[1,\"{}\",2]", "x".repeat(200))), ["1", "2"]);
+    }
+}
