@@ -85,6 +85,9 @@ impl App {
         let tables = Tables::open(config, &ledger)?;
         let tokens = Arc::new(Tokens::open(directory)?);
         let streams = Streams::open(directory, Arc::clone(&ledger), Arc::new(SystemClock))?;
+        for (_, error) in streams.unopened() {
+            tracing::error!("{error}");
+        }
         let surveys = Surveys::open(config, directory)?;
         let limits = config.limits;
         let app = Self {
@@ -124,6 +127,8 @@ impl App {
     /// Creates a stream that stands in the configuration, unless it was created before.
     fn create_stream(&self, definition: Definition, caller: &str) -> Result<()> {
         match self.streams.get(definition.name()) {
+            // It was said.
+            None if self.streams.unopened().iter().any(|(name, _)| name == definition.name()) => Ok(()),
             None => self.streams.create(definition, caller).map(drop).map_err(Error::from),
             Some(stream) if *stream.definition() == definition => Ok(()),
             Some(_) => Err(Error::field(

@@ -23,6 +23,7 @@ use crate::database::{Access, Database, FORM};
 use crate::definition::{Definition, Mode};
 use crate::error::{Error, Result};
 use crate::event::Rules;
+use crate::health::Health;
 use crate::pan_private::PanPrivateStream;
 use crate::shared::{Hold, Shared};
 use crate::stream::{Engine, Stream};
@@ -69,7 +70,8 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Opens a data directory, or makes one. Steps that were missed are closed, in order, each with a release of its own.
+    /// Opens a data directory, or makes one. Steps that were missed are closed, in order, each with a release of its own. One
+    /// stream that cannot be opened does not keep the others from running: see [`Streams::unopened`].
     ///
     /// # Errors
     /// [`Error::InUse`] if another process has it; if the disk or the ledger fails, or the directory is damaged.
@@ -93,8 +95,8 @@ impl Streams {
         let path = if files().system().is_none() { directory.join(FILE) } else { FILE.into() };
         let database = Mutex::new(Database::open(&path, files(), Access::Write, FORM)?);
         let reader = Mutex::new(Database::open(&path, files(), Access::Read, FORM)?);
-        let shared = Arc::new(Shared { directory: directory.into(), ledger, clock, database, reader });
-        let mut entries = shared.read(Entry::all)?;
+        let shared = Arc::new(Shared { directory: directory.into(), ledger, clock, health: Health::default(), database, reader });
+        let mut entries = shared.read(|pages| shared.entries(pages))?;
         let mut unsettled = Vec::new();
         for entry in entries.iter_mut().filter(|entry| entry.charged.is_none()) {
             if !charge::look_into(&shared, entry)? {
@@ -119,8 +121,14 @@ impl Streams {
         for entry in &entries {
             let Some(identity) = entry.identity() else { continue };
             let board = Arc::clone(&boards[&entry.id]);
-            let kind = kinds.get(&entry.id).copied().unwrap_or(entry.definition.counter());
-            streams.add(entry, &identity, board, kind)?;
+            let kind = match (entry.definition.mode(), kinds.get(&entry.id)) {
+                (Mode::PanPrivate, _) => entry.definition.counter(),
+                (Mode::Curator, Some(kind)) => *kind,
+                (Mode::Curator, None) => continue,
+            };
+            if let Err(error) = streams.add(entry, &identity, board, kind) {
+                streams.shared.health.cannot_open(entry.definition.name(), &error);
+            }
         }
         let writer = Writer::new(shared, queue, curators);
         let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
@@ -136,7 +144,7 @@ impl Streams {
     /// process ends in between, the charge is found when the directory is opened, and not made again.
     ///
     /// # Errors
-    /// [`Error::Exists`]; whatever the ledger says ([`Error::is_overdrawn`] if the budget does not reach), and then there is
+    /// [`Error::Exists`]; [`Error::Unopened`]; whatever the ledger says ([`Error::is_overdrawn`] if the budget does not reach), and then there is
     /// no stream; [`Error::Storage`] if the disk fails.
     pub fn create(&self, definition: Definition, caller: &str) -> Result<Arc<Stream>> {
         let _alone = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,7 +160,10 @@ impl Streams {
 
     /// A stream of that name that was being created when the ledger failed: was it charged?
     fn settle(&self, name: &str) -> Result<()> {
-        let entries = self.shared.read(Entry::all)?;
+        if let Some(unopened) = self.shared.health.unopened(name) {
+            return Err(unopened);
+        }
+        let entries = self.shared.read(|pages| self.shared.entries(pages))?;
         for mut entry in entries.into_iter().filter(|entry| entry.definition.name() == name) {
             let known = entry.charged.is_some() || charge::look_into(&self.shared, &mut entry)?;
             if known && self.get(name).is_none() {
@@ -220,6 +231,12 @@ impl Streams {
     /// All streams, by name.
     pub fn list(&self) -> Vec<Arc<Stream>> {
         self.streams.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Streams that are there but cannot be opened, by name, and why: their states are damaged, say, or their charges are not in
+    /// the ledger. Nothing of them is lost, and they can be tried again by opening the directory again.
+    pub fn unopened(&self) -> Vec<(String, Error)> {
+        self.shared.health.all_unopened()
     }
 
     /// Closes every step that is due now. Steps are closed in time without it; this is for clocks that are moved by hand.

@@ -112,7 +112,8 @@ impl Writer {
                 continue;
             };
             let Some(live) = self.streams.get_mut(&batch.stream) else {
-                refused.push(Some(Error::Stopped));
+                let unopened = self.shared.health.unopened(batch.events.rules.definition.name());
+                refused.push(Some(unopened.unwrap_or(Error::Stopped)));
                 continue;
             };
             if live.ended() {

@@ -1,5 +1,9 @@
 //! After a restart everything is as it was.
 
+use reticent::privacy::Guarantee;
+use reticent_stream::Error;
+use rusqlite::Connection;
+
 use crate::bench::{Bench, EXACT, all, definition, keyed, one, send};
 
 #[test]
@@ -102,4 +106,62 @@ fn positions_are_kept_with_the_events() {
     assert_eq!(streams.get("s").unwrap().position("file").unwrap().as_deref(), Some(&b"18"[..]));
     bench.advance(&streams, 1000);
     assert_eq!(one(&streams.get("s").unwrap().now().unwrap()), 1);
+}
+
+/// Where `auto` finds that ε alone serves better than ε and δ, that is what is promised, charged, saved and gone on with.
+#[test]
+fn delta_is_dropped_where_auto_does_without() {
+    for (keys, dropped) in [("", true), ("keys=['a','b']\n", true), ("keys='selected'\n", false)] {
+        let bench = Bench::new();
+        let text = format!("name='s'\nstep='1s'\nhorizon=3\nepsilon='1'\ndelta='1e-9'\n{keys}");
+        let promised = definition(&text).guarantee().clone();
+        assert_eq!(promised.delta().is_none(), dropped, "{keys}{promised}");
+        let streams = bench.open();
+        streams.create(definition(&text), "ada").unwrap();
+        let spent = bench.ledger.account("stream/s").unwrap().unwrap().spent[0].1.to_string();
+        assert_eq!(spent, promised.to_string());
+        bench.advance(&streams, 1000);
+        let before = all(&streams.get("s").unwrap());
+        drop(streams);
+        let streams = bench.open();
+        let stream = streams.get("s").unwrap();
+        assert_eq!((all(&stream), stream.definition()), (before, &definition(&text)));
+        bench.advance(&streams, 2000);
+        assert_eq!(all(&stream).len(), 3);
+    }
+    let gaussian = definition("name='s'\nstep='1s'\nhorizon=4000\nepsilon='1'\ndelta='1e-3'");
+    assert_eq!(gaussian.guarantee(), &Guarantee::Approx("1".parse().unwrap(), "1e-3".parse().unwrap()));
+}
+
+#[test]
+fn one_stream_that_cannot_be_opened_does_not_stop_the_others() {
+    let bench = Bench::new();
+    let streams = bench.open();
+    for (name, more) in [("state", ""), ("definition", ""), ("log", "mode='pan-private'\nhorizon=9"), ("sound", "")] {
+        streams.create(definition(&format!("name='{name}'\nstep='1s'{EXACT}{more}")), "ada").unwrap();
+    }
+    bench.advance(&streams, 1000);
+    drop(streams);
+    let database = Connection::open(bench.directory().join("streams.sqlite")).unwrap();
+    let damage = "UPDATE checkpoint SET state = x'00' WHERE stream = (SELECT id FROM stream WHERE name = 'state');
+                  UPDATE stream SET definition = '{}' WHERE name = 'definition';";
+    database.execute_batch(damage).unwrap();
+    drop(database);
+    let logs = std::fs::read_dir(bench.directory().join("pan-private")).unwrap();
+    logs.for_each(|log| std::fs::write(log.unwrap().path(), b"nothing that was ever written").unwrap());
+
+    let entries = bench.entries();
+    let streams = bench.open();
+    let unopened: Vec<_> = streams.unopened().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(unopened, ["definition", "log", "state"]);
+    for name in unopened {
+        assert!(streams.get(&name).is_none());
+        let again = streams.create(definition(&format!("name='{name}'\nstep='1s'{EXACT}")), "ada");
+        assert!(matches!(again, Err(Error::Unopened { .. })), "{again:?}");
+    }
+    assert_eq!(bench.entries(), entries);
+    let sound = streams.get("sound").unwrap();
+    send(&sound, "1\n");
+    bench.advance(&streams, 1000);
+    assert_eq!(all(&sound).iter().map(one).collect::<Vec<_>>(), [0, 1]);
 }

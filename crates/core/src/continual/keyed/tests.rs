@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::audit::interval::{clopper_pearson_lower, clopper_pearson_upper};
-use crate::continual::{AnyKeyedCounter, AnyKeyedSaved, KeyedPlan, Kind, PSums, Shape, Strategy, Stream, Unit};
+use crate::continual::{AnyKeyedCounter, AnyKeyedSaved, AnyStrategy, KeyedPlan, Kind, PSums, Shape, Strategy, Stream, Unit};
 use crate::exact::Rational;
 use crate::noise::{DiscreteLaplace, Entropy};
 use crate::permit::Permit;
@@ -294,6 +294,62 @@ fn a_restored_counter_goes_on_with_the_noise_it_had() {
         }
         assert!(counter.close_step().is_err());
     }
+}
+
+/// Whatever `auto` chose, also ε alone where ε and δ were given.
+#[test]
+fn every_plan_goes_on_under_the_law_and_the_promise_it_began_with() {
+    type Plan = fn(Kind, Stream, Guarantee) -> crate::Result<KeyedPlan<AnyStrategy>>;
+    let plans: [Plan; 2] = [KeyedPlan::known, KeyedPlan::admitting];
+    let guarantees = ["0.1", "1", "8"].map(pure).into_iter();
+    let guarantees = guarantees.chain([approx("0.1", "1e-9"), approx("1", "1e-6"), approx("8", "1e-3")]);
+    let guarantees = guarantees.chain(["0.01", "2"].map(|rho| Guarantee::Zcdp(rho.parse().unwrap())));
+    let (mut restored, mut pure_for_approx) = (0, 0);
+    for guarantee in guarantees {
+        for horizon in [Some(1), Some(3), Some(16), Some(1000), None] {
+            for adjacency in [Adjacency::AddRemove, Adjacency::Replace] {
+                let stream = horizon.map_or_else(Stream::bits, bits).with_adjacency(adjacency).unwrap();
+                for kind in [Kind::Auto].iter().chain(Kind::ALL).copied().filter(|kind| !kind.is_pan_private()) {
+                    for plan in plans.iter().filter_map(|plan| plan(kind, stream.clone(), guarantee.clone()).ok()) {
+                        let mut before = plan.start([1u64, 2], permit(1)).unwrap();
+                        before.close_step().unwrap();
+                        let text = serde_json::to_string(&before.save()).unwrap();
+                        let saved: AnyKeyedSaved<u64> = serde_json::from_str(&text).unwrap();
+                        let what = format!("{kind} {guarantee} {horizon:?} {adjacency}");
+                        let after = AnyKeyedCounter::restore(saved, 0, permit(2)).expect(&what);
+                        let law = |counter: &AnyKeyedCounter<u64>| {
+                            let widths = [1, horizon.unwrap_or(5000)].map(|step| counter.half_width(step, 0.95).unwrap());
+                            (counter.kind(), counter.guarantee().clone(), widths, counter.threshold(1))
+                        };
+                        assert_eq!(law(&after), law(&before), "{what}");
+                        restored += 1;
+                        pure_for_approx +=
+                            u32::from(guarantee.delta().is_some() && after.guarantee().delta().is_none());
+                    }
+                }
+            }
+        }
+    }
+    assert!(restored > 200 && pure_for_approx > 10, "{restored} {pure_for_approx}");
+}
+
+#[test]
+fn a_strategy_for_another_promise_or_stream_is_refused() {
+    let made = |stream: Stream, guarantee: Guarantee| {
+        PSums::new(stream.clone(), guarantee, PSums::named(Kind::Binary, &stream).unwrap())
+    };
+    let known = |strategy: &dyn Fn(Stream, Guarantee) -> crate::Result<PSums>, guarantee: Guarantee| {
+        KeyedPlan::known_with(bits(8), guarantee, strategy).map(|plan| plan.guarantee().clone())
+    };
+    assert_eq!(known(&made, pure("1")).unwrap(), pure("1"));
+    // Less may be promised than was asked for, and is then what is said and charged.
+    assert_eq!(known(&|stream, _| made(stream, pure("1")), approx("1", "1e-6")).unwrap(), pure("1"));
+    assert!(known(&|stream, _| made(stream, pure("2")), pure("1")).is_err());
+    assert!(known(&|_, guarantee| made(bits(4), guarantee), pure("1")).is_err());
+    let admitting = |promised: &str| {
+        KeyedPlan::admitting_with(bits(8), approx("1", "1e-6"), |stream, _| made(stream, pure(promised))).is_ok()
+    };
+    assert!(admitting("1") && !admitting("2") && !admitting("0.5"));
 }
 
 #[test]
