@@ -12,9 +12,11 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::Caller;
 use crate::asking::Asking;
+use crate::body::ROOM_UNIT;
 use crate::config::{Config, DEFAULT_LISTEN, Limits};
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
+use crate::places::Places;
 use crate::rate::Rate;
 use crate::role::Role;
 use crate::sources;
@@ -50,6 +52,10 @@ pub struct App {
     pub metrics: Metrics,
     /// A NATS server, to take events from.
     pub nats: Option<String>,
+    /// Those who follow a stream, by caller.
+    pub followers: Arc<Places<String>>,
+    /// Room for the bodies of requests, in [units](crate::body::ROOM_UNIT).
+    pub bodies: Arc<Semaphore>,
     /// So many queries at a time.
     pub queries: Semaphore,
     /// What each of them may use.
@@ -90,6 +96,7 @@ impl App {
         }
         let surveys = Surveys::open(config, directory)?;
         let limits = config.limits;
+        let (followers, followers_each) = limits.followers();
         let app = Self {
             listen: config.listen.unwrap_or(DEFAULT_LISTEN),
             streams,
@@ -101,6 +108,8 @@ impl App {
             rate: Rate::new(limits.requests_per_second, limits.burst),
             metrics: Metrics::default(),
             nats: config.nats.clone(),
+            followers: Places::new(followers, followers_each),
+            bodies: Arc::new(Semaphore::new(limits.bodies_bytes / ROOM_UNIT)),
             queries: Semaphore::new(limits.queries),
             runs: config.run_limits()?,
             asking: Asking::default(),

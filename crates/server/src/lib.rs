@@ -8,6 +8,7 @@
 //! | [`app`] | all that it holds: streams, ledger, tables, surveys, tokens |
 //! | [`routes`] | what can be asked |
 //! | [`access`], [`role`], [`tokens`], [`rate`] | who asks, whether they may, and how often |
+//! | [`places`] | how many connections and followers there may be at a time |
 //! | [`asking`] | requests that are being answered: each is computed once |
 //! | [`sources`] | events from NATS JetStream |
 //! | [`tables`] | the tables that can be asked about |
@@ -28,6 +29,7 @@ pub mod config;
 pub mod error;
 pub mod listen;
 pub mod metrics;
+pub mod places;
 pub mod rate;
 pub mod role;
 pub mod routes;

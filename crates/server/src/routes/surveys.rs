@@ -115,7 +115,11 @@ pub async fn show(State(app): State<Arc<App>>, Path(name): Path<String>) -> Resu
     (status = 409, description = "The task has expired", body = Problem),
     (status = 413, description = "Too many bytes at once", body = Problem),
     (status = "4XX", description = "Who may not, or too often", body = Problem)))]
-pub async fn send(State(app): State<Arc<App>>, Path(name): Path<String>, Unpacked(body): Unpacked) -> Result<Response> {
+pub async fn send(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    Unpacked(body, _room): Unpacked,
+) -> Result<Response> {
     let (survey, collector) = named(&app, &name)?;
     let now = u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0);
     let task = survey.admission.task();
