@@ -67,8 +67,6 @@ pub struct Config {
     /// Surveys of the local model.
     #[serde(default, rename = "survey")]
     pub surveys: Vec<SurveyConfig>,
-    /// The WebAssembly that randomises answers in a browser, for the page of a survey.
-    pub survey_module: Option<PathBuf>,
     /// Where the file is: paths are relative to it.
     #[serde(skip)]
     pub folder: Option<PathBuf>,

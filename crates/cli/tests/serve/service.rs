@@ -66,13 +66,12 @@ impl Place {
         place
     }
 
-    /// With a survey `commute`, whose task is in `commute.toml`, and something in the module's place.
+    /// With a survey `commute`, whose task is in `commute.toml`.
     pub fn with_survey(name: &str, open: bool) -> Self {
         let place = Self::new(name);
         place.write("commute.toml", COMMUTE);
-        place.write("module.wasm", "not a module");
         let survey = format!("[[survey]]\nname = \"commute\"\ntask = \"commute.toml\"\nopen = {open}\n");
-        place.write("reticent.toml", &("survey_module = \"module.wasm\"\n".to_owned() + &survey));
+        place.write("reticent.toml", &survey);
         place
     }
 
