@@ -124,7 +124,7 @@ pub struct DatasetList {
 }
 
 /// All datasets with their budgets
-#[utoipa::path(get, path = "/v1/datasets", tag = "budgets", responses(
+#[utoipa::path(get, path = "/v1/datasets", operation_id = "list_datasets", tag = "budgets", responses(
     (status = 200, description = "All datasets", body = DatasetList),
     (status = "4XX", description = "Who may not", body = Problem)))]
 pub async fn list(State(app): State<Arc<App>>) -> Result<Response> {
@@ -134,7 +134,7 @@ pub async fn list(State(app): State<Arc<App>>) -> Result<Response> {
 }
 
 /// One dataset with its budget
-#[utoipa::path(get, path = "/v1/datasets/{name}", tag = "budgets",
+#[utoipa::path(get, path = "/v1/datasets/{name}", operation_id = "show_dataset", tag = "budgets",
     params(("name" = String, Path, description = "The dataset; a slash in its name is written %2F")), responses(
     (status = 200, description = "The dataset", body = DatasetView),
     (status = 404, description = "There is none", body = Problem),
@@ -170,7 +170,7 @@ pub struct NewDataset {
 }
 
 /// Sets the budget of a dataset, once and for all
-#[utoipa::path(post, path = "/v1/datasets", tag = "budgets", request_body = NewDataset, responses(
+#[utoipa::path(post, path = "/v1/datasets", operation_id = "register_dataset", tag = "budgets", request_body = NewDataset, responses(
     (status = 201, description = "It has this budget, now or since before", body = DatasetView),
     (status = 400, description = "What is wrong, and what to write instead", body = Problem),
     (status = 409, description = "It has another budget, or has spent more already", body = Problem),
@@ -240,7 +240,7 @@ pub struct EntryList {
 }
 
 /// What was written down about a dataset
-#[utoipa::path(get, path = "/v1/datasets/{name}/history", tag = "budgets",
+#[utoipa::path(get, path = "/v1/datasets/{name}/history", operation_id = "dataset_history", tag = "budgets",
     params(("name" = String, Path, description = "The dataset; a slash in its name is written %2F"), Page), responses(
     (status = 200, description = "The entries", body = EntryList),
     (status = 400, description = "What is wrong, and what to write instead", body = Problem),

@@ -38,7 +38,7 @@ pub struct Acknowledged {
 ///
 /// No line is an error: a value that is missing is 1, what is no number is 0, and what is out of range is clamped. Ids that were
 /// seen within the stream's window are not counted again. May be packed by gzip (`Content-Encoding: gzip`).
-#[utoipa::path(post, path = "/v1/streams/{name}/events", tag = "streams",
+#[utoipa::path(post, path = "/v1/streams/{name}/events", operation_id = "send_events", tag = "streams",
     params(("name" = String, Path, description = "The stream")),
     request_body(content((String = "application/x-ndjson"), (String = "text/plain")), description = "One event a line"), responses(
     (status = 200, description = "They can neither be lost nor counted twice", body = Acknowledged),

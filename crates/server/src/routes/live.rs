@@ -40,7 +40,7 @@ pub struct Start {
 /// Sends every release as a server-sent event when it is made, in order and without gaps
 ///
 /// The event's id is the step; a client that comes back with `Last-Event-ID` gets all that it missed.
-#[utoipa::path(get, path = "/v1/streams/{name}/releases/stream", tag = "releases",
+#[utoipa::path(get, path = "/v1/streams/{name}/releases/stream", operation_id = "follow_releases", tag = "releases",
     params(("name" = String, Path, description = "The stream"), Start), responses(
     (status = 200, description = "Events `release`, each with a release as JSON", content_type = "text/event-stream", body = String),
     (status = 404, description = "There is no such stream", body = Problem),

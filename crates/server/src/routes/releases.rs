@@ -94,7 +94,7 @@ pub struct ReleaseList {
 }
 
 /// What was released, step by step
-#[utoipa::path(get, path = "/v1/streams/{name}/releases", tag = "releases",
+#[utoipa::path(get, path = "/v1/streams/{name}/releases", operation_id = "list_releases", tag = "releases",
     params(("name" = String, Path, description = "The stream"), Page), responses(
     (status = 200, description = "The releases; each is the same for ever", body = ReleaseList),
     (status = 400, description = "What is wrong, and what to write instead", body = Problem),
@@ -112,7 +112,7 @@ pub async fn history(State(app): State<Arc<App>>, Path(name): Path<String>, para
 }
 
 /// What was released last
-#[utoipa::path(get, path = "/v1/streams/{name}/releases/now", tag = "releases",
+#[utoipa::path(get, path = "/v1/streams/{name}/releases/now", operation_id = "newest_release", tag = "releases",
     params(("name" = String, Path, description = "The stream")), responses(
     (status = 200, description = "The newest release", body = ReleaseView),
     (status = 404, description = "There is no such stream, or its first step has not ended", body = Problem),
@@ -124,7 +124,7 @@ pub async fn now(State(app): State<Arc<App>>, Path(name): Path<String>) -> Resul
 }
 
 /// All that was released, as CSV
-#[utoipa::path(get, path = "/v1/streams/{name}/releases.csv", tag = "releases",
+#[utoipa::path(get, path = "/v1/streams/{name}/releases.csv", operation_id = "releases_as_csv", tag = "releases",
     params(("name" = String, Path, description = "The stream")), responses(
     (status = 200, description = "One line a value", body = String, content_type = "text/csv"),
     (status = 404, description = "There is no such stream", body = Problem),
@@ -193,7 +193,7 @@ pub struct Look {
 }
 
 /// What was released, as a chart with its error band
-#[utoipa::path(get, path = "/v1/streams/{name}/chart.svg", tag = "releases",
+#[utoipa::path(get, path = "/v1/streams/{name}/chart.svg", operation_id = "releases_as_chart", tag = "releases",
     params(("name" = String, Path, description = "The stream"), Look), responses(
     (status = 200, description = "The chart", body = String, content_type = "image/svg+xml"),
     (status = 400, description = "What is wrong, and what to write instead", body = Problem),

@@ -130,7 +130,7 @@ pub(super) fn named(app: &App, name: &str) -> Result<Arc<Stream>> {
 }
 
 /// All streams
-#[utoipa::path(get, path = "/v1/streams", tag = "streams", responses(
+#[utoipa::path(get, path = "/v1/streams", operation_id = "list_streams", tag = "streams", responses(
     (status = 200, description = "All streams", body = StreamList),
     (status = "4XX", description = "Who may not", body = Problem)))]
 pub async fn list(State(app): State<Arc<App>>) -> Response {
@@ -142,7 +142,7 @@ pub async fn list(State(app): State<Arc<App>>) -> Response {
 }
 
 /// Creates a stream, and charges its budget for all that it will ever release
-#[utoipa::path(post, path = "/v1/streams", tag = "streams", request_body = StreamDefinition, responses(
+#[utoipa::path(post, path = "/v1/streams", operation_id = "create_stream", tag = "streams", request_body = StreamDefinition, responses(
     (status = 201, description = "It was created, and charged", body = StreamView),
     (status = 400, description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
     (status = 402, description = "The budget does not reach; nothing was charged", body = Problem),
@@ -162,7 +162,7 @@ pub async fn create(
 }
 
 /// One stream
-#[utoipa::path(get, path = "/v1/streams/{name}", tag = "streams",
+#[utoipa::path(get, path = "/v1/streams/{name}", operation_id = "show_stream", tag = "streams",
     params(("name" = String, Path, description = "The stream")), responses(
     (status = 200, description = "The stream", body = StreamView),
     (status = 404, description = "There is none", body = Problem),
