@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 
-/// The streams of a data directory that cannot be opened. Nothing in it depends on events.
+/// The streams of a data directory that cannot be opened, and its files that cannot be written. Nothing in it depends on events.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     state: Mutex<State>,
@@ -14,6 +14,8 @@ pub(crate) struct Health {
 #[derive(Debug, Default)]
 struct State {
     unopened: BTreeMap<String, Error>,
+    /// By file.
+    unwritten: BTreeMap<String, Error>,
 }
 
 impl Health {
@@ -31,6 +33,33 @@ impl Health {
     /// All streams that cannot be opened, by name, and why.
     pub fn all_unopened(&self) -> Vec<(String, Error)> {
         self.lock().unopened.iter().map(|(name, error)| (name.clone(), error.clone())).collect()
+    }
+
+    /// Whether a file could be written just now. Said aloud when that changes.
+    pub fn written(&self, file: &str, outcome: Result<(), &Error>) {
+        let mut state = self.lock();
+        match outcome {
+            Ok(()) => {
+                if state.unwritten.remove(file).is_some() {
+                    tracing::info!(file, "the data directory can be written again; steps that were missed are closed");
+                }
+            }
+            Err(error) => {
+                if state.unwritten.insert(file.to_owned(), error.clone()).is_none() {
+                    tracing::error!(file, "no step can be closed: {error}; trying again");
+                }
+            }
+        }
+    }
+
+    /// Could this file not be written when it was last tried?
+    pub fn is_unwritten(&self, file: &str) -> bool {
+        self.lock().unwritten.contains_key(file)
+    }
+
+    /// Why a file cannot be written; `None` if all can.
+    pub fn unwritten(&self) -> Option<Error> {
+        self.lock().unwritten.values().next().cloned()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

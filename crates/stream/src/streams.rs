@@ -29,7 +29,7 @@ use crate::shared::{Hold, Shared};
 use crate::stream::{Engine, Stream};
 
 /// The file of a data directory.
-const FILE: &str = "streams.sqlite";
+pub(crate) const FILE: &str = "streams.sqlite";
 /// The clock is looked at so often, at the least: it may be moved.
 const LONGEST_NAP: Duration = Duration::from_millis(200);
 
@@ -95,7 +95,14 @@ impl Streams {
         let path = if files().system().is_none() { directory.join(FILE) } else { FILE.into() };
         let database = Mutex::new(Database::open(&path, files(), Access::Write, FORM)?);
         let reader = Mutex::new(Database::open(&path, files(), Access::Read, FORM)?);
-        let shared = Arc::new(Shared { directory: directory.into(), ledger, clock, health: Health::default(), database, reader });
+        let shared = Arc::new(Shared {
+            directory: directory.into(),
+            ledger,
+            clock,
+            health: Health::default(),
+            database,
+            reader,
+        });
         let mut entries = shared.read(|pages| shared.entries(pages))?;
         let mut unsettled = Vec::new();
         for entry in entries.iter_mut().filter(|entry| entry.charged.is_none()) {
@@ -239,6 +246,11 @@ impl Streams {
         self.shared.health.all_unopened()
     }
 
+    /// Why what is due cannot be written to the disk at present; `None` if it can. It is tried again until it can.
+    pub fn failing(&self) -> Option<Error> {
+        self.shared.health.unwritten()
+    }
+
     /// Closes every step that is due now. Steps are closed in time without it; this is for clocks that are moved by hand.
     ///
     /// # Errors
@@ -318,7 +330,12 @@ impl Closer {
     fn close_due(&self) -> Result<()> {
         let streams = self.lock().streams.clone();
         let now = milliseconds(&*self.shared.clock);
-        streams.iter().map(|stream| stream.close_due(now)).fold(Ok(()), Result::and)
+        let close = |stream: &Arc<PanPrivateStream>| {
+            let closed = stream.close_due(now);
+            self.shared.health.written(stream.name(), closed.as_ref().copied());
+            closed
+        };
+        streams.iter().map(close).fold(Ok(()), Result::and)
     }
 
     fn stop(&self) {

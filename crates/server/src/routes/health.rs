@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::json;
 use crate::access::Caller;
 use crate::app::App;
-use crate::error::{Problem, Result};
+use crate::error::{Error, Problem, Result};
 use crate::role::Role;
 
 /// Is the process alive?
@@ -21,7 +21,7 @@ pub async fn alive() -> &'static str {
     "alive\n"
 }
 
-/// Can it take requests: are the ledger and the tokens there?
+/// Can it take requests: are the ledger and the tokens there, and can steps be closed?
 #[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "operation", responses(
     (status = 200, description = "It can", body = String),
     (status = 500, description = "It cannot", body = Problem)))]
@@ -30,9 +30,13 @@ pub async fn ready(State(app): State<Arc<App>>) -> Result<&'static str> {
     app.blocking(move || {
         ledger.head()?;
         tokens.any()?;
-        Ok("ready\n")
+        Ok(())
     })
-    .await
+    .await?;
+    match app.streams.failing() {
+        Some(error) => Err(Error::from(error)),
+        None => Ok("ready\n"),
+    }
 }
 
 /// Figures for Prometheus; not one depends on events or rows
@@ -40,10 +44,8 @@ pub async fn ready(State(app): State<Arc<App>>) -> Result<&'static str> {
     (status = 200, description = "The figures", body = String),
     (status = "4XX", description = "Who may not", body = Problem)))]
 pub async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let streams = app.streams.list();
-    let streams: Vec<_> =
-        streams.iter().map(|stream| (stream.definition().name().to_owned(), stream.status().steps)).collect();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics.text(&streams)).into_response()
+    let text = app.metrics.text(&app.streams);
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 
 /// Who asks.

@@ -13,6 +13,7 @@ use crate::clock::milliseconds;
 use crate::database::failed;
 use crate::error::{Error, Result};
 use crate::shared::Shared;
+use crate::streams::FILE;
 
 /// Steps that were missed are closed so many at a time.
 const MISSED_AT_A_TIME: u64 = 256;
@@ -20,6 +21,9 @@ const MISSED_AT_A_TIME: u64 = 256;
 const LONGEST_NAP: Duration = Duration::from_millis(200);
 /// After a failure of the disk.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Changes nothing, but takes room on the disk.
+const REWRITE: &str = "UPDATE stream SET caller = caller WHERE id = (SELECT max(id) FROM stream)";
 
 /// Closes steps and counts events, until it is stopped.
 pub(crate) struct Writer {
@@ -65,6 +69,7 @@ impl Writer {
         let mut refused = match outcome {
             Ok(refused) => refused.into_iter(),
             Err(error) => {
+                self.shared.health.written(FILE, Err(&error));
                 for job in &jobs {
                     // Whoever gave up waiting has no use for the answer.
                     let _ = job.answer().send(Err(error.clone()));
@@ -126,7 +131,9 @@ impl Writer {
             positions.extend(batch.source.as_ref().map(|(name, position)| (batch.stream, name, position)));
             refused.push(None);
         }
-        if !positions.is_empty() || self.streams.values().any(Live::is_dirty) {
+        // After a failure it is tried out whether the disk works again: perhaps nobody sends anything before that.
+        let failing = self.shared.health.is_unwritten(FILE);
+        if failing || !positions.is_empty() || self.streams.values().any(Live::is_dirty) {
             self.commit(&positions)?;
         }
         Ok(refused)
@@ -136,6 +143,9 @@ impl Writer {
         let written = {
             let mut database = self.shared.database.lock().unwrap_or_else(PoisonError::into_inner);
             database.write(|pages| {
+                if self.shared.health.is_unwritten(FILE) {
+                    pages.execute(REWRITE, []).map_err(failed)?;
+                }
                 for live in self.streams.values_mut().filter(|live| live.is_dirty()) {
                     live.write(pages)?;
                 }
@@ -149,6 +159,7 @@ impl Writer {
         };
         match written {
             Ok(()) => {
+                self.shared.health.written(FILE, Ok(()));
                 self.streams.values_mut().for_each(Live::show);
                 Ok(())
             }

@@ -111,6 +111,11 @@ impl PanPrivateStream {
         Ok(Self { definition, timeline, board, shelf, restarts, state })
     }
 
+    /// The stream's name.
+    pub fn name(&self) -> &str {
+        self.definition.name()
+    }
+
     /// How often counting began anew on top of what was published.
     pub fn restarts(&self) -> u64 {
         self.restarts
