@@ -185,6 +185,7 @@ impl From<reticent_stream::Error> for Error {
             Stream::Parameter { field, .. } => Self::field(field, message),
             Stream::Exists(_) | Stream::Ended(_) | Stream::InUse(_) => Self::Conflict(message),
             Stream::Missing(_) => Self::Missing(message),
+            Stream::Stopped => Self::Busy("the service is being stopped"),
             Stream::Ledger(error) => error.into(),
             Stream::Core(error) => error.into(),
             _ => Self::Machine(message),

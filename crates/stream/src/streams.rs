@@ -257,7 +257,14 @@ impl Streams {
     /// If the disk fails.
     pub fn close_due(&self) -> Result<()> {
         self.queue.ask(Job::CloseDue)?;
-        self.closer.close_due()
+        while self.closer.close_due()? {}
+        Ok(())
+    }
+
+    /// From now on nobody waits for a stream that has missed steps to catch up: whoever sends to it is told [`Error::Stopped`]. To
+    /// be called before what was begun is finished, so that it is finished soon.
+    pub fn wind_down(&self) {
+        self.queue.hurry();
     }
 
     /// Stops: what was taken in is durable, nothing more is counted, and all threads have ended when it returns.
@@ -310,7 +317,7 @@ impl Closer {
     fn run(&self) {
         loop {
             // What cannot be published now is tried again after a nap.
-            let failed = self.close_due().is_err();
+            let (failed, more) = self.close_due().map_or((true, false), |more| (false, more));
             let now = milliseconds(&*self.shared.clock);
             let mut state = self.lock();
             if state.stopped {
@@ -318,7 +325,11 @@ impl Closer {
             }
             let next = state.streams.iter().filter_map(|stream| stream.deadline()).min();
             let left = next.map_or(u64::MAX, |next| u64::try_from(next.saturating_sub(now)).unwrap_or(0));
-            let nap = if failed { LONGEST_NAP } else { LONGEST_NAP.min(Duration::from_millis(left)) };
+            let nap = match (failed, more) {
+                (true, _) => LONGEST_NAP,
+                (_, true) => Duration::ZERO,
+                _ => LONGEST_NAP.min(Duration::from_millis(left)),
+            };
             state = self.changed.wait_timeout(state, nap).unwrap_or_else(PoisonError::into_inner).0;
             drop(state);
         }
@@ -326,16 +337,16 @@ impl Closer {
         streams.iter().for_each(|stream| stream.stop());
     }
 
-    /// All are tried, also if one fails.
-    fn close_due(&self) -> Result<()> {
+    /// Closes some steps of each stream that are due; all are tried, also if one fails. Are there more?
+    fn close_due(&self) -> Result<bool> {
         let streams = self.lock().streams.clone();
         let now = milliseconds(&*self.shared.clock);
         let close = |stream: &Arc<PanPrivateStream>| {
             let closed = stream.close_due(now);
-            self.shared.health.written(stream.name(), closed.as_ref().copied());
+            self.shared.health.written(stream.name(), closed.as_ref().map(drop));
             closed
         };
-        streams.iter().map(close).fold(Ok(()), Result::and)
+        streams.iter().map(close).fold(Ok(false), |before, more| Ok(before? | more?))
     }
 
     fn stop(&self) {

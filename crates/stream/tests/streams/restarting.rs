@@ -1,5 +1,7 @@
 //! After a restart everything is as it was.
 
+use std::time::Duration;
+
 use reticent::privacy::Guarantee;
 use reticent_stream::Error;
 use rusqlite::Connection;
@@ -23,7 +25,7 @@ fn releases_sums_and_ids_survive_and_missed_steps_are_closed() {
     // The event of the open step is there, ids are remembered, and steps 3 to 5 are missed.
     send(&stream, "{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n{\"id\":4}\n");
     drop((streams, stream));
-    bench.clock.advance(std::time::Duration::from_secs(4));
+    bench.clock.advance(Duration::from_secs(4));
     let streams = bench.open();
     streams.close_due().unwrap();
     let stream = streams.get("s").unwrap();
@@ -164,4 +166,43 @@ fn one_stream_that_cannot_be_opened_does_not_stop_the_others() {
     send(&sound, "1\n");
     bench.advance(&streams, 1000);
     assert_eq!(all(&sound).iter().map(one).collect::<Vec<_>>(), [0, 1]);
+}
+
+/// Steps are caught up with in slices: nobody else waits for the last of them.
+#[test]
+fn a_stream_that_catches_up_holds_up_nobody_else() {
+    const MISSED: u64 = 400_000;
+    let bench = Bench::new();
+    let streams = bench.open();
+    let late = streams.create(definition(&format!("name='late'\nstep='1s'{EXACT}")), "ada").unwrap();
+    let prompt = streams.create(definition(&format!("name='prompt'\nstep='1 events'{EXACT}")), "ada").unwrap();
+    bench.clock.advance(Duration::from_secs(MISSED));
+    std::thread::scope(|scope| {
+        // Whoever sends to it waits, and is sent away when all is to end.
+        let waiting = scope.spawn(|| late.ingest(late.events_from_ndjson(b"1\n")));
+        send(&prompt, "1\n");
+        assert_eq!(one(&prompt.now().unwrap()), 1);
+        let closed = late.status().steps;
+        assert!(closed < MISSED, "{closed}");
+        streams.stop();
+        assert!(matches!(waiting.join().unwrap(), Err(Error::Stopped)));
+    });
+    assert!(late.status().steps < MISSED);
+}
+
+/// An event that comes while steps are caught up with counts in the step that is open by the clock.
+#[test]
+fn events_wait_until_their_stream_has_caught_up() {
+    const MISSED: u64 = 5000;
+    for mode in ["", "mode='pan-private'\nhorizon=6000\nadjacency='replace'\n"] {
+        let bench = Bench::new();
+        let streams = bench.open();
+        let stream = streams.create(definition(&format!("name='s'\nstep='1s'{EXACT}{mode}")), "ada").unwrap();
+        bench.clock.advance(Duration::from_secs(MISSED));
+        send(&stream, "1\n");
+        assert_eq!(stream.status().steps, MISSED);
+        bench.advance(&streams, 1000);
+        let last: Vec<i64> = stream.history(MISSED, 2).unwrap().iter().map(one).collect();
+        assert_eq!(last, [0, 1], "{mode}");
+    }
 }
