@@ -343,7 +343,7 @@ impl Closer {
         let now = milliseconds(&*self.shared.clock);
         let close = |stream: &Arc<PanPrivateStream>| {
             let closed = stream.close_due(now);
-            self.shared.health.written(stream.name(), closed.as_ref().map(drop));
+            self.shared.health.written(stream.name(), closed.as_ref().map(|_| ()));
             closed
         };
         streams.iter().map(close).fold(Ok(false), |before, more| Ok(before? | more?))

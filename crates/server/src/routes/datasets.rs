@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -15,9 +16,11 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::json;
 use super::number::Number;
+use crate::access::Caller;
 use crate::app::App;
 use crate::body::{Json, Params};
 use crate::error::{Error, Problem, Result};
+use crate::role::Role;
 
 /// So many entries at a time, unless asked otherwise, and at most.
 const ENTRIES: u64 = 100;
@@ -216,11 +219,11 @@ pub struct EntryView {
     pub at: String,
     /// `registered`, `limited`, `charged` or `released`.
     pub kind: &'static str,
-    /// The request that was charged, or whose release was kept.
+    /// The request that was charged, or whose release was kept; told to owners, and to whoever was charged.
     pub request: Option<String>,
-    /// Who asked.
+    /// Who asked; told to the same.
     pub caller: Option<String>,
-    /// What was asked.
+    /// What was asked; told to the same.
     pub description: Option<String>,
     /// What it cost, in words.
     pub cost: Option<String>,
@@ -228,6 +231,16 @@ pub struct EntryView {
     pub spent: Option<Sum>,
     /// Is it a stream, which goes on releasing?
     pub stream: bool,
+}
+
+impl EntryView {
+    /// What was asked, of which file, and by whom, is for owners, and for whoever asked; what was spent is for all who see budgets.
+    fn shown_to(self, caller: &Caller) -> Self {
+        if caller.role == Role::Owner || self.caller.as_ref() == Some(&caller.name) {
+            return self;
+        }
+        Self { request: None, caller: None, description: None, ..self }
+    }
 }
 
 /// Entries of a dataset.
@@ -246,7 +259,12 @@ pub struct EntryList {
     (status = 400, description = "What is wrong, and what to write instead", body = Problem),
     (status = 404, description = "There is none", body = Problem),
     (status = "4XX", description = "Who may not", body = Problem)))]
-pub async fn history(State(app): State<Arc<App>>, Path(name): Path<String>, params: Params) -> Result<Response> {
+pub async fn history(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    params: Params,
+) -> Result<Response> {
     let params = params.only(&["after", "limit"])?;
     let page = Page { after: params.number("after", 0..=u64::MAX)?, limit: params.number("limit", 1..=MOST_ENTRIES)? };
     let (after, limit) = (page.after.unwrap_or(0), page.limit.unwrap_or(ENTRIES) as usize);
@@ -263,7 +281,7 @@ pub async fn history(State(app): State<Arc<App>>, Path(name): Path<String>, para
                     list.next = list.entries.last().map(|entry| entry.number);
                     return ControlFlow::Break(());
                 }
-                list.entries.push(entry(record));
+                list.entries.push(entry(record).shown_to(&caller));
                 ControlFlow::Continue(())
             })?;
             Ok(list)
