@@ -8,7 +8,8 @@ use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
-use reticent_plot::{Chart, Scale, Series};
+use reticent::release::LEVEL;
+use reticent_plot::Chart;
 use reticent_stream::{Keys, Released, StepRelease, Stream};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
@@ -28,8 +29,6 @@ const CSV_RELEASES: usize = 500;
 const CHART_STEPS: u64 = 120;
 /// Of many keys a chart shows those with the largest released values.
 const CHART_KEYS: usize = 5;
-/// Error bars are at this level.
-const LEVEL: &str = "95 %";
 
 /// What was released at the end of a step.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -221,32 +220,21 @@ pub async fn chart(State(app): State<Arc<App>>, Path(name): Path<String>, params
 
 fn drawn(stream: &Stream, releases: &[StepRelease], key: Option<&str>) -> Chart {
     let title = stream.definition().name();
-    let mut chart = Chart::new(title)
-        .described(format!(
-            "Released running totals after each step; each lies within its band with probability {LEVEL}."
-        ))
-        .x("step", Scale::Linear)
-        .y("total", Scale::Linear);
-    let keys = match releases.last().map(|release| &release.released) {
-        Some(Released::Keyed(newest)) => {
-            let mut keys: Vec<_> =
-                newest.values.iter().filter(|(name, _)| key.is_none_or(|key| **name == *key)).collect();
-            keys.sort_by_key(|(_, value)| std::cmp::Reverse(*value));
-            keys.into_iter().take(CHART_KEYS).map(|(name, _)| Some(Arc::clone(name))).collect()
-        }
-        _ => vec![None],
-    };
-    for key in keys {
-        let name = key.as_deref().map_or_else(|| format!("released, ± at {LEVEL}"), str::to_owned);
-        let points = releases.iter().filter_map(|release| {
-            let value = match (&release.released, &key) {
-                (Released::One(value), None) => value.value,
-                (Released::Keyed(keyed), Some(key)) => keyed.values.iter().find(|(name, _)| name == key)?.1,
-                _ => return None,
-            };
-            Some((release.step as f64, value as f64, release.released.half_width()))
+    let point = |release: &StepRelease, value: i64| (release.step, value, release.released.half_width());
+    let Some(Released::Keyed(newest)) = releases.last().map(|release| &release.released) else {
+        let points = releases.iter().filter_map(|release| match &release.released {
+            Released::One(value) => Some(point(release, value.value)),
+            Released::Keyed(_) => None,
         });
-        chart = chart.with(Series::band(name, points));
-    }
-    chart
+        return reticent_plot::releases(title, LEVEL, points);
+    };
+    let newest = newest.values.iter().filter(|(name, _)| key.is_none_or(|key| **name == *key));
+    let newest = newest.map(|(name, value)| (name.to_string(), *value));
+    reticent_plot::releases_by_key(title, LEVEL, CHART_KEYS, newest, |key| {
+        let value = |release: &StepRelease| match &release.released {
+            Released::Keyed(keyed) => keyed.values.iter().find(|(name, _)| **name == *key).map(|(_, value)| *value),
+            Released::One(_) => None,
+        };
+        releases.iter().filter_map(|release| Some(point(release, value(release)?))).collect()
+    })
 }
