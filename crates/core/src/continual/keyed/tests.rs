@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::audit::interval::{clopper_pearson_lower, clopper_pearson_upper};
-use crate::continual::{AnyKeyedCounter, AnyKeyedSaved, AnyStrategy, KeyedPlan, Kind, PSums, Shape, Strategy, Stream, Unit};
+use crate::continual::{
+    AnyKeyedCounter, AnyKeyedSaved, AnyStrategy, KeyedPlan, Kind, PSums, Shape, Strategy, Stream, Unit,
+};
 use crate::exact::Rational;
 use crate::noise::{DiscreteLaplace, Entropy};
 use crate::permit::Permit;
@@ -318,7 +320,8 @@ fn every_plan_goes_on_under_the_law_and_the_promise_it_began_with() {
                         let what = format!("{kind} {guarantee} {horizon:?} {adjacency}");
                         let after = AnyKeyedCounter::restore(saved, 0, permit(2)).expect(&what);
                         let law = |counter: &AnyKeyedCounter<u64>| {
-                            let widths = [1, horizon.unwrap_or(5000)].map(|step| counter.half_width(step, 0.95).unwrap());
+                            let widths =
+                                [1, horizon.unwrap_or(5000)].map(|step| counter.half_width(step, 0.95).unwrap());
                             (counter.kind(), counter.guarantee().clone(), widths, counter.threshold(1))
                         };
                         assert_eq!(law(&after), law(&before), "{what}");
@@ -371,6 +374,62 @@ fn damaged_states_are_refused() {
         assert!(text.contains(from), "{text}");
         assert!(matches!(read(&text.replacen(from, to, 1)), Err(crate::Error::DamagedState)), "{from}");
     }
+}
+
+/// Keys that many others crowd out are forgotten, and what is released stays as it is.
+#[test]
+fn keys_that_are_not_admitted_are_forgotten_when_too_many_have_come() {
+    let plan = KeyedPlan::admitting(Kind::InputNoise, bits(8), approx("8", "1e-6")).unwrap();
+    assert_eq!(plan.admission().unwrap().crowd().most(), Crowd::MOST);
+    let mut counter = plan.start([7u64, 3], permit(1)).unwrap();
+    let kept = |counter: &mut AnyKeyedCounter<u64>| {
+        let text = serde_json::to_string(&counter.save()).unwrap();
+        let saved = serde_json::from_str::<serde_json::Value>(&text).unwrap();
+        (saved["p-sums"]["keys"].as_array().unwrap().len(), saved["p-sums"]["era"]["known"].as_u64().unwrap(), text)
+    };
+    (0..500).for_each(|_| counter.add(&5, 1));
+    counter.add(&1, 1);
+    counter.close_step().unwrap();
+    let before: Vec<_> = counter.values().map(|(key, _)| *key).collect();
+    assert_eq!((before, kept(&mut counter).0), (vec![3, 7, 5], 4));
+    // A second of an attack.
+    (0..2 * Crowd::MOST).for_each(|key| counter.add(&(1000 + key), 1));
+    counter.close_step().unwrap();
+    let (keys, known, text) = kept(&mut counter);
+    assert_eq!((keys, known), (3, 3));
+    let mut counter = AnyKeyedCounter::<u64>::restore(serde_json::from_str(&text).unwrap(), 0, permit(2)).unwrap();
+    counter.add(&7, 1);
+    (0..500).for_each(|_| counter.add(&1, 1));
+    counter.close_step().unwrap();
+    let keys: Vec<_> = counter.values().map(|(key, _)| *key).collect();
+    assert_eq!((keys, kept(&mut counter).0), (vec![3, 7, 5, 1], 4));
+    assert!((counter.value(&5).unwrap() - 500).abs() < 100 && (counter.value(&1).unwrap() - 500).abs() < 100);
+    let damaged = text.replace("\"known\":3", "\"known\":4");
+    assert!(AnyKeyedCounter::<u64>::restore(serde_json::from_str(&damaged).unwrap(), 0, permit(2)).is_err());
+}
+
+/// Whether keys are forgotten does not hang on one key: near the limit it is a matter of chance, and one key more hardly changes it.
+#[test]
+fn one_key_hardly_decides_whether_others_are_forgotten() {
+    let (admission, rest) = Admission::new(&bits(8), &approx("1", "1e-6")).unwrap();
+    // k/256 for one key, of ε = 1.
+    assert_eq!(rest, pure("0.99609375"));
+    let mut entropy = Entropy::seeded(1);
+    let mut draw = entropy.draw().unwrap();
+    let crowd = admission.crowd();
+    let mut ended = |keys: u64| {
+        (0..RUNS).filter(|_| crowd.ends(crowd.era(10, &mut draw), 10 + keys as usize, &mut draw)).count() as u64
+    };
+    for keys in [Crowd::MOST - 1, Crowd::MOST, Crowd::MOST + 1] {
+        let times = ended(keys);
+        let sure = clopper_pearson_upper(times, RUNS, LEVEL).unwrap() < 0.45
+            || clopper_pearson_lower(times, RUNS, LEVEL).unwrap() > 0.55;
+        assert!(!sure, "{keys}: {times}");
+    }
+    assert_eq!((ended(Crowd::MOST / 2), ended(Crowd::MOST * 3 / 2)), (0, RUNS));
+    // Where ε is small, the limit is larger than the noise.
+    let (small, _) = Admission::new(&bits(8), &approx("0.001", "1e-6")).unwrap();
+    assert_eq!(small.crowd().most(), 20 * 64 * 1000);
 }
 
 /// A million keys and 2^30 steps in less than 1 GiB, by arithmetic.
