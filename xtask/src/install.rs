@@ -7,8 +7,12 @@ use crate::process::{Invocation, exists, target};
 
 /// What browsers run.
 pub const WASM: &str = "wasm32-unknown-unknown";
-/// What tries out the description of the HTTP interface.
-const SCHEMATHESIS: &str = "schemathesis==4.*";
+/// What tries out the description of the HTTP interface, checks it, and makes a client of it: programs and packages.
+const SCHEMA_TOOLS: [(&str, &str); 3] = [
+    ("schemathesis", "schemathesis==4.*"),
+    ("openapi-spec-validator", "openapi-spec-validator==0.9.*"),
+    ("openapi-python-client", "openapi-python-client==0.*"),
+];
 
 /// Makes sure that the standard library for wasm32 is there.
 pub fn wasm_target() -> Result<(), String> {
@@ -62,10 +66,10 @@ pub fn network_namespaces() -> Result<(), String> {
     if allowed.succeeds() { Ok(()) } else { Err("this machine allows no networks of our own (it takes root)".into()) }
 }
 
-/// Makes sure that schemathesis is there, in an environment of its own.
-pub fn schemathesis() -> Result<(), String> {
+/// Makes sure that the tools for the description of the HTTP interface are there, in an environment of their own.
+pub fn schema_tools() -> Result<(), String> {
     let folder = target().join("schemathesis-venv");
-    if exists(&folder.join("bin/schemathesis").to_string_lossy()) {
+    if SCHEMA_TOOLS.iter().all(|(program, _)| folder.join("bin").join(program).exists()) {
         return Ok(());
     }
     let create = Invocation::new("python3 -m venv --clear").argument(folder.to_string_lossy());
@@ -76,7 +80,7 @@ pub fn schemathesis() -> Result<(), String> {
     }
     let install = Invocation::program(folder.join("bin/python"))
         .and("-m pip install --quiet --disable-pip-version-check")
-        .argument(SCHEMATHESIS);
+        .and(&SCHEMA_TOOLS.map(|(_, package)| package).join(" "));
     if install.succeeds() { Ok(()) } else { Err(format!("schemathesis could not be installed: {install}")) }
 }
 

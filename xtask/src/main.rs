@@ -8,7 +8,7 @@
 //! | `step` | steps taken in order, and what is said of them |
 //! | `install` | what tests need that no crate brings |
 //! | `mutants` | `cargo xtask mutants`: private SQL broken on purpose must fail its tests |
-//! | `wasm` | `cargo xtask wasm`: the module for browsers, built, and small |
+//! | `wasm` | `cargo xtask wasm`: the module for browsers, built, small, and the one that the service has in it |
 //! | `bench` | `cargo xtask bench`: speeds, beside those of other libraries |
 //! | `process` | starting programs and showing how to start them by hand |
 
@@ -36,7 +36,8 @@ Commands:
                                             --timings lists the slowest tests at the end
   lint                                      Check format, lints, docs and the wasm32 build
   mutants                                   Break private SQL in one place at a time, and check that its tests notice
-  wasm                                      Build the module that randomises answers in a browser, and check its size
+  wasm [--write]                            Build the module that randomises answers in a browser, check its size, and compare
+                                            it with the copy that the service has in it; --write writes the copy
   bench [noise] [--format table|json]       Measure the noise samplers beside NumPy and OpenDP on one core.
                                             NumPy and OpenDP are installed into target/bench-venv
   bench once [--format table|json]          Measure whole releases beside OpenDP and beside the computation without
@@ -67,7 +68,9 @@ enum Task {
     },
     Lint,
     Mutants,
-    Wasm,
+    Wasm {
+        write: bool,
+    },
     BenchNoise {
         format: bench::Format,
     },
@@ -119,7 +122,7 @@ fn main() -> ExitCode {
         }
         Task::Lint => lint::run(),
         Task::Mutants => mutants::run(),
-        Task::Wasm => wasm::run(),
+        Task::Wasm { write } => wasm::run(write),
         Task::BenchNoise { format } => bench::noise(format),
         Task::BenchOnce { format } => bench::once(format),
         Task::BenchContinual { format } => bench::continual(format),
@@ -153,7 +156,8 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("test", options) => parse_manner(options).map(Task::Test),
         ("lint", []) => Ok(Task::Lint),
         ("mutants", []) => Ok(Task::Mutants),
-        ("wasm", []) => Ok(Task::Wasm),
+        ("wasm", []) => Ok(Task::Wasm { write: false }),
+        ("wasm", ["--write"]) => Ok(Task::Wasm { write: true }),
         ("bench", ["continual", options @ ..]) => parse_format(options).map(|format| Task::BenchContinual { format }),
         ("bench", ["local", options @ ..]) => parse_format(options).map(|format| Task::BenchLocal { format }),
         ("bench", ["ledger", options @ ..]) => parse_format(options).map(|format| Task::BenchLedger { format }),
@@ -205,8 +209,9 @@ mod tests {
         assert_eq!(parse(&["lint"]), Ok(Task::Lint));
         let (program, arguments) = ("deps/streams-0".to_owned(), vec!["--help".to_owned()]);
         assert_eq!(parse(&["time-tests", "deps/streams-0", "--help"]), Ok(Task::TimeTests { program, arguments }));
-        assert_eq!(parse(&["wasm"]), Ok(Task::Wasm));
         assert_eq!(parse(&["mutants"]), Ok(Task::Mutants));
+        assert_eq!(parse(&["wasm"]), Ok(Task::Wasm { write: false }));
+        assert_eq!(parse(&["wasm", "--write"]), Ok(Task::Wasm { write: true }));
         assert_eq!(parse(&["bench"]), Ok(Task::BenchNoise { format: Format::Table }));
         assert_eq!(parse(&["bench", "noise", "--format", "json"]), Ok(Task::BenchNoise { format: Format::Json }));
         assert_eq!(parse(&["bench", "--format=json"]), Ok(Task::BenchNoise { format: Format::Json }));

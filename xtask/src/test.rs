@@ -7,7 +7,6 @@ use crate::install;
 use crate::process::Invocation;
 use crate::slowest;
 use crate::step::{Step, take};
-use crate::wasm;
 
 /// How the tests are run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,9 +37,8 @@ fn steps(long: bool) -> Vec<Step> {
         some("tests", ""),
         some("PostgreSQL", "--test postgres -- --ignored").after(install::postgres_server),
         some("dashboard", "--test serve -- --ignored browser::").after(install::browser),
-        some("survey page", "--test serve -- --ignored survey_page::")
-            .after(|| install::browser().and_then(|()| wasm::run())),
-        some("HTTP interface", "--test serve -- --ignored schema::").after(install::schemathesis),
+        some("survey page", "--test serve -- --ignored survey_page::").after(install::browser),
+        some("HTTP interface", "--test serve -- --ignored schema::").after(install::schema_tools),
         some("NATS", "--test serve --test streams -- --ignored nats::").after(install::nats_server),
         some("networks", "--test party -- --ignored namespaces --test-threads=1").after(install::network_namespaces),
     ];

@@ -1,30 +1,60 @@
-//! `cargo xtask wasm`: the module that randomises answers in a browser, built, and small.
+//! `cargo xtask wasm`: the module that randomises answers in a browser, built, small, and the one that the service has in it.
+//!
+//! The service brings the module along, also where it is built without a target for browsers: a copy of it stands beside its sources.
+//! It is built so that the same sources give the same bytes everywhere, and compared.
+
+use std::path::Path;
+use std::{env, fs};
 
 use crate::install::{WASM, wasm_target};
-use crate::process::{Invocation, target};
+use crate::process::{Invocation, root, target};
 
 /// The most that a page may be asked to load, before compression.
-const MOST_BYTES: u64 = 120_000;
+const MOST_BYTES: usize = 120_000;
+/// The copy that the service has in it.
+const COPY: &str = "crates/wasm/reticent.wasm";
 
-/// Builds it and looks at its size.
-pub fn run() -> Result<(), String> {
+/// Builds it, looks at its size, and compares it with the copy, or writes the copy.
+pub fn run(write: bool) -> Result<(), String> {
     wasm_target()?;
     let build = "cargo build --config crates/wasm/profile.toml --profile wasm -p reticent-wasm --target";
-    let build = Invocation::new(build).argument(WASM);
+    let build = Invocation::new(build).argument(WASM).argument("--config").argument(without_paths());
     if !build.succeeds() {
         return Err(format!("the module could not be built; run it again with: {build}"));
     }
     let path = target().join(WASM).join("wasm").join("reticent_wasm.wasm");
-    let size = std::fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?.len();
-    println!("{}: {size} bytes", path.display());
-    check(size)
+    let read = |path: &Path| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+    let (module, copy) = (read(&path)?, root().join(COPY));
+    println!("{}: {} bytes", path.display(), module.len());
+    check_size(module.len())?;
+    if write {
+        return fs::write(&copy, &module).map_err(|error| format!("{}: {error}", copy.display()));
+    }
+    check_copy(&module, &read(&copy)?)
 }
 
-fn check(size: u64) -> Result<(), String> {
+/// Where sources lie on this machine does not show in what they become.
+fn without_paths() -> String {
+    let home = env::var("CARGO_HOME").or_else(|_| env::var("HOME").map(|home| format!("{home}/.cargo")));
+    let moved = [(home.unwrap_or_default(), "/cargo"), (root().to_string_lossy().into_owned(), "/reticent")];
+    let flags = moved.iter().filter(|(from, _)| !from.is_empty());
+    let flags: Vec<String> = flags.map(|(from, to)| format!("\"--remap-path-prefix={from}={to}\"")).collect();
+    format!("target.{WASM}.rustflags=[{}]", flags.join(","))
+}
+
+fn check_size(size: usize) -> Result<(), String> {
     if size < MOST_BYTES {
         Ok(())
     } else {
         Err(format!("the module has {size} bytes, and must have less than {MOST_BYTES}"))
+    }
+}
+
+fn check_copy(module: &[u8], copy: &[u8]) -> Result<(), String> {
+    if module == copy {
+        Ok(())
+    } else {
+        Err(format!("{COPY} is not what its sources become; write it anew with `cargo xtask wasm --write`"))
     }
 }
 
@@ -33,8 +63,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_large_is_refused() {
-        assert!(check(MOST_BYTES - 1).is_ok());
-        assert_eq!(check(MOST_BYTES), Err("the module has 120000 bytes, and must have less than 120000".into()));
+    fn what_is_too_large_or_outdated_is_refused() {
+        assert!(check_size(MOST_BYTES - 1).is_ok());
+        assert_eq!(check_size(MOST_BYTES), Err("the module has 120000 bytes, and must have less than 120000".into()));
+        assert!(check_copy(b"new", b"new").is_ok());
+        assert!(check_copy(b"new", b"old").unwrap_err().contains("cargo xtask wasm --write"));
     }
 }

@@ -19,7 +19,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`chart`] | [`Chart`], [`Series`], [`Style`], [`Scale`]: what is to be drawn |
-//! | [`mod@releases`] | the releases of a counter, with their error band |
+//! | [`mod@releases`] | the releases of counters, with their error bands |
 //! | `axis`, `ticks`, `label` | from values to places, and what is written beside them |
 //! | `thin` | many points become few: the smallest and the largest in each column |
 //! | `layout` | what goes where |
@@ -38,4 +38,4 @@ mod thin;
 mod ticks;
 
 pub use chart::{Background, Chart, Hue, Scale, Series, Style};
-pub use releases::releases;
+pub use releases::{releases, releases_by_key};

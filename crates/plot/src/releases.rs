@@ -1,4 +1,6 @@
-//! The releases of a counter, with their error band.
+//! The releases of counters, with their error bands.
+
+use std::cmp::Reverse;
 
 use crate::chart::{Chart, Scale, Series};
 
@@ -10,11 +12,50 @@ use crate::chart::{Chart, Scale, Series};
 /// assert!(svg.contains("95 %"));
 /// ```
 pub fn releases(title: impl Into<String>, level: f64, releases: impl IntoIterator<Item = (u64, i64, f64)>) -> Chart {
-    let points = releases.into_iter().map(|(step, value, half_width)| (step as f64, value as f64, half_width));
-    let percent = (level * 1e6).round() / 1e4;
+    empty(title, level).with(band(format!("released, ± at {} %", percent(level)), releases))
+}
+
+/// The releases of a counter for each key: `newest` are the keys with their newest totals, `releases` gives those of a key. If there
+/// are more than `most` keys, the ones with the largest totals are drawn, and the title says so.
+///
+/// ```
+/// let newest = [("about", 2), ("help", 9), ("home", 5)].map(|(key, total)| (key.to_owned(), total));
+/// let svg = reticent_plot::releases_by_key("Visits", 0.95, 2, newest, |_| vec![(1, 2, 3.0)]).to_svg(720, 420);
+/// assert!(svg.contains("Visits: the 2 largest of 3 keys") && !svg.contains("about"));
+/// ```
+pub fn releases_by_key(
+    title: &str,
+    level: f64,
+    most: usize,
+    newest: impl IntoIterator<Item = (String, i64)>,
+    mut releases: impl FnMut(&str) -> Vec<(u64, i64, f64)>,
+) -> Chart {
+    let mut keys: Vec<_> = newest.into_iter().map(|(key, total)| (Reverse(total), key)).collect();
+    keys.sort_unstable();
+    let title = match keys.len() {
+        all if all > most => format!("{title}: the {most} largest of {all} keys"),
+        _ => title.to_owned(),
+    };
+    let drawn = keys.into_iter().take(most);
+    drawn.fold(empty(title, level), |chart, (_, key)| {
+        let points = releases(&key);
+        chart.with(band(key, points))
+    })
+}
+
+fn percent(level: f64) -> f64 {
+    (level * 1e6).round() / 1e4
+}
+
+fn empty(title: impl Into<String>, level: f64) -> Chart {
+    let percent = percent(level);
     Chart::new(title)
         .described(format!("Released totals after each step; each lies within its band with probability {percent} %."))
         .x("step", Scale::Linear)
         .y("total", Scale::Linear)
-        .with(Series::band(format!("released, ± at {percent} %"), points))
+}
+
+fn band(name: String, releases: impl IntoIterator<Item = (u64, i64, f64)>) -> Series {
+    let points = releases.into_iter().map(|(step, value, half_width)| (step as f64, value as f64, half_width));
+    Series::band(name, points)
 }

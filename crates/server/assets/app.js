@@ -121,7 +121,7 @@ async function showReleases(name) {
   }
   const rows = [...releases].reverse().map((release) => {
     const value = release.values
-      ? release.values.slice(0, KEYS_SHOWN).map(({ key, value }) => `${key}: ${value}`).join(", ") + (release.values.length > KEYS_SHOWN ? ", …" : "")
+      ? release.values.slice(0, KEYS_SHOWN).map(({ key, value }) => `${key}: ${value}`).join(", ") + (release.values.length > KEYS_SHOWN ? ` and ${release.values.length - KEYS_SHOWN} more keys` : "")
       : String(release.value);
     return [String(release.step), time(release.closed), value, rounded(release.half_width)];
   });

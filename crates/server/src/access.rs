@@ -16,6 +16,7 @@ use axum::response::Response;
 
 use crate::app::App;
 use crate::error::{Error, Result};
+use crate::listen::Reserved;
 use crate::role::{Permission, Role};
 use crate::routes;
 use crate::tokens::Token;
@@ -56,6 +57,9 @@ pub async fn guard(
     let method = if request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
     let permission = routes::permission(&method, path.as_str())
         .ok_or_else(|| Error::Method(routes::methods(path.as_str()).join(", ")))?;
+    if request.extensions().get::<Reserved>().is_some() && !routes::is_short(permission, path.as_str()) {
+        return Err(Error::Busy("there are too many connections, altogether or from this address"));
+    }
     if permission == Permission::Open {
         return Ok(next.run(request).await);
     }

@@ -12,10 +12,12 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::Caller;
 use crate::asking::Asking;
+use crate::body::ROOM_UNIT;
 use crate::config::{Config, DEFAULT_LISTEN, Limits};
 use crate::error::{Error, Result};
 use crate::ledger;
 use crate::metrics::Metrics;
+use crate::places::Places;
 use crate::rate::Rate;
 use crate::role::Role;
 use crate::sources;
@@ -49,6 +51,10 @@ pub struct App {
     pub metrics: Metrics,
     /// A NATS server, to take events from.
     pub nats: Option<String>,
+    /// Those who follow a stream, by caller.
+    pub followers: Arc<Places<String>>,
+    /// Room for the bodies of requests, in [units](crate::body::ROOM_UNIT).
+    pub bodies: Arc<Semaphore>,
     /// So many queries at a time.
     pub queries: Semaphore,
     /// What each of them may use.
@@ -81,8 +87,12 @@ impl App {
         let tables = Tables::open(config, &ledger)?;
         let tokens = Arc::new(Tokens::open(directory)?);
         let streams = Streams::open_held(hold, Arc::clone(&ledger), Arc::new(SystemClock))?;
+        for (_, error) in streams.unopened() {
+            tracing::error!("{error}");
+        }
         let surveys = Surveys::open(config, directory)?;
         let limits = config.limits;
+        let (followers, followers_each) = limits.followers();
         let app = Self {
             listen: config.listen.unwrap_or(DEFAULT_LISTEN),
             streams,
@@ -94,6 +104,8 @@ impl App {
             rate: Rate::new(limits.requests_per_second, limits.burst),
             metrics: Metrics::default(),
             nats: config.nats.clone(),
+            followers: Places::new(followers, followers_each),
+            bodies: Arc::new(Semaphore::new(limits.bodies_bytes / ROOM_UNIT)),
             queries: Semaphore::new(limits.queries),
             runs: config.run_limits()?,
             asking: Asking::default(),
@@ -121,6 +133,8 @@ impl App {
     /// Creates a stream that stands in the configuration, unless it was created before.
     fn create_stream(&self, definition: Definition, caller: &str) -> Result<()> {
         match self.streams.get(definition.name()) {
+            // It was said.
+            None if self.streams.unopened().iter().any(|(name, _)| name == definition.name()) => Ok(()),
             None => self.streams.create(definition, caller).map(drop).map_err(Error::from),
             Some(stream) if *stream.definition() == definition => Ok(()),
             Some(_) => Err(Error::field(

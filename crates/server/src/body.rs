@@ -6,30 +6,49 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use percent_encoding::percent_decode_str;
 use reticent_erase::burn_stack;
 use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::error::{Error, Result};
 
-/// All bytes, unpacked if they are packed by gzip.
+/// Room for bodies is given in units of so many bytes.
+pub const ROOM_UNIT: usize = 1 << 10;
+
+/// How long a request waits for room.
+const ROOM_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Room for a body in memory, until it is dropped.
+pub type Room = OwnedSemaphorePermit;
+
+/// All bytes, unpacked if they are packed by gzip, and the room that they take.
 #[derive(Debug)]
-pub struct Unpacked(pub Vec<u8>);
+pub struct Unpacked(pub Vec<u8>, pub Room);
 
 impl FromRequest<Arc<App>> for Unpacked {
     type Rejection = Error;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self> {
         let (parts, body) = request.into_parts();
-        let limit = app.limits.body_bytes;
+        // Whoever is not known can only be answering an open survey.
+        let known = parts.extensions.get::<Caller>().is_some();
+        let limit = if known { app.limits.body_bytes } else { app.limits.open_body_bytes };
+        let packed = is_gzip(&parts.headers)?;
+        let length = body.size_hint().upper().and_then(|length| usize::try_from(length).ok());
+        if length.is_some_and(|length| length > limit) {
+            return Err(Error::TooLarge(limit));
+        }
+        let mut room = room(app, length.unwrap_or(limit) + if packed { limit } else { 0 }).await?;
         let bytes = read(body, limit, Duration::from_secs(app.limits.request_seconds)).await?;
-        if !is_gzip(&parts.headers)? {
-            return Ok(Self(bytes.into()));
+        if !packed {
+            return Ok(Self(bytes.into(), room));
         }
         let unpacking = move || {
             let unpacked = unpack(&bytes, limit);
@@ -37,7 +56,10 @@ impl FromRequest<Arc<App>> for Unpacked {
             burn_stack();
             unpacked
         };
-        app.blocking(unpacking).await.map(Self)
+        let bytes = app.blocking(unpacking).await?;
+        let spare = room.num_permits().saturating_sub(bytes.len().div_ceil(ROOM_UNIT));
+        drop(room.split(spare));
+        Ok(Self(bytes, room))
     }
 }
 
@@ -54,7 +76,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
         if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
             return Err(Error::MediaType("send JSON, with the header `Content-Type: application/json`"));
         }
-        let Unpacked(bytes) = Unpacked::from_request(request, app).await?;
+        let Unpacked(bytes, _room) = Unpacked::from_request(request, app).await?;
         serde_json::from_slice(&bytes).map(Self).map_err(|error| from_serde(&error.to_string()))
     }
 }
@@ -124,6 +146,13 @@ fn from_serde(text: &str) -> Error {
         Some(field) => Error::field(field, message),
         None => Error::asked(message),
     }
+}
+
+/// Taken before anything is read, so that no number of requests fills the memory.
+async fn room(app: &App, bytes: usize) -> Result<Room> {
+    let units = u32::try_from(bytes.div_ceil(ROOM_UNIT)).unwrap_or(u32::MAX);
+    let room = tokio::time::timeout(ROOM_PATIENCE, Arc::clone(&app.bodies).acquire_many_owned(units)).await;
+    room.ok().and_then(Result::ok).ok_or(Error::Busy("there is no room for the body of this request at present"))
 }
 
 async fn read(body: Body, limit: usize, time: Duration) -> Result<Bytes> {

@@ -70,8 +70,6 @@ pub struct Config {
     /// Surveys of the local model.
     #[serde(default, rename = "survey")]
     pub surveys: Vec<SurveyConfig>,
-    /// The WebAssembly that randomises answers in a browser, for the page of a survey.
-    pub survey_module: Option<PathBuf>,
     /// Where the file is: paths are relative to it.
     #[serde(skip)]
     pub folder: Option<PathBuf>,
@@ -89,8 +87,19 @@ pub struct Limits {
     pub body_bytes: usize,
     /// So many queries at a time; others wait.
     pub queries: usize,
-    /// So many connections at a time; others wait.
+    /// So many connections at a time; beyond them only health, events and reports are answered.
     pub connections: usize,
+    /// So many of them from one address; a quarter unless given, and all where only this machine can connect, so that all may come
+    /// through a proxy on it.
+    pub connections_per_address: Option<usize>,
+    /// So many connections may follow a stream; half of all unless given.
+    pub followers: Option<usize>,
+    /// So many of them with one token; a quarter of all connections unless given.
+    pub followers_per_token: Option<usize>,
+    /// So many bytes in one request to an open survey, for which nobody needs a token.
+    pub open_body_bytes: usize,
+    /// So many bytes of requests in memory at a time; requests beyond wait a second, and are told to come again.
+    pub bodies_bytes: usize,
     /// Head and body of a request must each have arrived after so many seconds.
     pub request_seconds: u64,
 }
@@ -103,6 +112,11 @@ impl Default for Limits {
             body_bytes: 16 << 20,
             queries: 2,
             connections: 1024,
+            connections_per_address: None,
+            followers: None,
+            followers_per_token: None,
+            open_body_bytes: 64 << 10,
+            bodies_bytes: 512 << 20,
             request_seconds: 30,
         }
     }
@@ -272,19 +286,42 @@ impl Config {
 }
 
 impl Limits {
+    /// So many connections of one address.
+    pub(crate) fn connections_per_address(&self, loopback: bool) -> usize {
+        let default = if loopback { self.connections } else { self.connections / 4 };
+        self.connections_per_address.unwrap_or(default.max(1))
+    }
+
+    /// So many followers, and so many with one token.
+    pub(crate) fn followers(&self) -> (usize, usize) {
+        let share = |given: Option<usize>, parts: usize| given.unwrap_or((self.connections / parts).max(1));
+        (share(self.followers, 2), share(self.followers_per_token, 4))
+    }
+
     fn check(&self) -> Result<()> {
-        let Self { requests_per_second, burst, body_bytes, queries, connections, request_seconds } = *self;
         let zero = [
-            ("limits.requests_per_second", requests_per_second == 0),
-            ("limits.burst", burst == 0),
-            ("limits.body_bytes", body_bytes == 0),
-            ("limits.queries", queries == 0),
-            ("limits.connections", connections == 0),
-            ("limits.request_seconds", request_seconds == 0),
+            ("limits.requests_per_second", self.requests_per_second == 0),
+            ("limits.burst", self.burst == 0),
+            ("limits.body_bytes", self.body_bytes == 0),
+            ("limits.open_body_bytes", self.open_body_bytes == 0),
+            ("limits.queries", self.queries == 0),
+            ("limits.connections", self.connections == 0),
+            ("limits.connections_per_address", self.connections_per_address == Some(0)),
+            ("limits.followers", self.followers == Some(0)),
+            ("limits.followers_per_token", self.followers_per_token == Some(0)),
+            ("limits.request_seconds", self.request_seconds == 0),
         ];
-        match zero.into_iter().find(|(_, zero)| *zero) {
-            Some((name, _)) => Err(Error::field(name, format!("{name} is 0, but it must be at least 1"))),
-            None => Ok(()),
+        if let Some((name, _)) = zero.into_iter().find(|(_, zero)| *zero) {
+            return Err(Error::field(name, format!("{name} is 0, but it must be at least 1")));
         }
+        let (name, largest) = ("limits.bodies_bytes", self.body_bytes.max(self.open_body_bytes).saturating_mul(2));
+        if self.bodies_bytes < largest {
+            let message = format!(
+                "{name} is {}, but it must be at least {largest}: twice the largest request, which may be packed",
+                self.bodies_bytes
+            );
+            return Err(Error::field(name, message));
+        }
+        Ok(())
     }
 }

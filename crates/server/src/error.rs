@@ -41,6 +41,9 @@ pub enum Error {
     /// Too many requests.
     #[error("too many requests: wait a second, and put more events into each")]
     TooMany,
+    /// There is no room for this kind of request at present.
+    #[error("{0}; wait a second and try again")]
+    Busy(&'static str),
     /// It took too long to arrive.
     #[error("the request did not arrive in time; send it again, faster or in smaller parts")]
     TooSlow,
@@ -118,6 +121,7 @@ impl Error {
             Self::Overdrawn(_) => StatusCode::PAYMENT_REQUIRED,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -128,7 +132,7 @@ impl Error {
     fn header(&self) -> Option<(HeaderName, String)> {
         match self {
             Self::Unknown(_) => Some((header::WWW_AUTHENTICATE, "Bearer".into())),
-            Self::TooMany => Some((header::RETRY_AFTER, "1".into())),
+            Self::TooMany | Self::Busy(_) => Some((header::RETRY_AFTER, "1".into())),
             Self::Method(known) => Some((header::ALLOW, known.clone())),
             _ => None,
         }
@@ -181,6 +185,7 @@ impl From<reticent_stream::Error> for Error {
             Stream::Parameter { field, .. } => Self::field(field, message),
             Stream::Exists(_) | Stream::Ended(_) | Stream::InUse(_) => Self::Conflict(message),
             Stream::Missing(_) => Self::Missing(message),
+            Stream::Stopped => Self::Busy("the service is being stopped"),
             Stream::Ledger(error) => error.into(),
             Stream::Core(error) => error.into(),
             _ => Self::Machine(message),

@@ -9,6 +9,7 @@
 //! | [`ledger`] | its ledger: opened where it was before, and never silently made anew |
 //! | [`routes`] | what can be asked |
 //! | [`access`], [`role`], [`tokens`], [`rate`] | who asks, whether they may, and how often |
+//! | [`places`] | how many connections and followers there may be at a time |
 //! | [`asking`] | requests that are being answered: each is computed once |
 //! | [`sources`] | events from NATS JetStream |
 //! | [`tables`] | the tables that can be asked about |
@@ -30,6 +31,7 @@ pub mod error;
 pub mod ledger;
 pub mod listen;
 pub mod metrics;
+pub mod places;
 pub mod rate;
 pub mod role;
 pub mod routes;

@@ -2,7 +2,8 @@
 //!
 //! | figure | why it may be shown |
 //! |---|---|
-//! | uptime, version, number of streams | set by operators |
+//! | uptime, version, number of streams, also of those that cannot be opened | set by operators |
+//! | whether the disk takes what is written | the machine's |
 //! | steps closed | closed by the clock; where steps are of events, their arrival is public |
 //! | requests by route and role | all but the sending of events, whose number tells of the events |
 //!
@@ -11,10 +12,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use axum::http::Method;
+use reticent_stream::{Stream, Streams};
 
 use crate::role::Role;
 
@@ -38,8 +40,9 @@ impl Metrics {
         *requests.entry((route.to_owned(), method.to_string(), role)).or_default() += 1;
     }
 
-    /// All figures; `streams` are their names and how many steps each has closed.
-    pub fn text(&self, streams: &[(String, u64)]) -> String {
+    /// All figures.
+    pub fn text(&self, all: &Streams) -> String {
+        let streams = all.list();
         let mut text = String::new();
         let mut figure = |name: &str, kind: &str, help: &str, lines: &[(String, u64)]| {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
@@ -52,8 +55,19 @@ impl Metrics {
         let uptime = self.started.elapsed().as_secs();
         figure("reticent_uptime_seconds", "counter", "Since when it runs.", &[(String::new(), uptime)]);
         let number = streams.len() as u64;
-        figure("reticent_streams", "gauge", "How many streams there are.", &[(String::new(), number)]);
-        let steps: Vec<_> = streams.iter().map(|(name, steps)| (format!("{{stream=\"{name}\"}}"), *steps)).collect();
+        figure("reticent_streams", "gauge", "How many streams run.", &[(String::new(), number)]);
+        let unopened = all.unopened().len() as u64;
+        figure(
+            "reticent_streams_unopened",
+            "gauge",
+            "How many streams are there but cannot be opened.",
+            &[(String::new(), unopened)],
+        );
+        let failing = u64::from(all.failing().is_some());
+        let help = "1 while the data directory cannot be written, and no step closed.";
+        figure("reticent_storage_failing", "gauge", help, &[(String::new(), failing)]);
+        let steps = |stream: &Arc<Stream>| (format!("{{stream=\"{}\"}}", stream.name()), stream.status().steps);
+        let steps: Vec<_> = streams.iter().map(steps).collect();
         figure("reticent_steps_closed_total", "counter", "Steps that were closed and released.", &steps);
         let requests = self.requests.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let requests: Vec<_> = requests

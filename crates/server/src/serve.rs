@@ -55,11 +55,12 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let Self { app, listener, .. } = self;
         app.streams.list().iter().for_each(|stream| app.follow_nats(stream));
-        let (router, stopping) = (routes::router(Arc::clone(&app)), app.stopping.clone());
+        let (router, stopping) = (routes::router(Arc::clone(&app)), Arc::clone(&app));
         let stop = async move {
             stop.await;
-            // Those who follow a stream would stay for ever.
-            stopping.send_replace(true);
+            // Those who follow a stream would stay for ever, and those who wait for one to catch up might for long.
+            stopping.stopping.send_replace(true);
+            stopping.streams.wind_down();
         };
         tokio::spawn(remember(Arc::clone(&app)));
         listen::answer(listener, router, &app.limits, stop).await;

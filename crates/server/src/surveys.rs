@@ -30,7 +30,6 @@ pub struct Surveys {
     surveys: BTreeMap<String, Arc<Survey>>,
     /// None where there are no surveys.
     collector: Option<Arc<Collector>>,
-    module: Option<Vec<u8>>,
 }
 
 impl Surveys {
@@ -39,13 +38,7 @@ impl Surveys {
     /// # Errors
     /// If a task or a name cannot be used, a name stands for another task than before, or a file cannot be read.
     pub fn open(config: &Config, directory: &Path) -> Result<Self> {
-        let module = config.survey_module.as_ref().map(|path| {
-            let path = config.path(&path.to_string_lossy());
-            let message =
-                |error| format!("survey_module {path} cannot be read: {error}; docs/local.md says how it is built");
-            std::fs::read(&path).map_err(|error| Error::field("survey_module", message(error)))
-        });
-        let mut all = Self { surveys: BTreeMap::new(), collector: None, module: module.transpose()? };
+        let mut all = Self { surveys: BTreeMap::new(), collector: None };
         if config.surveys.is_empty() {
             return Ok(all);
         }
@@ -85,11 +78,6 @@ impl Surveys {
     /// Where the reports are.
     pub fn collector(&self) -> Option<&Arc<Collector>> {
         self.collector.as_ref()
-    }
-
-    /// The WebAssembly that randomises in a browser, if it was given.
-    pub fn module(&self) -> Option<&[u8]> {
-        self.module.as_deref()
     }
 }
 

@@ -62,20 +62,26 @@ impl Entry {
         pages.execute("DELETE FROM stream WHERE id = ?1 AND entry IS NULL", [self.id]).map_err(failed).map(drop)
     }
 
-    /// All of them, oldest first.
-    pub fn all(pages: &Transaction<'_>) -> Result<Vec<Self>> {
-        let sql = "SELECT id, definition, caller, request, ledger_head, entry, created, id_key FROM stream ORDER BY id";
+    /// All of them, oldest first, but for those that cannot be read.
+    pub fn all(pages: &Transaction<'_>, unreadable: impl Fn(&str, Error)) -> Result<Vec<Self>> {
+        let sql =
+            "SELECT id, definition, caller, request, ledger_head, entry, created, id_key, name FROM stream ORDER BY id";
         let mut query = pages.prepare(sql).map_err(failed)?;
         let mut rows = query.query([]).map_err(failed)?;
         let mut entries = Vec::new();
         while let Some(row) = rows.next().map_err(failed)? {
-            entries.push(Self::read(row)?);
+            let name: String = row.get(8).map_err(failed)?;
+            match Self::read(row) {
+                Ok(entry) => entries.push(entry),
+                Err(error) if error.is_storage() => return Err(error),
+                Err(error) => unreadable(&name, error),
+            }
         }
         Ok(entries)
     }
 
     fn read(row: &Row<'_>) -> Result<Self> {
-        let damaged = || Error::Damaged("the list of streams".into());
+        let damaged = || Error::Damaged("its definition".into());
         let definition: String = row.get(1).map_err(failed)?;
         let definition: Definition = serde_json::from_str(&definition).map_err(|_| damaged())?;
         let (entry, created): (Option<i64>, Option<i64>) = (row.get(5).map_err(failed)?, row.get(6).map_err(failed)?);

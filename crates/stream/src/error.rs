@@ -25,6 +25,15 @@ pub enum Error {
     #[error("there is no stream {0}")]
     Missing(String),
 
+    /// It is there, but cannot be opened.
+    #[error("the stream {name} cannot be opened: {reason}; the other streams run, and nothing of it is lost")]
+    Unopened {
+        /// Which.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+
     /// All steps of the horizon are released.
     #[error("the stream {0} has ended: all steps of its horizon are released; create another stream to go on")]
     Ended(String),

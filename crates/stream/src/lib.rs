@@ -24,6 +24,7 @@
 //! | `curator` | durable streams: journal, checkpoint, ids, one transaction for all who wait |
 //! | `pan_private` | streams whose memory and disk may be taken |
 //! | [`source`] | events from files, pipes and NATS JetStream |
+//! | `health` | what does not work at present |
 //! | `charge`, `catalogue`, `archive`, `database`, `shared` | the charge, and the files of a data directory |
 //! | [`error`] | the one error type |
 //!
@@ -46,6 +47,7 @@ mod database;
 pub mod definition;
 pub mod error;
 pub mod event;
+mod health;
 pub mod hold;
 pub mod integer;
 mod ndjson;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use reticent::Result;
 use reticent::continual::{AnyStrategy, KeyedPlan, Kind, Tally};
 use reticent::permit::StreamPermit;
+use reticent::privacy::Guarantee;
 use reticent::release::LEVEL;
 
 use crate::definition::{Definition, Keys};
@@ -50,6 +51,14 @@ impl Plan {
         match self {
             Self::One(strategy) => strategy.kind(),
             Self::Keyed(plan, _) => plan.strategy().kind(),
+        }
+    }
+
+    /// What it promises, and costs: where `auto` finds that ε alone serves better than ε and δ, ε alone.
+    pub fn guarantee(&self) -> &Guarantee {
+        match self {
+            Self::One(strategy) => strategy.guarantee(),
+            Self::Keyed(plan, _) => plan.guarantee(),
         }
     }
 

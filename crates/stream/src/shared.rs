@@ -15,12 +15,14 @@ use crate::curator::live::Live;
 use crate::database::Database;
 use crate::definition::Mode;
 use crate::error::Result;
+use crate::health::Health;
 
 /// The database, the ledger and the clock.
 pub(crate) struct Shared {
     pub directory: PathBuf,
     pub ledger: Arc<DurableLedger>,
     pub clock: Arc<dyn Clock>,
+    pub health: Health,
     /// For whoever writes.
     pub database: Mutex<Database>,
     /// For whoever reads: does not wait for writers.
@@ -44,15 +46,30 @@ impl Shared {
         }
     }
 
-    /// All curators' streams as they are on the disk, of those that `board` has a board for.
+    /// All streams that are on the disk. One whose definition cannot be read is noted, and the others are given.
+    pub fn entries(&self, pages: &Transaction<'_>) -> Result<Vec<Entry>> {
+        Entry::all(pages, |name, error| self.health.cannot_open(name, &error))
+    }
+
+    /// All curators' streams as they are on the disk, of those that `board` has a board for. One that cannot be opened is noted,
+    /// and the others are given.
     pub fn load_curators(&self, board: impl Fn(i64) -> Option<Arc<Board>>) -> Result<Vec<Live>> {
         self.write(|pages| {
             let mut streams = Vec::new();
-            for entry in Entry::all(pages)? {
+            for entry in self.entries(pages)? {
                 let (Some(identity), Some(board)) = (entry.identity(), board(entry.id)) else { continue };
-                if entry.definition.mode() == Mode::Curator {
-                    let permit = self.permit(&identity.accounting)?;
-                    streams.push(Live::load(identity, permit, board, pages)?);
+                if entry.definition.mode() != Mode::Curator {
+                    continue;
+                }
+                let permit = self.permit(&identity.accounting);
+                match permit.and_then(|permit| Live::load(identity, permit, Arc::clone(&board), pages)) {
+                    Ok(live) => streams.push(live),
+                    // The disk failed, and may for all of them.
+                    Err(error) if error.is_storage() => return Err(error),
+                    Err(error) => {
+                        self.health.cannot_open(entry.definition.name(), &error);
+                        board.close();
+                    }
                 }
             }
             Ok(streams)

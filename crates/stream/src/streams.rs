@@ -22,13 +22,14 @@ use crate::database::{Access, Database, FORM};
 use crate::definition::{Definition, Mode};
 use crate::error::{Error, Result};
 use crate::event::Rules;
+use crate::health::Health;
 use crate::hold::Hold;
 use crate::pan_private::PanPrivateStream;
 use crate::shared::Shared;
 use crate::stream::{Engine, Stream};
 
 /// The file of a data directory.
-const FILE: &str = "streams.sqlite";
+pub(crate) const FILE: &str = "streams.sqlite";
 /// The clock is looked at so often, at the least: it may be moved.
 const LONGEST_NAP: Duration = Duration::from_millis(200);
 
@@ -69,7 +70,8 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Opens a data directory, or makes one. Steps that were missed are closed, in order, each with a release of its own.
+    /// Opens a data directory, or makes one. Steps that were missed are closed, in order, each with a release of its own. One
+    /// stream that cannot be opened does not keep the others from running: see [`Streams::unopened`].
     ///
     /// # Errors
     /// [`Error::InUse`] if another process has it; if the disk or the ledger fails, or the directory is damaged.
@@ -100,8 +102,15 @@ impl Streams {
         let path = if files().system().is_none() { directory.join(FILE) } else { FILE.into() };
         let database = Mutex::new(Database::open(&path, files(), Access::Write, FORM)?);
         let reader = Mutex::new(Database::open(&path, files(), Access::Read, FORM)?);
-        let shared = Arc::new(Shared { directory: directory.into(), ledger, clock, database, reader });
-        let mut entries = shared.read(Entry::all)?;
+        let shared = Arc::new(Shared {
+            directory: directory.into(),
+            ledger,
+            clock,
+            health: Health::default(),
+            database,
+            reader,
+        });
+        let mut entries = shared.read(|pages| shared.entries(pages))?;
         let mut unsettled = Vec::new();
         for entry in entries.iter_mut().filter(|entry| entry.charged.is_none()) {
             if !charge::look_into(&shared, entry)? {
@@ -126,8 +135,14 @@ impl Streams {
         for entry in &entries {
             let Some(identity) = entry.identity() else { continue };
             let board = Arc::clone(&boards[&entry.id]);
-            let kind = kinds.get(&entry.id).copied().unwrap_or(entry.definition.counter());
-            streams.add(entry, &identity, board, kind)?;
+            let kind = match (entry.definition.mode(), kinds.get(&entry.id)) {
+                (Mode::PanPrivate, _) => entry.definition.counter(),
+                (Mode::Curator, Some(kind)) => *kind,
+                (Mode::Curator, None) => continue,
+            };
+            if let Err(error) = streams.add(entry, &identity, board, kind) {
+                streams.shared.health.cannot_open(entry.definition.name(), &error);
+            }
         }
         let writer = Writer::new(shared, queue, curators);
         let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
@@ -143,7 +158,7 @@ impl Streams {
     /// process ends in between, the charge is found when the directory is opened, and not made again.
     ///
     /// # Errors
-    /// [`Error::Exists`]; whatever the ledger says ([`Error::is_overdrawn`] if the budget does not reach), and then there is
+    /// [`Error::Exists`]; [`Error::Unopened`]; whatever the ledger says ([`Error::is_overdrawn`] if the budget does not reach), and then there is
     /// no stream; [`Error::Storage`] if the disk fails.
     pub fn create(&self, definition: Definition, caller: &str) -> Result<Arc<Stream>> {
         let _alone = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
@@ -159,7 +174,10 @@ impl Streams {
 
     /// A stream of that name that was being created when the ledger failed: was it charged?
     fn settle(&self, name: &str) -> Result<()> {
-        let entries = self.shared.read(Entry::all)?;
+        if let Some(unopened) = self.shared.health.unopened(name) {
+            return Err(unopened);
+        }
+        let entries = self.shared.read(|pages| self.shared.entries(pages))?;
         for mut entry in entries.into_iter().filter(|entry| entry.definition.name() == name) {
             let known = entry.charged.is_some() || charge::look_into(&self.shared, &mut entry)?;
             if known && self.get(name).is_none() {
@@ -229,13 +247,31 @@ impl Streams {
         self.streams.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
+    /// Streams that are there but cannot be opened, by name, and why: their states are damaged, say, or their charges are not in
+    /// the ledger. Nothing of them is lost, and they can be tried again by opening the directory again.
+    pub fn unopened(&self) -> Vec<(String, Error)> {
+        self.shared.health.all_unopened()
+    }
+
+    /// Why what is due cannot be written to the disk at present; `None` if it can. It is tried again until it can.
+    pub fn failing(&self) -> Option<Error> {
+        self.shared.health.unwritten()
+    }
+
     /// Closes every step that is due now. Steps are closed in time without it; this is for clocks that are moved by hand.
     ///
     /// # Errors
     /// If the disk fails.
     pub fn close_due(&self) -> Result<()> {
         self.queue.ask(Job::CloseDue)?;
-        self.closer.close_due()
+        while self.closer.close_due()? {}
+        Ok(())
+    }
+
+    /// From now on nobody waits for a stream that has missed steps to catch up: whoever sends to it is told [`Error::Stopped`]. To
+    /// be called before what was begun is finished, so that it is finished soon.
+    pub fn wind_down(&self) {
+        self.queue.hurry();
     }
 
     /// Stops: what was taken in is durable, nothing more is counted, and all threads have ended when it returns.
@@ -288,7 +324,7 @@ impl Closer {
     fn run(&self) {
         loop {
             // What cannot be published now is tried again after a nap.
-            let failed = self.close_due().is_err();
+            let (failed, more) = self.close_due().map_or((true, false), |more| (false, more));
             let now = milliseconds(&*self.shared.clock);
             let mut state = self.lock();
             if state.stopped {
@@ -296,7 +332,11 @@ impl Closer {
             }
             let next = state.streams.iter().filter_map(|stream| stream.deadline()).min();
             let left = next.map_or(u64::MAX, |next| u64::try_from(next.saturating_sub(now)).unwrap_or(0));
-            let nap = if failed { LONGEST_NAP } else { LONGEST_NAP.min(Duration::from_millis(left)) };
+            let nap = match (failed, more) {
+                (true, _) => LONGEST_NAP,
+                (_, true) => Duration::ZERO,
+                _ => LONGEST_NAP.min(Duration::from_millis(left)),
+            };
             state = self.changed.wait_timeout(state, nap).unwrap_or_else(PoisonError::into_inner).0;
             drop(state);
         }
@@ -304,11 +344,16 @@ impl Closer {
         streams.iter().for_each(|stream| stream.stop());
     }
 
-    /// All are tried, also if one fails.
-    fn close_due(&self) -> Result<()> {
+    /// Closes some steps of each stream that are due; all are tried, also if one fails. Are there more?
+    fn close_due(&self) -> Result<bool> {
         let streams = self.lock().streams.clone();
         let now = milliseconds(&*self.shared.clock);
-        streams.iter().map(|stream| stream.close_due(now)).fold(Ok(()), Result::and)
+        let close = |stream: &Arc<PanPrivateStream>| {
+            let closed = stream.close_due(now);
+            self.shared.health.written(stream.name(), closed.as_ref().map(|_| ()));
+            closed
+        };
+        streams.iter().map(close).fold(Ok(false), |before, more| Ok(before? | more?))
     }
 
     fn stop(&self) {

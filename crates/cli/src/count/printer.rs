@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use reticent::continual::Throughout;
-use reticent_plot::{Chart, Scale, Series};
+use reticent_plot::releases_by_key;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::Arguments;
@@ -17,7 +17,7 @@ use crate::output::{Format, csv_line};
 
 /// Text is handed on in pieces of about this size.
 const PIECE: usize = 1 << 16;
-/// A chart with more keys could not be read.
+/// A chart with more keys could not be read: the largest are drawn, and the title says so.
 const MOST_DRAWN_KEYS: usize = 8;
 /// The width and the height of a chart.
 const PLOT_SIZE: (u32, u32) = (960, 540);
@@ -143,12 +143,12 @@ impl Printer {
         let Some(path) = &self.plot else { return Ok(()) };
         let points = std::mem::take(&mut self.points);
         let chart = if self.keyed {
-            let mut chart = Chart::new("Released totals").x("step", Scale::Linear).y("total", Scale::Linear);
-            for (key, points) in points.into_iter().take(MOST_DRAWN_KEYS) {
-                let points = points.into_iter().map(|(step, value, width)| (step as f64, value as f64, width));
-                chart = chart.with(Series::band(key.unwrap_or_default(), points));
-            }
-            chart
+            let mut by_key: BTreeMap<String, Points> =
+                points.into_iter().map(|(key, points)| (key.unwrap_or_default().into(), points)).collect();
+            let newest = by_key.iter().filter_map(|(key, points)| Some((key.clone(), points.last()?.1)));
+            let newest: Vec<_> = newest.collect();
+            let releases = |key: &str| by_key.remove(key).unwrap_or_default();
+            releases_by_key("Released totals", self.level, MOST_DRAWN_KEYS, newest, releases)
         } else {
             reticent_plot::releases("Released totals", self.level, points.into_values().flatten())
         };

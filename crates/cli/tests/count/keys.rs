@@ -123,6 +123,18 @@ fn charts_are_drawn_with_and_without_keys() {
         let svg = std::fs::read_to_string(svg).expect("drawn");
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
     }
+    // More than can be told apart: the largest, and the chart says how many there are.
+    let svg = place.join("many.svg");
+    let keys: Vec<String> = (10..25).map(|key| format!("key{key}")).collect();
+    let arguments =
+        format!("- --key k --keys {} --epsilon {WITHOUT_NOISE} --horizon 999 --plot {}", keys.join(","), svg.display());
+    let lines = keys.iter().enumerate().flat_map(|(times, key)| vec![format!("{key}\n"); times]);
+    let output = count_with(&arguments, ("k\n".to_owned() + &lines.collect::<String>()).as_bytes());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let svg = std::fs::read_to_string(svg).expect("drawn");
+    assert!(svg.contains("the 8 largest of 15 keys"), "{svg}");
+    let drawn: Vec<bool> = keys.iter().map(|key| svg.contains(key)).collect();
+    assert_eq!(drawn, [[false; 7].as_slice(), &[true; 8]].concat());
     let output = count_with("- --epsilon 1 --horizon 9 --plot /nowhere/chart.svg", b"1\n");
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
     assert!(text(&output.stderr).contains("--plot cannot write /nowhere/chart.svg"), "{}", text(&output.stderr));

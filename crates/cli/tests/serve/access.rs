@@ -80,6 +80,33 @@ fn every_route_lets_in_whom_it_should_and_nobody_else() {
     assert!(asked >= 33 * 6, "{asked}");
 }
 
+/// What was asked may name people, and the file that it was asked of is the server's own business.
+#[test]
+fn what_was_asked_is_told_to_owners_and_to_whoever_asked() {
+    let place = Place::with_visits("history");
+    let [owner, viewer] = ["owner", "viewer"].map(|role| place.token(role, role, ""));
+    let [alan, grace] = ["alan", "grace"].map(|name| place.token(name, "analyst", "--cap visits=500"));
+    let service = place.start();
+    let question = json!({ "sql": "SELECT COUNT(*) AS n FROM visits WHERE region = 'north'", "epsilon": 1, "request_id": "monday" });
+    assert_eq!(service.post_as(&alan, "/v1/query", &question).status, 200);
+    let history = |token: &str| {
+        let history = service.get_as(token, "/v1/datasets/visits/history").json();
+        let charge = history["entries"].as_array().unwrap().iter().find(|entry| entry["kind"] == "charged").cloned();
+        (history.to_string(), charge.expect("it was charged"))
+    };
+    for token in [&owner, &alan] {
+        let (text, charge) = history(token);
+        assert!(text.contains("north"), "{text}");
+        assert_eq!((&charge["caller"], &charge["request"]), (&json!("alan"), &json!("monday")));
+    }
+    for token in [&viewer, &grace] {
+        let (text, charge) = history(token);
+        let told = ["north", "SELECT", "visits.csv", "alan", "monday"].into_iter().find(|secret| text.contains(secret));
+        assert_eq!(told, None, "{text}");
+        assert_eq!((&charge["cost"], &charge["spent"]["epsilon"]), (&json!("ε = 1"), &json!("1")));
+    }
+}
+
 /// What the configuration calls open, and nothing else.
 #[test]
 fn an_open_survey_is_answered_by_anybody_and_estimated_by_nobody_else() {

@@ -1,8 +1,10 @@
-//! Being told to stop, and being killed.
+//! Being told to stop, being killed, and a disk that is full.
+
+use std::process::Command;
 
 use serde_json::json;
 
-use crate::service::Place;
+use crate::service::{Place, wait_for};
 
 #[test]
 fn told_to_stop_it_finishes_and_ends_well() {
@@ -69,4 +71,33 @@ fn a_query_that_nobody_waits_for_is_kept() {
     let [first, again] = [0; 2].map(|_| service.post("/v1/query", &asked));
     assert_eq!((first.status, first.undated()), (200, again.undated()));
     assert_eq!(service.get("/v1/datasets/visits").json()["charges"], json!(1));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_logged_counted_and_not_ready_until_there_is_room() {
+    let place = Place::new("full");
+    let service = place.start_on_a_disk_that_can_be_full();
+    service.create_exact("visits", 1);
+    let files_up_to = |bytes: &str| {
+        let mut limit = Command::new("prlimit");
+        limit.args(["--pid", &service.id().to_string(), &format!("--fsize={bytes}:")]);
+        assert!(limit.status().expect("prlimit is there").success());
+    };
+    let figure = || {
+        let metrics = service.get("/metrics").text().to_owned();
+        metrics.lines().find_map(|line| line.strip_prefix("reticent_storage_failing ").map(str::to_owned))
+    };
+    assert_eq!((service.get("/readyz").status, figure().as_deref()), (200, Some("0")));
+    files_up_to("65536");
+    wait_for("the end of the disk", || (service.send("visits", "1\n").status == 500).then_some(()));
+    let ready = service.get("/readyz");
+    assert_eq!((ready.status, figure().as_deref()), (500, Some("1")), "{}", ready.text());
+    assert!(ready.problem().0.contains("data directory"), "{}", ready.text());
+    assert!(place.logged().contains("no step can be closed"), "{}", place.logged());
+    // Nothing has to be sent for it to be seen.
+    files_up_to("unlimited");
+    wait_for("room on the disk", || (service.get("/readyz").status == 200).then_some(()));
+    assert_eq!(figure().as_deref(), Some("0"));
+    assert_eq!(service.send("visits", "1\n").status, 200);
 }

@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use serde_json::json;
 
 use crate::http::PATIENCE;
-use crate::service::Place;
+use crate::service::{Place, wait_for};
 
 #[test]
 fn requests_that_are_too_large_are_refused_also_when_they_are_packed() {
@@ -68,6 +68,87 @@ fn whoever_dawdles_is_cut_off_and_others_get_their_turn() {
     };
     assert_eq!(rest(head), "");
     assert!(rest(body).starts_with("HTTP/1.1 408"));
+}
+
+/// Connections that stay keep neither an operator nor a source out.
+#[test]
+fn followers_and_idle_connections_leave_room_for_health_and_events() {
+    let place = Place::new("crowded");
+    place.write("reticent.toml", "[limits]\nconnections = 6\nfollowers = 4\nfollowers_per_token = 3\n");
+    let [ada, alan, source] = [("ada", "viewer"), ("alan", "viewer"), ("source", "source")]
+        .map(|(name, role)| format!("Bearer {}", place.token(name, role, "")));
+    let owner = place.token("grace", "owner", "");
+    let service = place.start();
+    let stream = json!({ "name": "visits", "step": "1 events", "horizon": 1000, "epsilon": "1" });
+    assert_eq!(service.post_as(&owner, "/v1/streams", &stream).status, 201);
+    let follow = |token: &str| {
+        let headers = [("Authorization", token)];
+        let mut waiting = service.say("GET", "/v1/streams/visits/releases/stream", &headers, b"");
+        let head = waiting.head();
+        (head.status, head.header("retry-after").map(str::to_owned), waiting)
+    };
+    let told = |follower: &(u16, Option<String>, _)| (follower.0, follower.1.clone());
+    let followers: Vec<_> = [&ada, &ada, &ada, &ada, &alan, &alan].map(|token| follow(token)).into();
+    let busy = (503, Some("1".to_owned()));
+    let let_in = (200, None);
+    let expected = [let_in.clone(), let_in.clone(), let_in.clone(), busy.clone(), let_in, busy];
+    assert_eq!(followers.iter().map(told).collect::<Vec<_>>(), expected);
+    // And some that say nothing, until all ordinary places are taken.
+    let mut idle = Vec::new();
+    let refused = wait_for("the last place", || {
+        idle.push(TcpStream::connect(service.address).unwrap());
+        Some(service.get_as(&owner, "/v1/streams")).filter(|answer| answer.status == 503)
+    });
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(service.get("/healthz").text(), "alive\n");
+    assert_eq!(service.get("/readyz").text(), "ready\n");
+    let sent = service.say("POST", "/v1/streams/visits/events", &[("Authorization", &source)], b"1\n").answer();
+    assert_eq!(sent.status, 200, "{}", sent.text());
+    drop((followers, idle));
+    wait_for("room", || (service.get_as(&owner, "/v1/streams").status == 200).then_some(()));
+}
+
+#[test]
+fn one_address_has_a_limit_of_its_own() {
+    let place = Place::new("address");
+    place.write("reticent.toml", "[limits]\nconnections_per_address = 1\n");
+    let service = place.start();
+    let _idle = TcpStream::connect(service.address).unwrap();
+    let answer = service.get("/v1/streams");
+    assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")), "{}", answer.text());
+    assert_eq!(service.get("/healthz").status, 200);
+}
+
+/// Nobody needs a token for an open survey, and a report is short.
+#[test]
+fn an_open_survey_takes_little_at_a_time() {
+    for (open, status) in [(true, 413), (false, 200)] {
+        let place = Place::with_survey("open-body", open);
+        let service = place.start();
+        let body = "{}\n".repeat(30_000);
+        let answer = service.say("POST", "/v1/local/commute/reports", &[], body.as_bytes()).answer();
+        assert_eq!(answer.status, status, "{}", answer.text());
+    }
+}
+
+/// A body that is announced takes its room in memory before it comes.
+#[test]
+fn bodies_in_memory_have_a_limit_together() {
+    let place = Place::new("bodies");
+    place.write("reticent.toml", "[limits]\nbody_bytes = 100000\nbodies_bytes = 200000\n");
+    let service = place.start();
+    service.create_exact("visits", 100);
+    let announced = || {
+        let headers = [("Content-Length", "90000"), ("Expect", "100-continue")];
+        let mut waiting = service.say("POST", "/v1/streams/visits/events", &headers, b"");
+        (waiting.head().status, waiting)
+    };
+    let both = [(); 2].map(|()| announced());
+    assert_eq!(both.each_ref().map(|(status, _)| *status), [100; 2]);
+    assert_eq!(announced().0, 503);
+    assert_eq!(service.send("visits", "1\n").status, 200, "there is room for a short one");
+    drop(both);
+    wait_for("room", || (announced().0 == 100).then_some(()));
 }
 
 #[test]

@@ -12,16 +12,41 @@ const SEED: &str = "1";
 /// No request may end in a 5xx, and answers are as they are described.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
+/// A program of the Python environment that `cargo xtask test` makes.
+fn program(name: &str) -> Command {
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    Command::new(target.parent().expect("the target directory").join("schemathesis-venv/bin").join(name))
+}
+
+/// By the specification's own rules, and so that a client can be made of it, every call included.
+#[test]
+#[ignore = "needs openapi-spec-validator and openapi-python-client from PyPI; cargo xtask test runs it"]
+fn the_description_is_valid_and_a_client_can_be_made_of_it() {
+    let place = Place::new("description");
+    place.write("openapi.json", place.start().get("/openapi.json").text());
+    let succeeds = |name: &str, arguments: &str| {
+        let output = program(name).args(arguments.split(' ')).current_dir(&place.0).output();
+        let output = output.unwrap_or_else(|error| panic!("{name} is not in target/schemathesis-venv: {error}"));
+        let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+        assert!(output.status.success(), "{name}: {said:?}");
+    };
+    succeeds("openapi-spec-validator", "openapi.json");
+    succeeds(
+        "openapi-python-client",
+        "generate --path openapi.json --output-path client --meta none --fail-on-warning",
+    );
+    let send = std::fs::read_to_string(place.0.join("client/api/streams/send_events.py")).expect("the call for events");
+    assert!(send.contains("def sync("), "{send}");
+}
+
 #[test]
 #[ignore = "needs schemathesis from PyPI; cargo xtask test runs it"]
 fn no_request_that_anyone_can_think_of_is_a_fault_of_the_server() {
-    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let schemathesis = target.parent().expect("the target directory").join("schemathesis-venv/bin/schemathesis");
     let place = Place::with_visits("schema");
     let service = place.start();
     service.create_exact("visits", 3);
     service.send("visits", "1\n1\n1\n");
-    let status = Command::new(schemathesis)
+    let status = program("schemathesis")
         .args(["run", &format!("http://{}/openapi.json", service.address)])
         // An answer that never ends.
         .args(["--exclude-path", "/v1/streams/{name}/releases/stream"])

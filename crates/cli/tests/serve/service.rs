@@ -66,19 +66,21 @@ impl Place {
         place
     }
 
-    /// With a survey `commute`, whose task is in `commute.toml`, and something in the module's place.
+    /// With a survey `commute`, whose task is in `commute.toml`.
     pub fn with_survey(name: &str, open: bool) -> Self {
         let place = Self::new(name);
         place.write("commute.toml", COMMUTE);
-        place.write("module.wasm", "not a module");
         let survey = format!("[[survey]]\nname = \"commute\"\ntask = \"commute.toml\"\nopen = {open}\n");
-        place.write("reticent.toml", &("survey_module = \"module.wasm\"\n".to_owned() + &survey));
+        place.write("reticent.toml", &survey);
         place
     }
 
     /// `reticent` with arguments in one text, at home here.
     pub fn program(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
+        self.at_home(Command::new(env!("CARGO_BIN_EXE_reticent")), arguments)
+    }
+
+    fn at_home(&self, mut command: Command, arguments: &str) -> Command {
         command.args(arguments.split_whitespace()).current_dir(&self.0);
         command.env("HOME", &self.0).env("XDG_DATA_HOME", &self.0);
         for name in ["RETICENT_LEDGER", "RETICENT_TOKEN", "RETICENT_SERVER", "RUST_BACKTRACE"] {
@@ -108,15 +110,26 @@ impl Place {
 
     /// With these variables in its environment.
     pub fn start_with(&self, listen: &str, environment: &[(&str, &str)]) -> Service {
+        let mut command = self.program(&self.serve(listen));
+        command.envs(environment.iter().copied());
+        self.launch(command)
+    }
+
+    /// For whom a file that may grow no further is an error like others, and not the end.
+    pub fn start_on_a_disk_that_can_be_full(&self) -> Service {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_reticent")]);
+        self.launch(self.at_home(shell, &self.serve("127.0.0.1:0")))
+    }
+
+    fn serve(&self, listen: &str) -> String {
         let config = if self.0.join("reticent.toml").is_file() { "--config reticent.toml" } else { "" };
+        format!("serve --listen {listen} --data-dir data {config}")
+    }
+
+    fn launch(&self, mut command: Command) -> Service {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log()).expect("a log");
-        let mut child = self
-            .program(&format!("serve --listen {listen} --data-dir data {config}"))
-            .envs(environment.iter().copied())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .expect("it starts");
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("it starts");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("an address");
         let address = line.trim().strip_prefix("http://").and_then(|rest| rest.strip_suffix('/'));

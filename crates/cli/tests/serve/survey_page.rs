@@ -1,7 +1,4 @@
-//! A survey in a real browser, with the real module. Needs Debian's chromium and chromium-driver, and the WebAssembly that `cargo xtask
-//! test` builds before, so that it runs this by itself.
-
-use std::path::PathBuf;
+//! A survey in a real browser. Needs Debian's chromium and chromium-driver, so that `cargo xtask test` runs it by itself.
 
 use serde_json::{Value, json};
 
@@ -9,18 +6,10 @@ use crate::browser::{pictures, wait_until};
 use crate::service::Place;
 use crate::webdriver::Browser;
 
-/// What `cargo xtask wasm` builds.
-fn module() -> PathBuf {
-    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let target = target.parent().expect("the target directory");
-    target.join("wasm32-unknown-unknown/wasm/reticent_wasm.wasm")
-}
-
 #[test]
 #[ignore = "needs a browser; cargo xtask test runs it"]
 fn a_person_answers_in_the_browser_and_only_what_was_randomised_arrives() {
     let place = Place::with_survey("survey-page", true);
-    std::fs::copy(module(), place.0.join("module.wasm")).expect("cargo xtask wasm builds the module");
     let owner = place.token("ada", "owner", "");
     let service = place.start();
     let count = || service.get_as(&owner, "/v1/local").json()["surveys"][0]["reports"].clone();
@@ -83,7 +72,6 @@ fn a_person_answers_in_the_browser_and_only_what_was_randomised_arrives() {
 #[ignore = "needs a browser; cargo xtask test runs it"]
 fn a_survey_that_is_not_open_says_so() {
     let place = Place::with_survey("survey-closed", false);
-    std::fs::copy(module(), place.0.join("module.wasm")).expect("cargo xtask wasm builds the module");
     place.token("ada", "owner", "");
     let service = place.start();
     let browser = Browser::start(&place.0.join("profile"));

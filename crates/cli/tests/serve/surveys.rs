@@ -88,3 +88,22 @@ fn a_task_that_changed_or_expired_is_refused() {
     let late = service.say("POST", "/v1/local/commute/reports", &[], b"{}").answer();
     assert!(late.status == 409 && late.problem().0.contains("2001-01-01"), "{}", late.text());
 }
+
+/// Nothing has to be built, fetched or configured for people to answer.
+#[test]
+fn the_page_and_all_it_needs_are_in_the_program() {
+    let service = Place::with_survey("page", true).start();
+    for (path, kind) in [
+        ("/survey/commute", "text/html; charset=utf-8"),
+        ("/assets/survey.js", "text/javascript; charset=utf-8"),
+        ("/assets/survey.css", "text/css; charset=utf-8"),
+        ("/assets/reticent.js", "text/javascript; charset=utf-8"),
+        ("/assets/reticent.wasm", "application/wasm"),
+    ] {
+        let answer = service.get(path);
+        assert_eq!((answer.status, answer.header("content-type")), (200, Some(kind)), "{path}");
+        if kind == "application/wasm" {
+            assert!(answer.body.starts_with(b"\0asm\x01\0\0\0") && answer.body.len() < 120_000);
+        }
+    }
+}

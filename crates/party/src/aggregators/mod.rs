@@ -48,6 +48,7 @@
 //! | [`record`] | [`Record`]: what was opened, signed by all; whoever has it is the collector |
 //! | [`process`] | [`Process`]: an aggregator on its own machine |
 //! | [`mod@upload`] | reports on their way from clients to aggregators |
+//! | `guests` | how many clients an aggregator hears at a time, and who gives way |
 //! | [`fault`] | [`Fault`]: how a collection ends without a result |
 //! | `view` | what aggregators that pool all they know see of a batch: for audits, with the feature `test-util` |
 //! | `scheme`, `sums`, `field` | Prio3 as bytes; shares of sums; signed numbers in a prime field |
@@ -57,6 +58,7 @@ mod batch;
 pub mod collect;
 pub mod fault;
 mod field;
+mod guests;
 pub mod process;
 pub mod record;
 pub mod report;

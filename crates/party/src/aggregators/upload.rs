@@ -6,7 +6,6 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +14,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, ServerConfig, ServerConnection, StreamOwned};
 use zeroize::Zeroizing;
 
+use super::guests::{Guests, Ticket};
 use super::report::{Report, share_length};
 use super::store::{Received, Store};
 use super::task::Task;
@@ -24,8 +24,8 @@ use crate::transport::tls;
 
 /// The most shares of one upload.
 pub const MOST_AT_ONCE: usize = 1 << 16;
-/// Uploads that are read at the same time; the others wait.
-const MOST_CONNECTIONS: usize = 64;
+/// Uploads that are read at the same time; see [`Guests`] for who gives way to one more.
+pub(super) const MOST_CONNECTIONS: usize = 64;
 /// How long the other side may be silent.
 const SILENCE: Duration = Duration::from_secs(10);
 /// How long an upload may take as a whole.
@@ -59,7 +59,7 @@ pub fn upload(task: &Task, reports: &[Report]) -> Result<Vec<Received>> {
     (0..task.aggregators().len()).map(one_after_the_other).collect()
 }
 
-fn upload_to(task: &Task, place: usize, reports: &[Report]) -> Result<Received> {
+pub(super) fn upload_to(task: &Task, place: usize, reports: &[Report]) -> Result<Received> {
     let site = &task.aggregators()[place];
     let failed = |error: io::Error| Error::network(format!("sending reports to {}", site.name), error);
     let config = tls::stranger(site.key).map_err(|error| Error::network("TLS", error))?;
@@ -109,6 +109,8 @@ pub struct Reception {
     listener: TcpListener,
     config: Arc<ServerConfig>,
     store: Arc<Mutex<Store>>,
+    /// How long a client may be silent if nobody else comes.
+    pub(super) silence: Duration,
 }
 
 impl Reception {
@@ -119,29 +121,32 @@ impl Reception {
     pub fn new(task: &Task, place: usize, key: &PrivateKey, listener: TcpListener, store: Store) -> Result<Self> {
         let config = tls::server_for_strangers(key).map_err(|error| Error::network("TLS", error))?;
         let store = Arc::new(Mutex::new(store));
-        Ok(Self { task: task.clone(), place, listener, config: Arc::new(config), store })
+        Ok(Self { task: task.clone(), place, listener, config: Arc::new(config), store, silence: SILENCE })
     }
 
     /// Takes reports for as long as the process lives. What a client does wrong ends its own connection and nothing else.
     pub fn run(self) {
-        let Self { task, place, listener, config, store } = self;
-        let busy = AtomicUsize::new(0);
+        let Self { task, place, listener, config, store, silence } = self;
+        let guests = Guests::new(MOST_CONNECTIONS);
         thread::scope(|scope| {
             loop {
-                if busy.load(Ordering::Acquire) >= MOST_CONNECTIONS {
-                    thread::sleep(PAUSE);
-                    continue;
-                }
                 let Ok((stream, _)) = listener.accept() else {
                     thread::sleep(PAUSE);
                     continue;
                 };
-                busy.fetch_add(1, Ordering::AcqRel);
-                let (task, config, store, busy) = (&task, Arc::clone(&config), &store, &busy);
+                let ticket = loop {
+                    match guests.admit(&stream) {
+                        Ok(None) => thread::sleep(PAUSE),
+                        Ok(ticket) => break ticket,
+                        // It is gone again.
+                        Err(_) => break None,
+                    }
+                };
+                let Some(ticket) = ticket else { continue };
+                let (task, config, store) = (&task, Arc::clone(&config), &store);
                 scope.spawn(move || {
                     // A client that breaks off has sent nothing.
-                    let _ = take(task, place, stream, config, store);
-                    busy.fetch_sub(1, Ordering::AcqRel);
+                    let _ = take(task, place, stream, config, store, ticket, silence);
                 });
             }
         });
@@ -149,12 +154,14 @@ impl Reception {
 }
 
 /// Reads from a connection until a deadline.
-struct Timed {
+struct Timed<'guests> {
     stream: StreamOwned<ServerConnection, TcpStream>,
     deadline: Instant,
+    silence: Duration,
+    ticket: Ticket<'guests>,
 }
 
-impl Timed {
+impl Timed<'_> {
     fn read_exact(&mut self, mut bytes: &mut [u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let read = self.read(bytes)?;
@@ -167,12 +174,12 @@ impl Timed {
     }
 
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let left = self.deadline.saturating_duration_since(Instant::now()).min(SILENCE);
+        let left = self.deadline.saturating_duration_since(Instant::now()).min(self.silence);
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
         self.stream.sock.set_read_timeout(Some(left))?;
-        self.stream.read(bytes)
+        self.ticket.hear(|| self.stream.read(bytes))
     }
 }
 
@@ -182,13 +189,17 @@ fn take(
     stream: TcpStream,
     config: Arc<ServerConfig>,
     store: &Mutex<Store>,
+    ticket: Ticket<'_>,
+    silence: Duration,
 ) -> io::Result<()> {
     stream.set_write_timeout(Some(SILENCE))?;
     let connection = ServerConnection::new(config).map_err(io::Error::other)?;
-    let mut timed = Timed { stream: StreamOwned::new(connection, stream), deadline: Instant::now() + UPLOAD };
+    let (stream, deadline) = (StreamOwned::new(connection, stream), Instant::now() + UPLOAD);
+    let mut timed = Timed { stream, deadline, silence, ticket };
     let (mut hash, mut count) = ([0; 32], [0; 4]);
     timed.read_exact(&mut hash)?;
     timed.read_exact(&mut count)?;
+    timed.ticket.spoke();
     let mut left = u32::from_le_bytes(count) as usize;
     let (verdict, received) = if hash != task.hash().0 || left > MOST_AT_ONCE {
         (OTHER_TASK, Received::default())

@@ -8,9 +8,9 @@ const SCRIPT: &str = include_str!("../../assets/app.js");
 const STYLE: &str = include_str!("../../assets/style.css");
 const ICON: &str = include_str!("../../assets/icon.svg");
 
-pub(super) fn asset(kind: &'static str, text: &'static str) -> Response {
+pub(super) fn asset(kind: &'static str, content: impl IntoResponse) -> Response {
     // Asked for again each time, so that a page never runs with the script of another version.
-    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], text).into_response()
+    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], content).into_response()
 }
 
 /// The page.

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -15,9 +16,11 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::json;
 use super::number::Number;
+use crate::access::Caller;
 use crate::app::App;
 use crate::body::{Json, Params};
 use crate::error::{Error, Problem, Result};
+use crate::role::Role;
 
 /// So many entries at a time, unless asked otherwise, and at most.
 const ENTRIES: u64 = 100;
@@ -124,7 +127,7 @@ pub struct DatasetList {
 }
 
 /// All datasets with their budgets
-#[utoipa::path(get, path = "/v1/datasets", tag = "budgets", responses(
+#[utoipa::path(get, path = "/v1/datasets", operation_id = "list_datasets", tag = "budgets", responses(
     (status = 200, description = "All datasets", body = DatasetList),
     (status = "4XX", description = "Who may not", body = Problem)))]
 pub async fn list(State(app): State<Arc<App>>) -> Result<Response> {
@@ -134,7 +137,7 @@ pub async fn list(State(app): State<Arc<App>>) -> Result<Response> {
 }
 
 /// One dataset with its budget
-#[utoipa::path(get, path = "/v1/datasets/{name}", tag = "budgets",
+#[utoipa::path(get, path = "/v1/datasets/{name}", operation_id = "show_dataset", tag = "budgets",
     params(("name" = String, Path, description = "The dataset; a slash in its name is written %2F")), responses(
     (status = 200, description = "The dataset", body = DatasetView),
     (status = 404, description = "There is none", body = Problem),
@@ -173,7 +176,7 @@ pub struct NewDataset {
 }
 
 /// Sets the budget of a dataset, once and for all
-#[utoipa::path(post, path = "/v1/datasets", tag = "budgets", request_body = NewDataset, responses(
+#[utoipa::path(post, path = "/v1/datasets", operation_id = "register_dataset", tag = "budgets", request_body = NewDataset, responses(
     (status = 201, description = "It has this budget, now or since before", body = DatasetView),
     (status = 400, description = "What is wrong, and what to write instead", body = Problem),
     (status = 409, description = "It has another budget, or has spent more already", body = Problem),
@@ -220,11 +223,11 @@ pub struct EntryView {
     pub at: String,
     /// `registered`, `limited`, `charged` or `released`.
     pub kind: &'static str,
-    /// The request that was charged, or whose release was kept.
+    /// The request that was charged, or whose release was kept; told to owners, and to whoever was charged.
     pub request: Option<String>,
-    /// Who asked.
+    /// Who asked; told to the same.
     pub caller: Option<String>,
-    /// What was asked.
+    /// What was asked; told to the same.
     pub description: Option<String>,
     /// What it cost, in words.
     pub cost: Option<String>,
@@ -232,6 +235,16 @@ pub struct EntryView {
     pub spent: Option<Sum>,
     /// Is it a stream, which goes on releasing?
     pub stream: bool,
+}
+
+impl EntryView {
+    /// What was asked, of which file, and by whom, is for owners, and for whoever asked; what was spent is for all who see budgets.
+    fn shown_to(self, caller: &Caller) -> Self {
+        if caller.role == Role::Owner || self.caller.as_ref() == Some(&caller.name) {
+            return self;
+        }
+        Self { request: None, caller: None, description: None, ..self }
+    }
 }
 
 /// Entries of a dataset.
@@ -244,13 +257,18 @@ pub struct EntryList {
 }
 
 /// What was written down about a dataset
-#[utoipa::path(get, path = "/v1/datasets/{name}/history", tag = "budgets",
+#[utoipa::path(get, path = "/v1/datasets/{name}/history", operation_id = "dataset_history", tag = "budgets",
     params(("name" = String, Path, description = "The dataset; a slash in its name is written %2F"), Page), responses(
     (status = 200, description = "The entries", body = EntryList),
     (status = 400, description = "What is wrong, and what to write instead", body = Problem),
     (status = 404, description = "There is none", body = Problem),
     (status = "4XX", description = "Who may not", body = Problem)))]
-pub async fn history(State(app): State<Arc<App>>, Path(name): Path<String>, params: Params) -> Result<Response> {
+pub async fn history(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    params: Params,
+) -> Result<Response> {
     let params = params.only(&["after", "limit"])?;
     let page = Page { after: params.number("after", 0..=u64::MAX)?, limit: params.number("limit", 1..=MOST_ENTRIES)? };
     let (after, limit) = (page.after.unwrap_or(0), page.limit.unwrap_or(ENTRIES) as usize);
@@ -267,7 +285,7 @@ pub async fn history(State(app): State<Arc<App>>, Path(name): Path<String>, para
                     list.next = list.entries.last().map(|entry| entry.number);
                     return ControlFlow::Break(());
                 }
-                list.entries.push(entry(record));
+                list.entries.push(entry(record).shown_to(&caller));
                 ControlFlow::Continue(())
             })?;
             Ok(list)

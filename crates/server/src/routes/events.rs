@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use super::json;
 use super::streams::named;
 use crate::app::App;
-use crate::body::Unpacked;
+use crate::body::{Room, Unpacked};
 use crate::error::{Problem, Result};
 
 /// Where events are sent.
@@ -38,7 +38,7 @@ pub struct Acknowledged {
 ///
 /// No line is an error: a value that is missing is 1, what is no number is 0, and what is out of range is clamped. Ids that were
 /// seen within the stream's window are not counted again. May be packed by gzip (`Content-Encoding: gzip`).
-#[utoipa::path(post, path = "/v1/streams/{name}/events", tag = "streams",
+#[utoipa::path(post, path = "/v1/streams/{name}/events", operation_id = "send_events", tag = "streams",
     params(("name" = String, Path, description = "The stream")),
     request_body(content((String = "application/x-ndjson"), (String = "text/plain")), description = "One event a line"), responses(
     (status = 200, description = "They can neither be lost nor counted twice", body = Acknowledged),
@@ -50,7 +50,7 @@ pub struct Acknowledged {
 pub async fn send(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    Unpacked(mut body): Unpacked,
+    Unpacked(mut body, room): Unpacked,
 ) -> Result<Response> {
     let stream = named(&app, &name)?;
     match stream.definition().mode() {
@@ -64,22 +64,22 @@ pub async fn send(
             if stream.status().ended {
                 return Err(reticent_stream::Error::Ended(name).into());
             }
-            Ok(acknowledged_first(app, stream, body))
+            Ok(acknowledged_first(app, stream, body, room))
         }
     }
 }
 
 /// An answer that goes out before the events are counted. The other way round, whoever saw no answer because of a crash would
 /// send them again, and they would be in two trees of noise, while the promise is for one.
-fn acknowledged_first(app: Arc<App>, stream: Arc<Stream>, body: Vec<u8>) -> Response {
+fn acknowledged_first(app: Arc<App>, stream: Arc<Stream>, body: Vec<u8>, room: Room) -> Response {
     let text = serde_json::to_string(&Acknowledged { acknowledged: "at most once" }).expect("plain data");
-    let pieces = stream::unfold((Some(text), Some((app, stream, body))), |(text, left)| async move {
+    let pieces = stream::unfold((Some(text), Some((app, stream, body, room))), |(text, left)| async move {
         if let Some(text) = text {
             return Some((Ok::<_, Infallible>(text), (None, left)));
         }
         // While this waits, the connection sends what it has.
         tokio::task::yield_now().await;
-        if let Some((app, stream, mut body)) = left {
+        if let Some((app, stream, mut body, _room)) = left {
             // Nobody can be told any more, and nothing may be counted twice.
             let _ = app.blocking(move || Ok(stream.ingest_ndjson(&mut body)?)).await;
         }

@@ -12,17 +12,17 @@ use utoipa::ToSchema;
 use super::json;
 use crate::access::Caller;
 use crate::app::App;
-use crate::error::{Problem, Result};
+use crate::error::{Error, Problem, Result};
 use crate::role::Role;
 
 /// Is the process alive?
-#[utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, description = "It is", body = String)))]
+#[utoipa::path(get, path = "/healthz", operation_id = "alive", tag = "operation", responses((status = 200, description = "It is", body = String)))]
 pub async fn alive() -> &'static str {
     "alive\n"
 }
 
-/// Can it take requests: are the ledger and the tokens there?
-#[utoipa::path(get, path = "/readyz", tag = "operation", responses(
+/// Can it take requests: are the ledger and the tokens there, and can steps be closed?
+#[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "operation", responses(
     (status = 200, description = "It can", body = String),
     (status = 500, description = "It cannot", body = Problem)))]
 pub async fn ready(State(app): State<Arc<App>>) -> Result<&'static str> {
@@ -30,20 +30,22 @@ pub async fn ready(State(app): State<Arc<App>>) -> Result<&'static str> {
     app.blocking(move || {
         ledger.head()?;
         tokens.any()?;
-        Ok("ready\n")
+        Ok(())
     })
-    .await
+    .await?;
+    match app.streams.failing() {
+        Some(error) => Err(Error::from(error)),
+        None => Ok("ready\n"),
+    }
 }
 
 /// Figures for Prometheus; not one depends on events or rows
-#[utoipa::path(get, path = "/metrics", tag = "operation", responses(
+#[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "operation", responses(
     (status = 200, description = "The figures", body = String),
     (status = "4XX", description = "Who may not", body = Problem)))]
 pub async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let streams = app.streams.list();
-    let streams: Vec<_> =
-        streams.iter().map(|stream| (stream.definition().name().to_owned(), stream.status().steps)).collect();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics.text(&streams)).into_response()
+    let text = app.metrics.text(&app.streams);
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 
 /// Who asks.
@@ -56,7 +58,7 @@ pub struct Who {
 }
 
 /// Who asks, as the service sees it
-#[utoipa::path(get, path = "/v1/whoami", tag = "operation", responses(
+#[utoipa::path(get, path = "/v1/whoami", operation_id = "who_am_i", tag = "operation", responses(
     (status = 200, description = "Name and role", body = Who),
     (status = "4XX", description = "Who may not", body = Problem)))]
 pub async fn who(Extension(caller): Extension<Caller>) -> Response {

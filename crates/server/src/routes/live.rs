@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -16,9 +17,11 @@ use utoipa::IntoParams;
 
 use super::releases::ReleaseView;
 use super::streams::named;
+use crate::access::Caller;
 use crate::app::App;
 use crate::body::Params;
-use crate::error::{Problem, Result};
+use crate::error::{Error, Problem, Result};
+use crate::places::Place;
 
 /// Something is sent at least so often, by the clock, so that nobody in between gives the connection up.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -37,13 +40,15 @@ pub struct Start {
 /// Sends every release as a server-sent event when it is made, in order and without gaps
 ///
 /// The event's id is the step; a client that comes back with `Last-Event-ID` gets all that it missed.
-#[utoipa::path(get, path = "/v1/streams/{name}/releases/stream", tag = "releases",
+#[utoipa::path(get, path = "/v1/streams/{name}/releases/stream", operation_id = "follow_releases", tag = "releases",
     params(("name" = String, Path, description = "The stream"), Start), responses(
     (status = 200, description = "Events `release`, each with a release as JSON", content_type = "text/event-stream", body = String),
     (status = 404, description = "There is no such stream", body = Problem),
+    (status = 503, description = "There are too many followers", body = Problem),
     (status = "4XX", description = "Who may not", body = Problem)))]
 pub async fn follow(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     params: Params,
     headers: HeaderMap,
@@ -56,8 +61,10 @@ pub async fn follow(
         (None, Some(from)) => from,
         (None, None) => stream.status().steps + 1,
     };
+    let place = app.followers.take(caller.name);
+    let place = place.ok_or(Error::Busy("there are too many followers, altogether or with this token"))?;
     let (newest, stopping) = (stream.subscribe(), app.stopping.subscribe());
-    let follower = Follower { app, stream, newest, stopping, next, ready: VecDeque::new() };
+    let follower = Follower { app, stream, newest, stopping, next, ready: VecDeque::new(), _place: place };
     let events = stream::unfold(follower, |mut follower| async move {
         let event = follower.next().await?;
         Some((Ok::<_, Infallible>(event), follower))
@@ -74,6 +81,7 @@ struct Follower {
     /// The next step to be sent.
     next: u64,
     ready: VecDeque<Arc<StepRelease>>,
+    _place: Place<String>,
 }
 
 impl Follower {

@@ -112,6 +112,11 @@ pub(crate) fn permission(method: &Method, path: &str) -> Option<Permission> {
     TABLE.iter().find(|route| route.method == *method && route.path == path).map(|route| route.permission)
 }
 
+/// Is it answered in a reserved place, too? Health and figures, events and reports are.
+pub(crate) fn is_short(permission: Permission, path: &str) -> bool {
+    permission == Permission::Send || ["/healthz", "/readyz", "/metrics"].contains(&path)
+}
+
 /// The survey that is looked at or answered by a request, if it is one: open surveys need no token.
 pub(crate) fn answered_survey<'path>(matched: &str, path: &'path str) -> Option<&'path str> {
     let rest = path.strip_prefix("/v1/local/")?;

@@ -86,4 +86,16 @@ mod tests {
             routes.map(|route| (route.path.to_owned(), route.method.to_string())).collect();
         assert_eq!(described, routes);
     }
+
+    /// Programs make a function of each operation, and its identifier is the function's name.
+    #[test]
+    fn every_operation_has_an_identifier_of_its_own() {
+        let described: serde_json::Value = serde_json::to_value(Description::openapi()).unwrap();
+        let operations = described["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap());
+        let mut ids: Vec<&str> = operations.map(|(_, operation)| operation["operationId"].as_str().unwrap()).collect();
+        let all = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), all, "{ids:?}");
+    }
 }

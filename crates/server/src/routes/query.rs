@@ -101,7 +101,7 @@ pub enum QueryResult {
 }
 
 /// Asks a query of the tables, or shows what it would cost
-#[utoipa::path(post, path = "/v1/query", tag = "query", request_body = Question, responses(
+#[utoipa::path(post, path = "/v1/query", operation_id = "query", tag = "query", request_body = Question, responses(
     (status = 200, description = "The answer, or with `dry_run` what it would cost", body = QueryResult),
     (status = 400, description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
     (status = 402, description = "The budget, or the token's cap, does not reach; nothing was charged", body = Problem),
@@ -209,7 +209,7 @@ pub struct TableList {
 }
 
 /// The tables that can be asked about
-#[utoipa::path(get, path = "/v1/tables", tag = "query", responses(
+#[utoipa::path(get, path = "/v1/tables", operation_id = "list_tables", tag = "query", responses(
     (status = 200, description = "All tables", body = TableList),
     (status = "4XX", description = "Who may not", body = Problem)))]
 pub async fn tables(State(app): State<Arc<App>>) -> Response {

@@ -8,7 +8,8 @@ use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
-use reticent_plot::{Chart, Scale, Series};
+use reticent::release::LEVEL;
+use reticent_plot::Chart;
 use reticent_stream::{Keys, Released, StepRelease, Stream};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
@@ -28,8 +29,6 @@ const CSV_RELEASES: usize = 500;
 const CHART_STEPS: u64 = 120;
 /// Of many keys a chart shows those with the largest released values.
 const CHART_KEYS: usize = 5;
-/// Error bars are at this level.
-const LEVEL: &str = "95 %";
 
 /// What was released at the end of a step.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -94,7 +93,7 @@ pub struct ReleaseList {
 }
 
 /// What was released, step by step
-#[utoipa::path(get, path = "/v1/streams/{name}/releases", tag = "releases",
+#[utoipa::path(get, path = "/v1/streams/{name}/releases", operation_id = "list_releases", tag = "releases",
     params(("name" = String, Path, description = "The stream"), Page), responses(
     (status = 200, description = "The releases; each is the same for ever", body = ReleaseList),
     (status = 400, description = "What is wrong, and what to write instead", body = Problem),
@@ -112,7 +111,7 @@ pub async fn history(State(app): State<Arc<App>>, Path(name): Path<String>, para
 }
 
 /// What was released last
-#[utoipa::path(get, path = "/v1/streams/{name}/releases/now", tag = "releases",
+#[utoipa::path(get, path = "/v1/streams/{name}/releases/now", operation_id = "newest_release", tag = "releases",
     params(("name" = String, Path, description = "The stream")), responses(
     (status = 200, description = "The newest release", body = ReleaseView),
     (status = 404, description = "There is no such stream, or its first step has not ended", body = Problem),
@@ -124,7 +123,7 @@ pub async fn now(State(app): State<Arc<App>>, Path(name): Path<String>) -> Resul
 }
 
 /// All that was released, as CSV
-#[utoipa::path(get, path = "/v1/streams/{name}/releases.csv", tag = "releases",
+#[utoipa::path(get, path = "/v1/streams/{name}/releases.csv", operation_id = "releases_as_csv", tag = "releases",
     params(("name" = String, Path, description = "The stream")), responses(
     (status = 200, description = "One line a value", body = String, content_type = "text/csv"),
     (status = 404, description = "There is no such stream", body = Problem),
@@ -193,7 +192,7 @@ pub struct Look {
 }
 
 /// What was released, as a chart with its error band
-#[utoipa::path(get, path = "/v1/streams/{name}/chart.svg", tag = "releases",
+#[utoipa::path(get, path = "/v1/streams/{name}/chart.svg", operation_id = "releases_as_chart", tag = "releases",
     params(("name" = String, Path, description = "The stream"), Look), responses(
     (status = 200, description = "The chart", body = String, content_type = "image/svg+xml"),
     (status = 400, description = "What is wrong, and what to write instead", body = Problem),
@@ -221,32 +220,21 @@ pub async fn chart(State(app): State<Arc<App>>, Path(name): Path<String>, params
 
 fn drawn(stream: &Stream, releases: &[StepRelease], key: Option<&str>) -> Chart {
     let title = stream.definition().name();
-    let mut chart = Chart::new(title)
-        .described(format!(
-            "Released running totals after each step; each lies within its band with probability {LEVEL}."
-        ))
-        .x("step", Scale::Linear)
-        .y("total", Scale::Linear);
-    let keys = match releases.last().map(|release| &release.released) {
-        Some(Released::Keyed(newest)) => {
-            let mut keys: Vec<_> =
-                newest.values.iter().filter(|(name, _)| key.is_none_or(|key| **name == *key)).collect();
-            keys.sort_by_key(|(_, value)| std::cmp::Reverse(*value));
-            keys.into_iter().take(CHART_KEYS).map(|(name, _)| Some(Arc::clone(name))).collect()
-        }
-        _ => vec![None],
-    };
-    for key in keys {
-        let name = key.as_deref().map_or_else(|| format!("released, ± at {LEVEL}"), str::to_owned);
-        let points = releases.iter().filter_map(|release| {
-            let value = match (&release.released, &key) {
-                (Released::One(value), None) => value.value,
-                (Released::Keyed(keyed), Some(key)) => keyed.values.iter().find(|(name, _)| name == key)?.1,
-                _ => return None,
-            };
-            Some((release.step as f64, value as f64, release.released.half_width()))
+    let point = |release: &StepRelease, value: i64| (release.step, value, release.released.half_width());
+    let Some(Released::Keyed(newest)) = releases.last().map(|release| &release.released) else {
+        let points = releases.iter().filter_map(|release| match &release.released {
+            Released::One(value) => Some(point(release, value.value)),
+            Released::Keyed(_) => None,
         });
-        chart = chart.with(Series::band(name, points));
-    }
-    chart
+        return reticent_plot::releases(title, LEVEL, points);
+    };
+    let newest = newest.values.iter().filter(|(name, _)| key.is_none_or(|key| **name == *key));
+    let newest = newest.map(|(name, value)| (name.to_string(), *value));
+    reticent_plot::releases_by_key(title, LEVEL, CHART_KEYS, newest, |key| {
+        let value = |release: &StepRelease| match &release.released {
+            Released::Keyed(keyed) => keyed.values.iter().find(|(name, _)| **name == *key).map(|(_, value)| *value),
+            Released::One(_) => None,
+        };
+        releases.iter().filter_map(|release| Some(point(release, value(release)?))).collect()
+    })
 }

@@ -108,24 +108,43 @@ impl StreamView {
 pub struct StreamList {
     /// By name.
     pub streams: Vec<StreamView>,
+    /// Those that are there but cannot be opened.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unopened: Vec<Unopened>,
+}
+
+/// A stream that is there but cannot be opened.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Unopened {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// The stream of a name.
 pub(super) fn named(app: &App, name: &str) -> Result<Arc<Stream>> {
-    let missing = || Error::Missing(format!("there is no stream {name:?}; GET /v1/streams lists them"));
-    app.streams.get(name).ok_or_else(missing)
+    let unopened = || app.streams.unopened().into_iter().find(|(unopened, _)| unopened == name);
+    app.streams.get(name).ok_or_else(|| match unopened() {
+        Some((_, error)) => error.into(),
+        None => Error::Missing(format!("there is no stream {name:?}; GET /v1/streams lists them")),
+    })
 }
 
 /// All streams
-#[utoipa::path(get, path = "/v1/streams", tag = "streams", responses(
+#[utoipa::path(get, path = "/v1/streams", operation_id = "list_streams", tag = "streams", responses(
     (status = 200, description = "All streams", body = StreamList),
     (status = "4XX", description = "Who may not", body = Problem)))]
 pub async fn list(State(app): State<Arc<App>>) -> Response {
-    json(&StreamList { streams: app.streams.list().iter().map(|stream| StreamView::of(stream)).collect() })
+    let unopened = app.streams.unopened().into_iter();
+    json(&StreamList {
+        streams: app.streams.list().iter().map(|stream| StreamView::of(stream)).collect(),
+        unopened: unopened.map(|(name, error)| Unopened { name, reason: error.to_string() }).collect(),
+    })
 }
 
 /// Creates a stream, and charges its budget for all that it will ever release
-#[utoipa::path(post, path = "/v1/streams", tag = "streams", request_body = StreamDefinition, responses(
+#[utoipa::path(post, path = "/v1/streams", operation_id = "create_stream", tag = "streams", request_body = StreamDefinition, responses(
     (status = 201, description = "It was created, and charged", body = StreamView),
     (status = 400, description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
     (status = 402, description = "The budget does not reach; nothing was charged", body = Problem),
@@ -145,7 +164,7 @@ pub async fn create(
 }
 
 /// One stream
-#[utoipa::path(get, path = "/v1/streams/{name}", tag = "streams",
+#[utoipa::path(get, path = "/v1/streams/{name}", operation_id = "show_stream", tag = "streams",
     params(("name" = String, Path, description = "The stream")), responses(
     (status = 200, description = "The stream", body = StreamView),
     (status = 404, description = "There is none", body = Problem),

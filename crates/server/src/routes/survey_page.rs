@@ -1,20 +1,17 @@
-//! The page on which people answer a survey: compiled in, but for the WebAssembly, which is built by itself.
+//! The page on which people answer a survey: compiled in.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 
 use super::dashboard::asset;
-use crate::app::App;
-use crate::error::{Error, Result};
 
 const PAGE: &str = include_str!("../../assets/survey.html");
 const SCRIPT: &str = include_str!("../../assets/survey.js");
 const STYLE: &str = include_str!("../../assets/survey.css");
 /// The same file that other pages use.
 const CLIENT: &str = include_str!("../../../wasm/js/reticent.js");
+/// What `cargo xtask wasm` builds, and compares.
+const MODULE: &[u8] = include_bytes!("../../../wasm/reticent.wasm");
 
 /// As the dashboard's, but WebAssembly may be compiled.
 const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static(
@@ -45,12 +42,6 @@ pub async fn client() -> Response {
 }
 
 /// What randomises.
-pub async fn module(State(app): State<Arc<App>>) -> Result<Response> {
-    let missing = || {
-        Error::Missing(
-            "survey_module is not set in the configuration; docs/local.md says how the module is built".into(),
-        )
-    };
-    let bytes = app.surveys.module().ok_or_else(missing)?.to_vec();
-    Ok(([(header::CONTENT_TYPE, "application/wasm"), (header::CACHE_CONTROL, "no-cache")], bytes).into_response())
+pub async fn module() -> Response {
+    asset("application/wasm", MODULE)
 }

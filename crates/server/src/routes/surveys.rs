@@ -68,7 +68,7 @@ fn named(app: &App, name: &str) -> Result<(Arc<Survey>, Arc<Collector>)> {
 }
 
 /// All surveys
-#[utoipa::path(get, path = "/v1/local", tag = "surveys", responses(
+#[utoipa::path(get, path = "/v1/local", operation_id = "list_surveys", tag = "surveys", responses(
     (status = 200, description = "All surveys", body = SurveyList),
     (status = "4XX", description = "Who may not", body = Problem)))]
 pub async fn list(State(app): State<Arc<App>>) -> Result<Response> {
@@ -91,7 +91,7 @@ fn view(app: &App, survey: &Survey) -> Result<SurveyView> {
 }
 
 /// What is asked, how, and for how long: all that a device needs
-#[utoipa::path(get, path = "/v1/local/{task}", tag = "surveys",
+#[utoipa::path(get, path = "/v1/local/{task}", operation_id = "show_survey", tag = "surveys",
     params(("task" = String, Path, description = "The survey")), responses(
     (status = 200, description = "The task", body = Object),
     (status = 404, description = "There is none", body = Problem),
@@ -106,7 +106,7 @@ pub async fn show(State(app): State<Arc<App>>, Path(name): Path<String>) -> Resu
 ///
 /// A report counts if it carries the hash of this very task, once. No line is an error; the answer says how many count. The same
 /// reports may be sent again after a failure: none counts twice. May be packed by gzip (`Content-Encoding: gzip`).
-#[utoipa::path(post, path = "/v1/local/{task}/reports", tag = "surveys",
+#[utoipa::path(post, path = "/v1/local/{task}/reports", operation_id = "send_reports", tag = "surveys",
     params(("task" = String, Path, description = "The survey")),
     request_body(content((String = "application/x-ndjson"), (String = "text/plain"), (String = "application/json")),
         description = "One report a line"), responses(
@@ -115,7 +115,11 @@ pub async fn show(State(app): State<Arc<App>>, Path(name): Path<String>) -> Resu
     (status = 409, description = "The task has expired", body = Problem),
     (status = 413, description = "Too many bytes at once", body = Problem),
     (status = "4XX", description = "Who may not, or too often", body = Problem)))]
-pub async fn send(State(app): State<Arc<App>>, Path(name): Path<String>, Unpacked(body): Unpacked) -> Result<Response> {
+pub async fn send(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    Unpacked(body, _room): Unpacked,
+) -> Result<Response> {
     let (survey, collector) = named(&app, &name)?;
     let now = u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0);
     let task = survey.admission.task();
@@ -128,7 +132,7 @@ pub async fn send(State(app): State<Arc<App>>, Path(name): Path<String>, Unpacke
 }
 
 /// What all reports together say; costs nothing, and may be asked again
-#[utoipa::path(get, path = "/v1/local/{task}/estimate", tag = "surveys",
+#[utoipa::path(get, path = "/v1/local/{task}/estimate", operation_id = "estimate_survey", tag = "surveys",
     params(("task" = String, Path, description = "The survey"),
         ("delta" = Option<String>, Query, description = "If reports went through a shuffler: the delta of the statement"),
         ("honest" = Option<u64>, Query, description = "With delta: how many of the reports are honest; all unless given")),

@@ -165,15 +165,26 @@ impl Live {
         Some(timeline.end_of(self.tally.steps() + 1))
     }
 
+    /// How many steps have ended by now and are not closed.
+    pub fn due(&self, now: i64) -> u64 {
+        let ended = self.timeline.map_or(0, |timeline| timeline.ended(now));
+        let ended = self.definition.horizon().map_or(ended, |horizon| ended.min(horizon));
+        ended.saturating_sub(self.tally.steps())
+    }
+
+    /// For how many keys a step releases a value.
+    pub fn keys(&self) -> u64 {
+        known(&self.definition).len().max(self.names.len()) as u64
+    }
+
     /// Closes steps that are due, as many as this at the most; how many were closed.
     pub fn close_due(&mut self, now: i64, most: u64) -> Result<u64> {
         let Some(timeline) = self.timeline else { return Ok(0) };
-        let mut closed = 0;
-        while closed < most && !self.ended() && self.tally.steps() < timeline.ended(now) {
+        let steps = self.due(now).min(most);
+        for _ in 0..steps {
             self.close(timeline.end_of(self.tally.steps() + 1))?;
-            closed += 1;
         }
-        Ok(closed)
+        Ok(steps)
     }
 
     /// Counts events, each id once. Those that come after the last step are not counted.

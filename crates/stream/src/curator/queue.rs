@@ -44,7 +44,17 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
+    hurry: bool,
     stopped: bool,
+}
+
+/// What is to be done next.
+pub(crate) struct Next {
+    pub jobs: Vec<Job>,
+    /// Nobody shall wait for a stream to catch up.
+    pub hurry: bool,
+    /// No more jobs will come.
+    pub over: bool,
 }
 
 impl Queue {
@@ -61,14 +71,22 @@ impl Queue {
         outcome.recv().unwrap_or(Err(Error::Stopped))
     }
 
-    /// No more jobs are taken.
-    pub fn stop(&self) {
-        self.lock().stopped = true;
+    /// From now on nobody waits for a stream to catch up.
+    pub fn hurry(&self) {
+        self.lock().hurry = true;
         self.changed.notify_all();
     }
 
-    /// The next jobs, as soon as there are any, or none after so long; and whether no more will come.
-    pub fn next(&self, limit: Duration) -> (Vec<Job>, bool) {
+    /// No more jobs are taken.
+    pub fn stop(&self) {
+        let mut state = self.lock();
+        (state.hurry, state.stopped) = (true, true);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// The next jobs, as soon as there are any, or none after so long.
+    pub fn next(&self, limit: Duration) -> Next {
         let mut state = self.lock();
         if state.jobs.is_empty() && !state.stopped {
             state = self.changed.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner).0;
@@ -80,8 +98,7 @@ impl Queue {
             events += if let Job::Ingest(batch) = &job { batch.events.len() } else { 0 };
             jobs.push(job);
         }
-        let over = state.stopped && state.jobs.is_empty();
-        (jobs, over)
+        Next { jobs, hurry: state.hurry, over: state.stopped && state.jobs.is_empty() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,31 +1,39 @@
 //! The one thread that changes curators' streams: one transaction for all who wait.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use rusqlite::params;
 
 use super::live::Live;
-use super::queue::{Job, Queue};
+use super::queue::{Job, Next, Queue};
 use crate::board::Board;
 use crate::clock::milliseconds;
 use crate::database::failed;
 use crate::error::{Error, Result};
 use crate::shared::Shared;
+use crate::streams::FILE;
 
-/// Steps that were missed are closed so many at a time.
-const MISSED_AT_A_TIME: u64 = 256;
+/// Of the steps that were missed some are closed at a time: as much work as making so many values.
+const MISSED_AT_A_TIME: u64 = 1 << 15;
+/// How many values a step costs besides its own.
+const STEP: u64 = 16;
 /// The clock is looked at so often, at the least: it may be moved.
 const LONGEST_NAP: Duration = Duration::from_millis(200);
 /// After a failure of the disk.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Changes nothing, but takes room on the disk.
+const REWRITE: &str = "UPDATE stream SET caller = caller WHERE id = (SELECT max(id) FROM stream)";
 
 /// Closes steps and counts events, until it is stopped.
 pub(crate) struct Writer {
     shared: Arc<Shared>,
     queue: Arc<Queue>,
     streams: BTreeMap<i64, Live>,
+    /// Jobs that wait for a stream to catch up, and new ones.
+    jobs: Vec<Job>,
     /// The last transaction failed: memory is not what is on the disk.
     stale: bool,
 }
@@ -33,14 +41,19 @@ pub(crate) struct Writer {
 impl Writer {
     pub fn new(shared: Arc<Shared>, queue: Arc<Queue>, streams: Vec<Live>) -> Self {
         let streams = streams.into_iter().map(|live| (live.id(), live)).collect();
-        Self { shared, queue, streams, stale: false }
+        Self { shared, queue, streams, jobs: Vec::new(), stale: false }
     }
 
     pub fn run(mut self) {
         loop {
-            let (jobs, over) = self.queue.next(self.nap());
-            self.turn(jobs);
+            let Next { jobs, hurry, over } = self.queue.next(self.nap());
+            self.jobs.extend(jobs);
+            self.turn();
             self.shared.database.lock().unwrap_or_else(PoisonError::into_inner).tidy();
+            if hurry {
+                // Whoever waits for a stream to catch up has to come again.
+                tell(&std::mem::take(&mut self.jobs), &Error::Stopped);
+            }
             if over {
                 break;
             }
@@ -59,16 +72,25 @@ impl Writer {
         LONGEST_NAP.min(Duration::from_millis(left))
     }
 
-    /// Everything that is asked for and everything that is due.
-    fn turn(&mut self, jobs: Vec<Job>) {
-        let outcome = self.close_missed().and_then(|()| self.apply(&jobs));
+    /// What is asked for, and some of what is due: a stream that has much to catch up with holds up nobody but those who send to
+    /// it.
+    fn turn(&mut self) {
+        let mut jobs = std::mem::take(&mut self.jobs);
+        let outcome = self.close_due().and_then(|behind| {
+            let waits = |job: &mut Job| match job {
+                Job::Ingest(batch) => behind.contains(&batch.stream),
+                Job::CloseDue(_) => !behind.is_empty(),
+                Job::Adopt(..) => false,
+            };
+            self.jobs = jobs.extract_if(.., waits).collect();
+            self.apply(&jobs)
+        });
         let mut refused = match outcome {
             Ok(refused) => refused.into_iter(),
             Err(error) => {
-                for job in &jobs {
-                    // Whoever gave up waiting has no use for the answer.
-                    let _ = job.answer().send(Err(error.clone()));
-                }
+                self.shared.health.written(FILE, Err(&error));
+                tell(&jobs, &error);
+                tell(&std::mem::take(&mut self.jobs), &error);
                 return;
             }
         };
@@ -82,23 +104,22 @@ impl Writer {
         }
     }
 
-    /// All steps that are due, also those of a long absence, each in its turn.
-    fn close_missed(&mut self) -> Result<()> {
+    /// Closes steps that are due, of a long absence some at a time, each in its turn; the streams that have more of them.
+    fn close_due(&mut self) -> Result<BTreeSet<i64>> {
         self.read_again()?;
         let now = milliseconds(&*self.shared.clock);
-        loop {
-            let mut closed = 0;
-            for live in self.streams.values_mut() {
-                match live.close_due(now, MISSED_AT_A_TIME) {
-                    Ok(steps) => closed += steps,
-                    Err(error) => return Err(self.forget(error)),
-                }
+        let late = self.streams.values().filter(|live| live.due(now) > 1).count().max(1) as u64;
+        let mut closed = 0;
+        for live in self.streams.values_mut() {
+            match live.close_due(now, (MISSED_AT_A_TIME / late / (STEP + live.keys())).max(1)) {
+                Ok(steps) => closed += steps,
+                Err(error) => return Err(self.forget(error)),
             }
-            if closed == 0 {
-                return Ok(());
-            }
+        }
+        if closed > 0 {
             self.commit(&[])?;
         }
+        Ok(self.streams.values().filter(|live| live.due(now) > 0).map(Live::id).collect())
     }
 
     /// Counts events and takes in new streams: for each job why it was refused, if it was.
@@ -112,7 +133,8 @@ impl Writer {
                 continue;
             };
             let Some(live) = self.streams.get_mut(&batch.stream) else {
-                refused.push(Some(Error::Stopped));
+                let unopened = self.shared.health.unopened(batch.events.rules.definition.name());
+                refused.push(Some(unopened.unwrap_or(Error::Stopped)));
                 continue;
             };
             if live.ended() {
@@ -125,7 +147,9 @@ impl Writer {
             positions.extend(batch.source.as_ref().map(|(name, position)| (batch.stream, name, position)));
             refused.push(None);
         }
-        if !positions.is_empty() || self.streams.values().any(Live::is_dirty) {
+        // After a failure it is tried out whether the disk works again: perhaps nobody sends anything before that.
+        let failing = self.shared.health.is_unwritten(FILE);
+        if failing || !positions.is_empty() || self.streams.values().any(Live::is_dirty) {
             self.commit(&positions)?;
         }
         Ok(refused)
@@ -135,6 +159,9 @@ impl Writer {
         let written = {
             let mut database = self.shared.database.lock().unwrap_or_else(PoisonError::into_inner);
             database.write(|pages| {
+                if self.shared.health.is_unwritten(FILE) {
+                    pages.execute(REWRITE, []).map_err(failed)?;
+                }
                 for live in self.streams.values_mut().filter(|live| live.is_dirty()) {
                     live.write(pages)?;
                 }
@@ -148,6 +175,7 @@ impl Writer {
         };
         match written {
             Ok(()) => {
+                self.shared.health.written(FILE, Ok(()));
                 self.streams.values_mut().for_each(Live::show);
                 Ok(())
             }
@@ -172,5 +200,13 @@ impl Writer {
         self.streams = streams.into_iter().map(|live| (live.id(), live)).collect();
         self.stale = false;
         Ok(())
+    }
+}
+
+/// All jobs have the same outcome.
+fn tell(jobs: &[Job], error: &Error) {
+    for job in jobs {
+        // Whoever gave up waiting has no use for the answer.
+        let _ = job.answer().send(Err(error.clone()));
     }
 }

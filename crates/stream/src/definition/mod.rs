@@ -65,7 +65,7 @@ pub enum Keys {
 /// | `dataset` | whose budget is charged; a name of one's own must be registered | `stream/NAME` |
 /// | `step` | `1s` to `1d`, `event`, or `N events` | – |
 /// | `horizon` | how many steps; needed in pan-private mode | without end |
-/// | `epsilon`, `delta`, `rho` | what all releases together promise | – |
+/// | `epsilon`, `delta`, `rho` | what all releases together promise; `delta` is dropped, and not charged, where `auto` does without | – |
 /// | `allow_large_epsilon` | confirms an epsilon above 10, which promises next to nothing | false |
 /// | `unit` | whose privacy: `event`, `step`, `steps:N` | `event` |
 /// | `adjacency` | `add-remove` or `replace` | `add-remove`; `replace` for steps of events and in pan-private mode |
@@ -180,20 +180,18 @@ impl Definition {
         if self.stream.unit() == Unit::Step { value } else { self.stream.clamp(value) }
     }
 
-    /// Can the counter serve? Said before anything is charged.
-    fn check_counter(&self) -> Result<()> {
+    /// What the counter promises, if it can serve. Said before anything is charged.
+    fn promised(&self) -> Result<Guarantee> {
         let (stream, guarantee) = (self.stream.clone(), self.guarantee.clone());
-        match (self.mode, &self.keys) {
-            (Mode::Curator, _) => Plan::new(self).map(|_| ())?,
-            (Mode::PanPrivate, keys) => {
-                let stream = if *keys == Keys::None { stream } else { each_key(&stream)? };
-                match self.counter {
-                    Kind::PanPrivateSurviving => PanPrivateSurviving::new(stream, guarantee).map(|_| ())?,
-                    _ => PanPrivate::new(stream, guarantee).map(|_| ())?,
-                }
-            }
+        if self.mode == Mode::Curator {
+            return Ok(Plan::new(self)?.guarantee().clone());
         }
-        Ok(())
+        let stream = if self.keys == Keys::None { stream } else { each_key(&stream)? };
+        match self.counter {
+            Kind::PanPrivateSurviving => PanPrivateSurviving::new(stream, guarantee.clone()).map(drop)?,
+            _ => PanPrivate::new(stream, guarantee.clone()).map(drop)?,
+        }
+        Ok(guarantee)
     }
 }
 
@@ -240,7 +238,7 @@ impl TryFrom<Draft> for Definition {
             return Err(Error::parameter("history", 0, "at least 1 step, or left out to keep all"));
         }
         let own_dataset = draft.dataset.is_none();
-        let definition = Self {
+        let mut definition = Self {
             dataset: draft.dataset.unwrap_or_else(|| format!("stream/{}", draft.name)),
             name: draft.name,
             own_dataset,
@@ -253,7 +251,8 @@ impl TryFrom<Draft> for Definition {
             dedup: dedup(draft.dedup, mode, step)?,
             history: draft.history,
         };
-        definition.check_counter()?;
+        // δ is neither promised nor charged where the counter does without.
+        definition.guarantee = definition.promised()?;
         Ok(definition)
     }
 }

@@ -42,6 +42,9 @@ use crate::timeline::Timeline;
 /// The folder of the files.
 pub(crate) const FOLDER: &str = "pan-private";
 
+/// Steps that were missed are closed so many at a time: others get their turn in between.
+const MISSED_AT_A_TIME: u64 = 64;
+
 /// A pan-private stream at work.
 pub(crate) struct PanPrivateStream {
     definition: Arc<Definition>,
@@ -111,6 +114,11 @@ impl PanPrivateStream {
         Ok(Self { definition, timeline, board, shelf, restarts, state })
     }
 
+    /// The stream's name.
+    pub fn name(&self) -> &str {
+        self.definition.name()
+    }
+
     /// How often counting began anew on top of what was published.
     pub fn restarts(&self) -> u64 {
         self.restarts
@@ -118,12 +126,16 @@ impl PanPrivateStream {
 
     /// Counts events, once, and erases them. Nothing of them is durable.
     pub fn ingest(&self, mut events: Events, now: i64) -> Result<()> {
-        let mut state = self.lock();
-        if state.stopped {
-            return Err(Error::Stopped);
-        }
-        // A step that is due but cannot be published keeps nobody from being counted, in the step that is open.
-        let _ = self.close_due_in(&mut state, now);
+        let mut state = loop {
+            let mut state = self.lock();
+            if state.stopped {
+                return Err(Error::Stopped);
+            }
+            // A step that is due but cannot be published keeps nobody from being counted, in the step that is open.
+            if !self.close_due_in(&mut state, now).unwrap_or(false) {
+                break state;
+            }
+        };
         if state.tree.is_none() {
             return Err(Error::Ended(self.definition.name().to_owned()));
         }
@@ -149,17 +161,21 @@ impl PanPrivateStream {
         state.tree.as_ref().and(self.timeline).map(|timeline| timeline.end_of(state.steps + 1))
     }
 
-    /// Closes every step that is due.
-    pub fn close_due(&self, now: i64) -> Result<()> {
+    /// Closes steps that are due, some of them if there are many. Are there more?
+    pub fn close_due(&self, now: i64) -> Result<bool> {
         self.close_due_in(&mut self.lock(), now)
     }
 
-    fn close_due_in(&self, state: &mut State, now: i64) -> Result<()> {
-        let Some(timeline) = self.timeline else { return Ok(()) };
-        while state.tree.is_some() && state.steps < timeline.ended(now) {
+    fn close_due_in(&self, state: &mut State, now: i64) -> Result<bool> {
+        let Some(timeline) = self.timeline else { return Ok(false) };
+        let due = |state: &State| state.tree.is_some() && state.steps < timeline.ended(now);
+        for _ in 0..MISSED_AT_A_TIME {
+            if !due(&*state) {
+                return Ok(false);
+            }
             self.close(state, timeline.end_of(state.steps + 1))?;
         }
-        Ok(())
+        Ok(due(&*state))
     }
 
     /// Draw, fsync, show, erase.

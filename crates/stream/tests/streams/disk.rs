@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crash_disk::{Call, Disk, Failure, Fault, Image, Replay, Survivors};
 use reticent_ledger::storage::files::Files;
@@ -237,6 +237,26 @@ fn a_disk_that_fails_or_is_full_keeps_its_promises() {
         runs += 1;
     }
     assert!(runs > 60, "{runs}");
+}
+
+#[test]
+fn a_full_disk_is_told_of_until_there_is_room() {
+    let (bench, disk) = (Bench::new(), Disk::new());
+    let streams = open(&bench, disk).unwrap();
+    create(&streams).unwrap();
+    assert!(streams.failing().is_none());
+    disk.fail(Fault { from: 0, times: Fault::LASTING, calls: vec![Call::Write], failure: Failure::Full });
+    bench.clock.advance(Duration::from_secs(1));
+    assert!(streams.close_due().is_err());
+    assert!(streams.failing().is_some_and(|error| error.is_storage()));
+    disk.heal();
+    // Nobody asks for anything.
+    let since = Instant::now();
+    while streams.failing().is_some() {
+        assert!(since.elapsed() < PATIENCE);
+        std::thread::sleep(SLOW);
+    }
+    assert!(streams.list().iter().all(|stream| stream.wait_for_step(1, PATIENCE)));
 }
 
 /// Creates, sends and closes on a disk that fails somewhere, whoever is told of a failure asks again; then all is well again.

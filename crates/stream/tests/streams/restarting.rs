@@ -1,5 +1,11 @@
 //! After a restart everything is as it was.
 
+use std::time::Duration;
+
+use reticent::privacy::Guarantee;
+use reticent_stream::Error;
+use rusqlite::Connection;
+
 use crate::bench::{Bench, EXACT, all, definition, keyed, one, send};
 
 #[test]
@@ -19,7 +25,7 @@ fn releases_sums_and_ids_survive_and_missed_steps_are_closed() {
     // The event of the open step is there, ids are remembered, and steps 3 to 5 are missed.
     send(&stream, "{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n{\"id\":4}\n");
     drop((streams, stream));
-    bench.clock.advance(std::time::Duration::from_secs(4));
+    bench.clock.advance(Duration::from_secs(4));
     let streams = bench.open();
     streams.close_due().unwrap();
     let stream = streams.get("s").unwrap();
@@ -105,4 +111,101 @@ fn positions_are_kept_with_the_events() {
     assert_eq!(streams.get("s").unwrap().position("file").unwrap().as_deref(), Some(&b"18"[..]));
     bench.advance(&streams, 1000);
     assert_eq!(one(&streams.get("s").unwrap().now().unwrap()), 1);
+}
+
+/// Where `auto` finds that ε alone serves better than ε and δ, that is what is promised, charged, saved and gone on with.
+#[test]
+fn delta_is_dropped_where_auto_does_without() {
+    for (keys, dropped) in [("", true), ("keys=['a','b']\n", true), ("keys='selected'\n", false)] {
+        let bench = Bench::new();
+        let text = format!("name='s'\nstep='1s'\nhorizon=3\nepsilon='1'\ndelta='1e-9'\n{keys}");
+        let promised = definition(&text).guarantee().clone();
+        assert_eq!(promised.delta().is_none(), dropped, "{keys}{promised}");
+        let streams = bench.open();
+        streams.create(definition(&text), "ada").unwrap();
+        let spent = bench.ledger.account("stream/s").unwrap().unwrap().spent[0].1.to_string();
+        assert_eq!(spent, promised.to_string());
+        bench.advance(&streams, 1000);
+        let before = all(&streams.get("s").unwrap());
+        drop(streams);
+        let streams = bench.open();
+        let stream = streams.get("s").unwrap();
+        assert_eq!((all(&stream), stream.definition()), (before, &definition(&text)));
+        bench.advance(&streams, 2000);
+        assert_eq!(all(&stream).len(), 3);
+    }
+    let gaussian = definition("name='s'\nstep='1s'\nhorizon=4000\nepsilon='1'\ndelta='1e-3'");
+    assert_eq!(gaussian.guarantee(), &Guarantee::Approx("1".parse().unwrap(), "1e-3".parse().unwrap()));
+}
+
+#[test]
+fn one_stream_that_cannot_be_opened_does_not_stop_the_others() {
+    let bench = Bench::new();
+    let streams = bench.open();
+    for (name, more) in [("state", ""), ("definition", ""), ("log", "mode='pan-private'\nhorizon=9"), ("sound", "")] {
+        streams.create(definition(&format!("name='{name}'\nstep='1s'{EXACT}{more}")), "ada").unwrap();
+    }
+    bench.advance(&streams, 1000);
+    drop(streams);
+    let database = Connection::open(bench.directory().join("streams.sqlite")).unwrap();
+    let damage = "UPDATE checkpoint SET state = x'00' WHERE stream = (SELECT id FROM stream WHERE name = 'state');
+                  UPDATE stream SET definition = '{}' WHERE name = 'definition';";
+    database.execute_batch(damage).unwrap();
+    drop(database);
+    let logs = std::fs::read_dir(bench.directory().join("pan-private")).unwrap();
+    logs.for_each(|log| std::fs::write(log.unwrap().path(), b"nothing that was ever written").unwrap());
+
+    let entries = bench.entries();
+    let streams = bench.open();
+    let unopened: Vec<_> = streams.unopened().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(unopened, ["definition", "log", "state"]);
+    for name in unopened {
+        assert!(streams.get(&name).is_none());
+        let again = streams.create(definition(&format!("name='{name}'\nstep='1s'{EXACT}")), "ada");
+        assert!(matches!(again, Err(Error::Unopened { .. })), "{again:?}");
+    }
+    assert_eq!(bench.entries(), entries);
+    let sound = streams.get("sound").unwrap();
+    send(&sound, "1\n");
+    bench.advance(&streams, 1000);
+    assert_eq!(all(&sound).iter().map(one).collect::<Vec<_>>(), [0, 1]);
+}
+
+/// Steps are caught up with in slices: nobody else waits for the last of them.
+#[test]
+fn a_stream_that_catches_up_holds_up_nobody_else() {
+    const MISSED: u64 = 400_000;
+    let bench = Bench::new();
+    let streams = bench.open();
+    let late = streams.create(definition(&format!("name='late'\nstep='1s'{EXACT}")), "ada").unwrap();
+    let prompt = streams.create(definition(&format!("name='prompt'\nstep='1 events'{EXACT}")), "ada").unwrap();
+    bench.clock.advance(Duration::from_secs(MISSED));
+    std::thread::scope(|scope| {
+        // Whoever sends to it waits, and is sent away when all is to end.
+        let waiting = scope.spawn(|| late.ingest(late.events_from_ndjson(b"1\n")));
+        send(&prompt, "1\n");
+        assert_eq!(one(&prompt.now().unwrap()), 1);
+        let closed = late.status().steps;
+        assert!(closed < MISSED, "{closed}");
+        streams.stop();
+        assert!(matches!(waiting.join().unwrap(), Err(Error::Stopped)));
+    });
+    assert!(late.status().steps < MISSED);
+}
+
+/// An event that comes while steps are caught up with counts in the step that is open by the clock.
+#[test]
+fn events_wait_until_their_stream_has_caught_up() {
+    const MISSED: u64 = 5000;
+    for mode in ["", "mode='pan-private'\nhorizon=6000\nadjacency='replace'\n"] {
+        let bench = Bench::new();
+        let streams = bench.open();
+        let stream = streams.create(definition(&format!("name='s'\nstep='1s'{EXACT}{mode}")), "ada").unwrap();
+        bench.clock.advance(Duration::from_secs(MISSED));
+        send(&stream, "1\n");
+        assert_eq!(stream.status().steps, MISSED);
+        bench.advance(&streams, 1000);
+        let last: Vec<i64> = stream.history(MISSED, 2).unwrap().iter().map(one).collect();
+        assert_eq!(last, [0, 1], "{mode}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Keys that nobody knew beforehand.
 
 use crate::continual::error_bar::laplace_sum::LaplaceSum;
-use crate::continual::keyed::each_key;
+use crate::continual::keyed::{Crowd, each_key};
 use crate::continual::kind::Kind;
 use crate::continual::shape::Shape;
 use crate::continual::stream::{Horizon, Stream};
@@ -40,6 +40,8 @@ use crate::privacy::Guarantee;
 /// The proof needs the noise of a late key to have the law it would have had, had the counter run since step 1: otherwise
 /// the variance of later releases would tell the step of the first event. [`Strategy::skip`] sees to that.
 ///
+/// The number of keys that wait to be admitted is bounded, and part of ε pays for that: see [`Crowd`].
+///
 /// What is *not* covered: memory in use, the time that closing a step takes, and the saved state, all of which depend on how
 /// many keys came, admitted or not.
 ///
@@ -59,13 +61,15 @@ use crate::privacy::Guarantee;
 /// For thresholds on one release only see [`Threshold`](crate::mechanism::Threshold).
 ///
 /// [`Strategy::skip`]: crate::continual::Strategy::skip
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Admission {
     /// m: how much of a sum may be one unit's.
     reach: i128,
     /// ln(k/δ), rounded up.
     log_keys_over_delta: f64,
     horizon: Horizon,
+    /// When keys that were not admitted are forgotten.
+    pub(super) crowd: Crowd,
 }
 
 /// Pays for all rounding of floats.
@@ -75,7 +79,8 @@ impl Admission {
     /// The counters with which keys can be admitted: those whose noise is a sum of draws of one discrete Laplace law.
     pub const KINDS: &[Kind] = &[Kind::OutputNoise, Kind::InputNoise, Kind::TwoLevel, Kind::Binary];
 
-    /// For a stream and a guarantee of ε and δ; also the pure guarantee that the noise has to keep.
+    /// For a stream and a guarantee of ε and δ; also the pure guarantee that the noise has to keep, which is a little less than ε: see
+    /// [`Crowd`].
     ///
     /// # Errors
     /// If the guarantee is of another kind, δ is below 10^−300, or the unit is a whole step.
@@ -93,7 +98,13 @@ impl Admission {
         let highest = i128::from(stream.range().1.max(0));
         let reach = i128::from(stream.touched()).saturating_mul(highest);
         let log_keys_over_delta = libm::log(keys as f64) - libm::log(down);
-        Ok((Self { reach, log_keys_over_delta, horizon: stream.horizon() }, Guarantee::Pure(epsilon.clone())))
+        let (crowd, rest) = Crowd::new(keys, epsilon)?;
+        Ok((Self { reach, log_keys_over_delta, horizon: stream.horizon(), crowd }, Guarantee::Pure(rest)))
+    }
+
+    /// When keys that were not admitted are forgotten.
+    pub fn crowd(&self) -> &Crowd {
+        &self.crowd
     }
 
     /// τ_t: the smallest noisy sum with which a key is admitted at a step, for noise of this shape.

@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::hash::Hash;
 
+use super::crowd::Era;
 use super::plan::KeyedPlan;
 use super::table::KeyTable;
 use crate::continual::counter::{check_horizon, saturated};
@@ -66,6 +67,8 @@ pub struct KeyedCounter<K, S: Strategy> {
     pub(super) counters: Vec<Running<S::State>>,
     /// The keys that are released, in the order of their release.
     pub(super) shown: Vec<u32>,
+    /// Where keys are admitted: since when those that are not have not been forgotten.
+    pub(super) era: Option<Era>,
 }
 
 /// One key's counter.
@@ -117,7 +120,11 @@ impl<S: Strategy> KeyedPlan<S> {
         if u32::try_from(known.len()).is_err() {
             return Err(Error::parameter("keys", known.len(), "fewer than 2^32"));
         }
-        let permit = permit()?;
+        let mut permit = permit()?;
+        let era = match &self.admission {
+            Some(admission) => Some(admission.crowd.era(known.len(), &mut permit.draw()?)),
+            None => None,
+        };
         let shown = (0..known.len() as u32).collect();
         let begin = |_| Running { sum: 0, state: self.strategy.begin(), value: 0, shown: true };
         let counters = (0..known.len()).map(begin).collect();
@@ -125,7 +132,7 @@ impl<S: Strategy> KeyedPlan<S> {
         for key in known {
             keys.insert(key, 0);
         }
-        Ok(KeyedCounter { plan: self, permit, epoch: 0, steps: 0, keys, counters, shown })
+        Ok(KeyedCounter { plan: self, permit, epoch: 0, steps: 0, keys, counters, shown, era })
     }
 }
 
@@ -203,6 +210,12 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         let keys = self.keys.keys();
         // By key: the order in which keys came is as secret as they were.
         self.shown[before..].sort_unstable_by(|&a, &b| keys[a as usize].cmp(&keys[b as usize]));
+        if let (Some(admission), Some(era)) = (&self.plan.admission, self.era)
+            && admission.crowd.ends(era, keys.len(), &mut draw)
+        {
+            self.era = Some(admission.crowd.era(self.shown.len(), &mut draw));
+            forget(&mut self.keys, &mut self.counters, &mut self.shown);
+        }
         self.steps = step;
         Ok(())
     }
@@ -289,4 +302,16 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
     pub fn steps(&self) -> u64 {
         self.steps
     }
+}
+
+/// Keeps the keys that are shown, and nothing of the others; no sum may be pending.
+fn forget<K: Hash + Ord + Clone, T>(keys: &mut KeyTable<K>, counters: &mut Vec<Running<T>>, shown: &mut Vec<u32>) {
+    let mut kept = KeyTable::with_capacity(shown.len());
+    let mut all: Vec<Option<Running<T>>> = std::mem::take(counters).into_iter().map(Some).collect();
+    for place in shown.iter_mut() {
+        kept.insert(keys.keys()[*place as usize].clone(), 0);
+        counters.extend(all[*place as usize].take());
+        *place = counters.len() as u32 - 1;
+    }
+    *keys = kept;
 }

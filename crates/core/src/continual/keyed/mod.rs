@@ -8,6 +8,7 @@
 //! | [`plan`] | [`KeyedPlan`]: what one event can change when there are keys, and how the noise is made |
 //! | [`counter`] | [`KeyedCounter`]: the sums, the noise and the releases |
 //! | [`admission`] | [`Admission`]: the threshold that lets in keys nobody knew beforehand |
+//! | [`crowd`] | [`Crowd`]: when keys that were not admitted are forgotten |
 //! | [`saved`] | [`KeyedSaving`], [`KeyedSaved`]: writing down and reading back |
 //!
 //! [`Strategy`]: super::Strategy
@@ -15,6 +16,7 @@
 pub mod admission;
 pub(super) mod any;
 pub mod counter;
+pub mod crowd;
 pub mod plan;
 pub mod saved;
 mod table;
@@ -23,5 +25,6 @@ mod tests;
 
 pub use admission::Admission;
 pub use counter::KeyedCounter;
+pub use crowd::Crowd;
 pub use plan::{KeyedPlan, each_key};
 pub use saved::{KeyedSaved, KeyedSaving};

@@ -71,20 +71,32 @@ pub struct KeyedPlan<S> {
     pub(super) strategy: S,
 }
 
-impl<S> KeyedPlan<S> {
-    /// For keys that are known beforehand; `strategy` is asked for the counter of one key.
+impl<S: Strategy> KeyedPlan<S> {
+    /// For keys that are known beforehand; `strategy` is asked for the counter of one key. The plan promises what the strategy
+    /// promises, which may be less than was asked for: ε alone where ε and δ were given.
     ///
     /// # Errors
-    /// As [`each_key`]'s and the strategy's.
+    /// As [`each_key`]'s and the strategy's; if the strategy is for another stream, or costs more than the guarantee.
     pub fn known_with(
         stream: Stream,
         guarantee: Guarantee,
         strategy: impl FnOnce(Stream, Guarantee) -> Result<S>,
     ) -> Result<Self> {
-        let strategy = strategy(each_key(&stream)?, guarantee.clone())?;
+        let one_key = each_key(&stream)?;
+        let strategy = strategy(one_key.clone(), guarantee.clone())?;
+        let affordable = guarantee.balance().minus(&strategy.guarantee().balance()).is_some();
+        check_made_for(strategy.stream() == &one_key && affordable)?;
+        let guarantee = strategy.guarantee().clone();
         Ok(Self { stream, guarantee, admission: None, strategy })
     }
+}
 
+fn check_made_for(fits: bool) -> Result<()> {
+    let allowed = "one for the stream and the guarantee that it is asked for";
+    if fits { Ok(()) } else { Err(Error::parameter("strategy", "one for something else", allowed)) }
+}
+
+impl<S> KeyedPlan<S> {
     /// The stream, as its user sees it.
     pub fn stream(&self) -> &Stream {
         &self.stream
@@ -122,25 +134,30 @@ impl KeyedPlan<PSums> {
     /// For keys that nobody knows beforehand, too: see [`Admission`].
     ///
     /// # Errors
-    /// If the guarantee is not given as ε and δ, δ is below 10^−300, or as [`each_key`]'s and the strategy's.
+    /// If the guarantee is not given as ε and δ, δ is below 10^−300, or as [`KeyedPlan::known_with`].
     pub fn admitting_with(
         stream: Stream,
         guarantee: Guarantee,
         strategy: impl FnOnce(Stream, Guarantee) -> Result<PSums>,
     ) -> Result<Self> {
         let (admission, pure) = Admission::new(&stream, &guarantee)?;
-        let strategy = strategy(each_key(&stream)?, pure)?;
+        let one_key = each_key(&stream)?;
+        let strategy = strategy(one_key.clone(), pure.clone())?;
+        check_made_for(strategy.stream() == &one_key && strategy.guarantee() == &pure)?;
         Ok(Self { stream, guarantee, admission: Some(admission), strategy })
     }
 }
 
 impl KeyedPlan<AnyStrategy> {
-    /// For keys that are known beforehand.
+    /// For keys that are known beforehand. Where `auto` finds that ε alone serves better than ε and δ, ε is all that the plan
+    /// promises, and costs.
     ///
     /// # Errors
     /// If the unit is a whole step, or the counter cannot serve the stream and the guarantee.
     pub fn known(kind: Kind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
-        Self::known_with(stream, guarantee, |stream, guarantee| kind.plan(stream, guarantee))
+        let strategy = kind.plan(each_key(&stream)?, guarantee)?;
+        let guarantee = strategy.guarantee().clone();
+        Ok(Self { stream, guarantee, admission: None, strategy })
     }
 
     /// For keys that nobody knows beforehand, too: see [`Admission`].

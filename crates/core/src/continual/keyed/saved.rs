@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::admission::Admission;
 use super::counter::{KeyedCounter, Running};
+use super::crowd::Era;
 use super::plan::{KeyedPlan, each_key};
 use super::table::KeyTable;
 use crate::continual::counter::reachable;
@@ -33,6 +34,7 @@ pub struct KeyedSaved<K, S: Strategy> {
     steps: u64,
     keys: Vec<SavedKey<K, S::State>>,
     shown: Vec<u32>,
+    era: Option<Era>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -67,6 +69,7 @@ pub struct KeyedSaving<'a, K, S: Strategy> {
     steps: u64,
     keys: Keys<'a, K, S::State>,
     shown: &'a [u32],
+    era: Option<Era>,
 }
 
 #[derive(Debug)]
@@ -120,6 +123,7 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
             steps: self.steps,
             keys: Keys { keys: self.keys.keys(), pending: self.keys.pending(), counters: &self.counters },
             shown: &self.shown,
+            era: self.era,
         }
     }
 
@@ -130,7 +134,7 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
     /// [`Error::DamagedState`] if it cannot be the state of such a counter; [`Error::OtherCharge`] if the permit is of
     /// another charge.
     pub fn restore(saved: KeyedSaved<K, S>, newest_epoch: u64, permit: Permit) -> Result<Self> {
-        let KeyedSaved { epoch, stream, guarantee, admits, accounting, parameters, steps, keys, shown } = saved;
+        let KeyedSaved { epoch, stream, guarantee, admits, accounting, parameters, steps, keys, shown, era } = saved;
         if epoch < newest_epoch {
             return Err(Error::StaleState { found: epoch, newest: newest_epoch });
         }
@@ -170,10 +174,12 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
                 _ => return Err(Error::DamagedState),
             }
         }
-        if !admits && shown.len() < counters.len() {
+        // What was there when the era began is shown, and is never forgotten.
+        let known = era.map_or(counters.len(), |era| era.known as usize);
+        if era.is_some() != admits || counters.get(..known).is_none_or(|known| known.iter().any(|key| !key.shown)) {
             return Err(Error::DamagedState);
         }
         let permit = permit.resume_stream(&accounting)?;
-        Ok(Self { plan, permit, epoch, steps, keys: table, counters, shown })
+        Ok(Self { plan, permit, epoch, steps, keys: table, counters, shown, era })
     }
 }

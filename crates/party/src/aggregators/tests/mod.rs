@@ -6,6 +6,7 @@
 //! | `durable` | charges, crashes, batches that never overlap |
 //! | `decoders` | whatever comes in as bytes |
 //! | `network` | a network with a liar in it, and a clock of its own |
+//! | `reception` | clients that come over the network |
 //! | `vectors` | the published test vectors |
 
 mod clients;
@@ -14,6 +15,7 @@ mod durable;
 mod honest;
 mod liars;
 mod network;
+mod reception;
 mod vectors;
 
 use std::time::Duration;

@@ -1,0 +1,83 @@
+//! How many keys may wait to be admitted.
+
+use rand_core::CryptoRng;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::exact::Rational;
+use crate::noise::DiscreteLaplace;
+use crate::privacy::Epsilon;
+
+/// When keys that were not admitted are forgotten: at the end of a step, once about [`Crowd::MOST`] new keys have come since the last
+/// time, admitted or not. Admitted keys stay. A key that was forgotten and comes again begins with nothing.
+///
+/// Without it, whoever sends enough keys fills the memory. A limit on the number of keys itself would not do: whether one key is
+/// counted would depend on others.
+///
+/// # Privacy
+/// ε₀ of the guarantee's ε pays for it, with ε₀ = min(k/256, ε/16) for a unit that touches k keys; the noise of the sums gets the
+/// rest. Call the steps from one forgetting to the next an *era*. At the end of each step the number of keys that are new in the era is
+/// compared with the limit by the sparse vector technique (AboveThreshold): discrete Laplace noise of scale 2k/ε₀ on the limit,
+/// drawn once in an era, and of scale 4k/ε₀ on the number, drawn at each step.
+///
+/// *Proof.* Given what was released before, each event is counted by exactly one counter: the one of its key that began in the event's
+/// own era, or, if the key was admitted in an earlier era, the one that began there. So what a unit can change is shared out among
+/// eras and counters. If it touches k_e of its k keys in era e, the number of new keys changes by at most k_e, and telling when
+/// the era ends costs ε₀·k_e/k. If c_j of its c events go to counter j, the noise there costs (ε − ε₀)·c_j/c. All together: ε. As for δ,
+/// a key that is examined in several eras has fresh noise in each, but the bound of [`Admission`](super::Admission) adds up
+/// P(m + N_t ≥ τ_t) over the steps, whatever the joint law of the N_t. ∎
+///
+/// # Accuracy
+/// A key loses what it had when it is forgotten, so keys that many others crowd out may never be admitted. The scale of the noise on the
+/// number is at most a twentieth of the limit, which is larger than [`Crowd::MOST`] where ε₀ asks for it.
+///
+/// What is *not* bounded is how many keys come within one step.
+#[derive(Debug, Clone)]
+pub struct Crowd {
+    most: u64,
+    limit: DiscreteLaplace,
+    number: DiscreteLaplace,
+}
+
+/// An era.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Era {
+    /// How many keys there were when it began: known ones, and those that had been admitted.
+    pub known: u32,
+    /// The limit with its noise.
+    limit: i64,
+}
+
+impl Crowd {
+    /// How many new keys may come, or more where the noise asks for it, before those that were not admitted are forgotten.
+    pub const MOST: u64 = 1 << 17;
+    /// The scale of the noise is at most one part in so many of the limit.
+    const PRECISION: u64 = 20;
+
+    /// For a unit that touches so many keys; also what is left of ε.
+    pub(super) fn new(keys: u64, epsilon: &Epsilon) -> Result<(Self, Epsilon)> {
+        let share = |part: Rational, of: u64| Ok::<_, crate::Error>(&part * &Rational::from(of).recip()?);
+        let cost = share(Rational::from(keys), 256)?.min(share(epsilon.value().clone(), 16)?);
+        let scale = &Rational::from(4u64) * &(&Rational::from(keys) * &cost.recip()?);
+        let most = libm::ceil(Self::PRECISION as f64 * scale.to_f64_up()) as u64;
+        let (number, limit) = (DiscreteLaplace::new(&scale)?, DiscreteLaplace::new(&share(scale, 2)?)?);
+        Ok((Self { most: most.max(Self::MOST), limit, number }, Epsilon::new(epsilon.value() - &cost)?))
+    }
+
+    /// How many new keys may come.
+    pub fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// A new era begins with so many keys.
+    pub(super) fn era<R: CryptoRng + ?Sized>(&self, known: usize, rng: &mut R) -> Era {
+        let limit = (self.most as i64).saturating_add(self.limit.sample(rng));
+        Era { known: u32::try_from(known).unwrap_or(u32::MAX), limit }
+    }
+
+    /// Does the era end with this step, at whose end there are so many keys?
+    pub(super) fn ends<R: CryptoRng + ?Sized>(&self, era: Era, keys: usize, rng: &mut R) -> bool {
+        let new = keys as i64 - i64::from(era.known);
+        new.saturating_add(self.number.sample(rng)) >= era.limit
+    }
+}
