@@ -4,15 +4,25 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Replaces a file, which keeps its permissions, or makes it, for its owner's eyes only: after a crash there is the old content or the new one, and when
-/// this returns `Ok` it is the new one.
+/// Replaces a file, which keeps its permissions, or makes it, for its owner's eyes only: after a crash there is the old
+/// content or the new one, and when this returns `Ok` it is the new one.
+///
+/// The content is written beside it first, to a file that is always made here: in a folder that others write to, what they
+/// left under its name (a link to another file, or a file of theirs) is removed and never written to.
 ///
 /// # Errors
-/// If the disk does not take it.
+/// If the disk does not take it, or what lies beside it cannot be removed.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let new = beside(path, ".new");
     let written = (|| {
-        let mut file = private(OpenOptions::new().create(true).truncate(true).write(true)).open(&new)?;
+        let make = || private(OpenOptions::new().create_new(true).write(true)).open(&new);
+        let mut file = match make() {
+            // Mostly ours, from before a crash.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                fs::remove_file(&new).and_then(|()| make())?
+            }
+            made => made?,
+        };
         if let Ok(old) = fs::metadata(path) {
             file.set_permissions(old.permissions())?;
         }
@@ -71,5 +81,26 @@ mod tests {
         fs::create_dir(beside(&path, ".new")).unwrap();
         assert!(replace(&path, b"third").is_err());
         assert_eq!(fs::read(&path).unwrap(), b"second");
+    }
+
+    /// In a folder that others write to.
+    #[cfg(unix)]
+    #[test]
+    fn what_others_left_beside_it_is_not_written_to() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("file"), folder.path().join("other"));
+        fs::write(&other, "somebody's").unwrap();
+        symlink(&other, beside(&path, ".new")).unwrap();
+        replace(&path, b"first").unwrap();
+        assert_eq!((fs::read(&path).unwrap(), fs::read(&other).unwrap()), (b"first".into(), b"somebody's".into()));
+        assert!(!path.is_symlink());
+        // Whoever made the file could still have it open, or read it by another name.
+        fs::write(beside(&path, ".new"), "theirs").unwrap();
+        fs::hard_link(beside(&path, ".new"), folder.path().join("kept")).unwrap();
+        fs::remove_file(&path).unwrap();
+        replace(&path, b"second").unwrap();
+        assert_eq!(fs::read(folder.path().join("kept")).unwrap(), b"theirs");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 }
