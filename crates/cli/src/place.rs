@@ -25,12 +25,12 @@ impl Place {
     /// As `--ledger` says; else as the environment says; else in the user's data directory.
     ///
     /// # Errors
-    /// If nothing tells where the user's data is.
+    /// If nothing tells where the user's data is, or what is named is neither a file nor a server.
     pub fn new(named: Option<&str>) -> Result<Self> {
         let named = named.map(str::to_owned).or_else(|| std::env::var(VARIABLE).ok().filter(|place| !place.is_empty()));
-        let Ok(location) = match &named {
-            Some(named) => named.parse(),
-            None => Ok(Location::File(own_file()?)),
+        let location = match &named {
+            Some(named) => named.parse()?,
+            None => Location::File(own_file()?),
         };
         Ok(Self { location, named: named.is_some() })
     }

@@ -482,6 +482,26 @@ fn what_is_no_ledger_is_told_plainly_and_left_alone() {
     assert_eq!(fs::read(desk.file("other")).unwrap(), foreign);
 }
 
+/// A mistyped address must not become a file whose name, which every message shows, is the password.
+#[test]
+fn an_address_that_is_not_understood_is_not_shown() {
+    let desk = Desk::new("address");
+    for address in
+        ["posgres://officer:secret@db.example/d", "host=db.example password=secret", "officer:secret@db.example"]
+    {
+        for command in [&["show"][..], &["create", "people", "--epsilon", "1", "--unit", "row"], &["verify"]] {
+            let by_option = desk.run(&[command, &["--ledger", address]].concat());
+            let by_variable = desk.command(command).env("RETICENT_LEDGER", address).output().expect("it starts");
+            for output in [by_option, by_variable] {
+                let said = text(&output.stderr);
+                assert_eq!(output.status.code(), Some(2), "{address}: {said}");
+                assert!(said.contains("postgres://USER") && !said.contains("secret"), "{address}: {said}");
+            }
+        }
+    }
+    assert_eq!(fs::read_dir(&desk.0).expect("a folder").count(), 0);
+}
+
 #[test]
 fn a_ledger_that_cannot_be_written_can_be_read() {
     let desk = spent("read-only");

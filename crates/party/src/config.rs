@@ -62,9 +62,11 @@ impl Config {
     }
 
     /// Where the ledger is.
-    pub fn ledger(&self) -> Location {
-        let Ok(place) = self.ledger.parse();
-        place
+    ///
+    /// # Errors
+    /// If it is neither a file nor a server.
+    pub fn ledger(&self) -> Result<Location> {
+        Ok(self.ledger.parse()?)
     }
 
     /// How long is waited for what.
@@ -92,7 +94,7 @@ mod tests {
         assert_eq!(config.task, folder.path().join("task.toml"));
         assert_eq!(config.tables["visits"], folder.path().join("visits.csv"));
         assert_eq!(config.state, Path::new("/var/a"));
-        assert_eq!(config.ledger(), Location::File(folder.path().join("a.sqlite")));
+        assert_eq!(config.ledger().unwrap(), Location::File(folder.path().join("a.sqlite")));
         assert_eq!(config.times().join, Duration::from_secs(600));
     }
 

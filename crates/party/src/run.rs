@@ -76,7 +76,7 @@ pub fn run(config: &Config, statistic: &mut dyn Statistic) -> Result<Outcome> {
     let task = Task::read(&config.task)?;
     let place = task.place(&config.party)?;
     let key = PrivateKey::read(&config.key)?;
-    let ledger = DurableLedger::open(&config.ledger())?;
+    let ledger = DurableLedger::open(&config.ledger()?)?;
     let state = State::open(&config.state)?;
     let party = Party {
         task: &task,

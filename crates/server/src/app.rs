@@ -70,10 +70,7 @@ impl App {
     pub fn open(config: &Config, directory: &Path) -> Result<Self> {
         make_directory(directory)?;
         let ledger = Arc::new(match &config.ledger {
-            Some(place) => {
-                let Ok(place) = config.path_of_ledger(place).parse::<Location>();
-                DurableLedger::create(&place)?
-            }
+            Some(place) => DurableLedger::create(&config.place_of_ledger(place)?)?,
             None => DurableLedger::create(&Location::File(directory.join(LEDGER)))?,
         });
         for dataset in &config.datasets {

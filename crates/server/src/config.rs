@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reticent::local::Task;
+use reticent_ledger::Location;
 use reticent_sql::RunLimits;
 use reticent_sql::limits::{bytes, duration, machine_memory};
 use reticent_sql::settings::policy::{Budget, Rules};
@@ -215,10 +216,20 @@ impl std::str::FromStr for Config {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let config: Self = toml::from_str(text).map_err(|error| Error::asked(error.to_string()))?;
+        let config: Self = toml::from_str(text).map_err(|error| Error::asked(misread(text, &error)))?;
         config.limits.check()?;
         Ok(config)
     }
+}
+
+/// What is wrong and where, without the value, which may hold a password.
+fn misread(text: &str, error: &toml::de::Error) -> String {
+    let start = error.span().map_or(0, |span| span.start);
+    let number = text.get(..start).unwrap_or_default().matches('\n').count();
+    let key = text.lines().nth(number).and_then(|line| line.split_once('=')).map_or("", |(key, _)| key.trim());
+    let is_key = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    let key = if !key.is_empty() && key.chars().all(is_key) { format!(" ({key})") } else { String::new() };
+    format!("line {}{key}: {}", number + 1, error.message())
 }
 
 impl Config {
@@ -239,8 +250,14 @@ impl Config {
     }
 
     /// A ledger as the configuration means it.
-    pub(crate) fn path_of_ledger(&self, place: &str) -> String {
-        if place.contains("://") { place.to_owned() } else { self.path(place) }
+    ///
+    /// # Errors
+    /// If it is neither a file nor a server.
+    pub(crate) fn place_of_ledger(&self, place: &str) -> Result<Location> {
+        Ok(match place.parse()? {
+            Location::File(path) => Location::File(self.path(&path.to_string_lossy()).into()),
+            server => server,
+        })
     }
 
     /// A path as the configuration means it.

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use reticent::continual::Kind;
+use reticent_ledger::Location;
 use reticent_server::{Config, Server};
 
 use crate::care::Care;
@@ -80,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut config = arguments.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
     config.listen = arguments.listen.or(config.listen);
     config.nats = arguments.nats.clone().or(config.nats);
-    if let Some(place) = named_ledger(arguments) {
+    if let Some(place) = named_ledger(arguments)? {
         config.ledger = Some(place);
     }
     let directory = match arguments.data_dir.clone().or_else(|| config.data_dir.clone()) {
@@ -112,13 +113,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// As an absolute path: the configuration's own folder has nothing to do with it.
-fn named_ledger(arguments: &Arguments) -> Option<String> {
+fn named_ledger(arguments: &Arguments) -> Result<Option<String>> {
     let named =
         arguments.ledger.clone().or_else(|| std::env::var("RETICENT_LEDGER").ok().filter(|place| !place.is_empty()));
-    named.map(|place| match std::path::absolute(&place) {
-        Ok(absolute) if !place.contains("://") => absolute.to_string_lossy().into_owned(),
-        _ => place,
-    })
+    let Some(named) = named else { return Ok(None) };
+    Ok(Some(match named.parse()? {
+        Location::File(path) => std::path::absolute(path)?.to_string_lossy().into_owned(),
+        Location::Postgres(url) => url,
+    }))
 }
 
 /// Where the service keeps its data unless told otherwise.

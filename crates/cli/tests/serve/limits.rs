@@ -1,5 +1,6 @@
 //! Too much, too often, too strange.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -120,6 +121,16 @@ fn a_configuration_says_what_is_wrong_with_it() {
     place.write("people.csv", "name\nada\n");
     let twice = "[[table]]\nname = \"a\"\nfile = \"people.csv\"\n[[table]]\nname = \"b\"\nfile = \"people.csv\"\n";
     assert!(fails(twice).contains("same dataset"), "one file, two budgets");
+    // A ledger's address may hold a password, also where it is written wrongly.
+    for ledger in ["postgres://u:secret@h/d", "\"posgres://u:secret@h/d\"", "\"host=h password=secret\"", "\"secret"] {
+        let said = fails(&format!("ledger = {ledger}"));
+        assert!(said.contains("ledger") && !said.contains("secret"), "{said}");
+    }
+    let mut named = place.program("serve --listen 127.0.0.1:0 --data-dir data");
+    let output = named.args(["--ledger", "host=h password=secret"]).output().expect("the program starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("secret"));
+    assert_eq!(fs::read_dir(&place.0).unwrap().filter(|file| format!("{file:?}").contains("secret")).count(), 0);
 }
 
 #[test]

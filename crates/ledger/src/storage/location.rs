@@ -1,12 +1,13 @@
 //! How the place of a ledger is written.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::replace::beside;
-
 use percent_encoding::percent_decode_str;
+
+use super::replace::beside;
+use crate::error::{Error, Result};
 
 /// Where a ledger is.
 ///
@@ -15,6 +16,7 @@ use percent_encoding::percent_decode_str;
 /// use reticent_ledger::Location;
 ///
 /// assert_eq!("budgets.sqlite".parse(), Ok(Location::File("budgets.sqlite".into())));
+/// assert!("host=db.example password=secret".parse::<Location>().is_err());
 /// let shared: Location = "postgres://officer:secret@db.example/budgets".parse().unwrap();
 /// assert_eq!(shared.to_string(), "postgres://officer:***@db.example/budgets");
 /// ```
@@ -39,17 +41,45 @@ impl Location {
     }
 }
 
+/// What is no URL of a known server is a file, unless it looks like an address of another form: such a text can hold a
+/// password, so it becomes no file name, and the error does not show it. `./` before a name makes it a file's in any case.
 impl FromStr for Location {
-    type Err = std::convert::Infallible;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    fn from_str(text: &str) -> Result<Self> {
+        if text.starts_with('.') || Path::new(text).is_absolute() {
+            return Ok(Self::File(text.into()));
+        }
         let server = text.split_once("://").and_then(|(scheme, rest)| {
             let scheme = SCHEMES.into_iter().find(|known| known.eq_ignore_ascii_case(scheme))?;
             // The client library knows it in lower case only.
-            Some(format!("{scheme}://{rest}"))
+            Some(Self::Postgres(format!("{scheme}://{rest}")))
         });
-        Ok(server.map_or_else(|| Self::File(text.into()), Self::Postgres))
+        match server {
+            Some(server) => Ok(server),
+            None if is_other_address(text) => {
+                let allowed =
+                    "a file (./NAME if its name looks like an address) or postgres://USER:PASSWORD@HOST/DATABASE";
+                let value = "an address of an unknown form".into();
+                Err(Error::Unusable { what: "the ledger's place", value, allowed })
+            }
+            None => Ok(Self::File(text.into())),
+        }
     }
+}
+
+/// `SCHEME://…`, `postgres:…`, `USER:PASSWORD@HOST` or `host=… password=…`
+fn is_other_address(text: &str) -> bool {
+    let begins = |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    let has_login = text.split_once(':').is_some_and(|(_, rest)| rest.contains('@'));
+    let mut settings = text.split(|letter: char| letter.is_whitespace() || ";&?".contains(letter));
+    let has_settings = settings.any(|setting| {
+        setting.split_once('=').is_some_and(|(name, _)| {
+            let name = name.to_ascii_lowercase();
+            is_password(&name) || ["host", "hostaddr", "server", "user", "dbname", "database", "pwd"].contains(&&*name)
+        })
+    });
+    text.contains("://") || has_login || has_settings || SCHEMES.iter().any(|scheme| begins(&format!("{scheme}:")))
 }
 
 impl Location {
@@ -129,8 +159,27 @@ mod tests {
             assert_eq!(url.parse(), Ok(Location::Postgres("postgres://u@h/D".into())));
         }
         assert_eq!("PostgreSQL://h".parse(), Ok(Location::Postgres("postgresql://h".into())));
-        for path in ["postgres", "postgres:/h", "./postgres://h", "mypostgres://h", "größe"] {
+        for path in ["postgres", "./postgres://h", "/a:b@c/host=d", "größe", "a=b.sqlite", "me@home.sqlite"] {
             assert_eq!(path.parse(), Ok(Location::File(path.into())));
+        }
+    }
+
+    #[test]
+    fn an_address_of_another_form_is_neither_a_file_nor_shown() {
+        for address in [
+            "postgres:/u:secret@h/d",
+            "Postgres:secret",
+            "posgres://u:secret@h/d",
+            "mysql://secret@h",
+            "jdbc:postgresql://h/d?password=secret",
+            "u:secret@h/d",
+            "host=h password=secret",
+            "password=secret",
+            "Host=h;Password=secret",
+            "dbname=d sslpassword=secret",
+        ] {
+            let error = address.parse::<Location>().unwrap_err();
+            assert!(error.is_usage() && !format!("{error} {error:?}").contains("secret"), "{address}: {error}");
         }
     }
 
@@ -168,7 +217,7 @@ mod tests {
         assert_eq!(plain("Postgres://u:p@h:1/d?password=p&a=b"), "postgres://u@h:1/d?a=b");
         assert_eq!(plain("postgres://u:p@h/d?password=p"), "postgres://u@h/d");
         assert_eq!(plain("postgres://h/d"), "postgres://h/d");
-        assert_eq!(plain("budgets: 2?password=1@home.sqlite"), "budgets: 2?password=1@home.sqlite");
+        assert_eq!(plain("./budgets: 2?password=1@home.sqlite"), "./budgets: 2?password=1@home.sqlite");
     }
 
     #[test]

@@ -126,8 +126,7 @@ impl Process {
     /// # Errors
     /// See [`Aggregator::collect`].
     pub fn collect(&self) -> Result<Collected> {
-        let Ok(location) = self.config.ledger.parse::<Location>();
-        let ledger = DurableLedger::open(&location)?;
+        let ledger = DurableLedger::open(&self.config.ledger.parse::<Location>()?)?;
         let mut store = self.store()?;
         let listener = listen(self.config.listen.as_ref().unwrap_or(&self.site().address))?;
         let roster: Vec<_> = self.task.aggregators().iter().map(Site::member).collect();
