@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use reticent::ledger::{Charge, Charged, Ledger};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
 use reticent_sql::RunLimits;
-use reticent_stream::{Definition, Stream, Streams, SystemClock};
+use reticent_stream::{Definition, Hold, Stream, Streams, SystemClock};
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::Caller;
@@ -69,6 +69,8 @@ impl App {
     /// If something cannot be opened, or stands in the configuration in another way than it was created.
     pub fn open(config: &Config, directory: &Path) -> Result<Self> {
         make_directory(directory)?;
+        // First of all: another service that has it must not be given budgets, streams or tables by this one.
+        let hold = Hold::of(directory)?;
         let ledger = Arc::new(match &config.ledger {
             Some(place) => DurableLedger::create(&config.place_of_ledger(place)?)?,
             None => DurableLedger::create(&Location::File(directory.join(LEDGER)))?,
@@ -81,7 +83,7 @@ impl App {
         }
         let tables = Tables::open(config, &ledger)?;
         let tokens = Arc::new(Tokens::open(directory)?);
-        let streams = Streams::open(directory, Arc::clone(&ledger), Arc::new(SystemClock))?;
+        let streams = Streams::open_held(hold, Arc::clone(&ledger), Arc::new(SystemClock))?;
         let surveys = Surveys::open(config, directory)?;
         let limits = config.limits;
         let app = Self {

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | [`definition`] | [`Definition`]: what a stream is, and what must hold before it is charged |
 //! | [`streams`] | [`Streams`]: all streams of a data directory |
+//! | [`hold`] | [`Hold`]: a data directory belongs to one process at a time |
 //! | [`stream`] | [`Stream`]: one of them |
 //! | [`event`] | [`Events`]: events as they are counted |
 //! | `ndjson`, [`integer`] | one event a line, read without a copy and without an error |
@@ -45,6 +46,7 @@ mod database;
 pub mod definition;
 pub mod error;
 pub mod event;
+pub mod hold;
 pub mod integer;
 mod ndjson;
 mod pan_private;
@@ -64,6 +66,7 @@ pub use clock::{Clock, HandClock, SystemClock};
 pub use definition::{Definition, Draft, Keys, Mode, Step};
 pub use error::{Error, Result};
 pub use event::Events;
+pub use hold::Hold;
 pub use release::{KeyedValues, Released, StepRelease, Value};
 pub use stream::{Status, Stream};
 pub use streams::Streams;

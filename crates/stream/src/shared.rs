@@ -1,14 +1,11 @@
 //! What everything in a data directory has in common.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use reticent::Permit;
 use reticent::ledger::{Accounting, Ledger};
 use reticent_ledger::DurableLedger;
-use reticent_ledger::storage::replace::private;
 use rusqlite::Transaction;
 
 use crate::board::Board;
@@ -17,7 +14,7 @@ use crate::clock::Clock;
 use crate::curator::live::Live;
 use crate::database::Database;
 use crate::definition::Mode;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The database, the ledger and the clock.
 pub(crate) struct Shared {
@@ -60,33 +57,5 @@ impl Shared {
             }
             Ok(streams)
         })
-    }
-}
-
-/// The process before may be just ending, or a child that it starts may not have let go yet of what it inherited.
-const PATIENCE: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(10);
-
-/// Holds a directory for this process; given up when it is dropped, and by the system when the process ends.
-#[derive(Debug)]
-pub(crate) struct Hold {
-    _lock: File,
-}
-
-impl Hold {
-    pub fn of(directory: &Path) -> Result<Self> {
-        let path = directory.join("lock");
-        let unusable = |error: std::io::Error| Error::storage("opened", format!("{}: {error}", path.display()));
-        let lock =
-            private(OpenOptions::new().create(true).truncate(false).write(true)).open(&path).map_err(unusable)?;
-        let since = Instant::now();
-        loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(Self { _lock: lock }),
-                Err(TryLockError::WouldBlock) if since.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
-                Err(TryLockError::WouldBlock) => return Err(Error::InUse(directory.display().to_string())),
-                Err(TryLockError::Error(error)) => return Err(unusable(error)),
-            }
-        }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
@@ -23,8 +22,9 @@ use crate::database::{Access, Database, FORM};
 use crate::definition::{Definition, Mode};
 use crate::error::{Error, Result};
 use crate::event::Rules;
+use crate::hold::Hold;
 use crate::pan_private::PanPrivateStream;
-use crate::shared::{Hold, Shared};
+use crate::shared::Shared;
 use crate::stream::{Engine, Stream};
 
 /// The file of a data directory.
@@ -74,22 +74,29 @@ impl Streams {
     /// # Errors
     /// [`Error::InUse`] if another process has it; if the disk or the ledger fails, or the directory is damaged.
     pub fn open(directory: &Path, ledger: Arc<DurableLedger>, clock: Arc<dyn Clock>) -> Result<Self> {
-        Self::open_in(directory, ledger, clock, || Box::new(SystemFiles))
+        Self::open_held(Hold::of(directory)?, ledger, clock)
     }
 
-    /// [`Streams::open`] with the database in other files than the operating system's: for tests that crash and fail a
+    /// [`Streams::open`] for a directory that this process holds already.
+    ///
+    /// # Errors
+    /// As [`Streams::open`].
+    pub fn open_held(hold: Hold, ledger: Arc<DurableLedger>, clock: Arc<dyn Clock>) -> Result<Self> {
+        Self::open_in(hold, ledger, clock, || Box::new(SystemFiles))
+    }
+
+    /// [`Streams::open_held`] with the database in other files than the operating system's: for tests that crash and fail a
     /// disk.
     ///
     /// # Errors
     /// As [`Streams::open`].
     pub fn open_in(
-        directory: &Path,
+        hold: Hold,
         ledger: Arc<DurableLedger>,
         clock: Arc<dyn Clock>,
         files: impl Fn() -> Box<dyn Files>,
     ) -> Result<Self> {
-        fs::create_dir_all(directory).map_err(|error| Error::storage("opened", error))?;
-        let hold = Hold::of(directory)?;
+        let directory = hold.directory();
         let path = if files().system().is_none() { directory.join(FILE) } else { FILE.into() };
         let database = Mutex::new(Database::open(&path, files(), Access::Write, FORM)?);
         let reader = Mutex::new(Database::open(&path, files(), Access::Read, FORM)?);

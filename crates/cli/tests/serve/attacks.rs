@@ -206,6 +206,17 @@ fn a_file_is_not_public_in_one_table_and_private_in_another() {
     }
 }
 
+/// A second service on the same data directory is refused before it has set budgets in the first one's ledger.
+#[test]
+fn a_second_service_changes_nothing() {
+    let place = Place::with_visits("second");
+    let service = place.start();
+    let before = service.get("/v1/datasets").text().to_owned();
+    let said = does_not_start(&place, "[[dataset]]\nname = \"other\"\nunit = \"row\"\nbudget = { epsilon = 1 }\n");
+    assert!(said.contains("another process uses the data directory"), "{said}");
+    assert_eq!(service.get("/v1/datasets").text(), before);
+}
+
 #[test]
 fn limits_of_a_query_stand_in_the_configuration() {
     let place = Place::with_visits("query-limits");

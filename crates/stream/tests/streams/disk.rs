@@ -9,7 +9,7 @@ use std::time::Duration;
 use crash_disk::{Call, Disk, Failure, Fault, Image, Replay, Survivors};
 use reticent_ledger::Event;
 use reticent_ledger::storage::files::Files;
-use reticent_stream::{Error, Result, StepRelease, Stream, Streams};
+use reticent_stream::{Error, Hold, Result, StepRelease, Stream, Streams};
 
 use crate::bench::{Bench, START, all, definition, one};
 
@@ -65,7 +65,7 @@ fn name(path: &Path) -> &str {
 
 fn open(bench: &Bench, disk: Disk) -> Result<Streams> {
     let files = move || Box::new(DiskFiles(disk)) as Box<dyn Files>;
-    Streams::open_in(&bench.directory(), Arc::clone(&bench.ledger), bench.clock.clone(), files)
+    Streams::open_in(Hold::of(&bench.directory())?, Arc::clone(&bench.ledger), bench.clock.clone(), files)
 }
 
 fn batch(number: u64) -> Vec<u8> {

@@ -1,0 +1,48 @@
+//! A data directory belongs to one process at a time.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use reticent_ledger::storage::replace::private;
+
+use crate::error::{Error, Result};
+
+/// The process before may be just ending, or a child that it starts may not have let go yet of what it inherited.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Holds a directory for this process; given up when it is dropped, and by the system when the process ends.
+#[derive(Debug)]
+pub struct Hold {
+    directory: PathBuf,
+    _lock: File,
+}
+
+impl Hold {
+    /// Of a directory, which is made if it is not there.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] if another process has it; [`Error::Storage`] if it cannot be used.
+    pub fn of(directory: &Path) -> Result<Self> {
+        fs::create_dir_all(directory).map_err(|error| Error::storage("opened", error))?;
+        let path = directory.join("lock");
+        let unusable = |error: std::io::Error| Error::storage("opened", format!("{}: {error}", path.display()));
+        let lock =
+            private(OpenOptions::new().create(true).truncate(false).write(true)).open(&path).map_err(unusable)?;
+        let since = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(Self { directory: directory.into(), _lock: lock }),
+                Err(TryLockError::WouldBlock) if since.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => return Err(Error::InUse(directory.display().to_string())),
+                Err(TryLockError::Error(error)) => return Err(unusable(error)),
+            }
+        }
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
