@@ -245,9 +245,15 @@ impl DurableLedger {
     /// # Errors
     /// If the ledger cannot be read, or is damaged.
     pub fn accounts(&self) -> Result<Vec<Account>> {
+        self.accounts_of(|_| true)
+    }
+
+    /// [`DurableLedger::accounts`], of the datasets with these names only.
+    pub(crate) fn accounts_of(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<Account>> {
         let mut accounts = Vec::new();
         self.group.storage().read(&mut |pages| {
-            let rows = pages.registrations()?;
+            let mut rows = pages.registrations()?;
+            rows.retain(|row| row.keys.registered.as_deref().is_some_and(&wanted));
             accounts = rows.iter().map(|row| account::read(pages, row)).collect::<Result<_>>()?;
             Ok(())
         })?;

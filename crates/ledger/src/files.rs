@@ -76,14 +76,17 @@ impl DurableLedger {
         for file in files {
             places.extend(FileId::with_folders(file).into_iter().map(|id| (id, file)));
         }
-        let owner = |account: Account| {
-            let name = Path::new(&account.dataset.name);
-            let owns = account.charges > 0 || account.dataset.budget != Budget::Unlimited;
-            // A name that is no full path is a name, also if a file here happens to be called so.
-            let id = (owns && name.is_absolute()).then(|| FileId::of(name)).flatten()?;
-            Some(Owner { file: (*places.get(&id)?).clone(), account })
+        // A name that is no full path is a name, also if a file here happens to be called so.
+        let place = |name: &str| {
+            let id = Path::new(name).is_absolute().then(|| FileId::of(Path::new(name))).flatten()?;
+            places.get(&id).copied()
         };
-        Ok(self.accounts()?.into_iter().filter_map(owner).collect())
+        let owner = |account: Account| {
+            let owns = account.charges > 0 || account.dataset.budget != Budget::Unlimited;
+            let file = place(&account.dataset.name).filter(|_| owns)?.clone();
+            Some(Owner { file, account })
+        };
+        Ok(self.accounts_of(|name| place(name).is_some())?.into_iter().filter_map(owner).collect())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The tables that can be asked about.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use reticent_ledger::{Budget, Dataset, DurableLedger, FileId, Terms};
@@ -21,7 +22,10 @@ pub struct Registered {
     /// Whose budget is charged; `None` if the table is public.
     dataset: Option<String>,
     policy: Option<Policy>,
+    /// When the service started.
     files: Vec<PathBuf>,
+    /// Where it was then, links followed; `None` if a pattern names it.
+    place: Option<PathBuf>,
     columns: Option<Vec<String>>,
 }
 
@@ -73,7 +77,8 @@ impl Tables {
             }
         }
         let tables = Self(tables);
-        tables.refuse_second_budgets(ledger)?;
+        let all: Vec<_> = tables.0.values().map(|table| (table, table.files.as_slice())).collect();
+        tables.refuse_second_budgets(&all, ledger)?;
         for table in tables.0.values() {
             table.register(ledger)?;
         }
@@ -81,33 +86,32 @@ impl Tables {
     }
 
     /// The same rows must not have two budgets, nor be private and public, neither here nor in the ledger, whatever their files are
-    /// called.
-    fn refuse_second_budgets(&self, ledger: &DurableLedger) -> Result<()> {
-        let mut holders: BTreeMap<FileId, &Registered> = BTreeMap::new();
-        for table in self.0.values() {
-            for id in table.files.iter().filter_map(|file| FileId::of(file)) {
-                let other = *holders.entry(id).or_insert(table);
-                let (name, other_name) = (&table.name, &other.name);
-                match (&other.dataset, &table.dataset) {
-                    (one, another) if one == another => {}
-                    (Some(_), Some(_)) => {
-                        let message = format!(
-                            "the tables {other_name} and {name} have a file in common; give both the same dataset"
-                        );
-                        return Err(Error::field("dataset", message));
-                    }
-                    _ => {
-                        let message = format!(
-                            "the tables {other_name} and {name} have a file in common, and one of them is public; what is private in \
-                             one is so in both: leave `public` out, or take the file out of one"
-                        );
-                        return Err(Error::field("public", message));
-                    }
-                }
+    /// called: of these tables, with their files as they are now, beside all others.
+    fn refuse_second_budgets(&self, asked: &[(&Registered, &[PathBuf])], ledger: &DurableLedger) -> Result<()> {
+        let mut holders: BTreeMap<FileId, Vec<&Registered>> = BTreeMap::new();
+        // One that is elsewhere now is not asked about.
+        for table in self.0.values().filter(|table| table.place_now() == table.place) {
+            for id in Table::files_at(&table.location).iter().filter_map(|file| FileId::of(file)) {
+                holders.entry(id).or_default().push(table);
             }
         }
-        for table in self.0.values() {
-            table.refuse_owned(ledger)?;
+        let holders_of = |file: &PathBuf| FileId::of(file).and_then(|id| holders.get(&id)).into_iter().flatten();
+        for (table, files) in asked {
+            for other in files.iter().flat_map(holders_of) {
+                table.refuse_common_file(other)?;
+            }
+            table.refuse_owned(files, ledger)?;
+            let keys = table.policy.as_ref().map(Policy::key_files).unwrap_or_default();
+            let mut private: Vec<String> =
+                keys.iter().flat_map(holders_of).filter_map(|other| other.dataset.clone()).collect();
+            private.extend(ledger.owners(&keys)?.into_iter().map(|owner| owner.account.dataset.name));
+            if let Some(owner) = private.first() {
+                let message = format!(
+                    "the policy of {} reads keys from a file of {owner}, which is private, and keys are public; write the keys themselves",
+                    table.name
+                );
+                return Err(Error::field("policy", message));
+            }
         }
         Ok(())
     }
@@ -120,8 +124,9 @@ impl Tables {
     /// The tables that a query names.
     ///
     /// # Errors
-    /// If it is not SQL, if it names private tables of several datasets, or a table cannot be opened any more.
-    pub fn chosen(&self, sql: &str) -> Result<Chosen<'_>> {
+    /// If it is not SQL, if it names private tables of several datasets, if a table cannot be opened any more or is another one
+    /// than when the service started, or if the same rows now have two budgets.
+    pub fn chosen(&self, sql: &str, ledger: &DurableLedger) -> Result<Chosen<'_>> {
         let named = text::tables(sql)?;
         let mut chosen: Vec<&Registered> = self.0.values().filter(|table| named.contains(&table.name)).collect();
         let datasets: BTreeSet<&str> = chosen.iter().filter_map(|table| table.dataset.as_deref()).collect();
@@ -140,7 +145,9 @@ impl Tables {
             let message = "there are no tables here; name some in the configuration, as [[table]], and start again";
             return Err(Error::field("sql", message));
         }
-        let inputs = chosen.iter().map(|table| table.input()).collect::<Result<_>>()?;
+        let inputs: Vec<Input> = chosen.iter().map(|table| table.input()).collect::<Result<_>>()?;
+        let asked: Vec<_> = chosen.iter().zip(&inputs).map(|(table, input)| (*table, input.table.files())).collect();
+        self.refuse_second_budgets(&asked, ledger)?;
         let policies = chosen.iter().filter_map(|table| table.policy.as_ref()).collect();
         Ok(Chosen { inputs, policies, dataset: datasets.into_iter().next() })
     }
@@ -165,12 +172,38 @@ impl Registered {
         };
         let dataset = (!table.public).then(|| table.dataset.clone().unwrap_or_else(|| table.name.clone()));
         let (files, columns) = (opened.files().to_vec(), opened.columns());
-        Ok(Self { name: table.name.clone(), location, dataset, policy, files, columns })
+        let mut table = Self { name: table.name.clone(), location, dataset, policy, files, place: None, columns };
+        table.place = table.place_now();
+        Ok(table)
+    }
+
+    fn place_now(&self) -> Option<PathBuf> {
+        fs::canonicalize(&self.location).ok()
+    }
+
+    /// Two tables with the same rows are both private, of one dataset, or both public.
+    fn refuse_common_file(&self, other: &Self) -> Result<()> {
+        let (name, other_name) = (&self.name, &other.name);
+        match (&other.dataset, &self.dataset) {
+            (one, another) if one == another => Ok(()),
+            (Some(_), Some(_)) => {
+                let message =
+                    format!("the tables {other_name} and {name} have a file in common; give both the same dataset");
+                Err(Error::field("dataset", message))
+            }
+            _ => {
+                let message = format!(
+                    "the tables {other_name} and {name} have a file in common, and one of them is public; what is private in one is so in \
+                     both: leave `public` out, or take the file out of one"
+                );
+                Err(Error::field("public", message))
+            }
+        }
     }
 
     /// What belongs to a dataset of the ledger is charged to it, and is not public.
-    fn refuse_owned(&self, ledger: &DurableLedger) -> Result<()> {
-        for owner in ledger.owners(&self.files)? {
+    fn refuse_owned(&self, files: &[PathBuf], ledger: &DurableLedger) -> Result<()> {
+        for owner in ledger.owners(files)? {
             let (name, owned) = (&owner.account.dataset.name, &self.name);
             match &self.dataset {
                 None => {
@@ -208,8 +241,20 @@ impl Registered {
         Ok(())
     }
 
+    /// A link that points elsewhere now would move queries to other rows under this table's budget. New content under the same
+    /// name, and more files in the same folder, are the same table.
     fn input(&self) -> Result<Input> {
-        Ok(Input { table: Table::open(&self.name, &self.location)?, public: self.dataset.is_none() })
+        let table = Table::open(&self.name, &self.location)?;
+        let place = self.place_now();
+        let is_file = place.as_ref().is_some_and(|place| place.is_file());
+        if place != self.place || (is_file && table.files() != self.files) {
+            let name = &self.name;
+            let message = format!(
+                "the table {name} is at another place than when the service started; if that is meant, start it again"
+            );
+            return Err(Error::Conflict(message));
+        }
+        Ok(Input { table, public: self.dataset.is_none() })
     }
 
     fn view(&self) -> TableView {

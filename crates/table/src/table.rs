@@ -68,6 +68,11 @@ impl Table {
         opened.map_err(|reason| Error::Table { table: format!("{name}={location}"), reason })
     }
 
+    /// The files that [`Table::open`] would find at a location now, canonical and in order; none if it would fail.
+    pub fn files_at(location: &str) -> Vec<PathBuf> {
+        locate(location).map_or_else(|_| Vec::new(), |(_, files)| files)
+    }
+
     /// What the table is called in a query.
     pub fn name(&self) -> &str {
         &self.name

@@ -34,15 +34,18 @@ use crate::output::say;
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     quiet_panics();
     // Keys and public tables are read before anything is charged, and what is wrong with them is said.
-    refuse_public(&arguments.accounting, &key_files(arguments))?;
+    let key_files = key_files(arguments);
+    refuse_public(&arguments.accounting, &key_files)?;
     let settings = settings(arguments)?;
     let place = one_place(settings.places(), arguments.accounting.dataset.is_some())?;
     let description = settings.description(|list| Hash::of(list).to_string());
     let files = settings.private_files();
     let public = settings.public_files();
-    if let Some(file) = shared(&public, &files) {
+    if let Some(file) = shared(&public, &files).or_else(|| shared(&key_files, &files)) {
         let file = file.display();
-        return Err(usage(format!("{file} is given as public and as private; leave out --public-table, or --table")));
+        return Err(usage(format!(
+            "{file} is given as public and as private; leave it out of --public-table and of the files of keys, or of --table"
+        )));
     }
     refuse_public(&arguments.accounting, &public)?;
     let limits = limits(arguments)?;
@@ -104,7 +107,10 @@ fn limits(arguments: &Arguments) -> Result<RunLimits> {
 /// Files that keys are read from: they are public, too.
 fn key_files(arguments: &Arguments) -> Vec<PathBuf> {
     let values = arguments.keys.iter().filter_map(|text| text.split_once('='));
-    values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file()).collect()
+    let files = values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file());
+    // What is wrong with a policy is said when it is applied.
+    let policies = arguments.policies.iter().filter_map(|path| Policy::read(path).ok());
+    files.chain(policies.flat_map(|policy| policy.key_files())).collect()
 }
 
 /// What the arguments say.

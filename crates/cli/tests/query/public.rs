@@ -82,6 +82,13 @@ fn a_file_is_not_public_and_private_at_once() {
         let said = desk.fails(2, READ, &arguments);
         assert!(said.contains("is given as public and as private"), "{name}: {said}");
     }
+    // Keys are public, too, and may stand in a policy.
+    let by_region = "SELECT region, COUNT(*) AS n FROM visits GROUP BY region";
+    desk.write("keys.toml", "unit = \"row\"\n[keys]\nregion = \"soft.csv\"\n");
+    for keys in ["--keys region=hard.csv", "--policy keys.toml"] {
+        let said = desk.fails(2, by_region, &format!("--table visits=data/visits.csv --epsilon 1 {keys}"));
+        assert!(said.contains("is given as public and as private"), "{keys}: {said}");
+    }
     assert_eq!(desk.charges(), []);
     desk.answer(READ, "--table other=other.csv --public-table b=hard.csv --epsilon 1 --delta 1e-6");
 }

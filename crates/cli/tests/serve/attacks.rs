@@ -190,6 +190,12 @@ fn a_file_is_not_public_in_one_table_and_private_in_another() {
         let said = does_not_start(&place, &(private.clone() + &table("b", name, "dataset = \"other\"")));
         assert!(said.contains("have a file in common; give both the same dataset"), "{name}: {said}");
     }
+    // Keys are public, too.
+    let keys = |file: &str| format!("policy = {{ unit = \"user\", keys = {{ user = \"{file}\" }} }}");
+    for name in ["data-files/visits.csv", "hard.csv", "soft.csv"] {
+        let said = does_not_start(&place, &table("visits", "data-files/visits.csv", &keys(name)));
+        assert!(said.contains("which is private, and keys are public"), "{name}: {said}");
+    }
     // What the ledger knows as private is not public either.
     let full = full.canonicalize().expect("its full path");
     let with_dataset = table("visits", "data-files/visits.csv", &format!("dataset = {full:?}"));
@@ -215,6 +221,72 @@ fn a_second_service_changes_nothing() {
     let said = does_not_start(&place, "[[dataset]]\nname = \"other\"\nunit = \"row\"\nbudget = { epsilon = 1 }\n");
     assert!(said.contains("another process uses the data directory"), "{said}");
     assert_eq!(service.get("/v1/datasets").text(), before);
+}
+
+/// Which file a table is was decided when the service started; a link or a file that was swapped since must not be asked about
+/// under another table's budget.
+#[test]
+fn a_table_whose_file_was_swapped_is_not_asked_about() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new("swapped");
+    for folder in ["folder", "elsewhere"] {
+        fs::create_dir_all(place.0.join(folder)).expect("a folder");
+        place.write(&format!("{folder}/x.csv"), "user,age\nu1,30\n");
+    }
+    for file in ["a.csv", "b.csv", "free.csv"] {
+        place.write(file, "user,age\nu1,30\n");
+    }
+    let at = |name: &str| place.0.join(name);
+    let link = |to: &str, name: &str| {
+        let _ = fs::remove_file(at(name));
+        symlink(at(to), at(name)).expect("a link");
+    };
+    link("a.csv", "link.csv");
+    link("folder", "linked");
+    let policy = "policy = { budget = { epsilon = 100 } }";
+    let tables = [("a", "link.csv"), ("b", "b.csv"), ("f", "linked")].map(|(name, file)| table(name, file, policy));
+    place.write("reticent.toml", &tables.concat());
+    let service = place.start();
+    let ask = |table: &str| {
+        service.post("/v1/query", &json!({ "sql": format!("SELECT COUNT(*) AS n FROM {table}"), "epsilon": 1 }))
+    };
+    let charges = || {
+        let datasets = service.get("/v1/datasets").json()["datasets"].as_array().expect("a list").clone();
+        datasets.iter().map(|dataset| dataset["charges"].as_u64().expect("a number")).sum::<u64>()
+    };
+    let is_refused = |table: &str, why: &str| {
+        let (before, answer) = (charges(), ask(table));
+        assert!(matches!(answer.status, 400 | 409) && answer.text().contains(why), "{table}: {}", answer.text());
+        assert_eq!(charges(), before, "nothing was charged");
+    };
+    let is_answered = |table: &str| {
+        let answer = ask(table);
+        assert_eq!(answer.status, 200, "{table}: {}", answer.text());
+    };
+    ["a", "b", "f"].into_iter().for_each(is_answered);
+    // A link that points elsewhere: at another table's file, or at one that nobody knows.
+    for other in ["b.csv", "free.csv"] {
+        link(other, "link.csv");
+        is_refused("a", "is at another place than when the service started");
+        is_answered("b");
+    }
+    link("a.csv", "link.csv");
+    link("elsewhere", "linked");
+    is_refused("f", "is at another place than when the service started");
+    link("folder", "linked");
+    // The same name for another table's file.
+    fs::hard_link(at("b.csv"), at("second name")).expect("a hard link");
+    fs::rename(at("second name"), at("a.csv")).expect("replaced");
+    is_refused("a", "have a file in common");
+    is_refused("b", "have a file in common");
+    // New content, and more files, are what the owner of a table does.
+    place.write("new", "user,age\nu2,40\n");
+    fs::rename(at("new"), at("a.csv")).expect("replaced");
+    place.write("folder/y.csv", "user,age\nu2,40\n");
+    ["a", "b", "f"].into_iter().for_each(is_answered);
+    // But not somebody else's.
+    link("b.csv", "folder/z.csv");
+    is_refused("f", "have a file in common");
 }
 
 #[test]

@@ -136,7 +136,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     };
     let (preparing, sql) = (Arc::clone(&app), question.sql);
     let prepared = app.blocking(move || {
-        let chosen = preparing.tables.chosen(&sql)?;
+        let chosen = preparing.tables.chosen(&sql, &preparing.ledger)?;
         let dataset = chosen.dataset.map(str::to_owned);
         let settings = Settings::new(&sql, &asked, chosen.inputs, &chosen.policies)?;
         let description = settings.description(|list| Hash::of(list).to_string());

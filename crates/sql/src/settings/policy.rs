@@ -124,6 +124,15 @@ impl Policy {
         Error::Option(format!("{}: {error}", self.origin))
     }
 
+    /// The files that keys are read from: what is in them is public.
+    pub fn key_files(&self) -> Vec<PathBuf> {
+        let files = self.rules.keys.values().filter_map(|keys| match keys {
+            Keys::File(file) => Some(self.folder.as_deref().unwrap_or(Path::new("")).join(file)),
+            Keys::List(_) => None,
+        });
+        files.filter(|file| file.is_file()).collect()
+    }
+
     /// Does it say whose privacy is protected?
     pub fn says_unit(&self) -> bool {
         self.rules.unit.is_some()
