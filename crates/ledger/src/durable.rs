@@ -10,7 +10,7 @@ use reticent::noise::Entropy;
 use crate::account::{self, Account, Registration};
 use crate::anchor::{Anchor, Head};
 use crate::budget::{Budget, Spend, readable};
-use crate::chain::{Known, continues, head, ledger_id, no_first_entry};
+use crate::chain::{Known, continues, ledger_id, no_first_entry};
 use crate::entry::{Dataset, Entry, Event, Row};
 use crate::error::{Error, Result};
 use crate::group::Group;
@@ -332,15 +332,18 @@ impl DurableLedger {
     /// # Errors
     /// If the ledger does not continue what the anchor knows, or the anchor cannot be written.
     pub fn advance_anchor(&self) -> Result<()> {
-        let known = self.known()?;
-        let mut newest = None;
-        self.group.storage().read(&mut |pages| {
-            continues(pages, &known)?;
-            let last = pages.last()?.ok_or_else(no_first_entry)?;
-            newest = head(pages, &known, &last)?;
-            Ok(())
-        })?;
-        self.hold(newest.as_ref())
+        self.anchor.as_ref().map_or(Ok(()), |anchor| self.advance(anchor))
+    }
+
+    /// Moves any anchor to the newest entry, this once: unlike one that the ledger is [anchored](DurableLedger::anchored) to, it
+    /// does not follow what is written later.
+    ///
+    /// # Errors
+    /// If the ledger does not continue what the anchor knows, or the anchor cannot be written.
+    pub fn advance(&self, anchor: &Anchor) -> Result<()> {
+        let known = Known::Anchored(anchor.read()?);
+        self.group.storage().read(&mut |pages| continues(pages, &known))?;
+        anchor.advance(&self.head()?)
     }
 
     fn known(&self) -> Result<Known> {

@@ -146,6 +146,10 @@ pub enum Error {
     #[error("the ledger does not continue the anchor: {0}")]
     NotAnchored(String),
 
+    /// The ledger's file, or the log beside it, is not the one that was opened. Nothing was charged.
+    #[error("{0} was removed or replaced while the ledger was open; put it back, or start again with the right one")]
+    Replaced(String),
+
     /// The disk or the server failed. Whether the charge was written cannot be told: ask again with the same request id (a
     /// stream, which cannot be asked again, is charged anew).
     #[error("the ledger could not be {doing}: {reason}")]
@@ -187,7 +191,9 @@ impl Error {
             | Self::Missing(_)
             | Self::NotALedger(_) => true,
             Self::Core(error) => error.is_parameter(),
-            Self::Overdrawn(_) | Self::Damaged(_) | Self::NotAnchored(_) | Self::Storage { .. } => false,
+            Self::Overdrawn(_) | Self::Damaged(_) | Self::NotAnchored(_) | Self::Replaced(_) | Self::Storage { .. } => {
+                false
+            }
         }
     }
 

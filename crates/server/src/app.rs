@@ -1,11 +1,11 @@
 //! All that the service holds.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use reticent::ledger::{Charge, Charged, Ledger};
-use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
+use reticent_ledger::{Budget, Dataset, DurableLedger, Terms};
 use reticent_sql::RunLimits;
 use reticent_stream::{Definition, Hold, Stream, Streams, SystemClock};
 use tokio::sync::{Semaphore, watch};
@@ -14,6 +14,7 @@ use crate::access::Caller;
 use crate::asking::Asking;
 use crate::config::{Config, DEFAULT_LISTEN, Limits};
 use crate::error::{Error, Result};
+use crate::ledger;
 use crate::metrics::Metrics;
 use crate::rate::Rate;
 use crate::role::Role;
@@ -22,8 +23,6 @@ use crate::surveys::Surveys;
 use crate::tables::Tables;
 use crate::tokens::Tokens;
 
-/// The ledger's file, within the data directory.
-const LEDGER: &str = "ledger.sqlite";
 /// Who creates what stands in the configuration.
 const CONFIGURATION: &str = "configuration";
 
@@ -60,6 +59,7 @@ pub struct App {
     pub stopping: watch::Sender<bool>,
     /// Caps are written down and charged by one thread at a time.
     charging: Mutex<()>,
+    directory: PathBuf,
 }
 
 impl App {
@@ -71,10 +71,7 @@ impl App {
         make_directory(directory)?;
         // First of all: another service that has it must not be given budgets, streams or tables by this one.
         let hold = Hold::of(directory)?;
-        let ledger = Arc::new(match &config.ledger {
-            Some(place) => DurableLedger::create(&config.place_of_ledger(place)?)?,
-            None => DurableLedger::create(&Location::File(directory.join(LEDGER)))?,
-        });
+        let ledger = Arc::new(ledger::open(config, directory)?);
         for dataset in &config.datasets {
             let adjacency = dataset.adjacency.as_deref().unwrap_or("add-remove").parse()?;
             let terms = Terms { unit: dataset.unit.clone(), adjacency };
@@ -102,6 +99,7 @@ impl App {
             asking: Asking::default(),
             stopping: watch::Sender::new(false),
             charging: Mutex::default(),
+            directory: directory.into(),
         };
         if !app.is_loopback() && !app.tokens.any()? {
             return Err(Error::field(
@@ -140,6 +138,13 @@ impl App {
     pub fn follow_nats(&self, stream: &Arc<Stream>) {
         if let Some(url) = &self.nats {
             sources::follow(url, Arc::clone(stream), self.stopping.subscribe());
+        }
+    }
+
+    /// Has the data directory remember what was charged.
+    pub fn remember(&self) {
+        if let Err(error) = ledger::remember(&self.ledger, &self.directory) {
+            tracing::warn!("the data directory cannot remember the ledger: {error}");
         }
     }
 

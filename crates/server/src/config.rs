@@ -48,6 +48,8 @@ pub struct Config {
     pub data_dir: Option<PathBuf>,
     /// The ledger: a file, or postgres://…; by default a file in the data directory.
     pub ledger: Option<String>,
+    /// Keeps the ledger's newest hash in this file, too: nothing is charged if the ledger does not continue it.
+    pub anchor: Option<PathBuf>,
     /// A NATS server, to take events from.
     pub nats: Option<String>,
     /// What a token may ask for.

@@ -6,6 +6,7 @@
 //! | [`listen`] | connections: how many there may be, and how long they may be silent |
 //! | [`config`] | [`Config`]: how it is set up |
 //! | [`app`] | all that it holds: streams, ledger, tables, surveys, tokens |
+//! | [`ledger`] | its ledger: opened where it was before, and never silently made anew |
 //! | [`routes`] | what can be asked |
 //! | [`access`], [`role`], [`tokens`], [`rate`] | who asks, whether they may, and how often |
 //! | [`asking`] | requests that are being answered: each is computed once |
@@ -26,6 +27,7 @@ pub mod asking;
 pub mod body;
 pub mod config;
 pub mod error;
+pub mod ledger;
 pub mod listen;
 pub mod metrics;
 pub mod rate;

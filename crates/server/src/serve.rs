@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use crate::app::App;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::{listen, routes};
+use crate::{ledger, listen, routes};
 
 /// A service that has its address and has opened everything.
 #[derive(Debug)]
@@ -61,11 +61,30 @@ impl Server {
             // Those who follow a stream would stay for ever.
             stopping.send_replace(true);
         };
+        tokio::spawn(remember(Arc::clone(&app)));
         listen::answer(listener, router, &app.limits, stop).await;
         // A ledger on a server closes its connection when it is dropped, and waits for that.
-        let stopped = tokio::task::spawn_blocking(move || app.streams.stop()).await;
+        let stopped = tokio::task::spawn_blocking(move || {
+            app.streams.stop();
+            app.remember();
+        });
+        let stopped = stopped.await;
         stopped.map_err(|_| {
             Error::Machine("the streams did not stop as they should; all that was acknowledged is durable".into())
         })
+    }
+}
+
+/// Has the data directory remember the ledger, now and then, until the service stops.
+async fn remember(app: Arc<App>) {
+    let mut stopping = app.stopping.subscribe();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(ledger::PAUSE) => {}
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        }
+        let app = Arc::clone(&app);
+        // What fails is logged.
+        let _ = tokio::task::spawn_blocking(move || app.remember()).await;
     }
 }

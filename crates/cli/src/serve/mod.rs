@@ -42,6 +42,10 @@ pub struct Arguments {
     /// The ledger to charge, a file or postgres://… [default: $RETICENT_LEDGER, or else a file in the data directory]
     #[arg(long, value_name = "PLACE")]
     ledger: Option<String>,
+    /// Keeps the ledger's newest hash in this file, too, and charges nothing if the ledger does not continue it: an older copy
+    /// of the ledger put back is noticed; best on another disk
+    #[arg(long, value_name = "FILE")]
+    anchor: Option<PathBuf>,
     /// Also takes events from NATS JetStream, as in nats://127.0.0.1:4222
     #[arg(long, value_name = "URL")]
     nats: Option<String>,
@@ -83,6 +87,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     config.nats = arguments.nats.clone().or(config.nats);
     if let Some(place) = named_ledger(arguments)? {
         config.ledger = Some(place);
+    }
+    if let Some(anchor) = &arguments.anchor {
+        config.anchor = Some(std::path::absolute(anchor)?);
     }
     let directory = match arguments.data_dir.clone().or_else(|| config.data_dir.clone()) {
         Some(directory) => directory,

@@ -1,7 +1,6 @@
 //! Queries and configurations that somebody wrote to learn more than an answer, or to keep the service busy.
 
 use std::fs;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -151,23 +150,10 @@ fn dry_runs_that_are_hard_to_plan_do_not_stop_the_service() {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-/// What is said if it does not start; it must not.
-fn does_not_start(place: &Place, tables: &str) -> String {
-    place.write("reticent.toml", tables);
-    let mut command = place.program("serve --listen 127.0.0.1:0 --data-dir data --config reticent.toml");
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a process");
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while child.try_wait().expect("its state").is_none() {
-        if Instant::now() > deadline {
-            child.kill().expect("it ends");
-            panic!("it runs with {tables}");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let output = child.wait_with_output().expect("its output");
-    let said = String::from_utf8(output.stderr).expect("text");
-    assert_eq!(output.status.code(), Some(2), "{tables}: {said}");
-    said
+/// What is said about a configuration with which it must not start.
+fn does_not_start(place: &Place, config: &str) -> String {
+    place.write("reticent.toml", config);
+    place.does_not_start("")
 }
 
 fn table(name: &str, file: &str, more: &str) -> String {

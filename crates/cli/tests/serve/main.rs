@@ -8,6 +8,7 @@
 //! | `streams` | creating streams, sending events, reading releases |
 //! | `queries` | private SQL, its charges and its idempotence |
 //! | `attacks` | queries and configurations that want to learn more, or keep the service busy |
+//! | `ledgers` | a ledger that is gone, older than it was, or another one |
 //! | `surveys` | tasks, reports and estimates of the local model |
 //! | `limits` | too much, too often, too strange |
 //! | `silence` | nothing but releases depends on events |
@@ -24,6 +25,7 @@ mod browser;
 mod commands;
 mod endings;
 mod http;
+mod ledgers;
 mod limits;
 mod nats;
 mod queries;

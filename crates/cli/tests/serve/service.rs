@@ -125,6 +125,25 @@ impl Place {
         Service { address, child }
     }
 
+    /// What is said if it does not start with the configuration and these arguments; it must not.
+    pub fn does_not_start(&self, arguments: &str) -> String {
+        let arguments = format!("serve --listen 127.0.0.1:0 --data-dir data --config reticent.toml {arguments}");
+        let mut child =
+            self.program(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a process");
+        let start = Instant::now();
+        while child.try_wait().expect("its state").is_none() {
+            if start.elapsed() > PATIENCE {
+                child.kill().expect("it ends");
+                panic!("it runs");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let output = child.wait_with_output().expect("its output");
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        said
+    }
+
     pub fn log(&self) -> PathBuf {
         self.0.join("log")
     }

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::replace::{self, private};
+use crate::files::FileId;
 
 /// How much is written anew at a time.
 const STRETCH: usize = 1 << 16;
@@ -31,6 +32,9 @@ pub trait Files: Send + fmt::Debug {
     /// # Errors
     /// If it cannot be told.
     fn names(&self, path: &Path) -> io::Result<u64>;
+
+    /// Which file a path leads to now; `None` if to none.
+    fn identity(&self, path: &Path) -> Option<FileId>;
 
     /// Makes an empty file that only its owner can read, if there is none: what is asked about a dataset can itself be
     /// secret.
@@ -89,6 +93,10 @@ impl Files for SystemFiles {
     #[cfg(not(unix))]
     fn names(&self, path: &Path) -> io::Result<u64> {
         Ok(u64::from(path.exists()))
+    }
+
+    fn identity(&self, path: &Path) -> Option<FileId> {
+        FileId::of(path)
     }
 
     fn make_private(&self, path: &Path) -> io::Result<()> {

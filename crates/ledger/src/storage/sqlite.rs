@@ -11,11 +11,17 @@
 //! mix them, after a power cut, with the older pages that are left in the log. So whoever opens a ledger first writes the whole
 //! log anew, where it is, with an `fsync` of its own, while nobody else writes, and copies nothing before.
 //!
+//! # When its files are removed or replaced
+//! A path can come to mean another file while a ledger is open. Before every commit, and before anything that was read is
+//! believed, the file and its log must still be what was opened, under one name; otherwise nothing is charged or answered
+//! until they are put back or the process ends.
+//!
 //! # When the disk is read-only
 //! Nothing can be charged. A ledger can be read if there is no log beside it, or if SQLite can read the log; a ledger whose log
 //! cannot be read would show too little as spent, and is refused.
 
 mod objects;
+mod opened;
 mod pages;
 
 use std::io;
@@ -26,6 +32,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use self::opened::Opened;
 use self::pages::{SCHEMA, Transaction, failure};
 use super::files::{Files, SystemFiles};
 use super::replace::beside;
@@ -51,6 +58,8 @@ pub struct Sqlite {
     access: Access,
     /// Closed after a failure.
     connection: Option<Connection>,
+    /// What the connection, or the one before it, has open.
+    opened: Option<Opened>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +140,8 @@ impl Sqlite {
     fn connected(path: &Path, files: Box<dyn Files>, access: Access, create: bool) -> Result<Self> {
         // SQLite keeps its log beside the file itself, not beside a link to it.
         let own = if files.system().is_none() { path.canonicalize().ok() } else { None };
-        let mut storage = Self { path: own.unwrap_or_else(|| path.into()), files, access, connection: None };
+        let path = own.unwrap_or_else(|| path.into());
+        let mut storage = Self { path, files, access, connection: None, opened: None };
         storage.connect(create)?;
         Ok(storage)
     }
@@ -140,6 +150,7 @@ impl Sqlite {
     fn connect(&mut self, create: bool) -> Result<&mut Connection> {
         if self.connection.is_none() {
             self.connection = Some(self.open_connection(create)?);
+            self.opened = Some(Opened::at(&self.path, &*self.files, self.opened.as_ref()));
         }
         Ok(self.connection.as_mut().expect("just opened"))
     }
@@ -278,14 +289,19 @@ impl Sqlite {
         let doing = if writes { "written" } else { "read" };
         let outcome = (|| {
             let _turn = if writes { self.files.turn(&beside(&self.path, "-turn"), PATIENCE) } else { None };
-            let connection = self.connect(false)?;
+            self.connect(false)?;
+            let Self { path, files, connection: Some(connection), opened: Some(opened), .. } = &mut *self else {
+                unreachable!("it was just opened")
+            };
             let transaction = connection.transaction_with_behavior(behavior).map_err(|error| failure(doing, &error))?;
             if writes {
                 objects::refuse_triggers(&transaction)?;
             }
             work(&mut Transaction(&transaction))?;
+            opened.check(path, &**files)?;
             transaction.commit().map_err(|error| failure(doing, &error))
         })();
+        // One whose files were replaced stays open: another would open the other file.
         if matches!(outcome, Err(Error::Storage { .. } | Error::Damaged(_))) {
             self.connection = None;
         }
@@ -415,6 +431,45 @@ mod tests {
         assert!(fs::metadata(&path).unwrap().len() > 0);
         assert!(matches!(Sqlite::open(&path), Err(Error::Missing(_))));
         assert!(Sqlite::create(&path).is_ok() && Sqlite::open(&path).is_ok());
+    }
+
+    /// What was removed, renamed or replaced while it is open is not charged, and neither is what came into its place.
+    #[cfg(unix)]
+    #[test]
+    fn a_ledger_is_the_file_that_was_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let (path, log, aside) = (at("ledger.sqlite"), at("ledger.sqlite-wal"), at("aside"));
+        let mut storage = Sqlite::create(&path).unwrap();
+        storage.write(&mut |pages| pages.append(&row(), None)).unwrap();
+        fs::copy(&path, at("backup")).unwrap();
+        let charged = |storage: &mut Sqlite| storage.write(&mut |_| Ok(()));
+        let is_refused = |storage: &mut Sqlite| {
+            let refused = |outcome: Result<()>| matches!(outcome, Err(Error::Replaced(_)));
+            // Again and again: it is not opened anew.
+            refused(charged(storage)) && refused(storage.read(&mut |_| Ok(()))) && refused(charged(storage))
+        };
+        for file in [&path, &log] {
+            fs::rename(file, &aside).unwrap();
+            assert!(is_refused(&mut storage), "{} is gone", file.display());
+            fs::copy(at("backup"), file).unwrap();
+            assert!(is_refused(&mut storage), "{} is another one", file.display());
+            fs::rename(&aside, file).unwrap();
+            charged(&mut storage).unwrap();
+        }
+        fs::hard_link(&path, &aside).unwrap();
+        assert!(is_refused(&mut storage), "it has two names");
+        fs::remove_file(&aside).unwrap();
+        charged(&mut storage).unwrap();
+        // Nor is another one opened after a failure.
+        fs::rename(&path, &aside).unwrap();
+        fs::rename(at("backup"), &path).unwrap();
+        storage.connection = None;
+        assert!(is_refused(&mut storage));
+    }
+
+    fn row() -> crate::entry::Row {
+        crate::entry::Row::after(None, crate::entry::Event::Opened { ledger: "a".into() })
     }
 
     /// Each name would have a log of its own, and none of them all charges.

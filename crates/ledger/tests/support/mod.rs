@@ -17,7 +17,7 @@ use std::path::Path;
 use crash_disk::Disk;
 use reticent_ledger::storage::files::Files;
 use reticent_ledger::storage::sqlite::Sqlite;
-use reticent_ledger::{DurableLedger, Entry, Result};
+use reticent_ledger::{DurableLedger, Entry, FileId, Result};
 
 /// The ledger's file.
 pub const LEDGER: &str = "ledger.sqlite";
@@ -47,6 +47,11 @@ impl Files for DiskFiles {
 
     fn sync_directory(&self, _: &Path) -> io::Result<()> {
         self.disk.sync_names()
+    }
+
+    /// Nobody else is at this disk.
+    fn identity(&self, _: &Path) -> Option<FileId> {
+        None
     }
 
     fn names(&self, _: &Path) -> io::Result<u64> {

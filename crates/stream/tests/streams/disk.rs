@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crash_disk::{Call, Disk, Failure, Fault, Image, Replay, Survivors};
-use reticent_ledger::Event;
 use reticent_ledger::storage::files::Files;
+use reticent_ledger::{Event, FileId};
 use reticent_stream::{Error, Hold, Result, StepRelease, Stream, Streams};
 
 use crate::bench::{Bench, START, all, definition, one};
@@ -44,6 +44,11 @@ impl Files for DiskFiles {
 
     fn sync_directory(&self, _: &Path) -> io::Result<()> {
         self.0.sync_names()
+    }
+
+    /// Nobody else is at this disk.
+    fn identity(&self, _: &Path) -> Option<FileId> {
+        None
     }
 
     fn names(&self, _: &Path) -> io::Result<u64> {

@@ -1,0 +1,73 @@
+//! The service's ledger: opened where it was before, and never silently made anew.
+//!
+//! A new ledger has all budgets whole again. So the data directory remembers the one it had by its newest entry, written down
+//! when the service starts, now and then while it runs, and when it stops. An older copy of the ledger, or one whose log was
+//! removed, is noticed unless all it lacks was charged just before a crash. An anchor, which every charge moves before it is
+//! granted, has no such gap, and can be out of reach of those who can write to the data directory.
+
+use std::path::Path;
+use std::time::Duration;
+
+use reticent_ledger::{Anchor, DurableLedger, Error as LedgerError, Location};
+
+use crate::config::Config;
+use crate::error::{Error, Result};
+
+/// The ledger's file, within the data directory.
+const FILE: &str = "ledger.sqlite";
+/// What the data directory remembers of its ledger.
+const MEMORY: &str = "ledger.head";
+/// How often it is written down, if something was charged.
+pub const PAUSE: Duration = Duration::from_secs(1);
+
+/// Opens the ledger of a data directory, or makes it where there never was one; with the anchor that the configuration names.
+///
+/// # Errors
+/// If there was a ledger, and this is none, another one or an older copy; if there is no anchor where there must be one, or it
+/// knows more than the ledger.
+pub fn open(config: &Config, directory: &Path) -> Result<DurableLedger> {
+    let place = match &config.ledger {
+        Some(place) => config.place_of_ledger(place)?,
+        None => Location::File(directory.join(FILE)),
+    };
+    let memory = memory(directory);
+    let anchor = config.anchor.as_ref().map(|path| Anchor::new(config.path(&path.to_string_lossy())));
+    let is_anchored = anchor.as_ref().map_or(Ok(None), Anchor::read)?.is_some();
+    let lost = |error| match error {
+        LedgerError::Missing(_) | LedgerError::NotAnchored(_) => {
+            let memory = directory.join(MEMORY);
+            let message = format!(
+                "{place} is not the ledger that was charged before: {error}. Put the right one back; only if all budgets shall be whole \
+                 again, remove {} and the anchor, if there is one",
+                memory.display()
+            );
+            Error::field("ledger", message)
+        }
+        error => error.into(),
+    };
+    let was_there = is_anchored || memory.read()?.is_some();
+    let ledger = if was_there { DurableLedger::open(&place) } else { DurableLedger::create(&place) }.map_err(lost)?;
+    ledger.advance(&memory).map_err(lost)?;
+    let Some(anchor) = anchor else { return Ok(ledger) };
+    // An empty ledger has nothing to lose.
+    if !is_anchored && ledger.head()?.number > 1 {
+        let message = format!(
+            "there is no anchor; if the ledger is as it should be, `reticent ledger verify --ledger {place} --anchor FILE` makes one"
+        );
+        return Err(Error::field("anchor", message));
+    }
+    ledger.advance(&anchor).map_err(lost)?;
+    Ok(ledger.anchored(anchor))
+}
+
+/// Remembers the ledger as it is now.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn remember(ledger: &DurableLedger, directory: &Path) -> Result<()> {
+    Ok(ledger.advance(&memory(directory))?)
+}
+
+fn memory(directory: &Path) -> Anchor {
+    Anchor::new(directory.join(MEMORY))
+}
