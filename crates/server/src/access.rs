@@ -2,15 +2,15 @@
 //!
 //! With tokens, a request needs one, whatever the address. Before the first token is made, the service listens on the loopback
 //! address only and whoever can reach it is its owner; but a page in the owner's browser is not the owner, so such requests must
-//! name a loopback host (no foreign name that resolves to it) and must not come from another site. Surveys that the configuration
-//! calls open are answered by anybody.
+//! name a loopback host (no foreign name that resolves to it) and must not come from another site. Nor is whoever comes through a
+//! proxy on this machine: what was forwarded needs a token. Surveys that the configuration calls open are answered by anybody.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Version, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
@@ -27,6 +27,13 @@ const ANYBODY: &str = "";
 /// What is said to whoever has no token that counts.
 const NO_TOKEN: &str =
     "this needs a token: send the header `Authorization: Bearer TOKEN`; `reticent token create` makes one";
+
+/// What is said to whoever comes through a proxy before there are tokens.
+const FORWARDED: &str =
+    "this came through a proxy, so it needs a token, and there are none yet: `reticent token create` makes one";
+/// What proxies add to a request, beside all that begin with `x-forwarded`.
+const OF_PROXIES: [&str; 7] =
+    ["forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip"];
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -57,7 +64,7 @@ pub async fn guard(
     {
         return answer_openly(&app, request, next).await;
     }
-    let caller = caller(&app, request.headers()).await?;
+    let caller = caller(&app, request.version(), request.headers()).await?;
     if !app.rate.admits(&caller.name, Instant::now()) {
         return Err(Error::TooMany);
     }
@@ -88,7 +95,7 @@ fn refusal(role: Role, permission: Permission) -> String {
     format!("a token of the role {role} may not do this; one of the role {} may", who.join(" or "))
 }
 
-async fn caller(app: &Arc<App>, headers: &HeaderMap) -> Result<Caller> {
+async fn caller(app: &Arc<App>, version: Version, headers: &HeaderMap) -> Result<Caller> {
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let given = given.and_then(|value| value.strip_prefix("Bearer ")).map(|token| token.trim().to_owned());
     let tokens = Arc::clone(&app.tokens);
@@ -102,6 +109,7 @@ async fn caller(app: &Arc<App>, headers: &HeaderMap) -> Result<Caller> {
         (Some(token), _) => Ok(Caller { name: token.name.clone(), role: token.role, token: Some(Arc::new(token)) }),
         (None, false) if app.is_loopback() => {
             refuse_other_sites(headers)?;
+            refuse_forwarded(version, headers)?;
             Ok(Caller { name: LOCAL.into(), role: Role::Owner, token: None })
         }
         (None, _) => Err(Error::Unknown(NO_TOKEN)),
@@ -121,6 +129,16 @@ fn refuse_other_sites(headers: &HeaderMap) -> Result<()> {
         |origin: &str| origin.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host));
     if text(header::ORIGIN).is_some_and(|origin| !same(origin)) {
         return Err(Error::Forbidden("a page of another site asks for this; that needs a token".into()));
+    }
+    Ok(())
+}
+
+/// Without tokens whoever asks must be on this machine, and a proxy asks for others. One that tells nothing of it, as nginx by
+/// default, speaks HTTP/1.0, which browsers and curl do not.
+fn refuse_forwarded(version: Version, headers: &HeaderMap) -> Result<()> {
+    let of_a_proxy = |name: &str| OF_PROXIES.contains(&name) || name.starts_with("x-forwarded");
+    if version < Version::HTTP_11 || headers.keys().any(|name| of_a_proxy(name.as_str())) {
+        return Err(Error::Unknown(FORWARDED));
     }
     Ok(())
 }

@@ -1,5 +1,9 @@
 //! Who may do what: every route, every role.
 
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use reticent_server::Role;
 use reticent_server::role::Permission;
 use reticent_server::routes::table;
@@ -120,6 +124,43 @@ fn without_tokens_this_machine_is_the_owner_but_a_page_of_another_site_is_not() 
     assert!(place.logged().contains("whoever can reach"), "{}", place.logged());
     // A token that is nobody's is not the owner's either.
     assert_eq!(service.get_as("reticent_x", "/v1/whoami").status, 401);
+}
+
+/// A proxy on this machine asks for others, and the host it names may be the service's own address.
+#[test]
+fn what_a_proxy_forwards_needs_a_token() {
+    let place = Place::new("proxy");
+    let service = place.start();
+    for header in ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "Via"] {
+        let answer = service.say("GET", "/v1/whoami", &[(header, "203.0.113.7")], b"").answer();
+        assert!(answer.status == 401 && answer.text().contains("through a proxy"), "{header}: {}", answer.text());
+    }
+    // As nginx asks unless it is told otherwise.
+    let mut proxy = TcpStream::connect(service.address).expect("it listens");
+    let host = service.address;
+    write!(proxy, "GET /v1/whoami HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    proxy.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.split(' ').nth(1) == Some("401"), "{answer}");
+    let bearer = format!("Bearer {}", place.token("ada", "owner", ""));
+    let forwarded = [("X-Forwarded-For", "203.0.113.7"), ("Authorization", bearer.as_str())];
+    assert_eq!(service.say("GET", "/v1/whoami", &forwarded, b"").answer().status, 200);
+}
+
+#[test]
+fn tokens_that_vanish_do_not_open_the_door() {
+    let place = Place::new("vanished");
+    place.write("reticent.toml", "");
+    let token = place.token("ada", "owner", "");
+    let mut service = place.start();
+    fs::rename(place.0.join("data/tokens.sqlite"), place.0.join("aside")).expect("moved");
+    assert_eq!((service.get("/v1/whoami").status, service.get_as(&token, "/v1/whoami").status), (500, 500));
+    service.signal("TERM");
+    service.ended();
+    assert!(place.does_not_start("").contains("there were tokens"));
+    fs::rename(place.0.join("aside"), place.0.join("data/tokens.sqlite")).expect("moved");
+    let service = place.start();
+    assert_eq!((service.get("/v1/whoami").status, service.get_as(&token, "/v1/whoami").status), (401, 200));
 }
 
 #[test]

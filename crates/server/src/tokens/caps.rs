@@ -32,7 +32,7 @@ impl Tokens {
         };
         let broken = || Error::Machine("what a token has spent was changed by hand".into());
         let text = serde_json::to_string(cost).expect("plain data");
-        let mut connection = self.connection();
+        let mut connection = self.connection()?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let before = transaction
             .query_row(
@@ -73,7 +73,7 @@ impl Tokens {
     /// If it cannot be written; then it stays.
     pub fn take_back(&self, reservation: Reservation) -> Result<()> {
         if let Some(number) = reservation.number {
-            self.connection().execute("DELETE FROM spent WHERE number = ?1", [number])?;
+            self.connection()?.execute("DELETE FROM spent WHERE number = ?1", [number])?;
         }
         Ok(())
     }
@@ -84,7 +84,7 @@ impl Tokens {
     /// If the file cannot be read.
     pub fn spent(&self, token: &Token, dataset: &str) -> Result<Spend> {
         let total: Option<String> = self
-            .connection()
+            .connection()?
             .query_row(
                 "SELECT total FROM spent WHERE token = ?1 AND dataset = ?2 ORDER BY number DESC LIMIT 1",
                 params![token.id, dataset],

@@ -1,5 +1,8 @@
 //! API tokens: shown once, kept as hashes.
 //!
+//! Before the first token is made the service has no door, so tokens that were there must not get lost: the data directory
+//! remembers beside them that there were some.
+//!
 //! | module | holds |
 //! |---|---|
 //! | [`secret`] | the token itself |
@@ -9,11 +12,13 @@ pub mod caps;
 pub mod secret;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
 use jiff::Timestamp;
 use reticent::privacy::Guarantee;
+use reticent_ledger::FileId;
+use reticent_ledger::storage::replace::replace;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{Error, Result};
@@ -22,6 +27,9 @@ use secret::Secret;
 
 /// Where they are, within the data directory.
 const FILE: &str = "tokens.sqlite";
+/// Beside them: is there, once there were tokens.
+const MEMORY: &str = "tokens.made";
+const REMEMBERED: &[u8] = b"Tokens were made here. Without tokens.sqlite the service does not start.\n";
 /// A name stands in the ledger as the caller.
 const LONGEST_NAME: usize = 64;
 /// The commands write while the service reads.
@@ -71,15 +79,31 @@ pub struct Token {
 #[derive(Debug)]
 pub struct Tokens {
     connection: Mutex<Connection>,
+    path: PathBuf,
+    /// What is open.
+    file: Option<FileId>,
+    memory: PathBuf,
 }
 
 impl Tokens {
     /// Opens the tokens of a data directory, which is there.
     ///
     /// # Errors
-    /// If the file cannot be used.
+    /// If the file cannot be used, or there were tokens and are none any more.
     pub fn open(directory: &Path) -> Result<Self> {
-        let path = directory.join(FILE);
+        let (path, memory) = (directory.join(FILE), directory.join(MEMORY));
+        let lost = || {
+            let (path, memory) = (path.display(), memory.display());
+            Error::asked(format!(
+                "there were tokens, and {path} has none; put it back, or nobody is kept out. Only if all tokens shall be made anew, \
+                 remove {memory}"
+            ))
+        };
+        let had = memory.exists();
+        // Nothing is opened: the log of what was there may lie beside it.
+        if had && std::fs::metadata(&path).map_or(0, |file| file.len()) == 0 {
+            return Err(lost());
+        }
         let failed =
             |error: &dyn std::fmt::Display| Error::asked(format!("{} cannot be used: {error}", path.display()));
         // Hashes and caps are nobody else's business.
@@ -94,12 +118,35 @@ impl Tokens {
             .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")
             .and_then(|()| connection.execute_batch(SCHEMA))
             .map_err(|error| failed(&error))?;
-        Ok(Self { connection: Mutex::new(connection) })
+        let file = FileId::of(&path);
+        let tokens = Self { connection: Mutex::new(connection), path: path.clone(), file, memory: memory.clone() };
+        if tokens.any()? {
+            tokens.remember()?;
+        } else if had {
+            return Err(lost());
+        }
+        Ok(tokens)
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
+    /// That there are tokens, durably.
+    fn remember(&self) -> Result<()> {
+        if self.memory.exists() {
+            return Ok(());
+        }
+        let failed = |error| Error::asked(format!("{} cannot be written: {error}", self.memory.display()));
+        replace(&self.memory, REMEMBERED).map_err(failed)
+    }
+
+    /// The connection, if what it has open is what others find there: otherwise they would make and revoke tokens in vain.
+    fn connection(&self) -> Result<MutexGuard<'_, Connection>> {
+        if FileId::of(&self.path) != self.file {
+            let path = self.path.display();
+            return Err(Error::Machine(format!(
+                "{path} was removed or replaced while it was open; put it back, or start again with the right one"
+            )));
+        }
         // Whoever panicked in between left no transaction behind: it was rolled back.
-        self.connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        Ok(self.connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// Was a token ever made? Then tokens are needed for good, also when all were revoked.
@@ -107,7 +154,7 @@ impl Tokens {
     /// # Errors
     /// If the file cannot be read.
     pub fn any(&self) -> Result<bool> {
-        let connection = self.connection();
+        let connection = self.connection()?;
         let mut statement = connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM tokens)")?;
         Ok(statement.query_row([], |row| row.get(0))?)
     }
@@ -130,7 +177,7 @@ impl Tokens {
         let secret = Secret::draw()?;
         let created = format!("{:.0}", Timestamp::now());
         let caps = serde_json::to_string(caps).expect("plain data");
-        let inserted = self.connection().execute(
+        let inserted = self.connection()?.execute(
             "INSERT INTO tokens (id, name, role, hash, caps, created) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (name) DO NOTHING",
             params![secret.id(), name, role.name(), secret.hash().as_slice(), caps, created],
@@ -139,6 +186,7 @@ impl Tokens {
             let message = format!("there is a token {name} already; names are used once, so that the ledger is clear");
             return Err(Error::field("name", message));
         }
+        self.remember()?;
         Ok(secret.into_text())
     }
 
@@ -147,7 +195,7 @@ impl Tokens {
     /// # Errors
     /// If the file cannot be read.
     pub fn list(&self) -> Result<Vec<Token>> {
-        let connection = self.connection();
+        let connection = self.connection()?;
         let mut statement =
             connection.prepare("SELECT id, name, role, caps, created, revoked FROM tokens ORDER BY created, name")?;
         let rows = statement.query_map([], |row| {
@@ -167,7 +215,7 @@ impl Tokens {
     pub fn revoke(&self, name: &str) -> Result<()> {
         let revoked = format!("{:.0}", Timestamp::now());
         let changed = self
-            .connection()
+            .connection()?
             .execute("UPDATE tokens SET revoked = ?2 WHERE name = ?1 AND revoked IS NULL", params![name, revoked])?;
         if changed == 0 {
             let message = format!("there is no token {name} that could be revoked; `reticent token list` shows them");
@@ -182,7 +230,7 @@ impl Tokens {
     /// If the file cannot be read.
     pub fn holder(&self, text: &str) -> Result<Option<Token>> {
         let Some(secret) = Secret::read(text) else { return Ok(None) };
-        let connection = self.connection();
+        let connection = self.connection()?;
         let mut statement = connection
             .prepare_cached("SELECT hash, name, role, caps, created FROM tokens WHERE id = ?1 AND revoked IS NULL")?;
         let found = statement
@@ -236,6 +284,28 @@ mod tests {
         assert_eq!(tokens.holder(&text).unwrap(), None);
         assert!(tokens.revoke("ada").is_err() && tokens.any().unwrap());
         assert!(tokens.create("ada", Role::Owner, &Caps::new()).is_err(), "a name is used once");
+    }
+
+    #[test]
+    fn tokens_that_were_there_do_not_get_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let tokens = Tokens::open(folder.path()).unwrap();
+        drop(Tokens::open(folder.path()).unwrap());
+        tokens.create("ada", Role::Owner, &Caps::new()).unwrap();
+        std::fs::rename(at(FILE), at("aside")).unwrap();
+        assert!(matches!(tokens.any(), Err(Error::Machine(_))), "it is gone");
+        assert!(Tokens::open(folder.path()).unwrap_err().to_string().contains("there were tokens"));
+        assert!(!at(FILE).exists(), "none is made");
+        std::fs::write(at(FILE), "").unwrap();
+        assert!(matches!(tokens.any(), Err(Error::Machine(_))), "it is another one");
+        assert!(Tokens::open(folder.path()).unwrap_err().to_string().contains("there were tokens"));
+        std::fs::rename(at("aside"), at(FILE)).unwrap();
+        assert!(tokens.any().unwrap() && Tokens::open(folder.path()).is_ok());
+        // Those of before there was a memory are remembered, too.
+        std::fs::remove_file(at(MEMORY)).unwrap();
+        drop((Tokens::open(folder.path()).unwrap(), tokens));
+        assert!(at(MEMORY).exists());
     }
 
     #[test]
