@@ -34,19 +34,19 @@ pub enum Registration {
     Unchanged,
 }
 
-/// The account of the dataset that a row registered.
+/// The account of the dataset that a row registered. Sums and counts are those of its newest charges: nothing is added up, however
+/// often it was charged.
 pub(crate) fn read(pages: &mut dyn Pages, row: &Row) -> Result<Account> {
-    let registered = registered(row)?;
-    let dataset = limit::in_force(pages, registered.clone())?;
-    // A limit that was set later is found among the charges.
-    let charges = pages.charges(&dataset.name)?.saturating_sub(u64::from(dataset != registered));
-    let mut spent = Vec::new();
+    let dataset = limit::in_force(pages, registered(row)?)?;
+    let (mut spent, mut charges) = (Vec::new(), 0_u64);
     for row in pages.last_charges(&dataset.name)? {
-        match row.open()?.event {
-            Event::Charged { charge, spent: sum } => spent.push((Terms::of(&charge), sum)),
-            Event::Limited { dataset, spent: sum } => spent.extend(dataset.terms.map(|terms| (terms, sum))),
+        let (terms, sum, count) = match row.open()?.event {
+            Event::Charged { charge, spent, charges } => (Some(Terms::of(&charge)), spent, charges),
+            Event::Limited { dataset, spent, charges } => (dataset.terms, spent, charges),
             _ => return Err(misplaced(&row)),
-        }
+        };
+        spent.extend(terms.map(|terms| (terms, sum)));
+        charges = charges.saturating_add(count);
     }
     if let Some(own) = &dataset.terms {
         match spent.iter().position(|(terms, _)| terms == own) {

@@ -27,6 +27,8 @@ pub enum Event {
         dataset: Box<Dataset>,
         /// What was charged under these terms before, in the limit's currency: it counts.
         spent: Spend,
+        /// How often.
+        charges: u64,
     },
     /// Something was charged.
     Charged {
@@ -34,6 +36,8 @@ pub enum Event {
         charge: Box<Charge>,
         /// What the dataset has spent with it, under the charge's unit and adjacency.
         spent: Spend,
+        /// How often it was charged with it, under the same.
+        charges: u64,
     },
     /// What was released for a charge was kept.
     Released {

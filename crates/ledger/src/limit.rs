@@ -19,15 +19,18 @@ pub struct Past {
     spend: Spend,
     /// Σε² of the pure charges, for a limit in ρ.
     squares: Rational,
+    /// How many there were.
+    pub charges: u64,
 }
 
 impl Past {
     /// No charges.
-    pub const NOTHING: Self = Self { spend: Spend::NOTHING, squares: Rational::ZERO };
+    pub const NOTHING: Self = Self { spend: Spend::NOTHING, squares: Rational::ZERO, charges: 0 };
 
     /// One charge more.
     pub fn add(&mut self, cost: &Guarantee) {
         self.spend = self.spend.plus(&Spend::of(cost));
+        self.charges += 1;
         if let Guarantee::Pure(epsilon) = cost {
             self.squares = &self.squares + &epsilon.value().square();
         }

@@ -41,8 +41,9 @@ pub fn register(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Resu
     if let Some(registered) = &before.terms {
         same_terms(&dataset.name, registered, terms)?;
     }
-    let spent = limit::past(pages, &dataset.name, terms, row.number)?.under(&dataset.name, limit)?;
-    let event = Event::Limited { dataset: Box::new(dataset.clone()), spent: spent.clone() };
+    let past = limit::past(pages, &dataset.name, terms, row.number)?;
+    let spent = past.under(&dataset.name, limit)?;
+    let event = Event::Limited { dataset: Box::new(dataset.clone()), spent: spent.clone(), charges: past.charges };
     let end = End::find(pages)?;
     let (_, head) = append(pages, known, &end, event, None)?;
     Ok(Done::Registered(Registration::Limited { spent }, head))
@@ -76,13 +77,15 @@ pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<D
         same_terms(name, registered, &terms)?;
     }
     let (end, key) = (End::find(pages)?, Keys::terms(&terms));
-    let spent = match end.charge(name, &key) {
+    let (spent, charges) = match end.charge(name, &key) {
         // As a rule what was charged last was charged here, and is not looked for a second time.
-        Some(Event::Charged { spent, .. } | Event::Limited { spent, .. }) => spent.clone(),
+        Some(Event::Charged { spent, charges, .. } | Event::Limited { spent, charges, .. }) => {
+            (spent.clone(), *charges)
+        }
         _ => match pages.last_charge(name, &key)? {
-            None => Spend::NOTHING,
+            None => (Spend::NOTHING, 0),
             Some(row) => match row.open()?.event {
-                Event::Charged { spent, .. } | Event::Limited { spent, .. } => spent,
+                Event::Charged { spent, charges, .. } | Event::Limited { spent, charges, .. } => (spent, charges),
                 _ => return Err(misplaced(&row)),
             },
         },
@@ -91,7 +94,8 @@ pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<D
         return Err(Error::Damaged(format!("{name} cannot have spent {spent}")));
     }
     let spent = dataset.budget.admit(name, &spent, guarantee)?;
-    let (entry, head) = append(pages, known, &end, Event::Charged { charge: Box::new(charge.clone()), spent }, None)?;
+    let event = Event::Charged { charge: Box::new(charge.clone()), spent, charges: charges.saturating_add(1) };
+    let (entry, head) = append(pages, known, &end, event, None)?;
     Ok(Done::Charged(Receipt { dataset: name.clone(), request: request.clone(), entry }, head))
 }
 

@@ -83,7 +83,8 @@ struct Walk {
     previous: Hash,
     ledger: Option<String>,
     datasets: HashMap<String, Dataset>,
-    spent: HashMap<(String, Terms), Spend>,
+    /// What was spent, and how often it was charged.
+    spent: HashMap<(String, Terms), (Spend, u64)>,
     /// Of datasets without a limit.
     past: HashMap<(String, Terms), Past>,
     requests: HashSet<(String, String)>,
@@ -149,12 +150,12 @@ impl Walk {
                     self.find(number, "registers a dataset for the second time");
                 }
             }
-            Event::Limited { dataset, spent } => self.limit(row.number, *dataset, spent),
-            Event::Charged { charge, spent } => {
-                self.charge(row.number, &charge, &spent);
+            Event::Limited { dataset, spent, charges } => self.limit(row.number, *dataset, spent, charges),
+            Event::Charged { charge, spent, charges } => {
+                self.charge(row.number, &charge, &spent, charges);
                 self.charges.insert(row.number, charge.releases);
                 let terms = Terms::of(&charge);
-                self.spent.insert((charge.dataset.clone(), terms), spent);
+                self.spent.insert((charge.dataset.clone(), terms), (spent, charges));
             }
             Event::Released { charge, digest } => {
                 match self.charges.get(&charge) {
@@ -182,7 +183,7 @@ impl Walk {
     }
 
     /// A limit that is set later counts what was charged before.
-    fn limit(&mut self, number: u64, dataset: Dataset, spent: Spend) {
+    fn limit(&mut self, number: u64, dataset: Dataset, spent: Spend, charges: u64) {
         let name = dataset.name.clone();
         let (Budget::Limit(limit), Some(terms)) = (dataset.budget.clone(), dataset.terms.clone()) else {
             return self.find(Some(number), "sets a limit that is none");
@@ -198,16 +199,17 @@ impl Walk {
             Some(_) => {}
         }
         let key = (name.clone(), terms);
-        match self.past.get(&key).unwrap_or(&Past::NOTHING).under(&name, &limit) {
-            Ok(counted) if counted == spent => {}
+        let past = self.past.get(&key).cloned().unwrap_or(Past::NOTHING);
+        match past.under(&name, &limit) {
+            Ok(counted) if counted == spent && past.charges == charges => {}
             Ok(_) => self.find(Some(number), "does not count what was spent before"),
             Err(_) => self.find(Some(number), format!("sets a limit that {name} had passed already")),
         }
-        self.spent.insert(key, spent);
+        self.spent.insert(key, (spent, charges));
         self.datasets.insert(name, dataset);
     }
 
-    fn charge(&mut self, number: u64, charge: &Charge, spent: &Spend) {
+    fn charge(&mut self, number: u64, charge: &Charge, spent: &Spend, charges: u64) {
         let terms = Terms::of(charge);
         let dataset = self.datasets.get(&charge.dataset).cloned();
         let Some(dataset) = dataset else {
@@ -220,7 +222,10 @@ impl Walk {
             let past = self.past.entry((charge.dataset.clone(), terms.clone())).or_insert(Past::NOTHING);
             past.add(&charge.guarantee);
         }
-        let before = self.spent.get(&(charge.dataset.clone(), terms)).cloned().unwrap_or(Spend::NOTHING);
+        let (before, times) = self.spent.get(&(charge.dataset.clone(), terms)).cloned().unwrap_or((Spend::NOTHING, 0));
+        if Some(charges) != times.checked_add(1) {
+            self.find(Some(number), format!("counts wrongly how often {} was charged", charge.dataset));
+        }
         match dataset.budget.admit(&charge.dataset, &before, &charge.guarantee) {
             Ok(after) if after == *spent => {}
             Ok(_) => self.find(Some(number), "adds up wrongly"),
@@ -284,7 +289,7 @@ mod tests {
         let spent = Spend::of(&guarantee);
         let [dataset, request, caller, description] = ["people", "monday", "ada", "a count"].map(String::from);
         let charge = Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases };
-        Event::Charged { charge: Box::new(charge), spent }
+        Event::Charged { charge: Box::new(charge), spent, charges: 1 }
     }
 
     /// Events, chained as they should be.
@@ -358,6 +363,18 @@ mod tests {
     fn a_limit_without_terms_is_found() {
         let verdict = verdict(&[opened(), registered(None)]);
         assert_eq!(told(&verdict), ["entry 2 limits people without a unit and an adjacency"]);
+    }
+
+    #[test]
+    fn a_charge_that_is_counted_wrongly_is_found() {
+        let counted = |charges| {
+            let Event::Charged { charge, spent, .. } = charged(Releases::Once) else { unreachable!() };
+            told(&verdict(&[opened(), registered(Some(rows())), Event::Charged { charge, spent, charges }]))
+        };
+        assert_eq!(counted(1), [""; 0]);
+        for wrong in [0, 2, u64::MAX] {
+            assert_eq!(counted(wrong), ["entry 3 counts wrongly how often people was charged"]);
+        }
     }
 
     #[test]

@@ -147,7 +147,7 @@ fn verification_finds_a_limit_that_forgets_the_past() {
         ledger.register(&unlimited()).unwrap();
         charge(&ledger, "r1", "event", pure("0.5")).unwrap();
         drop(ledger);
-        forge(&place, Event::Limited { dataset: Box::new(limit), spent: Spend::of(spent) });
+        forge(&place, Event::Limited { dataset: Box::new(limit), spent: Spend::of(spent), charges: 1 });
         verify(&place).findings.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert!(forged(limited(pure("1"), "event"), &pure("0.5")).is_empty());
@@ -168,7 +168,7 @@ fn verification_finds_a_limit_that_was_raised() {
     charge(&ledger, "r1", "event", pure("1")).unwrap();
     drop(ledger);
     let spent = Spend::of(&pure("1"));
-    forge(&place, Event::Limited { dataset: Box::new(limited(pure("9"), "event")), spent });
+    forge(&place, Event::Limited { dataset: Box::new(limited(pure("9"), "event")), spent, charges: 1 });
     let findings = verify(&place).findings;
     assert_eq!(findings[0].to_string(), "entry 4 limits visits, whose limit was fixed already");
     // And nobody can spend it.

@@ -245,7 +245,7 @@ fn connections_are_private_as_the_url_says() {
 fn a_ledger_of_another_version_is_left_alone() {
     let place = database();
     drop(create(&place));
-    place.vandalise("UPDATE format SET version = 2");
+    place.vandalise("UPDATE format SET version = 1");
     for opened in [DurableLedger::open, DurableLedger::create] {
         assert!(matches!(opened(&place.location()), Err(Error::NotALedger(_))));
     }

@@ -168,11 +168,11 @@ impl Summary {
                 let description = format!("budget {}{}", dataset.budget, described(dataset.terms.as_ref()));
                 (nothing(), "registered", dataset.terms.clone(), None, description)
             }
-            Event::Limited { dataset, spent } => {
+            Event::Limited { dataset, spent, .. } => {
                 let description = format!("budget from now on {}{}", dataset.budget, described(dataset.terms.as_ref()));
                 (nothing(), "limited", dataset.terms.clone(), Some(spent.clone()), description)
             }
-            Event::Charged { charge, spent } => {
+            Event::Charged { charge, spent, .. } => {
                 let who = (charge.caller.clone(), Some(charge.guarantee.clone()));
                 (who, "charged", Some(Terms::of(charge)), Some(spent.clone()), charge.description.clone())
             }

@@ -59,10 +59,8 @@ pub trait Pages {
     fn charge(&mut self, dataset: &str, request: &str) -> Result<Option<Row>>;
     /// The newest row that charged a dataset under such terms.
     fn last_charge(&mut self, dataset: &str, terms: &str) -> Result<Option<Row>>;
-    /// The newest row of each of the terms under which a dataset was charged.
+    /// The newest row of each of the terms under which a dataset was charged, without a look at the others.
     fn last_charges(&mut self, dataset: &str) -> Result<Vec<Row>>;
-    /// How often a dataset was charged.
-    fn charges(&mut self, dataset: &str) -> Result<u64>;
     /// The row that kept the release of a charge, and the release.
     fn release(&mut self, charge: u64) -> Result<Option<(Row, String)>>;
     /// Adds a row after the last, and the release that it keeps.

@@ -39,7 +39,7 @@ use crate::entry::{Keys, Row};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 /// Makers of the schema take turns by this advisory lock: "RtLg".
 const MAKING: i64 = 0x5274_4c67;
 
@@ -69,7 +69,7 @@ const SCHEMA: &str = "
     );
     CREATE TABLE reticent_ledger.writing ();
     CREATE TABLE reticent_ledger.format (version INTEGER NOT NULL);
-    INSERT INTO reticent_ledger.format VALUES (1);
+    INSERT INTO reticent_ledger.format VALUES (2);
 ";
 
 /// Nobody waits for ever, unless the URL or the server sets other limits. A plan made while the ledger was small must serve
@@ -126,19 +126,31 @@ const LAST_CHARGE: &str = rows!(
      AND pg_catalog.hashtextextended(terms, 0::bigint) = pg_catalog.hashtextextended($2::text, 0::bigint)
      AND dataset = $1::text AND terms = $2::text ORDER BY number DESC LIMIT 1"
 );
+/// From each of the terms to the next, by the index: a dataset has few, and many charges.
 const LAST_CHARGES: &str = rows!(
     "WHERE number IN (
-        SELECT pg_catalog.max(number) FROM reticent_ledger.entry
-        WHERE pg_catalog.hashtextextended(dataset, 0::bigint) = pg_catalog.hashtextextended($1::text, 0::bigint)
-        AND dataset = $1::text GROUP BY terms
+        WITH RECURSIVE charged (terms) AS (
+            (SELECT pg_catalog.hashtextextended(e.terms, 0::bigint) FROM reticent_ledger.entry AS e
+             WHERE pg_catalog.hashtextextended(e.dataset, 0::bigint) = pg_catalog.hashtextextended($1::text, 0::bigint)
+             AND e.dataset = $1::text ORDER BY 1 LIMIT 1)
+            UNION ALL SELECT
+                (SELECT pg_catalog.hashtextextended(e.terms, 0::bigint) FROM reticent_ledger.entry AS e
+                 WHERE pg_catalog.hashtextextended(e.dataset, 0::bigint) = pg_catalog.hashtextextended($1::text, 0::bigint)
+                 AND e.dataset = $1::text AND pg_catalog.hashtextextended(e.terms, 0::bigint) > charged.terms
+                 ORDER BY 1 LIMIT 1)
+                FROM charged WHERE charged.terms IS NOT NULL
+        )
+        SELECT (SELECT e.number FROM reticent_ledger.entry AS e
+                WHERE pg_catalog.hashtextextended(e.dataset, 0::bigint) = pg_catalog.hashtextextended($1::text, 0::bigint)
+                AND pg_catalog.hashtextextended(e.terms, 0::bigint) = charged.terms AND e.dataset = $1::text
+                ORDER BY e.number DESC LIMIT 1)
+        FROM charged
      ) ORDER BY number"
 );
-const CHARGES: &str = "SELECT pg_catalog.count(*) FROM reticent_ledger.entry
-    WHERE pg_catalog.hashtextextended(dataset, 0::bigint) = pg_catalog.hashtextextended($1::text, 0::bigint)
-    AND dataset = $1::text";
 const RELEASED: &str = rows!("WHERE charge = $1::bigint");
 const RELEASE: &str = "SELECT text FROM reticent_ledger.release WHERE number = $1::bigint";
-const APPEND: &str = "INSERT INTO reticent_ledger.entry (number, body, hash, registered, dataset, request, terms, charge)
+const APPEND: &str =
+    "INSERT INTO reticent_ledger.entry (number, body, hash, registered, dataset, request, terms, charge)
     VALUES ($1::bigint, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::bigint)";
 const KEEP: &str = "INSERT INTO reticent_ledger.release (number, text) VALUES ($1::bigint, $2::text)";
 
@@ -213,7 +225,8 @@ impl Postgres {
         client.batch_execute(SESSION).map_err(failed)?;
         let refused = |reason| Err(Error::Storage { doing: "opened", reason });
         for (setting, dangerous) in UNSAFE_SETTINGS {
-            let row = client.query_one("SELECT pg_catalog.current_setting($1::text, true)", &[&setting]).map_err(failed)?;
+            let row =
+                client.query_one("SELECT pg_catalog.current_setting($1::text, true)", &[&setting]).map_err(failed)?;
             if row.try_get::<_, Option<&str>>(0).map_err(failed)? == Some(dangerous) {
                 return refused(format!(
                     "the server runs with {setting} = {dangerous} and could lose what it has acknowledged; change the setting"
@@ -445,12 +458,6 @@ impl Pages for Transaction {
 
     fn last_charges(&mut self, dataset: &str) -> Result<Vec<Row>> {
         self.all(LAST_CHARGES, &[&dataset])
-    }
-
-    fn charges(&mut self, dataset: &str) -> Result<u64> {
-        let rows = self.query(CHARGES, &[&dataset], "read")?;
-        let count: i64 = rows[0].try_get(0).map_err(|error| failure("read", &error))?;
-        Ok(count.cast_unsigned())
     }
 
     fn release(&mut self, charge: u64) -> Result<Option<(Row, String)>> {

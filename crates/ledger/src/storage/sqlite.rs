@@ -41,7 +41,7 @@ use crate::error::{Error, Result};
 
 /// "RtLg": tells a ledger from any other SQLite file.
 const APPLICATION: i64 = 0x5274_4c67;
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// How long a writer waits for the others.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Writers take turns of a fraction of a millisecond; sleeping longer would leave the disk idle.

@@ -230,7 +230,7 @@ pub fn accounts_and_history_tell_everything(fresh: Fresh) {
     assert_eq!(entries.iter().map(|entry| entry.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
     assert!(matches!(&entries[0].event, Event::Opened { ledger } if ledger.len() == 32));
     assert!(matches!(&entries[1].event, Event::Registered(dataset) if *dataset == limited("people", pure("1"))));
-    assert!(matches!(&entries[2].event, Event::Charged { charge: entry, spent }
+    assert!(matches!(&entries[2].event, Event::Charged { charge: entry, spent, charges: 1 }
             if **entry == charge && *spent == Spend::of(&pure("0.25"))));
     assert!(matches!(&entries[3].event, Event::Released { charge: 3, .. }));
 }

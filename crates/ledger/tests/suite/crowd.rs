@@ -179,9 +179,6 @@ impl Pages for Later<'_> {
     fn last_charges(&mut self, dataset: &str) -> Result<Vec<Row>> {
         self.pages.last_charges(dataset)
     }
-    fn charges(&mut self, dataset: &str) -> Result<u64> {
-        self.pages.charges(dataset)
-    }
     fn release(&mut self, charge: u64) -> Result<Option<(Row, String)>> {
         self.pages.release(charge)
     }

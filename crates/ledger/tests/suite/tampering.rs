@@ -160,7 +160,7 @@ pub fn whatever_is_removed_reordered_or_added_is_found(fresh: Fresh) {
     // Forged rows with hashes that are right in themselves.
     let charge = Box::new(ask("people", "forged", pure("0.01")));
     let forge = |number: u64, sql_number: i64, previous: Hash| {
-        let event = Event::Charged { charge: charge.clone(), spent: Spend::NOTHING };
+        let event = Event::Charged { charge: charge.clone(), spent: Spend::NOTHING, charges: 1 };
         let at = furnished.entries[0].at.clone();
         let body = serde_json::to_string(&Entry { number, at, previous, event }).unwrap();
         let (text, hash) = (quoted(&body), Hash::of(&body));

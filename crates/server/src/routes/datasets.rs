@@ -289,10 +289,10 @@ fn entry(record: Record) -> EntryView {
     match entry.event {
         Event::Opened { .. } => plain("opened"),
         Event::Registered(dataset) => EntryView { cost: Some(dataset.budget.to_string()), ..plain("registered") },
-        Event::Limited { dataset, spent } => {
+        Event::Limited { dataset, spent, .. } => {
             EntryView { cost: Some(dataset.budget.to_string()), spent: Some(Sum::of(&spent)), ..plain("limited") }
         }
-        Event::Charged { charge, spent } => EntryView {
+        Event::Charged { charge, spent, .. } => EntryView {
             caller: Some(charge.caller.clone()),
             description: Some(charge.description.clone()),
             cost: Some(charge.guarantee.to_string()),

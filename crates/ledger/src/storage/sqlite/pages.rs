@@ -34,6 +34,17 @@ pub const SCHEMA: &str = "
 /// What a row is read from.
 const COLUMNS: &str = "number, body, hash, registered, dataset, request, terms, charge";
 
+/// From each of the terms to the next, by the index: a dataset has few, and many charges.
+const LAST_CHARGES: &str = "
+    WHERE number IN (
+        WITH RECURSIVE charged (terms) AS (
+            SELECT min(terms) FROM entry WHERE dataset = ?1
+            UNION ALL SELECT (SELECT min(e.terms) FROM entry AS e WHERE e.dataset = ?1 AND e.terms > charged.terms)
+                FROM charged WHERE charged.terms IS NOT NULL
+        )
+        SELECT (SELECT max(e.number) FROM entry AS e WHERE e.dataset = ?1 AND e.terms = charged.terms) FROM charged
+    ) ORDER BY number";
+
 /// The rows, within a transaction of this connection.
 pub struct Transaction<'connection>(pub &'connection Connection);
 
@@ -85,16 +96,7 @@ impl Pages for Transaction<'_> {
     }
 
     fn last_charges(&mut self, dataset: &str) -> Result<Vec<Row>> {
-        let newest =
-            "WHERE number IN (SELECT max(number) FROM entry WHERE dataset = ?1 GROUP BY terms) ORDER BY number";
-        self.all(newest, [dataset])
-    }
-
-    fn charges(&mut self, dataset: &str) -> Result<u64> {
-        let count = || -> rusqlite::Result<i64> {
-            self.prepare("SELECT count(*) FROM entry WHERE dataset = ?1")?.query_row([dataset], |row| row.get(0))
-        };
-        count().map(i64::cast_unsigned).map_err(|error| failure("read", &error))
+        self.all(LAST_CHARGES, [dataset])
     }
 
     fn release(&mut self, charge: u64) -> Result<Option<(Row, String)>> {
@@ -164,4 +166,46 @@ pub fn failure(doing: &'static str, error: &rusqlite::Error) -> Error {
         _ => error.to_string(),
     };
     Error::Storage { doing, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use reticent::ledger::{Charge, Releases};
+    use reticent::privacy::{Adjacency, Guarantee};
+    use rusqlite::StatementStatus;
+
+    use super::*;
+    use crate::budget::Spend;
+    use crate::entry::Event;
+
+    /// The page of budgets is asked for again and again, by a service that also charges.
+    #[test]
+    fn what_was_spent_is_found_without_a_look_at_every_charge() {
+        let steps = |charges: u64| {
+            let connection = Connection::open_in_memory().unwrap();
+            connection.execute_batch(SCHEMA).unwrap();
+            let mut pages = Transaction(&connection);
+            let mut last = None;
+            for number in 1..=charges {
+                let [dataset, caller, description] = ["people", "ada", "a count"].map(String::from);
+                let (request, unit) = (number.to_string(), ["row", "user"][number as usize % 2].into());
+                let (adjacency, releases) = (Adjacency::AddRemove, Releases::Once);
+                let guarantee = Guarantee::Pure("1".parse().unwrap());
+                let charge =
+                    Box::new(Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases });
+                let row = Row::after(last.as_ref(), Event::Charged { charge, spent: Spend::NOTHING, charges: number });
+                pages.append(&row, None).unwrap();
+                last = Some(row);
+            }
+            let newest: Vec<u64> = pages.last_charges("people").unwrap().iter().map(|row| row.number).collect();
+            assert_eq!(newest, [charges - 1, charges]);
+            assert_eq!(pages.last_charges("animals").unwrap(), []);
+            let mut statement = pages.prepare(&format!("SELECT number FROM entry {LAST_CHARGES}")).unwrap();
+            let found: Vec<i64> =
+                statement.query_map(["people"], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap();
+            assert_eq!(found.len(), 2);
+            statement.get_status(StatementStatus::VmStep)
+        };
+        assert_eq!(steps(10), steps(2_000));
+    }
 }
