@@ -7,6 +7,7 @@ use std::str::FromStr;
 use super::replace::beside;
 
 use percent_encoding::percent_decode_str;
+use reticent::secrets::hide;
 
 /// Where a ledger is.
 ///
@@ -67,7 +68,8 @@ impl Location {
 impl fmt::Display for Location {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) => path.display().fmt(formatter),
+            // A secret that was taken for the name of a file is one all the same.
+            Self::File(path) => formatter.write_str(&hide(&path.display().to_string())),
             Self::Postgres(url) => formatter.write_str(&replace_passwords(url, Some("***"))),
         }
     }

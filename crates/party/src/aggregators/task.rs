@@ -160,6 +160,7 @@ impl Task {
             let allowed = format!("from 1 to maximum_reports, which is {}", draft.maximum_reports);
             return Err(Error::parameter("minimum_reports", draft.minimum_reports, allowed));
         }
+        crate::task::for_everybody(&draft)?;
         let epsilon: Epsilon = draft.epsilon.text().parse()?;
         let plan = plan(&draft, &statistic, &epsilon)?;
         let scheme = Scheme::new(&statistic, draft.aggregators.len() as u8)?;

@@ -14,6 +14,7 @@ use std::str::FromStr;
 use reticent::exact::Rational;
 use reticent::multiparty::{Plan, Protocol};
 use reticent::privacy::{Adjacency, Epsilon};
+use reticent::secrets::holds_a_key;
 use serde::{Deserialize, Serialize};
 
 pub use self::draft::{Draft, DraftCell, Grid, Member, Number};
@@ -122,6 +123,7 @@ impl Task {
         }
         let cells = cells(&draft.cells)?;
         members(&draft.parties)?;
+        for_everybody(&draft)?;
         let mut task = Self { draft, protocol, epsilon, adjacency, cells, hash: sha256([]) };
         task.plan()?;
         task.hash = task.canonical();
@@ -338,6 +340,16 @@ pub(crate) fn members(parties: &[Member]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A task is sent around and kept in transcripts.
+pub(crate) fn for_everybody(draft: &impl Serialize) -> Result<()> {
+    match holds_a_key(&serde_json::to_string(draft).expect("a task is plain data")) {
+        true => {
+            Err(Error::parameter("the task", "a text with a private key or a token in it", "one that anybody may read"))
+        }
+        false => Ok(()),
+    }
 }
 
 fn line(field: &'static str, text: &str) -> Result<()> {
