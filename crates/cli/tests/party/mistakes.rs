@@ -23,6 +23,11 @@ fn what_cannot_be_asked_of_parties_is_refused_by_its_name() {
             "--epsilon 1 --bounds age=0..9 --colluders 1",
             "ranks do not add up over parties",
         ),
+        (
+            "SELECT COUNT(DISTINCT patient) FROM visits",
+            "--epsilon 1 --unit patient --colluders 1",
+            "somebody at several parties would be counted at each of them",
+        ),
         ("SELECT AVG(age) FROM visits", "--epsilon 1 --colluders 1", "add --bounds age=LO..HI"),
         ("SELECT AVG(age) FROM visits", "--epsilon 1 --bounds age=auto --colluders 1", "agree on a range"),
         ("SELECT * FROM visits", "--epsilon 1 --colluders 1", "a list of rows cannot be answered privately"),

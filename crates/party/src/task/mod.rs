@@ -46,7 +46,7 @@ const DOMAIN: &[u8] = b"reticent party task 1\n";
 /// | `session` | when: a task that is done again has another one | – |
 /// | `protocol` | `broadcast` or `masked` | – |
 /// | `colluders` | how many parties may pool what they know; for `masked` only, and there it must be given | – |
-/// | `epsilon` | what each party promises its units, and charges to its own ledger | – |
+/// | `epsilon` | what each party promises its own units, and charges to its own ledger; who is at k parties has k·ε | – |
 /// | `unit`, `adjacency` | whose privacy, and which tables are neighbours | – |
 /// | `sql` | the private query that each party asks of its own table | – |
 /// | `bounds`, `keys`, `max_rows`, `max_groups` | what the query needs to be bounded, as in a policy | none |
