@@ -1,6 +1,9 @@
 //! How the process ends.
 
+use std::borrow::Cow;
 use std::process::ExitCode;
+
+use reticent::secrets::hide;
 
 /// Usage or bad configuration: nothing was spent.
 pub const USAGE: u8 = 2;
@@ -27,6 +30,16 @@ pub struct Overdrawn(pub String);
 /// An error that ends the program with [`USAGE`].
 pub fn usage(text: impl Into<String>) -> anyhow::Error {
     Usage(text.into()).into()
+}
+
+/// Prints what is wrong with the arguments, or the help that was asked for, and ends. A secret among them is not repeated.
+pub fn of_arguments(error: &clap::Error) -> ! {
+    let text = error.to_string();
+    if error.use_stderr() && matches!(hide(&text), Cow::Owned(_)) {
+        crate::output::say!("{}", text.trim_end());
+        std::process::exit(USAGE.into());
+    }
+    error.exit()
 }
 
 /// Prints an error and says how to end.

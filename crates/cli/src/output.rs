@@ -25,11 +25,11 @@ pub fn print(text: &str) -> std::io::Result<()> {
     }
 }
 
-/// Says something on standard error; whoever closed it does not want to know.
+/// Says something on standard error, without secrets; whoever closed it does not want to know.
 macro_rules! say {
     ($($argument:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($argument)*);
+        let _ = writeln!(std::io::stderr(), "{}", reticent::secrets::hide(&format!($($argument)*)));
     }};
 }
 pub(crate) use say;

@@ -36,6 +36,7 @@
 //! | [`audit`] | evidence: empirical bounds on ε, goodness of fit |
 //! | [`exact`] | fractions that are never rounded behind your back |
 //! | [`hexadecimal`] | bytes as text, for hashes and ids |
+//! | [`secrets`] | keys, tokens and passwords: hidden in texts that people see |
 //! | [`error`] | the one error type |
 //!
 //! # What is not promised
@@ -60,6 +61,7 @@ pub mod noise;
 pub mod permit;
 pub mod privacy;
 pub mod release;
+pub mod secrets;
 pub mod statistic;
 
 pub use error::{Error, Result};

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use reticent::Permit;
 use reticent::ledger::{Charge, Charged, Ledger, Receipt};
 use reticent::noise::Entropy;
+use reticent::secrets::holds_a_key;
 
 use crate::account::{self, Account, Registration};
 use crate::anchor::{Anchor, Head};
@@ -449,6 +450,10 @@ fn checked(what: &'static str, text: &str, longest: usize) -> Result<()> {
     let allowed = "a text that is not empty, not too long and without control characters";
     if text.is_empty() || text.len() > longest || text.chars().any(char::is_control) {
         let value = if text.len() > 64 { format!("{} bytes long", text.len()) } else { format!("{text:?}") };
+        return Err(Error::Unusable { what, value, allowed });
+    }
+    if holds_a_key(text) {
+        let (value, allowed) = ("a text with a private key or a token in it".into(), "one that may be shown");
         return Err(Error::Unusable { what, value, allowed });
     }
     Ok(())

@@ -3,12 +3,13 @@
 use std::fmt::Display;
 use std::path::Path;
 
+use reticent::secrets::hide;
 use thiserror::Error;
 
 use crate::abort::Abort;
 use crate::aggregators::Fault;
 
-/// Why something was not done. No variant carries anything of a row, so an error may be logged and shown.
+/// Why something was not done. No variant carries anything of a row, or a secret, so an error may be logged and shown.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -94,7 +95,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub(crate) fn parameter(field: &'static str, value: impl Display, allowed: impl Into<String>) -> Self {
-        Self::Parameter { field, value: value.to_string(), allowed: allowed.into() }
+        let (value, allowed) = (value.to_string(), allowed.into());
+        Self::Parameter { field, value: hide(&value).into_owned(), allowed: hide(&allowed).into_owned() }
     }
 
     pub(crate) fn file(doing: &'static str, path: &Path, reason: impl Display) -> Self {
@@ -102,7 +104,7 @@ impl Error {
     }
 
     pub(crate) fn form(path: &Path, reason: impl Display) -> Self {
-        Self::Form { path: path.display().to_string(), reason: reason.to_string() }
+        Self::Form { path: path.display().to_string(), reason: hide(&reason.to_string()).into_owned() }
     }
 
     pub(crate) fn network(doing: impl Into<String>, reason: impl Display) -> Self {

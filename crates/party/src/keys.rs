@@ -7,6 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use reticent::hexadecimal;
+use reticent::secrets::PRIVATE_KEY as PRIVATE;
 use reticent_ledger::storage::replace::{private, sync_directory};
 use ring::rand::SystemRandom;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
@@ -18,8 +19,6 @@ use crate::hex::Hex;
 
 /// How a public key begins when it is written.
 const PUBLIC: &str = "ed25519:";
-/// How a private key begins in its file.
-const PRIVATE: &str = "ed25519-private:";
 /// A key file is small; whatever is larger is something else.
 const LARGEST_FILE: u64 = 4096;
 

@@ -93,7 +93,7 @@ pub use config::Config;
 pub use error::{Error, Result};
 pub use hex::{Digest, Hex};
 pub use keys::{PrivateKey, PublicKey};
-pub use run::{Outcome, Party, Statistic, run};
+pub use run::{Outcome, Party, Statistic, check, run};
 pub use simulate::{Simulated, simulate};
 pub use state::State;
 pub use task::{Cell, Draft, Member, Task};

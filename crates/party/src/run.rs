@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use reticent::multiparty::Plan;
 use reticent::{Permit, Release};
@@ -73,11 +73,29 @@ pub struct Party<'party> {
 /// If something does not go together; if the budget does not reach; if the parties do not come to an end together
 /// ([`Error::Aborted`]). What was charged is kept.
 pub fn run(config: &Config, statistic: &mut dyn Statistic) -> Result<Outcome> {
+    with_party(config, State::open, |party, listener| party.run(listener, statistic))
+}
+
+/// Checks all that [`run`] needs, as it does, and stops before the first message. Nothing is charged, sent or kept: a state directory
+/// that is not there yet is not made.
+///
+/// # Errors
+/// As [`run`] would be refused before it sends anything.
+pub fn check(config: &Config) -> Result<()> {
+    with_party(config, State::look, |party, _| party.state.next(party.task.hash()).map(drop))
+}
+
+/// What a configuration says, checked, with a listener that is bound.
+fn with_party<T>(
+    config: &Config,
+    state: fn(&Path) -> Result<State>,
+    go_on: impl FnOnce(&Party<'_>, TcpListener) -> Result<T>,
+) -> Result<T> {
     let task = Task::read(&config.task)?;
     let place = task.place(&config.party)?;
     let key = PrivateKey::read(&config.key)?;
     let ledger = DurableLedger::open(&config.ledger()?)?;
-    let state = State::open(&config.state)?;
+    let state = state(&config.state)?;
     let party = Party {
         task: &task,
         place,
@@ -97,7 +115,7 @@ pub fn run(config: &Config, statistic: &mut dyn Statistic) -> Result<Outcome> {
         let address = config.listen.map_or_else(|| task.parties()[place].address.clone(), |listen| listen.to_string());
         Error::network(format!("listening on {address}"), error)
     })?;
-    party.run(listener, statistic)
+    go_on(&party, listener)
 }
 
 impl Party<'_> {
@@ -115,9 +133,12 @@ impl Party<'_> {
             let allowed = format!("that of {}, whose public key in the task is {}", member.name, member.key);
             return Err(Error::parameter("the private key", format!("that of {}", self.key.public()), allowed));
         }
-        if let Some(path) = self.transcript.as_ref().filter(|path| fs::exists(path).unwrap_or(true)) {
-            let allowed = "a file that does not exist yet: a transcript is never overwritten";
-            return Err(Error::parameter("the transcript", path.display(), allowed));
+        if let Some(path) = &self.transcript {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            if fs::exists(path).unwrap_or(true) || folder.is_some_and(|folder| !folder.is_dir()) {
+                let allowed = "a file that does not exist yet in a folder that does: a transcript is never overwritten";
+                return Err(Error::parameter("the transcript", path.display(), allowed));
+            }
         }
         let plan = self.task.plan()?;
         self.account(&plan).look()?;

@@ -24,7 +24,8 @@ pub const MOST_ATTEMPTS: u32 = 1 << 30;
 #[derive(Debug)]
 pub struct State {
     directory: PathBuf,
-    _lock: File,
+    /// None if there is no directory: then it can only be looked at.
+    _lock: Option<File>,
 }
 
 /// What one file says.
@@ -47,9 +48,20 @@ impl State {
         let path = directory.join("lock");
         let lock = private(OpenOptions::new().create(true).truncate(false).write(true)).open(path).map_err(failed)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { directory: directory.to_owned(), _lock: lock }),
+            Ok(()) => Ok(Self { directory: directory.to_owned(), _lock: Some(lock) }),
             Err(TryLockError::WouldBlock) => Err(Error::InUse(directory.display().to_string())),
             Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+
+    /// The same, to be looked at: a directory that is not there is not made, and no attempt was used.
+    ///
+    /// # Errors
+    /// As [`State::open`].
+    pub fn look(directory: &Path) -> Result<Self> {
+        match fs::exists(directory) {
+            Ok(false) => Ok(Self { directory: directory.to_owned(), _lock: None }),
+            _ => Self::open(directory),
         }
     }
 

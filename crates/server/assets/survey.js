@@ -75,11 +75,11 @@ async function start() {
   show("again", AGAIN[task.memoisation ?? "first"]);
   show("why");
   show("ask");
-  at("ask").addEventListener("submit", (event) => {
+  at("ask").addEventListener("submit", async (event) => {
     event.preventDefault();
     at("problem").hidden = true;
     try {
-      const report = device.respond(task, new FormData(at("ask")).get("answer"));
+      const report = await device.respond(task, new FormData(at("ask")).get("answer"));
       // There is one report to send: choosing among several would tell what was chosen.
       at("answers").disabled = true;
       at("ask").querySelector("button").disabled = true;

@@ -145,7 +145,8 @@ impl IntoResponse for Error {
             Self::Asked { field, .. } => field.clone(),
             _ => None,
         };
-        let problem = Problem { error: Detail { message: self.to_string(), field } };
+        let message = reticent::secrets::hide(&self.to_string()).into_owned();
+        let problem = Problem { error: Detail { message, field } };
         let text = serde_json::to_string(&problem).expect("plain data");
         let mut response = (self.status(), [(header::CONTENT_TYPE, "application/json")], text).into_response();
         if let Some((name, value)) = self.header()

@@ -59,9 +59,10 @@ export class Device {
 
   /**
    * Randomises the answer and remembers the response; the report that is returned is all that may leave the page. `now` is in
-   * milliseconds since 1970.
+   * milliseconds since 1970. Tabs take turns, so that one answer is spent once; where they cannot (`localStorage` on a page without
+   * https) nothing is said.
    */
-  respond(task: Task, answer: string, now?: number): Report;
+  respond(task: Task, answer: string | number, now?: number): Promise<Report>;
 }
 
 /** Posts a report without cookies or referrer; throws unless it counts, now or before. */

@@ -7,12 +7,20 @@ const KEY = "reticent device key";
 const hexadecimal = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const randomBytes = () => hexadecimal(crypto.getRandomValues(new Uint8Array(32)));
 
-/** The 64 bits of a number. */
-const bits = (number) => {
+/** A decimal number. `Number` takes an empty text for 0, and other things that nobody answers. */
+const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+/** The answer as it is handed on: text, or the 64 bits of a number. The message does not contain it. */
+function given(domain, answer) {
+  const wrong = (allowed) => new Error(`answer is not one that can be given, but it must be ${allowed}`);
+  if (typeof answer !== "string" && typeof answer !== "number") throw wrong("a text or a number");
+  const text = String(answer).trim();
+  if (!domain.numbers) return { answer: String(answer) };
+  if (!DECIMAL.test(text)) throw wrong("a number");
   const view = new DataView(new ArrayBuffer(8));
-  view.setFloat64(0, number);
-  return view.getBigUint64(0).toString(16);
-};
+  view.setFloat64(0, Number(text));
+  return { bits: view.getBigUint64(0).toString(16) };
+}
 
 /** How probably a report supports the true answer, and any other: for people to read, nothing is decided by it. */
 function supports({ domain, epsilon, mechanism }) {
@@ -54,11 +62,23 @@ export class Device {
   }
 
   respond(task, answer, now = Date.now()) {
+    return this.#alone(() => this.#respond(task, answer, now));
+  }
+
+  /** One tab at a time: two that answer at once would both spend. A storage that only this page has needs no lock. */
+  async #alone(act) {
+    const locks = globalThis.navigator?.locks;
+    if (locks) return locks.request(KEY, act);
+    if (this.#storage !== globalThis.localStorage) return act();
+    throw new Error("the browser cannot keep two tabs apart (it may need https); nothing was sent");
+  }
+
+  #respond(task, answer, now) {
+    const handed = given(task.domain, answer);
     const key = this.#key();
     const { name } = this.#ask({ do: "name", task, key });
     const record = this.#storage.getItem(name);
-    const given = task.domain.numbers ? { bits: bits(Number(answer)) } : { answer: String(answer) };
-    const request = { do: "respond", task, ...given, now: Math.floor(now / 1000), key, seed: randomBytes(), record };
+    const request = { do: "respond", task, ...handed, now: Math.floor(now / 1000), key, seed: randomBytes(), record };
     const response = this.#ask(request);
     // Remembered before it is sent; where it cannot be, this throws and nothing is sent.
     this.#storage.setItem(name, response.record);

@@ -68,3 +68,82 @@ fn domain(value: &Value) -> Option<LightDomain> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reticent::local::{Question, Task};
+    use serde_json::json;
+
+    /// A task as it is published, in which one thing is another.
+    fn changed(change: impl Fn(&mut serde_json::Value)) -> serde_json::Value {
+        let mut task = json!({
+            "question": "Tea?", "domain": { "choices": ["yes", "no"] }, "mechanism": "k-ary", "epsilon": "1", "memoisation": "per-answer",
+            "lifetime-epsilon": "2", "minimum-batch": 10, "time-precision": "none", "expires": "2030-01-01",
+        });
+        change(&mut task);
+        task
+    }
+
+    fn both(task: &serde_json::Value) -> (Option<LightTask>, Option<Task>) {
+        let value = Value::read(&task.to_string()).expect("JSON");
+        (read(&value).ok(), serde_json::from_value(task.clone()).ok())
+    }
+
+    /// One set of tests for both readers of tasks: what one refuses, the other refuses; what both take is the same task.
+    #[test]
+    fn the_browser_reads_tasks_as_the_library_does() {
+        type Change = fn(&mut serde_json::Value);
+        let coins: Change = |task| {
+            task["mechanism"] = "fair-coin".into();
+            task["epsilon"] = "1.0986122886681096914".into();
+        };
+        let taken: [Change; 6] = [
+            |_| (),
+            |task| task["memoisation"] = "never".into(),
+            |task| (task["memoisation"], task["lifetime-epsilon"]) = ("first".into(), "1".into()),
+            |task| task["lifetime-epsilon"] = "1000000".into(),
+            |task| task["domain"] = json!({ "choices": ["", " ", "yes", "Yes"] }),
+            |task| {
+                (task["domain"], task["mechanism"]) =
+                    (json!({ "integers": { "lower": -1, "upper": 1 } }), "one-bit".into())
+            },
+        ];
+        let refused: [Change; 13] = [
+            |task| task["question"] = " ".into(),
+            |task| task["question"] = "?".repeat(10_001).into(),
+            |task| task["domain"] = json!({ "choices": ["yes"] }),
+            |task| task["domain"] = json!({ "choices": ["yes", "no", "yes"] }),
+            |task| task["minimum-batch"] = 0.into(),
+            |task| task["memoisation"] = "first".into(),
+            |task| task["memoisation"] = "second".into(),
+            |task| task["lifetime-epsilon"] = "0.5".into(),
+            |task| task["lifetime-epsilon"] = "1000000.5".into(),
+            |task| task["epsilon"] = "0".into(),
+            |task| task["expires"] = "2030-02-30".into(),
+            |task| task["time-precision"] = "minute".into(),
+            |task| {
+                (task["domain"], task["mechanism"]) =
+                    (json!({ "integers": { "lower": 1, "upper": 1 } }), "one-bit".into())
+            },
+        ];
+        let lifetimes = [("2.1972245773362193828", true), ("1", false), ("0", false), ("1098612.3", false)];
+        let of_coins = lifetimes.map(|(lifetime, taken)| {
+            let task = changed(|task| {
+                coins(task);
+                task["lifetime-epsilon"] = lifetime.into();
+            });
+            (task, taken)
+        });
+        let taken = taken.map(|change| (changed(change), true));
+        let refused = refused.map(|change| (changed(change), false));
+        for (task, is_taken) in taken.into_iter().chain(refused).chain(of_coins) {
+            let (light, reference) = both(&task);
+            assert_eq!((light.is_some(), reference.is_some()), (is_taken, is_taken), "{task}");
+            if let (Some(light), Some(reference)) = (light, reference) {
+                assert_eq!(Question::id(&light), reference.id(), "{task}");
+                assert_eq!(light.lifetime_answers(), reference.lifetime_answers(), "{task}");
+            }
+        }
+    }
+}

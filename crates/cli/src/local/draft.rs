@@ -72,6 +72,10 @@ impl Draft {
         if let Value::Object(fields) = &mut task {
             fields.retain(|_, value| !value.is_null());
         }
+        // It is shown to everybody who is asked.
+        if reticent::secrets::holds_a_key(&task.to_string()) {
+            return Err(usage("there is a private key or a token in the task, which anybody may read; leave it out"));
+        }
         serde_json::from_value(task).map_err(|error| usage(named(&error.to_string())))
     }
 

@@ -32,8 +32,8 @@ enum Action {
     Receive(Own),
     /// Opens one batch of reports together with the other aggregators: charged, and with noise
     Collect(Collect),
-    /// Says how many reports wait
-    Status(Own),
+    /// Says how many reports wait, and writes the record of the last batch
+    Status(Status),
     /// Gives up a batch that was begun and not completed; its reports are lost
     Abandon(Own),
     /// Checks a record of a batch, and shows the answer
@@ -44,7 +44,7 @@ enum Action {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  reticent party aggregate status --config ngo.toml")]
+  reticent party aggregate receive --config ngo.toml")]
 struct Own {
     /// This aggregator's own configuration
     #[arg(long, value_name = "FILE")]
@@ -53,9 +53,21 @@ struct Own {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
+  reticent party aggregate status --config ngo.toml")]
+struct Status {
+    #[command(flatten)]
+    own: Own,
+    /// Writes what all aggregators signed for the last batch
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
   reticent party aggregate collect --config ngo.toml --record result.json
 
-All aggregators run it, in any order. Reports whose proof does not hold are dropped. Exit codes: 0 released, 2 usage, 4 the budget does \
+All aggregators run it, in any order. Reports whose proof does not hold are dropped. If an aggregator was killed while a batch was \
+opened, all run it again: that batch is completed first, with the same shares and no further charge. Exit codes: 0 released, 2 usage, 4 the budget does \
 not reach, 1 too few reports (nothing was opened or charged), an aggregator that does not do its part, or anything else.")]
 struct Collect {
     #[command(flatten)]
@@ -122,7 +134,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.action {
         Action::Receive(own) => receive(own),
         Action::Collect(collect) => self::collect(collect),
-        Action::Status(own) => status(own),
+        Action::Status(status) => self::status(status),
         Action::Abandon(own) => abandon(own),
         Action::Read(read) => self::read(read),
         Action::Simulate(simulate) => self::simulate(simulate),
@@ -159,8 +171,12 @@ fn receive(own: &Own) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn status(own: &Own) -> Result<ExitCode> {
-    let store = process(own)?.store()?;
+fn status(status: &Status) -> Result<ExitCode> {
+    let store = process(&status.own)?.store()?;
+    if let Some(path) = &status.record {
+        let record = store.record()?.ok_or_else(|| usage("there is no record: no batch was released yet"))?;
+        super::simulate::write(path, &record.to_json())?;
+    }
     let pending = store.pending()?.map(|batch| batch.to_string());
     print(&format!("{}\n", json!({ "waiting": store.waiting()?, "batch_begun": pending })))?;
     Ok(ExitCode::SUCCESS)

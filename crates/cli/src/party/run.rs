@@ -46,6 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut rows = OwnRows::open(&terms, &config.tables)?;
     account(&config)?;
     if arguments.dry_run {
+        reticent_party::check(&config)?;
         show::terms(&terms, arguments.format)?;
         say!("{} is ready; nothing was charged or sent", config.party);
         return Ok(ExitCode::SUCCESS);

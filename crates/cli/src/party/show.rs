@@ -6,7 +6,7 @@ use anyhow::Result;
 use reticent_sql::Answer;
 use serde_json::json;
 
-use super::terms::Terms;
+use super::terms::{OWN_ROWS, Terms};
 use crate::output::{Format, number_table, print, say, text_table};
 
 /// Up to so many parties, what holds against each number of colluders is said in one line.
@@ -20,6 +20,7 @@ pub fn answer(terms: &Terms, answer: &Answer, attempt: u32, transcript: Option<&
         Format::Json => print(&format!("{}\n", json!({ "parties": parties(terms, attempt, file)? })))?,
         Format::Csv => {}
         Format::Table => {
+            say!("{OWN_ROWS}");
             losses(terms)?;
             if let Some(file) = file {
                 say!("attempt {attempt}, transcript {file}, task {}", terms.task.hash());
@@ -40,6 +41,8 @@ fn parties(terms: &Terms, attempt: u32, transcript: Option<String>) -> Result<se
         "protocol": task.protocol(),
         "parties": task.parties().iter().map(|member| &member.name).collect::<Vec<_>>(),
         "epsilon_by_colluders": losses,
+        "covers": OWN_ROWS,
+        "epsilon_of_somebody_at_all_parties": f64::from(plan.parties()) * task.epsilon().to_f64(),
         "transcript": transcript,
     }))
 }
@@ -91,6 +94,7 @@ pub fn terms(terms: &Terms, format: Format) -> Result<()> {
         ("session".into(), task.session().into()),
         ("asked".into(), task.sql().into()),
         ("promised".into(), format!("{}, unit {}, {}", plan.guarantee(), task.unit(), task.adjacency())),
+        ("covers".into(), OWN_ROWS.into()),
         ("protocol".into(), format!("{}, {} parties", plan.protocol(), plan.parties())),
         ("numbers".into(), format!("{} in {} groups", shape.cells(), shape.groups())),
     ];

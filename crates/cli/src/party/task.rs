@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Subcommand, ValueEnum};
 use reticent::privacy::Adjacency;
-use reticent_party::{Config, PublicKey, Task};
+use reticent_party::{Config, PrivateKey, PublicKey, Task};
 use reticent_sql::joint::Shape;
 use reticent_sql::settings::words::{guarantee, keys, range};
 use reticent_sql::{JointQuery, Options, Unit};
@@ -276,6 +276,12 @@ fn member(text: &str) -> Result<[String; 3]> {
     let key = match key.parse::<PublicKey>() {
         Ok(key) => key,
         Err(_) if Path::new(key).is_file() => {
+            if let Ok(private) = PrivateKey::read(Path::new(key)) {
+                return Err(usage(format!(
+                    "--party {name}: {key} is a private key; keep it to yourself, and give its public half, {}",
+                    private.public()
+                )));
+            }
             let text = fs::read_to_string(key).with_context(|| format!("{key} cannot be read"))?;
             text.trim().parse().map_err(|error| usage(format!("--party {name}: {key} holds no public key: {error}")))?
         }

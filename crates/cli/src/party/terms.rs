@@ -41,7 +41,7 @@ impl Terms {
         let half_width = |level: &Rational| self.plan.half_width(level);
         let against = against(self.plan.protocol().colluders(self.plan.parties()), "party", "parties");
         let noise = Noise {
-            guarantee: format!("{} {against}", self.plan.guarantee()),
+            guarantee: format!("{} for each party's own rows, {against}", self.plan.guarantee()),
             words: format!("{}, {} parties", self.plan.protocol(), self.plan.parties()),
             parties: self.plan.parties(),
             half_width: &half_width,
@@ -49,6 +49,10 @@ impl Terms {
         Ok(self.query.answer(sums, &noise)?)
     }
 }
+
+/// What the promise does not add up: each party makes it for its own table, and nobody knows who is in several.
+pub const OWN_ROWS: &str =
+    "each party's promise covers its own rows: somebody with rows at k parties has k times this ε";
 
 /// Against how many colluders something is promised.
 pub fn against(colluders: u32, one: &str, many: &str) -> String {

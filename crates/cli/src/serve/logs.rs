@@ -1,6 +1,6 @@
 //! What is written on standard error: for a person at a terminal with colours and times, for systemd without.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
@@ -13,12 +13,27 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// Only this project's own crates are heard: what libraries say about the bytes that pass through them depends on events.
 pub fn start() {
     let own = Targets::new().with_target("reticent", LevelFilter::INFO);
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| WithoutSecrets(io::stderr())).with_target(false);
     let registry = tracing_subscriber::registry().with(own);
     // Whoever started a logger before is a test.
-    let _ = if std::io::stderr().is_terminal() {
+    let _ = if io::stderr().is_terminal() {
         registry.with(lines.with_ansi(true)).try_init()
     } else {
         registry.with(lines.with_ansi(false).without_time()).try_init()
     };
+}
+
+/// Writes lines without the secrets in them. Each line comes as a whole.
+struct WithoutSecrets(io::Stderr);
+
+impl Write for WithoutSecrets {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        self.0.write_all(reticent::secrets::hide(&text).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }

@@ -33,10 +33,14 @@ pub struct Arguments {
     /// The statistic is a number: the mean of what the blocks say is released, with noise; others are clamped
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true, help_heading = "Statistic")]
     pub numeric: Option<String>,
-    /// What counts for a block without an answer [default: having none, which is refused if most have none; the middle with
-    /// --numeric]
+    /// What counts for a block without an answer [default: having none, which is refused if most have none, and with --numeric if
+    /// more than a tenth have none]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true, help_heading = "Statistic")]
     pub default: Option<String>,
+    /// Rows that you made up, as CSV with the table's columns: the program must answer them before anything is charged [default: rows
+    /// of whole numbers; nothing is tried with --default]
+    #[arg(long, value_name = "FILE", requires = "program", conflicts_with = "default", help_heading = "Statistic")]
+    pub trial: Option<PathBuf>,
 
     /// What the release promises: epsilon
     #[arg(long, allow_hyphen_values = true, value_name = "E", help_heading = "Privacy")]
@@ -63,9 +67,9 @@ pub struct Arguments {
     /// How much address space a run may take [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = numbers::bytes, help_heading = "Runs")]
     pub memory: Option<u64>,
-    /// How many runs there are at a time [default: one for each core]
-    #[arg(long, value_name = "N", help_heading = "Runs")]
-    pub jobs: Option<NonZero<usize>>,
+    /// How many runs there are at a time; one that is greedy may spoil them all, so that N times as many answers are protected
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Runs")]
+    pub jobs: NonZero<u64>,
     /// Begins the next run as soon as one ends, so that the time it takes depends on the rows
     #[arg(long, help_heading = "Runs")]
     pub unpadded: bool,
@@ -85,9 +89,9 @@ pub struct Arguments {
 
 const AFTER_HELP: &str = "How it works:
   The units are split by lot into --blocks disjoint blocks, and the statistic is asked of each. One unit changes one answer \
-(two with --unit COLUMN --adjacency replace), whatever the statistic is; so it need not be private itself. Released is the \
+(two with --unit COLUMN --adjacency replace; --jobs times as many), whatever the statistic is; so it need not be private itself. Released is the \
 answer that most blocks give, unchanged, if so many agree that no unit can have decided it; otherwise the outcome is refused. \
-With --numeric the mean of the answers is released, with noise. Blocks are small: a statistic is only as good as it is on \
+With --numeric the mean of the answers is released, with noise, unless too many blocks have none. Blocks are small: a statistic is only as good as it is on \
 rows/K rows.
 
 Runs:
@@ -97,6 +101,9 @@ bytes, ends with a code other than 0, or is not done within --time-limit; then i
 error is discarded, its environment is PATH, LANG, LC_ALL, TZ, HOME and TMPDIR, its directory is empty and removed \
 afterwards. Where the system allows it, it has no network and sees no other processes; what is so is said.
   An answer must be computed from its block alone. A program that leaves notes for its other runs breaks the promise.
+  With --jobs N a run that takes all time or memory can push those beside it over their limits. That is paid for: the noise, and the \
+agreement that is needed, are those of a unit that changes N answers. Runs begin in turns of N, and a turn ends before the next begins.
+  Before anything is charged the program is tried on rows that nobody has. If it has no answer there, nothing is charged.
   Every run takes --time-limit, also if it is done before, so that the time of the whole tells nothing.
 
 SQL:

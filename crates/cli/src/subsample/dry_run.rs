@@ -22,6 +22,8 @@ pub struct DryRun<'a> {
     pub isolation: Isolation,
     /// What the statistic says of a table without rows.
     pub empty: Option<String>,
+    /// Has it no answer for invented rows either, so that it would not be charged?
+    pub refused: bool,
 }
 
 impl DryRun<'_> {
@@ -68,6 +70,9 @@ impl DryRun<'_> {
             Mechanism::Mean { mean, grid, bounds } => {
                 let bar = mean.error().scaled(grid.step());
                 lines.push(("released".into(), format!("the mean of the answers, clamped to {bounds}, with noise")));
+                if let Some(most) = mean.tolerated() {
+                    lines.push(("refused".into(), format!("if more than {most} blocks, with noise, have no answer")));
+                }
                 let level = bar.level() * 100.0;
                 lines.push((format!("half-width at {level} %"), format!("{:.3e} (noise only)", bar.half_width())));
             }
@@ -76,6 +81,9 @@ impl DryRun<'_> {
         lines.push(("time".into(), format!("{at_most}{}", in_words(self.schedule.length(plan.blocks())))));
         lines.push(("isolation".into(), self.isolation.describe().into()));
         lines.push(("without rows".into(), self.empty.clone().unwrap_or_else(|| "no answer".into())));
+        if self.refused {
+            lines.push(("invented rows".into(), "no answer: it would not be run, and nothing charged".into()));
+        }
         lines
     }
 
@@ -91,6 +99,7 @@ impl DryRun<'_> {
             "padded": self.schedule.padded,
             "isolation": self.isolation.name(),
             "without_rows": self.empty,
+            "answers_invented_rows": !self.refused,
         });
         match plan.mechanism() {
             Mechanism::Mode(mode) => {
@@ -101,6 +110,7 @@ impl DryRun<'_> {
             }
             Mechanism::Mean { mean, grid, .. } => {
                 let bar = mean.error().scaled(grid.step());
+                object["tolerated_without_answer"] = mean.tolerated().into();
                 object["half_width"] = bar.half_width().into();
                 object["level"] = bar.level().into();
             }

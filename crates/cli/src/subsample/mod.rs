@@ -6,10 +6,11 @@
 //! | `table`, `cells` | the header before the charge; the rows after it, dealt out to blocks |
 //! | `statistic`, `block_sql` | what is asked of every block: a program, or SQL |
 //! | `environment`, `run`, `schedule` | what a run sees; one run; all of them |
+//! | `trial` | rows that nobody has, before the charge |
 //! | `plan` | how answers become a release |
 //! | `kept`, `dry_run` | what is printed |
 //!
-//! The order: everything but the rows is checked, it is charged, the rows are read, the blocks are asked, the release is kept,
+//! The order: everything but the rows is checked, the program is tried on rows that nobody has, it is charged, the rows are read, the blocks are asked, the release is kept,
 //! the release is shown.
 
 mod arguments;
@@ -23,6 +24,7 @@ mod run;
 mod schedule;
 mod statistic;
 mod table;
+mod trial;
 
 use std::io::IsTerminal;
 use std::process::{ExitCode, Stdio};
@@ -56,12 +58,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let unit = plan.column().map(|column| table.place(column)).transpose()?;
     let statistic = Statistic::new(arguments, table.header())?;
     let environment = Environment { isolation: Isolation::best(), memory: arguments.memory };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let schedule = Schedule {
-        jobs: arguments.jobs.map_or(cores, usize::from),
-        limit: arguments.time_limit,
-        padded: !arguments.unpadded,
-    };
+    let jobs = usize::try_from(arguments.jobs.get()).unwrap_or(usize::MAX);
+    let schedule = Schedule { jobs, limit: arguments.time_limit, padded: !arguments.unpadded };
     let runner = Runner::new(statistic, environment, schedule)?;
     if arguments.unit.is_none() {
         say!("every row is taken for somebody else (--unit COLUMN if several rows can be one person's)");
@@ -69,10 +67,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.dry_run {
         // Of no rows nothing can be told, so the statistic may say on standard error what is wrong.
         let empty = runner.ask(&table.empty_block().into(), Stdio::inherit());
-        DryRun { plan: &plan, schedule, isolation: environment.isolation, empty }.print(arguments.format)?;
+        let refused = trial::needed(arguments) && trial::run(arguments, &plan, &table, &runner).is_err();
+        DryRun { plan: &plan, schedule, isolation: environment.isolation, empty, refused }.print(arguments.format)?;
         return Ok(ExitCode::SUCCESS);
     }
     let account = Account::new(&arguments.accounting, Some(&arguments.data))?;
+    // A request that was charged before is not run again.
+    if trial::needed(arguments) && account.remembered()?.is_none() {
+        trial::run(arguments, &plan, &table, &runner)?;
+    }
     let request = request(arguments, &plan, &runner.statistic)?;
     describe(&plan, &runner);
     let mut permit = match account.charge(request, Releases::Once)? {
@@ -110,7 +113,11 @@ fn describe(plan: &Plan, runner: &Runner) {
             let threshold = mode.test().threshold();
             format!("the answer that most give is released if half its lead, with noise, reaches {threshold}")
         }
-        Mechanism::Mean { bounds, .. } => format!("the mean of the answers, within {bounds}, is released with noise"),
+        Mechanism::Mean { bounds, mean, .. } => {
+            let unless =
+                mean.tolerated().map(|most| format!(", unless more than {most} blocks, with noise, have none"));
+            format!("the mean of the answers, within {bounds}, is released with noise{}", unless.unwrap_or_default())
+        }
     };
     say!("{guarantee}, unit {unit}, adjacency {adjacency}, {blocks} blocks; {how}");
     let schedule = &runner.schedule;
@@ -121,6 +128,11 @@ fn describe(plan: &Plan, runner: &Runner) {
     } else {
         say!("{blocks} runs, {jobs} at a time, {limit} each at the most: {length} or less");
         say!("warning: --unpadded: how long it takes tells something about the rows");
+    }
+    if jobs > 1 {
+        say!(
+            "a run that is greedy for time or memory may change all {jobs} answers of its turn: the noise is made for that"
+        );
     }
     say!("runs: {}", runner.environment.isolation.describe());
 }

@@ -24,6 +24,8 @@ pub struct Plan {
     column: Option<String>,
     /// What counts where there is no answer.
     default: Option<String>,
+    /// How many blocks are asked at a time.
+    jobs: u64,
 }
 
 /// How answers are put together.
@@ -54,7 +56,14 @@ impl Plan {
         let adjacency: Adjacency = arguments.adjacency.parse()?;
         let column = arguments.unit.clone().filter(|unit| unit != ROW);
         let unit = if column.is_some() { Unit::Id } else { Unit::Row };
-        let blocks = Blocks::new(arguments.blocks, unit)?;
+        let jobs = arguments.jobs.get();
+        if arguments.unpadded && jobs > 1 {
+            return Err(usage(format!(
+                "--unpadded goes with --jobs 1: without fixed turns, how long one of {jobs} runs takes decides which others go on \
+                 beside it, and one unit could change any number of answers"
+            )));
+        }
+        let blocks = Blocks::new(arguments.blocks, unit)?.asked_together(jobs)?;
         let default = arguments.default.as_deref().map(str::trim).filter(|default| !default.is_empty());
         let mechanism = match (&arguments.numeric, delta) {
             (None, None) => {
@@ -70,16 +79,15 @@ impl Plan {
             (Some(bounds), None) => {
                 let bounds: Bounds = bounds.parse()?;
                 let grid = Grid::new(&bounds);
-                if let Some(text) = default
-                    && steps(&grid, text).is_none()
-                {
-                    return Err(usage(format!("--default is {text}, but with --numeric it must be a number")));
+                let mut mean = SubsampleMean::new(blocks, grid.lower()..=grid.upper(), adjacency, &epsilon)?;
+                if let Some(text) = default {
+                    let wrong = || usage(format!("--default is {text}, but with --numeric it must be a number"));
+                    mean = mean.counting(steps(&grid, text).ok_or_else(wrong)?);
                 }
-                let mean = SubsampleMean::new(blocks, grid.lower()..=grid.upper(), adjacency, &epsilon)?;
                 Mechanism::Mean { mean, grid, bounds }
             }
         };
-        Ok(Self { mechanism, blocks, adjacency, column, default: default.map(String::from) })
+        Ok(Self { mechanism, blocks, adjacency, column, default: default.map(String::from), jobs })
     }
 
     /// How answers are put together.
@@ -123,7 +131,16 @@ impl Plan {
             Mechanism::Mean { bounds, .. } => (format!("mean of answers within {bounds}"), "the middle"),
         };
         let default = self.default.as_ref().map_or_else(|| nothing.into(), |default| format!("{default:?}"));
-        format!("{how} of {blocks} blocks, {default} where there is none")
+        let together = if self.jobs > 1 { format!(", {} at a time", self.jobs) } else { String::new() };
+        format!("{how} of {blocks} blocks{together}, {default} where there is none")
+    }
+
+    /// Is it an answer that counts?
+    pub fn accepts(&self, answer: &str) -> bool {
+        match &self.mechanism {
+            Mechanism::Mode(_) => true,
+            Mechanism::Mean { grid, .. } => steps(grid, answer).is_some(),
+        }
     }
 
     /// Deals out the rows, asks the blocks, releases.
@@ -149,11 +166,11 @@ impl Plan {
             Mechanism::Mean { mean, grid, .. } => {
                 let mut round = mean.begin(permit)?;
                 let answers = ask(deal(&mut |id| round.block(id))?);
-                let default = self.default.as_ref().and_then(|text| steps(grid, text));
-                let numbers = answers.into_iter().map(|answer| answer.and_then(|text| steps(grid, &text)).or(default));
+                let numbers = answers.into_iter().map(|answer| answer.and_then(|text| steps(grid, &text)));
+                let Some(release) = round.decide(numbers)?.released() else { return Ok(Kept::Refused) };
                 // A step is a power of two: nothing is rounded here.
                 let step = grid.step();
-                let release = round.decide(numbers)?.map(|steps| steps * step, |bar| bar.scaled(step));
+                let release = release.map(|steps| steps * step, |bar| bar.scaled(step));
                 let (half_width, level) = (release.error().half_width(), release.error().level());
                 Ok(Kept::Mean { value: release.into_value(), half_width, level })
             }
@@ -183,28 +200,30 @@ mod tests {
         Plan::new(&Line::try_parse_from(line.split_whitespace()).unwrap().arguments)
     }
 
-    fn mean_of(more: &str, answers: [Option<&str>; 3]) -> f64 {
+    fn mean_of(more: &str, answers: [Option<&str>; 3]) -> Option<f64> {
         let plan = plan(more).unwrap();
         let answers = answers.map(|answer| answer.map(String::from)).to_vec();
         match plan.release(&mut Permit::unaccounted().unwrap(), |_| Ok(Vec::new()), |_| answers).unwrap() {
-            Kept::Mean { value, .. } => value,
+            Kept::Mean { value, .. } => Some(value),
+            Kept::Refused => None,
             other => panic!("{other:?} is no mean"),
         }
     }
 
-    /// At ε = 900 the noise is about a 900th of the range: far below a tenth.
+    /// At ε = 900 the noise is about a 900th of the range, far below a tenth, and a 450th of a block.
     #[test]
-    fn numbers_are_clamped_and_what_is_none_is_the_default() {
+    fn numbers_are_clamped_and_without_one_there_is_the_default_or_a_refusal() {
         for (more, answers, expected) in [
-            ("--numeric 0..10", [Some("1"), Some(" 2.5 "), Some("4")], 2.5),
-            ("--numeric 0..10", [Some("-1e300"), Some("inf"), Some("5")], 5.0),
-            ("--numeric 0..10", [None, Some("blue"), Some("NaN")], 5.0),
-            ("--numeric 0..10 --default 1", [None, Some("blue"), Some("4")], 2.0),
-            ("--numeric -10..10 --default -99", [None, Some("-10"), Some("-10")], -10.0),
-            ("--numeric -0.5..0.5", [Some("0.25"), Some("0.25"), Some("1/4")], 0.5 / 3.0),
+            ("--numeric 0..10", [Some("1"), Some(" 2.5 "), Some("4")], Some(2.5)),
+            ("--numeric 0..10", [Some("-1e300"), Some("inf"), Some("5")], Some(5.0)),
+            ("--numeric 0..10", [None, Some("blue"), Some("NaN")], None),
+            ("--numeric 0..10", [Some("1"), Some("1"), Some("1/4")], None),
+            ("--numeric 0..10 --default 1", [None, Some("blue"), Some("4")], Some(2.0)),
+            ("--numeric -10..10 --default -99", [None, Some("-10"), Some("-10")], Some(-10.0)),
         ] {
             let mean = mean_of(more, answers);
-            assert!((mean - expected).abs() < 0.1, "{more}: {mean}, not {expected}");
+            let near = |expected: f64| mean.is_some_and(|mean| (mean - expected).abs() < 0.1);
+            assert!(expected.map_or(mean.is_none(), near), "{more}: {mean:?}, not {expected:?}");
         }
     }
 
@@ -217,6 +236,7 @@ mod tests {
             ("--numeric 1..0", "bounds"),
             ("--numeric 0..1 --default blue", "must be a number"),
             ("--numeric 0..1 --adjacency add", "adjacency"),
+            ("--numeric 0..1 --unpadded --jobs 2", "--jobs 1"),
         ] {
             let error = plan(more).unwrap_err();
             assert!(error.to_string().contains(said), "{more}: {error}");

@@ -17,6 +17,11 @@ fn three_processes_release_one_answer() {
     let parties = ended[0].object("parties");
     assert_eq!(parties["epsilon_by_colluders"].as_array().map(Vec::len), Some(3));
     assert!(parties["epsilon_by_colluders"][2].as_f64() > parties["epsilon_by_colluders"][1].as_f64());
+    // Three times 200: each party's promise is one of its own.
+    assert_eq!(parties["epsilon_of_somebody_at_all_parties"], 600.0);
+    assert!(
+        ended[0].object("summary")["guarantee"].as_str().is_some_and(|text| text.contains("each party's own rows"))
+    );
     for (name, one) in hospitals.names.iter().zip(&ended) {
         assert_eq!(hospitals.charges(name), 1, "{name}");
         let file = one.object("parties")["transcript"].as_str().expect("a file").to_owned();

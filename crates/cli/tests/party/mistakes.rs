@@ -23,6 +23,11 @@ fn what_cannot_be_asked_of_parties_is_refused_by_its_name() {
             "--epsilon 1 --bounds age=0..9 --colluders 1",
             "ranks do not add up over parties",
         ),
+        (
+            "SELECT COUNT(DISTINCT patient) FROM visits",
+            "--epsilon 1 --unit patient --colluders 1",
+            "somebody at several parties would be counted at each of them",
+        ),
         ("SELECT AVG(age) FROM visits", "--epsilon 1 --colluders 1", "add --bounds age=LO..HI"),
         ("SELECT AVG(age) FROM visits", "--epsilon 1 --bounds age=auto --colluders 1", "agree on a range"),
         ("SELECT COUNT(*) FROM visits", "--epsilon 1 --unit patient --colluders 1", "is not said: add --max-rows N"),
@@ -98,6 +103,41 @@ fn a_dry_run_reads_no_row_and_charges_nothing() {
     let ended = hospitals.succeeds(&["party", "run", "--config", "p0.toml", "--dry-run"]);
     assert!(ended.stderr.contains("p0 is ready; nothing was charged or sent"), "{}", ended.stderr);
     assert_eq!(hospitals.charges("p0"), 0);
+    assert!(!hospitals.folder.join("p0.state").exists(), "no state is made");
+}
+
+/// A dry run finds all that would keep the run from its first message.
+#[test]
+fn a_dry_run_is_ready_only_if_the_run_would_be() {
+    let hospitals = Hospitals::new("not-ready", 2);
+    assert_eq!(
+        hospitals.agree("task.toml", BY_WARD, &format!("--epsilon 1 --keys {WARDS} --colluders 1")).code,
+        Some(0)
+    );
+    let not_ready = |code: i32, why: &str| {
+        let dry = hospitals.run(&["party", "run", "--config", "p0.toml", "--dry-run"]);
+        assert!(dry.code == Some(code) && dry.stdout.is_empty(), "{why}: {dry:?}");
+        assert!(dry.stderr.contains(why) && !dry.stderr.contains("is ready"), "{why}: {}", dry.stderr);
+        let run = hospitals.start("p0").end();
+        assert!(run.code == dry.code && run.stderr.contains(why), "the run itself finds the same: {}", run.stderr);
+    };
+    hospitals.write("result.json", "{}");
+    for (more, why) in [
+        ("transcript = \"result.json\"\n", "a transcript is never overwritten"),
+        ("transcript = \"nowhere/result.json\"\n", "in a folder that does"),
+    ] {
+        hospitals.configure("p0", more);
+        not_ready(2, why);
+    }
+    hospitals.configure("p0", "");
+    hospitals.write("p0.toml", &hospitals.read("p0.toml").replace("p0.key", "p1.key"));
+    not_ready(2, "the private key is");
+    hospitals.configure("p0", "");
+    let listener = std::net::TcpListener::bind(&hospitals.addresses[0]).expect("it is free");
+    not_ready(1, "listening on");
+    drop(listener);
+    hospitals.budget("p0", "0.5");
+    not_ready(4, "0.5");
 }
 
 /// A task cannot make one patient many, by giving another column the unit's name.

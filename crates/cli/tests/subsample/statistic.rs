@@ -21,7 +21,7 @@ fn blocks_are_csv_with_the_header() {
     assert_eq!(most_say(&folder, "", "head -1").as_deref(), Some("name,\"age, years\""));
     let log = folder.join("log");
     let script = format!("tail -n +2 >> {}; echo done", log.display());
-    assert_eq!(most_say(&folder, "--jobs 1", &script).as_deref(), Some("done"));
+    assert_eq!(most_say(&folder, "--default none", &script).as_deref(), Some("done"));
     let mut rows: Vec<String> = std::fs::read_to_string(&log).expect("written").lines().map(String::from).collect();
     rows.sort();
     assert_eq!(rows, ["\"say \"\"yes\"\"\",2", "\"x,y\",1"]);
@@ -36,13 +36,13 @@ fn tables_need_not_be_csv() {
     let log = folder.join("log");
     let script = format!("tail -n +2 >> {}; echo done", log.display());
     let table = table.display().to_string();
-    let mut arguments = vec![table.as_str(), "--program", "/bin/sh", "--jobs", "1"];
+    let mut arguments = vec![table.as_str(), "--program", "/bin/sh", "--default", "none"];
     arguments.extend(ALMOST_EXACT.split_whitespace().chain(UNHURRIED.split_whitespace()));
     arguments.extend(["--", "-c", &script]);
     assert_eq!(answered(&run(&folder, &arguments)).as_deref(), Some("done"));
     let mut rows: Vec<String> = std::fs::read_to_string(&log).expect("written").lines().map(String::from).collect();
     rows.sort();
-    assert_eq!(rows, ["\"x,y\",1", "two lines,"]);
+    assert_eq!(rows, ["\"lines\"\"\",", "\"x,y\",1", "two,"]);
 }
 
 #[test]
@@ -66,8 +66,10 @@ fn without_an_answer_the_default_counts() {
         "no-such-program",
         "awk 'BEGIN {for (i = 0; i < 5000; i++) printf \"x\"}'",
     ] {
-        assert_eq!(most_say(&folder, "", script), None, "{script}");
         assert_eq!(most_say(&folder, "--default none", script).as_deref(), Some("none"), "{script}");
+        // Only the rows of the table keep it from an answer, so that it is charged and refused.
+        let with_rows = format!("if grep -q north; then {script}; else echo blue; fi");
+        assert_eq!(most_say(&folder, "", &with_rows), None, "{script}");
     }
     for script in ["sleep 1000", "echo blue; sleep 1000", "yes", "while :; do :; done"] {
         let options = format!("{ALMOST_EXACT} --time-limit 300ms --default slow");
@@ -103,11 +105,70 @@ fn means_of_numbers_come_with_their_half_width() {
     let table = ask_script(
         &folder,
         &format!("--epsilon 900 --allow-large-epsilon --blocks 6 {UNHURRIED} --numeric 0..100"),
-        "echo blue",
+        script,
     );
     assert!(text(&table.stdout).contains("± (95 %)"), "{}", text(&table.stdout));
-    let middle = text(&table.stdout).lines().rev().find_map(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-    assert!((middle.expect("a number") - 50.0).abs() < 1.0);
+}
+
+/// A mean of blocks most of which have no answer is none: refused, and charged, since the rows decide it.
+#[test]
+fn a_mean_of_hardly_any_answers_is_refused() {
+    let folder = directory("silent");
+    for script in ["exit 1", "sleep 1000", "echo blue"] {
+        let with_rows = format!("if grep -q north; then {script}; else echo 7; fi");
+        let options = "--epsilon 900 --allow-large-epsilon --blocks 6 --time-limit 500ms --numeric 0..1000";
+        assert_eq!(answered(&ask_script(&folder, options, &with_rows)), None, "{script}");
+        let with_default = ask_script(&folder, &format!("{options} --default 0 --format csv"), &with_rows);
+        assert_eq!(with_default.status.code(), Some(0), "{script}: {}", text(&with_default.stderr));
+    }
+}
+
+/// What never answers is found out on invented rows, before anything is charged.
+#[test]
+fn a_program_without_an_answer_is_not_charged() {
+    let folder = directory("trial");
+    std::fs::write(folder.join("people.csv"), people(60)).expect("written");
+    std::fs::write(folder.join("made-up.csv"), "user,region,age\nx,north,30\n").expect("written");
+    std::fs::write(folder.join("other.csv"), "user,age\nx,30\n").expect("written");
+    let (made_up, other) = (folder.join("made-up.csv"), folder.join("other.csv"));
+    let numeric = "--epsilon 1 --blocks 6 --numeric 0..1000";
+    for (options, script, said) in [
+        (format!("{ALMOST_EXACT} {UNHURRIED}"), "exit 0", "20 rows of whole numbers"),
+        (format!("{numeric} {UNHURRIED}"), "false", "--default VALUE"),
+        (format!("{numeric} {UNHURRIED}"), "echo blue", "no number"),
+        (format!("{numeric} --time-limit 100ms"), "sleep 1000", "took longer than 0.1 s"),
+        (format!("{numeric} {UNHURRIED} --trial {}", made_up.display()), "grep -q south && echo 1", "made-up.csv"),
+        (format!("{numeric} {UNHURRIED} --trial {}", other.display()), "echo 1", "its columns must be"),
+    ] {
+        let output = ask_script(&folder, &options, script);
+        assert_eq!(output.status.code(), Some(2), "{script}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(said) && output.stdout.is_empty(), "{script}: {}", text(&output.stderr));
+        let own = reticent_ledger::Location::File(folder.join("own/reticent/ledger.sqlite"));
+        let ledger = reticent_ledger::DurableLedger::open(&own).expect("it was looked at");
+        assert!(ledger.accounts().expect("readable").is_empty(), "nothing was charged");
+    }
+    let options = format!("{ALMOST_EXACT} {UNHURRIED} --trial {}", made_up.display());
+    assert_eq!(answered(&ask_script(&folder, &options, "grep -q north && echo 1")).as_deref(), Some("1"));
+}
+
+/// One greedy run can spoil all that go on beside it: that is paid for, by as many times the noise or the agreement.
+#[test]
+fn runs_at_a_time_are_paid_for() {
+    let folder = directory("jobs");
+    let dry = |options: &str| -> serde_json::Value {
+        let output = ask_script(&folder, &format!("--epsilon 1 --dry-run --format json {options}"), "echo 1");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    let half_width =
+        |options: &str| dry(&format!("--numeric 0..100 {options}"))["half_width"].as_f64().expect("a number");
+    assert!((half_width("--jobs 4") / half_width("") - 4.0).abs() < 1e-3);
+    let threshold = |options: &str| dry(&format!("--delta 1e-8 {options}"))["threshold"].as_u64().expect("a number");
+    assert_eq!(threshold(""), threshold("--jobs 1"));
+    assert!(threshold("--jobs 4") > 3 * threshold(""));
+    // Runs that begin as soon as another ends have no turns: there is no number to pay for.
+    let output = ask_script(&folder, &format!("--epsilon 1 --numeric 0..1 --jobs 2 {UNHURRIED}"), "echo 1");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -151,11 +212,11 @@ fn a_dry_run_spends_nothing() {
     let folder = directory("dry");
     let log = folder.join("log");
     let script = format!("cat >> {}; echo seen; echo trouble >&2", log.display());
-    let output = ask_script(&folder, "--epsilon 1 --delta 1e-8 --dry-run --format json --jobs 2", &script);
+    let output = ask_script(&folder, "--epsilon 1 --delta 1e-8 --dry-run --format json --default none", &script);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let dry: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((&dry["blocks"], &dry["threshold"], &dry["without_rows"]), (&200.into(), &20.into(), &"seen".into()));
-    assert_eq!(dry["seconds"], 105.0);
+    assert_eq!(dry["seconds"], 210.0);
     // 180 of 200 agree, 20 on another: half the lead is 80, 61 above the last that is refused without noise.
     let nine_tenths = dry["refusals"][1]["refused"].as_f64().expect("a number");
     let p = (-1f64).exp();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use percent_encoding::percent_decode_str;
+use reticent::secrets::hide;
 
 use super::replace::beside;
 use crate::error::{Error, Result};
@@ -97,7 +98,8 @@ impl Location {
 impl fmt::Display for Location {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) => path.display().fmt(formatter),
+            // A secret that was taken for the name of a file is one all the same.
+            Self::File(path) => formatter.write_str(&hide(&path.display().to_string())),
             Self::Postgres(url) => formatter.write_str(&replace_passwords(url, Some("***"))),
         }
     }

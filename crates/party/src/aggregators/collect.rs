@@ -3,7 +3,9 @@
 //! | round | each aggregator says |
 //! |---|---|
 //! | commit, reveal | its contribution to the verification key, first hashed |
-//! | offer | the numbers of the reports that it has |
+//! | begun | which batch it has begun and not completed, if there is one |
+//! | recall | only then: the numbers of that batch's reports; or, if it has completed it, the record that all have signed |
+//! | offer | the numbers of the reports that it has; not if a batch was begun |
 //! | verify, judge | for some reports at a time: its part of each proof; which of them it accepts |
 //! | agree | the hash of all that was said |
 //! | – | *the charge is durable, then which reports are in the batch, then the noisy share* |
@@ -11,6 +13,10 @@
 //! | sign | its signature under the result |
 //!
 //! A report that one aggregator does not accept is dropped: it counts as nothing, for all of them.
+//!
+//! An aggregator may end at any moment, and all others with it. Whoever has begun a batch says so in the next collection, and all take
+//! up that batch: with its record if one of them has it (then nothing is opened), and otherwise with the same reports, the
+//! same shares and no further charge. No other batch is begun before that, so each of them keeps its last record and no other.
 
 use reticent::hexadecimal;
 use reticent::ledger::{Accounting, Charge, Charged, Ledger, Releases};
@@ -81,6 +87,16 @@ struct Kept {
     accounting: Accounting,
 }
 
+impl Kept {
+    fn read(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|_| Self::damaged())
+    }
+
+    fn damaged() -> Error {
+        Error::parameter("the ledger's release", "not a share", "what was kept there")
+    }
+}
+
 impl<'all> Aggregator<'all> {
     /// An aggregator that charges ε to a dataset of its ledger for each batch.
     ///
@@ -149,7 +165,11 @@ impl<'all> Aggregator<'all> {
 
     fn all_rounds(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Collected> {
         let key = self.agree_on_key(rounds)?;
-        let candidates = self.offer(rounds)?;
+        let candidates = match self.recall(rounds)? {
+            Recalled::Nothing => self.offer(rounds)?,
+            Recalled::Begun(reports) => reports,
+            Recalled::Opened(record) => return self.catch_up(*record),
+        };
         let verified = self.verify(rounds, &key, &candidates)?;
         let batch = batch::digest(self.task, &verified.accepted);
         self.agree(rounds, batch)?;
@@ -163,7 +183,7 @@ impl<'all> Aggregator<'all> {
         let mut record = Record::new(self.task, batch, accepted, dropped, shares);
         let sums = record.sums(self.task)?;
         self.sign(rounds, &mut record)?;
-        self.store.complete(batch)?;
+        self.store.complete(&record)?;
         let release = Box::new(self.task.plan().release(sums, &accounting)?);
         Ok(Collected::Released { release, record: Box::new(record) })
     }
@@ -186,6 +206,54 @@ impl<'all> Aggregator<'all> {
             return Err(fault(task, Round::Reveal, Misdeed::OtherContribution, usize::MAX));
         }
         Ok(key)
+    }
+
+    /// Has one of them begun a batch and not completed it, and what is known of it?
+    fn recall(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Recalled> {
+        let own = self.store.pending()?;
+        let said = own.map_or([0; 32], |batch| batch.0).to_vec();
+        let begun = exactly::<32>(self.task, Round::Begun, &rounds.exchange(Round::Begun, said, 32)?)?;
+        let Some(batch) = begun.iter().copied().find(|begun| *begun != [0; 32]) else { return Ok(Recalled::Nothing) };
+        // Nobody begins a batch while another one has begun one, but one whose store was put back from a copy.
+        if let Some(place) = begun.iter().position(|begun| ![[0; 32], batch].contains(begun)) {
+            return Err(fault(self.task, Round::Begun, Misdeed::Disagreed, place));
+        }
+        let own = match own {
+            Some(_) => self.store.candidates()?.concat(),
+            None => self.store.record()?.filter(|record| record.batch().0 == batch).map_or_else(Vec::new, to_bytes),
+        };
+        let limit = (NONCE_BYTES * self.task.maximum_reports() as usize).max(Record::most_bytes(self.task));
+        let (mut reports, mut opened) = (Vec::new(), None);
+        for (place, message) in rounds.exchange(Round::Recall, own, limit)?.iter().enumerate() {
+            let malformed = || fault(self.task, Round::Recall, Misdeed::Malformed, place);
+            if begun[place] == batch {
+                let few = |numbers: &&[Nonce]| numbers.len() as u64 <= self.task.maximum_reports();
+                let numbers = batch::numbers(message).filter(few);
+                let numbers = numbers.filter(|numbers| batch::digest(self.task, numbers).0 == batch);
+                reports = numbers.ok_or_else(malformed)?.to_vec();
+            } else if !message.is_empty() {
+                let record = std::str::from_utf8(message).ok().and_then(|text| Record::read(text, self.task).ok());
+                opened = Some(record.filter(|record| record.batch().0 == batch).ok_or_else(malformed)?);
+            }
+        }
+        Ok(opened.map_or(Recalled::Begun(reports), |record| Recalled::Opened(Box::new(record))))
+    }
+
+    /// What was opened before this aggregator ended: its own signature is under it.
+    fn catch_up(&mut self, record: Record) -> Result<Collected> {
+        let accounting = self.accounting(&record)?;
+        self.store.complete(&record)?;
+        let release = Box::new(self.task.plan().release(record.sums(self.task)?, &accounting)?);
+        Ok(Collected::Released { release, record: Box::new(record) })
+    }
+
+    /// Where a batch that was opened was charged.
+    fn accounting(&self, record: &Record) -> Result<Accounting> {
+        let Budget::Ledger(ledger, _) = &self.budget else { return Ok(Accounting::Unaccounted) };
+        Ok(match ledger.charge(&self.charge(record.batch(), record.reports()))? {
+            Charged::Answered(kept) => Kept::read(&kept)?.accounting,
+            Charged::Permitted(permit) | Charged::Unfinished(permit) => permit.accounting().clone(),
+        })
     }
 
     /// The reports that all aggregators have.
@@ -292,20 +360,9 @@ impl<'all> Aggregator<'all> {
     /// This aggregator's noisy share of the sums: the charge, the batch and the share are durable when it returns. The same
     /// batch again costs nothing and gives the same share.
     fn open(&mut self, batch: Digest, verified: &Verified) -> Result<(Zeroizing<Vec<u8>>, Accounting)> {
-        let guarantee = self.task.guarantee().clone();
+        let charge = self.charge(batch, verified.accepted.len() as u64);
         match &mut self.budget {
-            Budget::Ledger(ledger, dataset) => {
-                let member = &self.task.aggregators()[self.place];
-                let charge = Charge {
-                    dataset: (*dataset).to_owned(),
-                    request: format!("aggregators {} {batch}", self.task.hash()),
-                    caller: member.name.clone(),
-                    description: description(self.task, verified.accepted.len()),
-                    unit: UNIT.to_owned(),
-                    adjacency: ADJACENCY,
-                    guarantee,
-                    releases: Releases::Once,
-                };
+            Budget::Ledger(ledger, _) => {
                 let charged = ledger.charge(&charge)?;
                 self.store.begin(batch, &verified.accepted)?;
                 let kept = match charged {
@@ -320,9 +377,8 @@ impl<'all> Aggregator<'all> {
                         ledger.keep(receipt, &serde_json::to_string(&kept).expect("it is plain data"))?
                     }
                 };
-                let damaged = || Error::parameter("the ledger's release", "not a share", "what was kept there");
-                let kept: Kept = serde_json::from_str(&kept).map_err(|_| damaged())?;
-                let share = hexadecimal::read(&kept.share).ok_or_else(damaged)?;
+                let kept = Kept::read(&kept)?;
+                let share = hexadecimal::read(&kept.share).ok_or_else(Kept::damaged)?;
                 Ok((Zeroizing::new(share), kept.accounting))
             }
             Budget::Unaccounted(permit) => {
@@ -338,6 +394,20 @@ impl<'all> Aggregator<'all> {
         }
     }
 
+    /// What a batch costs: the same request whenever it is asked for.
+    fn charge(&self, batch: Digest, reports: u64) -> Charge {
+        Charge {
+            dataset: if let Budget::Ledger(_, dataset) = &self.budget { (*dataset).to_owned() } else { String::new() },
+            request: format!("aggregators {} {batch}", self.task.hash()),
+            caller: self.task.aggregators()[self.place].name.clone(),
+            description: description(self.task, reports),
+            unit: UNIT.to_owned(),
+            adjacency: ADJACENCY,
+            guarantee: self.task.guarantee().clone(),
+            releases: Releases::Once,
+        }
+    }
+
     fn sign(&mut self, rounds: &mut Rounds<impl Transport>, record: &mut Record) -> Result<()> {
         let own = self.key.sign(&record.statement()).0.to_vec();
         let limit = own.len();
@@ -348,6 +418,20 @@ impl<'all> Aggregator<'all> {
             None => Ok(()),
         }
     }
+}
+
+/// What is known of a batch that was begun.
+enum Recalled {
+    /// None was.
+    Nothing,
+    /// These reports are in it; it was not opened as far as anybody knows.
+    Begun(Vec<Nonce>),
+    /// It was opened, and all have signed.
+    Opened(Box<Record>),
+}
+
+fn to_bytes(record: Record) -> Vec<u8> {
+    record.to_json().into_bytes()
 }
 
 /// What was verified.
@@ -382,7 +466,7 @@ pub(super) struct Noisy {
     pub accounting: Accounting,
 }
 
-fn description(task: &Task, reports: usize) -> String {
+fn description(task: &Task, reports: u64) -> String {
     format!(
         "{:?}: {} of {reports} reports, added up by {} aggregators of whom at most {} collude",
         task.title(),

@@ -11,6 +11,10 @@ pub enum Round {
     Commit,
     /// The contributions.
     Reveal,
+    /// The batch that each aggregator has begun and not completed.
+    Begun,
+    /// What each aggregator knows of that batch: its reports, or what was opened.
+    Recall,
     /// The numbers of the reports that each aggregator has.
     Offer,
     /// What each aggregator says about each report's proof.
@@ -31,6 +35,8 @@ impl fmt::Display for Round {
             Self::Meet => "meet",
             Self::Commit => "commit",
             Self::Reveal => "reveal",
+            Self::Begun => "begun",
+            Self::Recall => "recall",
             Self::Offer => "offer",
             Self::Verify => "verify",
             Self::Judge => "judge",

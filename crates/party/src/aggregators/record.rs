@@ -62,6 +62,12 @@ impl Record {
         }
     }
 
+    /// As many bytes as a record of this task may have, and some more.
+    pub(super) fn most_bytes(task: &Task) -> usize {
+        const EACH: usize = 512;
+        (task.aggregators().len() + 1) * (2 * task.scheme().nothing().length() + EACH)
+    }
+
     /// As it is written to a file.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a record is plain data")

@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use super::collect::PORTION_BYTES;
 use super::fault::{Fault, Misdeed, Round};
+use super::record::Record;
 use super::report::random;
 use super::scheme::NONCE_BYTES;
 use super::task::Task;
@@ -50,7 +51,7 @@ struct Peer {
 pub fn largest_frame(task: &Task) -> usize {
     let (offer, lengths) = (NONCE_BYTES * task.maximum_reports() as usize, task.scheme().lengths());
     let sums = task.scheme().nothing().length();
-    HEADER_BYTES + offer.max(PORTION_BYTES).max(lengths.verifier).max(sums)
+    HEADER_BYTES + offer.max(PORTION_BYTES).max(lengths.verifier).max(sums).max(Record::most_bytes(task))
 }
 
 impl<T: Transport> Rounds<T> {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use zeroize::Zeroizing;
 
+use super::record::Record;
 use super::report;
 use super::scheme::{KEY_BYTES, Nonce};
 use super::task::Task;
@@ -46,7 +47,7 @@ pub struct Received {
 /// # Privacy
 /// The number of a report is never forgotten, so that no report is counted twice: a batch is a set of numbers, and two batches
 /// never share one. Which reports a batch has is durable here before this aggregator opens its share of the sums; until the
-/// batch is [completed](Store::complete) or [abandoned](Store::abandon), no other one is made.
+/// batch is completed or [abandoned](Store::abandon), no other one is made.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -79,7 +80,7 @@ impl Store {
         Self::on(connection, path, task, place)
     }
 
-    fn on(connection: Connection, path: &Path, task: &Task, place: usize) -> Result<Self> {
+    pub(super) fn on(connection: Connection, path: &Path, task: &Task, place: usize) -> Result<Self> {
         let failed = |error: rusqlite::Error| Error::file("opened", path, error);
         connection
             .execute_batch("PRAGMA synchronous=EXTRA; PRAGMA fullfsync=1; PRAGMA secure_delete=ON;")
@@ -216,14 +217,26 @@ impl Store {
         })
     }
 
-    /// Forgets the shares of a batch that was released; their numbers are kept.
+    /// Forgets the shares of a batch that was released; their numbers are kept, and so is the record until the next one: it is for
+    /// aggregators that ended before they had it.
+    pub(super) fn complete(&mut self, record: &Record) -> Result<()> {
+        let (batch, text) = (record.batch(), record.to_json());
+        self.write(|transaction| {
+            transaction.execute("INSERT OR REPLACE INTO fact VALUES ('record', ?1)", [text.into_bytes()])?;
+            forget(transaction, batch)
+        })
+    }
+
+    /// The record of the last batch that was released; `None` if there is none.
     ///
     /// # Errors
-    /// If the disk does not take it.
-    pub fn complete(&mut self, batch: Digest) -> Result<()> {
-        self.write(|transaction| {
-            transaction.execute("UPDATE report SET share = NULL WHERE batch = ?1", [batch.0]).map(drop)
-        })
+    /// If the file cannot be read.
+    pub fn record(&self) -> Result<Option<Record>> {
+        let query = "SELECT value FROM fact WHERE name = 'record'";
+        let kept = self.connection.query_row(query, [], |row| row.get::<_, Vec<u8>>(0)).optional();
+        let kept = kept.map_err(|error| self.unreadable(&error))?;
+        let read = |kept: Vec<u8>| Record::read(std::str::from_utf8(&kept).ok()?, &self.task).ok();
+        kept.map(|kept| read(kept).ok_or_else(|| Error::form(&self.path, "it is damaged"))).transpose()
     }
 
     /// Gives up a batch that was begun and cannot be completed: its reports are lost, and were perhaps opened in part.
@@ -233,7 +246,7 @@ impl Store {
     pub fn abandon(&mut self) -> Result<Option<Digest>> {
         let pending = self.pending()?;
         if let Some(batch) = pending {
-            self.complete(batch)?;
+            self.write(|transaction| forget(transaction, batch))?;
         }
         Ok(pending)
     }
@@ -282,4 +295,9 @@ impl Store {
     fn unreadable(&self, error: &rusqlite::Error) -> Error {
         Error::file("read", &self.path, error)
     }
+}
+
+/// Overwrites the shares of a batch.
+fn forget(transaction: &Transaction<'_>, batch: Digest) -> rusqlite::Result<()> {
+    transaction.execute("UPDATE report SET share = NULL WHERE batch = ?1", [batch.0]).map(drop)
 }

@@ -163,6 +163,7 @@ impl Task {
             let allowed = format!("from 1 to maximum_reports, which is {}", draft.maximum_reports);
             return Err(Error::parameter("minimum_reports", draft.minimum_reports, allowed));
         }
+        crate::task::for_everybody(&draft)?;
         let epsilon: Epsilon = draft.epsilon.text().parse()?;
         Guarantee::Pure(epsilon.clone()).confirmed(draft.allow_large_epsilon)?;
         let plan = plan(&draft, &statistic, &epsilon)?;

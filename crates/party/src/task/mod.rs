@@ -14,6 +14,7 @@ use std::str::FromStr;
 use reticent::exact::Rational;
 use reticent::multiparty::{Plan, Protocol};
 use reticent::privacy::{Adjacency, Epsilon, Guarantee};
+use reticent::secrets::holds_a_key;
 use serde::{Deserialize, Serialize};
 
 pub use self::draft::{Draft, DraftCell, Grid, Member, Number};
@@ -45,7 +46,7 @@ const DOMAIN: &[u8] = b"reticent party task 1\n";
 /// | `session` | when: a task that is done again has another one | – |
 /// | `protocol` | `broadcast` or `masked` | – |
 /// | `colluders` | how many parties may pool what they know; for `masked` only, and there it must be given | – |
-/// | `epsilon` | what each party promises its units, and charges to its own ledger | – |
+/// | `epsilon` | what each party promises its own units, and charges to its own ledger; who is at k parties has k·ε | – |
 /// | `allow_large_epsilon` | confirms an epsilon above 10, which promises next to nothing | false |
 /// | `unit`, `adjacency` | whose privacy, and which tables are neighbours | – |
 /// | `sql` | the private query that each party asks of its own table | – |
@@ -124,6 +125,7 @@ impl Task {
         }
         let cells = cells(&draft.cells)?;
         members(&draft.parties)?;
+        for_everybody(&draft)?;
         let mut task = Self { draft, protocol, epsilon, adjacency, cells, hash: sha256([]) };
         task.plan()?;
         task.hash = task.canonical();
@@ -340,6 +342,16 @@ pub(crate) fn members(parties: &[Member]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A task is sent around and kept in transcripts.
+pub(crate) fn for_everybody(draft: &impl Serialize) -> Result<()> {
+    match holds_a_key(&serde_json::to_string(draft).expect("a task is plain data")) {
+        true => {
+            Err(Error::parameter("the task", "a text with a private key or a token in it", "one that anybody may read"))
+        }
+        false => Ok(()),
+    }
 }
 
 fn line(field: &'static str, text: &str) -> Result<()> {

@@ -1,13 +1,12 @@
 //! The token itself: a public id, by which it is found, and 32 secret bytes.
 
 use reticent::hexadecimal;
+use reticent::secrets::TOKEN as PREFIX;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::error::{Error, Result};
 
-/// Tells people and scanners what it is.
-const PREFIX: &str = "reticent_";
 const ID_BYTES: usize = 8;
 const SECRET_BYTES: usize = 32;
 

@@ -51,13 +51,17 @@ fn statistic(asked: &AskedWords, measured: &Statistic) -> Result<()> {
     let of = &asked.of;
     let instead = match measured {
         Statistic::Rows
-        | Statistic::Units
         | Statistic::Present(_)
         | Statistic::Sum(_)
         | Statistic::Mean(_)
         | Statistic::Variance { .. }
         | Statistic::StandardDeviation { .. }
         | Statistic::Histogram { .. } => return Ok(()),
+        // Nobody can tell who is at several parties, and in how many.
+        Statistic::Units => format!(
+            "somebody at several parties would be counted at each of them: ask for COUNT(*), with --max-rows 1, and read it as the sum of \
+             what each party has of {of}"
+        ),
         Statistic::Quantile { .. } | Statistic::StableMedian(_) => {
             format!("ranks do not add up over parties: ask for AVG({of}), or read it off HISTOGRAM({of}, 20)")
         }

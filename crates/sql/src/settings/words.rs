@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use reticent::privacy::Guarantee;
+use reticent::secrets::holds_a_key;
 
 use crate::error::{Error, Result};
 use crate::options::Range;
@@ -41,6 +42,16 @@ pub fn range(column: &str, text: &str) -> Result<Range> {
 /// # Errors
 /// If it is neither.
 pub fn keys(column: &str, text: &str, folder: Option<&Path>) -> Result<Vec<String>> {
+    let keys = written_keys(column, text, folder)?;
+    if keys.iter().any(|key| holds_a_key(key)) {
+        return Err(Error::Option(format!(
+            "--keys {column}: these are private keys or tokens, not the keys of groups, which are printed with every answer"
+        )));
+    }
+    Ok(keys)
+}
+
+fn written_keys(column: &str, text: &str, folder: Option<&Path>) -> Result<Vec<String>> {
     let path = folder.map_or_else(|| PathBuf::from(text), |folder| folder.join(text));
     if !path.is_file() {
         if text.contains(',') || !text.contains(['/', '.']) {

@@ -5,8 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use super::cut::Quotes;
-use super::records::Records;
+use super::records::{Records, leaves_quote_open};
 use crate::locate::short;
 use crate::text::{BYTE_ORDER_MARK, decoded, foreign_format};
 
@@ -26,8 +25,7 @@ impl Header {
         Self::parse(BufReader::new(file), delimiter).map_err(|reason| format!("{} {reason}", short(path)))
     }
 
-    /// A header is one line, whatever its quotes say: otherwise a quote too many would make rows a part of it. Empty
-    /// lines before it are passed over, as they are between rows.
+    /// Empty lines before the header are passed over, as they are between rows.
     fn parse(input: impl BufRead, delimiter: u8) -> Result<Self, String> {
         let (line, rows) = first_line(input)?;
         if let Some(what) = foreign_format(&line) {
@@ -36,9 +34,7 @@ impl Header {
         if line.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
             return Err("is not a text file: there are control characters in its first line, the header".to_owned());
         }
-        let mut quotes = Quotes::new(delimiter);
-        quotes.follow(&line);
-        if quotes.are_open() {
+        if leaves_quote_open(&line, delimiter) {
             return Err("has an unclosed quote in its first line, the header".to_owned());
         }
         let mut records = Records::new(line.as_slice(), delimiter, line.len() + 1);

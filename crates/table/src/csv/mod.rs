@@ -1,8 +1,10 @@
 //! Comma- or tab-separated values.
 //!
 //! The header is public; what follows are rows, and nothing in a row is an error:
-//! - fields are split as RFC 4180 says and `csv-core` does; quoted fields may hold line ends; a quote that is never closed
-//!   makes the rest of the file one field;
+//! - a row is a line: a line feed or a carriage return ends it, whatever the quotes before it say, so that no row can swallow
+//!   another;
+//! - within a line fields are split as RFC 4180 says: quotes protect delimiters and, doubled, quotes; one that is not closed is
+//!   closed by the end of the line;
 //! - an empty line is not a row; a missing field is NULL, and extra fields are ignored;
 //! - an empty field, quoted or not, is NULL; one that is not UTF-8 is read as Windows-1252;
 //! - a field longer than [`MOST_TEXT`](crate::MOST_TEXT) is NULL, and so is one that ends beyond the first 16 MiB of its row.
@@ -93,10 +95,7 @@ pub fn read(
     schema: SchemaRef,
 ) -> Result<Option<Batches<Take<File>>>, Broken> {
     let delimiter = delimiter.byte();
-    let range = file.range(part, |start, targets| {
-        let mut input = open_at(&file.path, start)?;
-        cut::cuts(&mut input, delimiter, start, targets)
-    })?;
+    let range = file.range(part, |_, targets| cut::cuts(&mut File::open(&file.path)?, targets))?;
     let Some(range) = range else { return Ok(None) };
     let input = open_at(&file.path, range.start).map_err(|_| Broken)?;
     Ok(Some(Batches::new(input.take(range.end - range.start), delimiter, places, schema)))

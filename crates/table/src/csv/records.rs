@@ -1,98 +1,179 @@
 //! Rows of separated values, one after the other.
 
 use std::io::{ErrorKind, Read, Result};
+use std::ops::Range;
 
-use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+use memchr::{memchr, memchr_iter, memchr2};
 
-/// How much is read from the file at a time.
+/// How much is read from the file at a time, at first.
 const CHUNK: usize = 256 << 10;
-/// A row's fields get this much room at first.
-const FIRST_ROOM: usize = 16 << 10;
 /// Fields that end beyond these first bytes of a row are dropped.
 pub const LONGEST_RECORD: usize = 16 << 20;
-/// Room for what is passed over.
-const SPARE: usize = 4 << 10;
 
-/// Splits input into rows of fields.
+/// Splits input into rows of fields: each line that is not empty is a row.
+///
+/// # Privacy
+/// Where a row begins and ends depends on line ends alone, and a line end is one whatever stands before it. So the rows of a file are a
+/// function of its lines, line by line: one that is added, removed or changed, with any bytes in it, changes no row of another.
+/// Were line ends protected by quotes, a quote that is never closed would make one row of all that follow it up to the next quote.
 pub struct Records<R> {
     input: R,
-    /// Made once: its tables take longer to set up than a row to read.
-    reader: Box<Reader>,
-    chunk: Box<[u8]>,
+    delimiter: u8,
+    buffer: Vec<u8>,
+    /// What was read and is not a row yet.
     start: usize,
     end: usize,
-    /// The fields of the row, without what lies between them.
-    fields: Vec<u8>,
-    used: usize,
+    /// The row, if no field of it is quoted: its fields are as they were read.
+    line: Option<Range<usize>>,
+    /// Otherwise: its fields without their quotes, and without what stands between them.
+    unquoted: Vec<u8>,
     /// Where the first fields end, counted from the start of the row.
-    ends: Box<[usize]>,
-    count: usize,
-    spare: Box<[u8; SPARE]>,
+    ends: Vec<usize>,
+    /// As many fields of each row are kept.
+    most: usize,
 }
 
 impl<R: Read> Records<R> {
     /// `input` begins where a row begins. Of each row, the first `most` fields are kept.
     pub fn new(input: R, delimiter: u8, most: usize) -> Self {
-        let mut reader = Box::new(ReaderBuilder::new().delimiter(delimiter).build());
-        // An empty line, so that the reader takes no byte order mark out of what follows: a row may begin like that.
-        reader.read_record(b"\n", &mut [0], &mut [0]);
-        Self {
-            input,
-            reader,
-            chunk: vec![0; CHUNK].into_boxed_slice(),
-            start: 0,
-            end: 0,
-            fields: vec![0; FIRST_ROOM],
-            used: 0,
-            ends: vec![0; most].into_boxed_slice(),
-            count: 0,
-            spare: Box::new([0; SPARE]),
-        }
+        let (buffer, ends) = (vec![0; CHUNK], Vec::with_capacity(most));
+        Self { input, delimiter, buffer, start: 0, end: 0, line: None, unquoted: Vec::new(), ends, most }
     }
 
     /// Goes to the next row; false if there is none.
     pub fn advance(&mut self) -> Result<bool> {
-        (self.used, self.count) = (0, 0);
-        let mut given_up = false;
-        loop {
-            if self.start == self.end {
-                (self.start, self.end) = (0, fill(&mut self.input, &mut self.chunk)?);
+        while let Some((line, is_whole)) = self.next_line()? {
+            if line.is_empty() {
+                continue;
             }
-            // No input at all tells the reader that it has come to the end.
-            let input = &self.chunk[self.start..self.end];
-            let room = if given_up { &mut self.spare[..] } else { &mut self.fields[self.used..] };
-            let mut spare_end = [0];
-            let all_kept = self.count == self.ends.len();
-            let ends = if all_kept { &mut spare_end[..] } else { &mut self.ends[self.count..] };
-            let (result, read, written, ended) = self.reader.read_record(input, room, ends);
-            self.start += read;
-            self.used += if given_up { 0 } else { written };
-            self.count += if all_kept { 0 } else { ended };
-            match result {
-                ReadRecordResult::Record => return Ok(true),
-                ReadRecordResult::End => return Ok(false),
-                ReadRecordResult::InputEmpty | ReadRecordResult::OutputEndsFull => {}
-                ReadRecordResult::OutputFull if self.fields.len() < LONGEST_RECORD => {
-                    self.fields.resize(self.fields.len() * 2, 0);
-                }
-                ReadRecordResult::OutputFull => given_up = true,
+            self.ends.clear();
+            let text = &self.buffer[line.clone()];
+            if is_whole && memchr(b'"', text).is_none() {
+                self.ends.extend(memchr_iter(self.delimiter, text).chain([text.len()]).take(self.most));
+                self.line = Some(line);
+            } else {
+                self.unquoted.clear();
+                self.line = None;
+                unquote(text, self.delimiter, is_whole, |field| {
+                    match field {
+                        Piece::Bytes(bytes) => self.unquoted.extend_from_slice(bytes),
+                        Piece::End => self.ends.push(self.unquoted.len()),
+                    }
+                    self.ends.len() < self.most
+                });
             }
+            if !is_whole {
+                self.skip_line()?;
+            }
+            return Ok(true);
         }
+        Ok(false)
     }
 
     /// How many fields of the row are kept.
     pub fn len(&self) -> usize {
-        self.count
+        self.ends.len()
     }
 
     /// A field of the row, counted from 0, if the row has it.
     pub fn field(&self, place: usize) -> Option<&[u8]> {
-        let ends = &self.ends[..self.count];
-        let end = *ends.get(place)?;
-        let start = if place == 0 { 0 } else { ends[place - 1] };
-        // Beyond what is used lies what was given up.
-        self.fields[..self.used].get(start..end)
+        let end = *self.ends.get(place)?;
+        let before = place.checked_sub(1).map(|place| self.ends[place]);
+        match &self.line {
+            // Between two fields there is a delimiter.
+            Some(line) => Some(&self.buffer[line.clone()][before.map_or(0, |end| end + 1)..end]),
+            None => Some(&self.unquoted[before.unwrap_or(0)..end]),
+        }
     }
+
+    /// The next line without its end, and whether that is all of it; `None` if there is none.
+    fn next_line(&mut self) -> Result<Option<(Range<usize>, bool)>> {
+        let mut searched = self.start;
+        loop {
+            if let Some(ahead) = line_end(&self.buffer[searched..self.end]) {
+                let line = self.start..searched + ahead;
+                self.start = line.end + 1;
+                return Ok(Some((line, true)));
+            }
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+            searched = self.end;
+            if self.end == self.buffer.len() {
+                if self.buffer.len() >= LONGEST_RECORD {
+                    return Ok(Some((0..self.end, false)));
+                }
+                self.buffer.resize(self.buffer.len() * 2, 0);
+            }
+            match fill(&mut self.input, &mut self.buffer[self.end..])? {
+                0 => {
+                    let line = self.start..self.end;
+                    self.start = self.end;
+                    return Ok((!line.is_empty()).then_some((line, true)));
+                }
+                filled => self.end += filled,
+            }
+        }
+    }
+
+    /// Passes over the rest of a line of which the buffer is full.
+    fn skip_line(&mut self) -> Result<()> {
+        loop {
+            (self.start, self.end) = (0, fill(&mut self.input, &mut self.buffer)?);
+            if let Some(ahead) = line_end(&self.buffer[..self.end]) {
+                self.start = ahead + 1;
+                return Ok(());
+            }
+            if self.end == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Where the line ends.
+fn line_end(bytes: &[u8]) -> Option<usize> {
+    memchr2(b'\n', b'\r', bytes)
+}
+
+/// What a field is made of.
+enum Piece<'line> {
+    Bytes(&'line [u8]),
+    End,
+}
+
+/// Reads the fields of a line as RFC 4180 says, until `keep` has enough. A field is quoted if it begins with a quote; in it two quotes
+/// are one, and what follows the closing quote belongs to it. A quote that is not closed is closed by the end of the line. The last field of a line that is
+/// not whole has no end. Was a quote left open?
+fn unquote(mut rest: &[u8], delimiter: u8, is_whole: bool, mut keep: impl FnMut(Piece<'_>) -> bool) -> bool {
+    loop {
+        let mut is_open = rest.first() == Some(&b'"');
+        if is_open {
+            rest = &rest[1..];
+        }
+        while is_open && let Some(quote) = memchr(b'"', rest) {
+            let is_doubled = rest.get(quote + 1) == Some(&b'"');
+            keep(Piece::Bytes(&rest[..quote + usize::from(is_doubled)]));
+            rest = &rest[quote + 1 + usize::from(is_doubled)..];
+            is_open = is_doubled;
+        }
+        let end = if is_open { None } else { memchr(delimiter, rest) };
+        keep(Piece::Bytes(&rest[..end.unwrap_or(rest.len())]));
+        let Some(end) = end else {
+            if is_whole {
+                keep(Piece::End);
+            }
+            return is_open;
+        };
+        if !keep(Piece::End) {
+            return false;
+        }
+        rest = &rest[end + 1..];
+    }
+}
+
+/// Is a quote left open at the end of this line?
+pub fn leaves_quote_open(line: &[u8], delimiter: u8) -> bool {
+    unquote(line, delimiter, true, |_| true)
 }
 
 /// Reads what there is, at least a byte unless it is the end.

@@ -54,12 +54,14 @@ fn rows_by_the_rules() {
         (&b"1,2\n3,4"[..], vec![some(&["1", "2"]), some(&["3", "4"])]),
         (b"1\n3,4,5,6\n", vec![some(&["1", ""]), some(&["3", "4"])]),
         (b"\n\r\n1,2\r\n\r\n\n3,4\r", vec![some(&["1", "2"]), some(&["3", "4"])]),
-        (b"\"a\nb\",\"say \"\"c\"\"\"\nd,e", vec![some(&["a\nb", "say \"c\""]), some(&["d", "e"])]),
+        (b"\"a,b\",\"say \"\"c\"\"\"\nd,e", vec![some(&["a,b", "say \"c\""]), some(&["d", "e"])]),
+        (b"\"a\nb\",c\nd,e", vec![some(&["a", ""]), some(&["b\"", "c"]), some(&["d", "e"])]),
         (b",\"\"\nx,", vec![some(&["", ""]), some(&["x", ""])]),
         (b"\xff,\xc3\xa9\nx\xff,y", vec![some(&["\u{ff}", "\u{e9}"]), some(&["x\u{ff}", "y"])]),
         (b"a\0b,\0\n", vec![some(&["a\0b", "\0"])]),
         (b"a\"b,\"c\"d\n", vec![some(&["a\"b", "cd"])]),
-        (b"1,2\n3,\"4\n5,6\n", vec![some(&["1", "2"]), some(&["3", "4\n5,6\n"])]),
+        (b"\"a\"b\"c,d\"\n\"\"\"\",\"a\"\"\"\n", vec![some(&["ab\"c", "d\""]), some(&["\"", "a\""])]),
+        (b"1,2\n3,\"4,\n5,6\n", vec![some(&["1", "2"]), some(&["3", "4,"]), some(&["5", "6"])]),
         (b"\xef\xbb\xbfx,y\n", vec![some(&["\u{feff}x", "y"])]),
         (b"", vec![]),
     ] {
@@ -76,7 +78,7 @@ fn rows_by_the_rules() {
 
 #[test]
 fn numbers_are_null_unless_they_are_numbers() {
-    let text = b"1.5\n-9223372036854775808\n1e999\n-inf\nnan\n\"1,000\"\n x \n\"2\n\"\n\xff\n";
+    let text = b"1.5\n-9223372036854775808\n1e999\n-inf\nnan\n\"1,000\"\n x \n\"2\"\n\xff\n";
     let batches = batches(&text[..], &[Type::Number]);
     let numbers: Vec<Option<f64>> = batches[0].column(0).as_primitive::<Float64Type>().iter().collect();
     let infinity = f64::INFINITY;
@@ -89,7 +91,7 @@ fn numbers_are_null_unless_they_are_numbers() {
 #[test]
 fn rows_without_columns_are_counted() {
     let counted: usize = batches(&b"1,2\n\n3\n\"4\n5\"\n"[..], &[]).iter().map(RecordBatch::num_rows).sum();
-    assert_eq!(counted, 3);
+    assert_eq!(counted, 4);
 }
 
 #[test]
@@ -129,15 +131,47 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn cutting_changes_no_row(text in hostile(), parts in 1_u64..6, piece in 1_usize..9) {
+    fn cutting_changes_no_row(text in hostile(), parts in 1_u64..6) {
         const START: u64 = 1000;
         let targets: Vec<u64> = (1..parts).map(|part| START + text.len() as u64 * part / parts).collect();
         let mut starts = vec![START];
-        starts.extend(cut::cuts(&mut Pieces(&text, piece), b',', START, &targets).unwrap());
+        let mut file = std::io::Cursor::new([&vec![b'x'; START as usize][..], &text].concat());
+        starts.extend(cut::cuts(&mut file, &targets).unwrap());
         starts.push(START + text.len() as u64);
         let parts = starts.windows(2).map(|ends| &text[(ends[0] - START) as usize..(ends[1] - START) as usize]);
         let cut: Vec<Row> = parts.flat_map(rows).collect();
         prop_assert_eq!(cut, rows(text.as_slice()));
+    }
+
+    /// The rows of a file are those of its lines: whatever one line says, no other is read otherwise.
+    #[test]
+    fn no_line_changes_the_rows_of_another(
+        lines in proptest::collection::vec(hostile(), 0..5), odd in hostile(), place in 0_usize..5, piece in 1_usize..9,
+    ) {
+        let place = place.min(lines.len());
+        let text = |lines: &[Vec<u8>]| lines.iter().flat_map(|line| [line.as_slice(), b"\n"].concat()).collect::<Vec<u8>>();
+        let (before, after) = (text(&lines[..place]), text(&lines[place..]));
+        let whole = [&before[..], &odd, b"\n", &after].concat();
+        let apart: Vec<Row> = [before, odd, after].iter().flat_map(|part| rows(part.as_slice())).collect();
+        prop_assert_eq!(rows(Pieces(&whole, piece)), apart);
+    }
+
+    /// Against `csv-core`, which reads each line by itself in the same way.
+    #[test]
+    fn fields_are_those_of_the_format(line in hostile()) {
+        let line: Vec<u8> = line.into_iter().filter(|byte| !b"\n\r".contains(byte)).collect();
+        let mut reader = csv_core::Reader::new();
+        // An empty line, so that the reader takes no byte order mark out of what follows.
+        reader.read_record(b"\n", &mut [0], &mut [0]);
+        let (mut output, mut ends) = ([0; 128], [0; 128]);
+        let (_, _, written, count) = reader.read_record(&line, &mut output, &mut ends);
+        let (_, _, _, last) = reader.read_record(&[], &mut output[written..], &mut ends[count..]);
+        let starts = [0].iter().chain(&ends);
+        let reference: Vec<&[u8]> = starts.zip(&ends[..count + last]).map(|(start, end)| &output[*start..*end]).collect();
+        let mut records = Records::new(line.as_slice(), b',', 100);
+        prop_assert_eq!(records.advance().unwrap(), !line.is_empty());
+        let fields: Vec<&[u8]> = (0..records.len()).map(|place| records.field(place).unwrap()).collect();
+        prop_assert_eq!(fields, reference);
     }
 
     #[test]

@@ -166,10 +166,14 @@ fn subsample_mean(audit: &Audit<'_>) -> Result<Report> {
     let blocks = Blocks::new(16, Unit::Row)?;
     let mechanism = SubsampleMean::new(blocks, 0..=10, Adjacency::AddRemove, &audit.request.epsilon)?;
     audit.empirically(audit.pure(), |input, permit| {
-        let rows = (input == Input::Second).then_some(1u8);
-        let released = mechanism.release(rows, |block| if block.is_empty() { 0 } else { 10 }, permit)?.into_value();
-        // The sum over the blocks is a whole number.
-        Ok((16.0 * released).round() as i64)
+        let mut round = mechanism.begin(permit)?;
+        // One row gives its block an answer; as many others as are tolerated have none, where the refusal shows most.
+        let given = (input == Input::Second).then(|| round.block(None));
+        let silent = mechanism.tolerated().unwrap_or_default().min(16) as usize;
+        let answer = |block: usize| if given == Some(block) { Some(10) } else { (block >= silent).then_some(0) };
+        let outcome = round.decide((0..16).map(answer))?;
+        // The sum over the blocks is a number of half steps.
+        Ok(outcome.released().map_or(i64::MIN, |release| (32.0 * release.into_value()).round() as i64))
     })
 }
 

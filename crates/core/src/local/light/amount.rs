@@ -1,5 +1,6 @@
 //! ε as a quotient of two small whole numbers, and coins of e^−ε.
 
+use super::super::task::rules::{LONGEST_LIFETIME, MOST_ANSWERS};
 use crate::error::{Error, Result};
 use crate::noise::bits::BitSource;
 use crate::noise::uniform::below_wide;
@@ -19,18 +20,9 @@ impl Amount {
     pub fn read(name: &'static str, text: &str) -> Result<Self> {
         let refused =
             || Error::parameter(name, text, "a decimal of at most 15 digits without needless zeros, such as 0.5");
-        let (whole, part) = match text.split_once('.') {
-            Some((whole, part)) if !part.is_empty() && !part.ends_with('0') => (whole, part),
-            Some(_) => return Err(refused()),
-            None => (text, ""),
-        };
-        let is_plain = !whole.is_empty() && (whole == "0" || !whole.starts_with('0'));
-        let digits = || whole.bytes().chain(part.bytes());
-        if !is_plain || whole.len() + part.len() > MOST_DIGITS || !digits().all(|digit| digit.is_ascii_digit()) {
-            return Err(refused());
-        }
-        let top = digits().fold(0, |number, digit| 10 * number + u64::from(digit - b'0'));
-        let (mut top, mut bottom) = (top, 10u64.pow(part.len() as u32));
+        let (top, decimals) = decimal(text).filter(|_| text.len() <= MOST_DIGITS + 1).ok_or_else(refused)?;
+        let top = u64::try_from(top).ok().filter(|top| *top < 10u64.pow(MOST_DIGITS as u32)).ok_or_else(refused)?;
+        let (mut top, mut bottom) = (top, 10u64.pow(decimals));
         for prime in [2, 5] {
             while top.is_multiple_of(prime) && bottom.is_multiple_of(prime) {
                 (top, bottom) = (top / prime, bottom / prime);
@@ -43,10 +35,9 @@ impl Amount {
         self.top == 0
     }
 
-    /// ⌊self / other⌋; 0 if the other is 0.
-    pub fn over(&self, other: &Self) -> u64 {
-        let (top, bottom) = (self.top as u128 * other.bottom as u128, self.bottom as u128 * other.top as u128);
-        top.checked_div(bottom).map_or(0, |quotient| u64::try_from(quotient).unwrap_or(u64::MAX))
+    /// How many answers of the other this pays for.
+    pub fn over(&self, other: &Self) -> Result<u64> {
+        answers(self.top as u128 * other.bottom as u128, self.bottom as u128 * other.top as u128)
     }
 
     pub fn to_f64(&self) -> f64 {
@@ -80,6 +71,47 @@ impl Amount {
     }
 }
 
+/// ln 3 rounded up, as two fair coins are charged, in units of 10^−19.
+const LN_3: u128 = 10_986_122_886_681_096_914;
+
+/// How many answers of two fair coins, whose ε has more digits than an [`Amount`], this lifetime ε pays for.
+pub(super) fn answers_of_coins(lifetime: &str) -> Result<u64> {
+    const DECIMALS: u32 = 19;
+    let refused = || Error::parameter("lifetime-epsilon", lifetime, "a decimal of at most 19 places after the point");
+    let (top, decimals) = decimal(lifetime).filter(|(_, decimals)| *decimals <= DECIMALS).ok_or_else(refused)?;
+    answers(top.checked_mul(10u128.pow(DECIMALS - decimals)).ok_or_else(refused)?, LN_3)
+}
+
+/// ⌊lifetime / each⌋, as far as a task may say so.
+fn answers(lifetime: u128, each: u128) -> Result<u64> {
+    let below = || Error::parameter("lifetime-epsilon", "less than epsilon", "at least epsilon");
+    let answers = lifetime.checked_div(each).filter(|answers| *answers > 0).ok_or_else(below)?;
+    // The quotient may be a million and a bit.
+    let most = u128::from(MOST_ANSWERS);
+    if answers > most || answers == most && lifetime % each > 0 {
+        return Err(Error::parameter("lifetime-epsilon", "larger", LONGEST_LIFETIME));
+    }
+    Ok(answers as u64)
+}
+
+/// The digits of a decimal as one number, and how many of them stand after the point; `None` unless it is written in the one way in which
+/// the library writes it.
+fn decimal(text: &str) -> Option<(u128, u32)> {
+    /// Of any sum of these 128 bits are enough.
+    const MOST: usize = 38;
+    let (whole, part) = match text.split_once('.') {
+        Some((whole, part)) if !part.is_empty() && !part.ends_with('0') => (whole, part),
+        Some(_) => return None,
+        None => (text, ""),
+    };
+    let is_plain = !whole.is_empty() && (whole == "0" || !whole.starts_with('0'));
+    let digits = || whole.bytes().chain(part.bytes());
+    if !is_plain || whole.len() + part.len() > MOST || !digits().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    Some((digits().fold(0, |number, digit| 10 * number + u128::from(digit - b'0')), part.len() as u32))
+}
+
 fn exp_neg_below_one<B: BitSource + ?Sized>(top: u64, bottom: u64, source: &mut B) -> Result<bool, B::Error> {
     let mut number = 1u64;
     // A quotient of 0 fails at once, for any bits.
@@ -105,8 +137,30 @@ mod tests {
         for wrong in ["", ".5", "1.", "1.0", "01", "+1", "-1", "1e3", "1/2", "0.1234567890123456", "1 ", "٣"] {
             assert!(Amount::read("epsilon", wrong).unwrap_err().to_string().starts_with("epsilon is "), "{wrong}");
         }
-        let [half, two, third] = ["0.5", "2", "0.3"].map(|text| Amount::read("epsilon", text).unwrap());
-        assert_eq!((two.over(&half), half.over(&two), two.over(&third)), (4, 0, 6));
+    }
+
+    #[test]
+    fn a_lifetime_pays_for_whole_answers() {
+        let read = |text: &str| Amount::read("epsilon", text).unwrap();
+        let over = |lifetime: &str, epsilon: &str| read(lifetime).over(&read(epsilon)).ok();
+        assert_eq!(
+            (over("2", "0.5"), over("0.5", "2"), over("2", "0.3"), over("1", "0")),
+            (Some(4), None, Some(6), None)
+        );
+        assert_eq!((over("1000000", "1"), over("1000000.1", "1"), over("1000001", "1")), (Some(1_000_000), None, None));
+        for (lifetime, answers) in [
+            ("1.0986122886681096914", Some(1)),
+            ("1.0986122886681096913", None),
+            ("3.2958368660043290741", Some(2)),
+            ("3.2958368660043290742", Some(3)),
+            ("1098612.2886681096914", Some(1_000_000)),
+            ("1098612.2886681096915", None),
+            ("0", None),
+            ("3.29583686600432907420", None),
+            ("99999999999999999999999999999999999999", None),
+        ] {
+            assert_eq!(answers_of_coins(lifetime).ok(), answers, "{lifetime}");
+        }
     }
 
     /// What each branch of the coin ends in, against e^−ε and 1/(1+e^ε) from the library's own arithmetic.

@@ -53,6 +53,10 @@ impl LightDomain {
         steps(&grid(bounds)?, number).map(Answer::Number).ok_or_else(wrong)
     }
 
+    pub(super) fn choices(&self) -> Option<&[String]> {
+        if let Self::Choices(choices) = self { Some(choices) } else { None }
+    }
+
     pub(super) fn write(&self, canonical: &mut Canonical) {
         match self {
             Self::Choices(choices) => {

@@ -64,7 +64,6 @@ impl Mechanism {
             (LightDomain::Choices(choices), _) => {
                 let k = choices.len() as u64;
                 match name {
-                    _ if k < 2 => Err(Error::parameter("choices", k, "at least 2")),
                     "k-ary" if k <= u32::MAX.into() => Ok(Self::Kary(k)),
                     "unary" if k <= MOST_BITS => Ok(Self::Unary(k)),
                     _ => {

@@ -25,7 +25,7 @@ pub use self::domain::LightDomain;
 use self::mechanism::Mechanism;
 use super::question::Question;
 use super::report::Payload;
-use super::task::{Answer, Canonical, Day, Memoisation, TaskId, TimePrecision};
+use super::task::{Answer, Canonical, Day, Memoisation, TaskId, TimePrecision, rules};
 use crate::error::{Error, Result};
 use crate::noise::bits::always;
 
@@ -105,23 +105,29 @@ impl LightTask {
     /// # Errors
     /// As the type says.
     pub fn new(fields: &Fields<'_>) -> Result<Self> {
+        rules::check(fields.question, fields.domain.choices(), fields.minimum_batch)?;
         let (mechanism, epsilon, lifetime_answers) =
             match Mechanism::coins(fields.mechanism, &fields.domain, fields.epsilon) {
-                // The digits of ln 3 are more than are reckoned with here; once is what it is answered.
-                Some(coins) => (coins, Amount { top: 0, bottom: 1 }, 1),
+                // The coins themselves reckon with no ε.
+                Some(coins) => {
+                    (coins, Amount { top: 0, bottom: 1 }, amount::answers_of_coins(fields.lifetime_epsilon)?)
+                }
                 None => {
                     let epsilon = Amount::read("epsilon", fields.epsilon)?;
-                    let answers = Amount::read("lifetime-epsilon", fields.lifetime_epsilon)?.over(&epsilon);
-                    if answers == 0 {
-                        let allowed = "greater than 0, and lifetime-epsilon no less";
-                        return Err(Error::parameter("epsilon", fields.epsilon, allowed));
+                    if epsilon.is_zero() {
+                        return Err(Error::parameter("epsilon", fields.epsilon, "greater than 0"));
                     }
+                    let answers = Amount::read("lifetime-epsilon", fields.lifetime_epsilon)?.over(&epsilon)?;
                     (Mechanism::new(fields.mechanism, &fields.domain, &epsilon)?, epsilon, answers)
                 }
             };
         let unknown = |name, value: &str, allowed| Error::parameter(name, value, allowed);
         let memoisation = Memoisation::named(fields.memoisation)
             .ok_or_else(|| unknown("memoisation", fields.memoisation, "first, per-answer or never"))?;
+        // Each number is written in one way.
+        if memoisation == Memoisation::First && fields.lifetime_epsilon != fields.epsilon {
+            return Err(unknown("lifetime-epsilon", fields.lifetime_epsilon, rules::LIFETIME_OF_FIRST));
+        }
         let time_precision = TimePrecision::named(fields.time_precision)
             .ok_or_else(|| unknown("time-precision", fields.time_precision, "none, hour, day or week"))?;
         Ok(Self {

@@ -86,7 +86,14 @@ fn hashes_and_reports_are_those_of_the_library() {
             assert_eq!(admission.check(&report, NOW), Ok(()), "{}", task.mechanism());
         }
     }
-    assert_eq!(light(&tasks[1].0).unwrap().lifetime_answers(), tasks[1].0.lifetime_answers());
+    let pair = r#"{"choices": ["yes", "no"]}"#;
+    let coins =
+        |more: &str| task(pair, "fair-coin", LN_3, &format!(r#", "lifetime-epsilon": "3.2958368660043290742"{more}"#));
+    let coins = [coins(r#", "memoisation": "never""#), coins(r#", "memoisation": "per-answer""#)];
+    for task in tasks.iter().map(|(task, _)| task).chain(&coins) {
+        assert_eq!(light(task).unwrap().lifetime_answers(), task.lifetime_answers(), "{}", task.mechanism());
+    }
+    assert_eq!(coins[0].lifetime_answers(), 3);
 }
 
 const LN_3: &str = "1.0986122886681096914";
@@ -250,7 +257,7 @@ fn what_it_does_not_take_is_told() {
     assert!(refused(Fields { mechanism: "one-bit", ..fields.clone() }).starts_with("mechanism is one-bit"));
     let k_ary = Fields { mechanism: "k-ary", ..fields };
     assert!(refused(Fields { epsilon: "0", ..k_ary.clone() }).starts_with("epsilon is 0"));
-    assert!(refused(Fields { lifetime_epsilon: "0.5", ..k_ary.clone() }).starts_with("epsilon is 1"));
+    assert!(refused(Fields { lifetime_epsilon: "0.5", ..k_ary.clone() }).starts_with("lifetime-epsilon is "));
     assert!(refused(Fields { memoisation: "always", ..k_ary.clone() }).starts_with("memoisation is always"));
     assert!(refused(Fields { time_precision: "year", ..k_ary.clone() }).starts_with("time-precision is year"));
     let light = LightTask::new(&k_ary).unwrap();

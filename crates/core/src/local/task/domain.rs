@@ -41,9 +41,6 @@ pub enum Answer {
     Text(String),
 }
 
-/// Choices in one list.
-const MOST_CHOICES: usize = 10_000_000;
-
 impl Domain {
     /// Reads an answer as a person gives it, on their own device: one of the choices, a number, or a text.
     ///
@@ -69,24 +66,9 @@ impl Domain {
         }
     }
 
-    pub(super) fn check(&self) -> Result<()> {
-        match self {
-            Self::Choices(choices) => {
-                if !(2..=MOST_CHOICES).contains(&choices.len()) {
-                    return Err(Error::parameter("choices", choices.len(), "2 to 10000000 texts"));
-                }
-                let mut sorted: Vec<&String> = choices.iter().collect();
-                sorted.sort_unstable();
-                match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-                    Some(pair) => {
-                        Err(Error::parameter("choices", format!("{} twice", pair[0]), "different from each other"))
-                    }
-                    None => Ok(()),
-                }
-            }
-            // Checked where the mechanism is made.
-            Self::Integers { .. } | Self::Numbers(_) | Self::Texts { .. } => Ok(()),
-        }
+    /// The choices, if there are some. What else there is to a domain is checked where the mechanism is made.
+    pub(super) fn choices(&self) -> Option<&[String]> {
+        if let Self::Choices(choices) = self { Some(choices) } else { None }
     }
 
     pub(super) fn write(&self, canonical: &mut Canonical) {

@@ -5,10 +5,12 @@
 //! | [`domain`] | [`Domain`]: what can be answered |
 //! | [`day`] | [`Day`]: when a task ends |
 //! | [`identity`] | [`TaskId`]: the hash by which every report names its task |
+//! | `rules` | what every reader of tasks refuses, the browser's included |
 
 pub mod day;
 pub mod domain;
 pub mod identity;
+pub(super) mod rules;
 
 use serde::{Deserialize, Serialize};
 
@@ -311,26 +313,16 @@ impl TryFrom<Written> for Task {
     type Error = Error;
 
     fn try_from(mut written: Written) -> Result<Self> {
-        const QUESTION: usize = 10_000;
-        if written.question.trim().is_empty() || written.question.len() > QUESTION {
-            let length = format!("{} bytes long", written.question.len());
-            return Err(Error::parameter("question", length, "a text of 1 to 10000 bytes"));
-        }
-        written.domain.check()?;
-        if written.minimum_batch == 0 {
-            return Err(Error::parameter("minimum-batch", 0, "at least 1; a few hundred make a useful estimate"));
-        }
+        rules::check(&written.question, written.domain.choices(), written.minimum_batch)?;
         let lifetime = written.lifetime_epsilon.clone().unwrap_or_else(|| written.epsilon.clone());
         if lifetime < written.epsilon {
             return Err(Error::parameter("lifetime-epsilon", lifetime, "at least epsilon"));
         }
         if written.memoisation == Memoisation::First && lifetime != written.epsilon {
-            let allowed = "epsilon itself, or left out, when the first response is repeated for ever";
-            return Err(Error::parameter("lifetime-epsilon", lifetime, allowed));
+            return Err(Error::parameter("lifetime-epsilon", lifetime, rules::LIFETIME_OF_FIRST));
         }
-        let most = Rational::from(1_000_000u64);
-        if lifetime.value() / written.epsilon.value() > most {
-            return Err(Error::parameter("lifetime-epsilon", lifetime, "at most a million times epsilon"));
+        if lifetime.value() / written.epsilon.value() > Rational::from(rules::MOST_ANSWERS) {
+            return Err(Error::parameter("lifetime-epsilon", lifetime, rules::LONGEST_LIFETIME));
         }
         let promise = Guarantee::Pure(lifetime.clone()).confirmed(written.allow_large_epsilon);
         let promise = promise.map_err(|error| match error {

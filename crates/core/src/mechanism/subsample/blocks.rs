@@ -33,6 +33,8 @@ pub enum Unit {
 /// | row | 1 | 1: the new row takes the old row's lot |
 /// | id | 1 | 2: the new unit may have another id, and so another block |
 ///
+/// As many times that where blocks are [asked together](Blocks::asked_together).
+///
 /// A row's lot is a fresh draw. Its position in the table would not do: with one row less all later rows would move to
 /// other blocks. For rows with lots of their own, neighbours are compared lot by lot, so that only the row in question makes
 /// a difference; an id's block is a function of the id and a key, for which the same is true whatever the key.
@@ -58,6 +60,8 @@ pub enum Unit {
 pub struct Blocks {
     number: u64,
     unit: Unit,
+    /// How many are asked at a time, where one may get in the way of the others.
+    together: u64,
 }
 
 impl Blocks {
@@ -69,7 +73,23 @@ impl Blocks {
         if number == 0 || number > MOST_BLOCKS {
             return Err(Error::parameter("number of blocks", number, "from 1 to 2^24"));
         }
-        Ok(Self { number, unit })
+        Ok(Self { number, unit, together: 1 })
+    }
+
+    /// The same blocks, asked so many at a time where one may take time, memory or disk from the others: in fixed groups, each of which ends
+    /// before the next one begins.
+    ///
+    /// # Privacy
+    /// One unit may make its block's query so greedy that the others of its group have another answer, or none. It touches
+    /// all of a group then, and that is what [`Blocks::touched`] says.
+    ///
+    /// # Errors
+    /// If it is 0 or above 2^24.
+    pub fn asked_together(self, together: u64) -> Result<Self> {
+        if together == 0 || together > MOST_BLOCKS {
+            return Err(Error::parameter("number of blocks at a time", together, "from 1 to 2^24"));
+        }
+        Ok(Self { together, ..self })
     }
 
     /// How many blocks there are.
@@ -84,10 +104,11 @@ impl Blocks {
 
     /// In how many blocks neighbours can differ.
     pub fn touched(&self, adjacency: Adjacency) -> u64 {
-        match (self.unit, adjacency) {
+        let own = match (self.unit, adjacency) {
             (Unit::Row, _) | (Unit::Id, Adjacency::AddRemove) => 1,
             (Unit::Id, Adjacency::Replace) => 2,
-        }
+        };
+        own * self.together
     }
 
     /// Splits rows, each a unit of its own.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`blocks`] | [`Blocks`], [`BlockKey`]: which block a unit's rows go to, by lot |
 //! | [`mode`] | [`SubsampleMode`]: the answer that most disjoint blocks give, or a refusal |
-//! | [`mean`] | [`SubsampleMean`]: the mean of the blocks' clamped answers, with noise |
+//! | [`mean`] | [`SubsampleMean`]: the mean of the blocks' clamped answers, with noise, or a refusal |
 //! | [`round`] | [`Round`]: either of them step by step, for blocks that are asked elsewhere |
 //! | [`resample`] | [`ResampledMode`]: the answer that most samples with repetition give, or a refusal |
 

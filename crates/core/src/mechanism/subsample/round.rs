@@ -7,7 +7,7 @@ use super::mode::propose;
 use super::{SubsampleMean, SubsampleMode};
 use crate::error::{Error, Result};
 use crate::permit::{Permit, PermittedDraw};
-use crate::release::{Outcome, Release};
+use crate::release::Outcome;
 
 /// [`SubsampleMode`] or [`SubsampleMean`] in three steps, for blocks that are too large to be held as rows or are asked by
 /// several processes at once: which block each row goes to, asking the blocks, and the release.
@@ -94,11 +94,11 @@ impl SubsampleMean {
 }
 
 impl Round<'_, SubsampleMean> {
-    /// Releases the mean of the answers, with noise.
+    /// Releases the mean of the answers, with noise; or refuses, if too many blocks have none.
     ///
     /// # Errors
     /// If there are not as many answers as blocks.
-    pub fn decide(mut self, answers: impl ExactSizeIterator<Item = Option<i64>>) -> Result<Release<f64>> {
+    pub fn decide(mut self, answers: impl ExactSizeIterator<Item = Option<i64>>) -> Result<Outcome<f64>> {
         check(answers.len(), self.mechanism.blocks().number())?;
         Ok(self.mechanism.aggregate(answers, &mut self.draw))
     }

@@ -1,5 +1,6 @@
 //! Charges, crashes, and batches that never overlap.
 
+use crash_disk::{Disk, Failure, Fault, Image, Replay, Survivors};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
 use tempfile::TempDir;
@@ -18,7 +19,11 @@ struct World {
 
 impl World {
     fn new(budget: &str) -> Self {
-        let (folder, simulated) = (tempfile::tempdir().unwrap(), simulated(&Statistic::Count, 2));
+        Self::of(budget, draft(&Statistic::Count, 2))
+    }
+
+    fn of(budget: &str, draft: Draft) -> Self {
+        let (folder, simulated) = (tempfile::tempdir().unwrap(), Simulated::new(draft).unwrap());
         let ledger = |place: usize| {
             let file = Location::File(folder.path().join(format!("{place}.sqlite")));
             let ledger = DurableLedger::create(&file).unwrap();
@@ -101,11 +106,8 @@ fn a_batch_that_was_opened_in_part_is_completed_and_nothing_else() {
         assert!(first[0].as_ref().unwrap_err().to_string().contains("the charge is kept"));
         let pending = world.simulated.store(0).pending().unwrap().unwrap();
         world.answer(7);
-        if round == Round::Sign {
-            // The one that broke off had heard everything, and is done; it has nothing more to say about this batch.
-            assert_eq!(world.simulated.store(1).pending().unwrap(), None);
-            continue;
-        }
+        // The one that broke off when it signed had heard everything, and is done; the other one has the record from it.
+        assert_eq!(world.simulated.store(1).pending().unwrap().is_some(), round == Round::Open);
         let (_, record) = released(world.collect(honestly()));
         assert_eq!((record.batch(), record.reports()), (pending, 5));
         assert_eq!((world.charges(0), world.charges(1)), (1, 1));
@@ -129,6 +131,63 @@ fn a_begun_batch_stands_in_the_way_of_all_others() {
     assert!(world.simulated.store(0).abandon().unwrap().is_some());
     assert_eq!(released(world.collect(honestly())).1.reports(), 7);
     assert_eq!(world.simulated.store(0).abandon().unwrap(), None);
+}
+
+/// One aggregator is killed at every call to its disk in turn; on the disk is what was written, or what a power cut leaves of it. More
+/// reports than a batch may have wait when it comes back.
+#[test]
+fn a_batch_is_completed_wherever_an_aggregator_is_killed() {
+    const POWER_CUTS: [Survivors; 3] = [Survivors::Nothing, Survivors::Writes(1), Survivors::Sectors(2)];
+    let disk = Disk::new();
+    let kills = (0..).take_while(|&call| killed_and_recovered(disk, call, Survivors::Everything)).count();
+    assert!(kills > 50, "{kills}");
+    for call in 0..kills {
+        assert!(killed_and_recovered(disk, call, POWER_CUTS[call % POWER_CUTS.len()]), "{call}");
+    }
+}
+
+/// Was there such a call?
+fn killed_and_recovered(disk: Disk, call: usize, survivors: Survivors) -> bool {
+    use crash_disk::Call::{Access, Delete, Open, Read, Share, Size, Sync, Truncate, Write};
+    disk.load(&Image::default());
+    let mut world = World::of("9", Draft { maximum_reports: 5, ..draft(&Statistic::Count, 2) });
+    let task = world.simulated.task().clone();
+    let open = || {
+        let flags = rusqlite::OpenFlags::default();
+        let connection = rusqlite::Connection::open_with_flags_and_vfs("reports", flags, disk.system()).unwrap();
+        Store::on(connection, "reports".as_ref(), &task, 1).unwrap()
+    };
+    *world.simulated.store(1) = open();
+    world.answer(5);
+    let calls = vec![Access, Delete, Open, Read, Share, Size, Sync, Truncate, Write];
+    let (from, failure) = (disk.calls().len() + call, Failure::Device);
+    disk.fail(Fault { from, times: Fault::LASTING, calls, failure });
+    let first = world.collect(honestly());
+    let Some(failed_at) = disk.failed_at() else {
+        released(first);
+        return false;
+    };
+    let mut replay = Replay::new(&disk.image());
+    disk.log()[..failed_at].iter().for_each(|operation| replay.step(operation));
+    *world.simulated.store(1) = Store::in_memory(&task, 1).unwrap();
+    disk.load(&replay.image(survivors));
+    *world.simulated.store(1) = open();
+    let begun = world.simulated.store(0).pending().unwrap();
+    world.answer(7);
+    let (sums, record) = released(world.collect(honestly()));
+    assert!(begun.is_none_or(|begun| begun == record.batch()), "call {call}, {survivors:?}");
+    if let Ok(Collected::Released { release, record: before }) = &first[0] {
+        assert_eq!(
+            (release.value(), &**before),
+            (&sums, &record),
+            "call {call}, {survivors:?}: the same, and not drawn again"
+        );
+    }
+    assert_eq!((record.reports(), world.charges(0), world.charges(1)), (5, 1, 1), "call {call}, {survivors:?}");
+    let (_, next) = released(world.collect(honestly()));
+    assert_eq!((next.reports(), world.charges(0), world.charges(1)), (5, 2, 2), "call {call}, {survivors:?}");
+    assert_ne!(next.batch(), record.batch());
+    true
 }
 
 #[test]
@@ -158,7 +217,7 @@ fn a_store_remembers_what_it_has_and_what_it_has_opened() {
     drop(store);
     let mut store = Store::open(&path, task, 0).unwrap();
     assert_eq!(store.pending().unwrap(), Some(one));
-    store.complete(one).unwrap();
+    assert_eq!(store.abandon().unwrap(), Some(one));
     assert!(store.begin(one, &number).is_err());
     assert_eq!(store.share(&number[0]).unwrap(), None);
     drop(store);

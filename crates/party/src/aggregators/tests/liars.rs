@@ -112,8 +112,8 @@ fn the_verification_key_stays_the_same() {
 
 #[test]
 fn one_that_says_too_much_or_too_little_is_named() {
-    use Round::{Agree, Commit, Judge, Offer, Open, Reveal, Sign, Verify};
-    for round in [Commit, Reveal, Offer, Verify, Judge, Agree, Open, Sign] {
+    use Round::{Agree, Begun, Commit, Judge, Offer, Open, Reveal, Sign, Verify};
+    for round in [Commit, Reveal, Begun, Offer, Verify, Judge, Agree, Open, Sign] {
         let more = in_round(round, |_, frame| frame.resize(frame.len() + 16_016, 0));
         let oversized = (round, Misdeed::Oversized, last(2));
         assert_eq!(misdeeds(outcomes(&sum(), 2, more)), [oversized], "{round}");
