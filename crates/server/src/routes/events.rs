@@ -40,7 +40,8 @@ pub struct Acknowledged {
 /// seen within the stream's window are not counted again. May be packed by gzip (`Content-Encoding: gzip`).
 #[utoipa::path(post, path = "/v1/streams/{name}/events", operation_id = "send_events", tag = "streams",
     params(("name" = String, Path, description = "The stream")),
-    request_body(content((String = "application/x-ndjson"), (String = "text/plain")), description = "One event a line"), responses(
+    request_body(content((String = "application/x-ndjson"), (String = "text/plain"), (String = "application/octet-stream")),
+        description = "One event a line"), responses(
     (status = 200, description = "They can neither be lost nor counted twice", body = Acknowledged),
     (status = 202, description = "They are counted at most once", body = Acknowledged),
     (status = 404, description = "There is no such stream", body = Problem),

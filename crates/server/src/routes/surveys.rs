@@ -108,7 +108,7 @@ pub async fn show(State(app): State<Arc<App>>, Path(name): Path<String>) -> Resu
 /// reports may be sent again after a failure: none counts twice. May be packed by gzip (`Content-Encoding: gzip`).
 #[utoipa::path(post, path = "/v1/local/{task}/reports", operation_id = "send_reports", tag = "surveys",
     params(("task" = String, Path, description = "The survey")),
-    request_body(content((String = "application/x-ndjson"), (String = "text/plain"), (String = "application/json")),
+    request_body(content((String = "application/x-ndjson"), (String = "text/plain"), (String = "application/octet-stream")),
         description = "One report a line"), responses(
     (status = 200, description = "What became of them; those that count do so durably", body = CollectedView),
     (status = 404, description = "There is no such survey", body = Problem),
