@@ -75,6 +75,12 @@ pub(super) fn ones(digit: u32, last: u64) -> u64 {
 }
 
 impl Honaker {
+    /// Of all answers: the variance of the narrowest law, and that of the largest weighted term, which is the last block's own
+    /// at odd steps.
+    pub(super) fn extremes(&self) -> (f64, f64) {
+        (self.law.variance(), self.law.variance())
+    }
+
     /// The next noise in fixed point, from a source of draws.
     #[inline]
     fn draw_next(&self, state: &mut Estimates, step: u64, mut draw: impl FnMut() -> i64) -> i128 {

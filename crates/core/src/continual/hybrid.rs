@@ -75,6 +75,14 @@ impl Hybrid {
         block.checked_sub(1).map_or(0.0, |index| self.inside[index as usize].variance())
     }
 
+    /// Of the answers at steps 1 to `steps`: the variances of the narrowest law and of the largest, as all weights are 1.
+    pub(super) fn extremes(&self, steps: u64) -> (f64, f64) {
+        let whole = self.whole.variance();
+        // The first block has nothing inside.
+        let inside = Self::blocks(steps).skip(1).map(|(block, _)| self.variance_inside(block));
+        inside.fold((whole, whole), |(least, most), inside| (least.min(inside), most.max(inside)))
+    }
+
     /// Every block with one of the first `steps` steps but the first, and how many of its steps are among them.
     fn blocks(steps: u64) -> impl Iterator<Item = (u32, u64)> {
         (0..MOST_BLOCKS)

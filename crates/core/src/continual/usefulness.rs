@@ -112,8 +112,8 @@ pub struct MaxError {
 ///   long simulations for `binary`; `two-level`: over blocks, with Lévy's inequality inside each. For other noise the
 ///   probability as a function of a step's variance is at most that of a convex function h with h(0) = 0
 ///   (see the proofs beside the error bars), so a step with variance v fails with at most v/v_max times the probability of the
-///   worst, and all together with T·(average/worst) times it. For weighted sums this takes the largest single term from the
-///   shapes of steps 1 to 1024 and of those next to powers of two.
+///   worst, and all together with T·(average/worst) times it. For weighted sums this takes the largest single term and the
+///   narrowest law of all T steps.
 ///
 /// # Errors
 /// If the level lies outside 0 < level < 1 or there is no step; [`Error::Entropy`] if there is none.
@@ -179,14 +179,14 @@ fn proved(plan: &AnyStrategy, steps: u64, outside: f64) -> MaxError {
     // By how much fewer steps would fail if all that do were of the worst variance.
     let share = outside * (worst / (plan.average_variance(steps) * steps as f64)).min(1.0);
     let bound = |value: f64| MaxError { value, is: Basis::Bound };
-    match (plan.kind(), plan.shape(steps)) {
-        (Kind::OutputNoise, shape) => {
+    match (plan.kind(), plan.shape(steps), weighted_extremes(plan, steps)) {
+        (Kind::OutputNoise, shape, _) => {
             let each = -libm::expm1(libm::log1p(-outside) / steps as f64);
             let is = if matches!(shape, Shape::Sum { .. }) { Basis::Exact } else { Basis::Bound };
             MaxError { value: error_bar::reach(shape, each), is }
         }
-        (Kind::InputNoise, shape) => bound(error_bar::reach(shape, outside / 2.0)),
-        (_, Shape::Gaussian { .. }) => {
+        (Kind::InputNoise, shape, _) => bound(error_bar::reach(shape, outside / 2.0)),
+        (_, Shape::Gaussian { .. }, _) => {
             let value = error_bar::reach(Shape::Gaussian { variance: worst }, share);
             // g is convex up to v = x²/3 only.
             if value * value >= 3.0 * worst {
@@ -194,8 +194,10 @@ fn proved(plan: &AnyStrategy, steps: u64, outside: f64) -> MaxError {
             }
             bound(error_bar::reach(Shape::Gaussian { variance: worst }, outside / steps as f64))
         }
-        (_, Shape::Weighted { .. }) => bound(largest_of_weighted(plan, steps, worst, outside)),
-        (_, Shape::Sum { law, .. }) => {
+        // Whatever the last step's noise happens to be.
+        (_, _, Some(extremes)) => bound(largest_of_weighted(plan, steps, worst, extremes, outside)),
+        (_, Shape::Weighted { .. }, None) => unreachable!("whoever weighs draws knows the largest"),
+        (_, Shape::Sum { law, .. }, None) => {
             let scale = law.approximate_scale();
             let groups = match plan {
                 AnyStrategy::PSums(sums) => failures_by_sums(sums.schedule(), steps),
@@ -211,21 +213,27 @@ fn proved(plan: &AnyStrategy, steps: u64, outside: f64) -> MaxError {
     }
 }
 
+/// Of the answers at steps 1 to `steps` of a strategy that weighs its draws or has several laws: the variances of the narrowest
+/// law and of the largest weighted term.
+fn weighted_extremes(plan: &AnyStrategy, steps: u64) -> Option<(f64, f64)> {
+    match plan {
+        AnyStrategy::Bridged(plan) => Some(plan.extremes(steps)),
+        AnyStrategy::Honaker(plan) => Some(plan.extremes()),
+        AnyStrategy::Hybrid(plan) => Some(plan.extremes(steps)),
+        _ => None,
+    }
+}
+
 /// h convex with h(0) = 0: for sums Σλᵢ·Eᵢ with λᵢ ≤ ℓ, E h is largest, given Σλᵢ = v, for ⌊v/ℓ⌋ terms ℓ and a rest; that
 /// lies below the line between whole numbers of terms; and E h(ℓ·Gamma(k)) is convex in k, because the increments E\[h(S + ℓE) −
 /// h(S)\] grow with S. So a step of variance v has at most v/(Mℓ) times the probability of M = ⌈v_max/ℓ⌉ terms.
-fn largest_of_weighted(plan: &AnyStrategy, steps: u64, worst: f64, outside: f64) -> f64 {
-    let near_powers =
-        (0..u64::BITS - 1).flat_map(|power| [(1_u64 << power).saturating_sub(1), 1 << power, (1 << power) + 1]);
-    let looked_at = (1..=1024).chain(near_powers).chain([steps]).filter(|step| (1..=steps).contains(step));
-    let terms = looked_at.map(|step| match plan.shape(step) {
-        Shape::Weighted { largest, narrowest, .. } => (narrowest, largest),
-        Shape::Sum { law, .. } => (law.variance(), law.variance()),
-        Shape::Gaussian { .. } => (f64::INFINITY, 0.0),
-    });
-    let extremes =
-        |(least, most): (f64, f64), (narrowest, largest): (f64, f64)| (least.min(narrowest), most.max(largest));
-    let (narrowest, largest) = terms.fold((f64::INFINITY, 0.0), extremes);
+fn largest_of_weighted(
+    plan: &AnyStrategy,
+    steps: u64,
+    worst: f64,
+    (narrowest, largest): (f64, f64),
+    outside: f64,
+) -> f64 {
     let largest = largest.min(worst);
     if largest <= 0.0 {
         return 0.0;

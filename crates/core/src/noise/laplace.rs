@@ -17,7 +17,7 @@ use crate::exact::enclosure::{Enclosure, exp_neg};
 /// P(k)/P(k+Δ) ≤ p^−Δ = e^ε. Vectors: independent noise per coordinate, Δ in the L1 norm.
 ///
 /// # Accuracy
-/// Exact. Variance 2p/(1−p)²; P(K ≥ t) = p^t/(1+p) for t ≥ 1, see [`DiscreteLaplace::upper_tail`] and
+/// Exact. Variance 2p/(1−p)²; P(K ≥ t) = p^t/(1+p) for t ≥ 0, see [`DiscreteLaplace::upper_tail`] and
 /// [`DiscreteLaplace::half_width`].
 ///
 /// # Algorithm
@@ -101,7 +101,7 @@ impl DiscreteLaplace {
         first.times(&power, precision).coarsen(precision, bits)
     }
 
-    /// P(K ≥ t) for t ≥ 1, rounded up by less than one part in 2^100; beyond 8192 scales the bound stays at e^−8192.
+    /// P(K ≥ t), rounded up by less than one part in 2^100; beyond 8192 scales the bound stays at e^−8192.
     ///
     /// The one tail of this law: thresholds are set and their δ is stated by it.
     ///
@@ -114,9 +114,8 @@ impl DiscreteLaplace {
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn upper_tail(&self, t: u64) -> Rational {
-        // The tail falls with t, so that of a smaller t is an upper bound, too; nobody needs less than e^−8192.
-        let farthest = u64::try_from(&(&self.scale * &Rational::from(8192)).ceil()).unwrap_or(u64::MAX);
-        let t = t.clamp(1, farthest.max(1));
+        // The tail falls with t, so that of a smaller t is an upper bound, too.
+        let t = t.min(self.farthest());
         let rate = self.scale.recip().expect("a scale is positive");
         let exponent = &rate * &Rational::from(t);
         // e^−x needs about 1.4427·x leading zeros; keep 128 bits beyond them.
@@ -127,10 +126,15 @@ impl DiscreteLaplace {
         Rational::from_big(tail.hi, UBig::ONE << bits)
     }
 
+    /// Where tails are no longer followed: 8192 scales, and nobody needs less than e^−8192.
+    fn farthest(&self) -> u64 {
+        u64::try_from(&(&self.scale * &Rational::from(8192)).ceil()).unwrap_or(u64::MAX)
+    }
+
     /// The smallest t with P(|K| ≤ t) ≥ level.
     ///
     /// # Errors
-    /// If the level lies outside 0 < level < 1.
+    /// If the level lies outside 0 < level < 1, or closer to 1 than the tail is followed: 1 − 10^−3557 is not.
     pub fn half_width(&self, level: &Rational) -> Result<u64> {
         if !level.is_positive() || *level >= Rational::ONE {
             return Err(Error::parameter("level", level, "greater than 0 and less than 1; write for example 0.95"));
@@ -138,8 +142,12 @@ impl DiscreteLaplace {
         // P(|K| > t) = 2·P(K ≥ t+1) is decreasing: double, then halve the interval.
         let allowed = Rational::ONE - level.clone();
         let fits = |t: u64| &self.upper_tail(t + 1) * &Rational::from(2) <= allowed;
+        let farthest = self.farthest();
         let mut high = 1u64;
         while !fits(high - 1) {
+            if high >= farthest {
+                return Err(Error::parameter("level", "closer to 1 than 1e-3557", "at most 1 - 1e-3557"));
+            }
             high *= 2;
         }
         let mut low = high / 2;
@@ -176,6 +184,35 @@ mod tests {
         }
         assert!(noise("1").half_width(&Rational::ONE).is_err());
         assert!(noise("1").half_width(&Rational::ZERO).is_err());
+    }
+
+    #[test]
+    fn levels_next_to_1_are_answered_or_refused() {
+        for scale in ["0.001", "1", "1125899906842624"] {
+            let noise = noise(scale);
+            let beyond = |exponent: usize| {
+                let outside = Rational::from_big(UBig::ONE, UBig::from(10u8).pow(exponent));
+                noise.half_width(&(Rational::ONE - outside))
+            };
+            // ln(2/(1+p)) is between 0 and ln 2.
+            let scales = beyond(3557).unwrap() as f64 / noise.approximate_scale();
+            assert!(scales <= 3557.0 * std::f64::consts::LN_10 + 1.0, "{scale}: {scales}");
+            let error = beyond(5000).unwrap_err().to_string();
+            assert!(error.starts_with("level is closer to 1 than 1e-3557"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_tail_holds_from_0_on() {
+        for scale in ["0.001", "1", "7.5"] {
+            let noise = noise(scale);
+            let at_least_0 = noise.upper_tail(0);
+            // P(K ≥ 0) = P(K = 0) + P(K ≥ 1), and each half of the law is P(K ≥ 0) less half of P(K = 0).
+            let zero = Rational::from_big(noise.mass(0, 200).hi, UBig::ONE << 200);
+            let sum = &zero + &noise.upper_tail(1);
+            assert!((&at_least_0 - &sum).to_f64().abs() < 1e-30, "{scale}");
+            assert!((at_least_0.to_f64() - f64::midpoint(1.0, zero.to_f64())).abs() < 1e-15, "{scale}");
+        }
     }
 
     #[test]

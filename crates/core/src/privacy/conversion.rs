@@ -1,26 +1,36 @@
 //! From one kind of promise to another, always rounded to the safe side.
 
+use dashu_int::UBig;
+
 use super::{Delta, Epsilon, Guarantee, Rho};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
+use crate::exact::logarithm::neg_ln;
 
-/// Relative margin for everything computed here in `f64`. The expressions below take fewer than twenty operations and
-/// library functions, each good to two units in the last place, on exponents below 700: their relative error is below
-/// 700·40·2^−53 < 4e-12 and is paid for with this.
-const MARGIN: f64 = 1e-11;
-/// Digits of a converted parameter; rounding up costs less than the margin.
+/// What `f64` may lose of a sum, as a part of its terms' magnitudes: each term below takes fewer than ten operations and
+/// library functions, each good to two units in the last place, and their sums three more.
+const ROUNDING: f64 = 32.0 * f64::EPSILON;
+/// Digits of a converted parameter, rounded up.
 const DIGITS: u32 = 15;
+/// The least ε that is stated.
+const LEAST_EPSILON: f64 = 1e-300;
+
+/// The sum of some terms, and what rounding may have taken from it on top: never too small, however much they cancel.
+fn upper_sum(terms: [f64; 4]) -> f64 {
+    let magnitude: f64 = terms.iter().map(|term| term.abs()).sum();
+    terms.iter().sum::<f64>() + ROUNDING * magnitude
+}
 
 /// ln δ(ε) at order α for a ρ-zCDP mechanism \[CKS20, Proposition 12\]:
-/// (α−1)(αρ−ε) − ln(α−1) + α·ln(1−1/α). Written with a = α−1 so that orders next to 1 keep their digits.
-/// The excess is ε − ρ, taken exactly: near it the two cancel.
+/// (α−1)(αρ−ε) − ln(α−1) + α·ln(1−1/α). Written with a = α−1 so that orders next to 1 keep their digits, and with α·ln(1−1/α) =
+/// −(1+a)·ln(1+1/a), so that large orders do. The excess is ε − ρ, taken exactly: near it the two cancel.
 fn log_delta(rho: f64, excess: f64, a: f64) -> f64 {
-    a * (a * rho - excess) - libm::log(a) + (1.0 + a) * (libm::log(a) - libm::log1p(a))
+    upper_sum([a * a * rho, -a * excess, -libm::log(a), -(1.0 + a) * libm::log1p(1.0 / a)])
 }
 
 /// ε(δ) at order α = 1 + a: the same line solved for ε.
-fn epsilon_at(rho: f64, log_delta: f64, a: f64) -> f64 {
-    (1.0 + a) * rho + (-log_delta - libm::log(a) + (1.0 + a) * (libm::log(a) - libm::log1p(a))) / a
+fn epsilon_at(rho: f64, neg_log_delta: f64, a: f64) -> f64 {
+    upper_sum([(1.0 + a) * rho, neg_log_delta / a, -libm::log(a) / a, -(1.0 + a) * libm::log1p(1.0 / a) / a])
 }
 
 /// The smallest value of a function with one valley on (0, ∞), searched over ln a. Any point gives a valid bound, so the
@@ -84,7 +94,7 @@ impl Rho {
         let excess = (epsilon.value() - self.value()).to_f64_down();
         let rho = self.value().to_f64_up();
         let log = minimum(|a| log_delta(rho, excess, a));
-        let delta = libm::exp(log) * (1.0 + MARGIN);
+        let delta = libm::exp(log) * (1.0 + ROUNDING);
         // A δ that underflows is still not zero.
         Delta::new(rounded_up(delta.max(f64::MIN_POSITIVE))?)
     }
@@ -105,10 +115,12 @@ impl Rho {
     pub fn to_epsilon(&self, delta: &Delta) -> Result<Epsilon> {
         self.check_convertible()?;
         let rho = self.value().to_f64_up();
-        let log_delta = libm::log(delta.value().to_f64_down().max(f64::MIN_POSITIVE));
-        let epsilon = minimum(|a| epsilon_at(rho, log_delta, a));
+        // Of the fraction itself: no float need be able to hold δ.
+        const BITS: usize = 80;
+        let neg_log_delta = Rational::from_big(neg_ln(delta.value(), BITS).hi, UBig::ONE << BITS).to_f64_up();
+        let epsilon = minimum(|a| epsilon_at(rho, neg_log_delta, a));
         // A bound at or below zero is met by every positive ε.
-        Epsilon::new(rounded_up((epsilon * (1.0 + MARGIN)).max(MARGIN))?)
+        Epsilon::new(rounded_up(epsilon.max(LEAST_EPSILON))?)
     }
 }
 
@@ -194,23 +206,90 @@ impl Guarantee {
 mod tests {
     use super::*;
 
-    /// Values computed with a 50-digit program, see the reference table of the accounting tests.
+    /// By the formula of [`log_delta`], minimised over a to 50 digits; ε is ρ and 0.01, 1, 5 or 15 times √(2ρ).
     #[test]
-    fn reference_values_are_met_and_never_undercut() {
+    fn deltas_are_met_and_never_undercut() {
         let table = [
-            ("0.024355934605668213", "1", 9.99983505588842e-7),
-            ("0.1", "2", 4.32521086909256e-6),
-            ("0.5", "5", 2.8961228093848e-6),
-            ("0.001", "0.2", 1.80188775844616e-7),
+            ("1e-30", "1.41421356237e-17", "8.4920772585847297981e-16"),
+            ("1e-30", "7.07106781187e-15", "3.8037297021160144625e-22"),
+            ("1e-30", "2.12132034356e-14", "4.7977675389596441265e-66"),
+            ("1e-20", "1.41421357237e-12", "8.4920772579872440933e-11"),
+            ("1e-20", "1.41421356247e-10", "2.3606331425526104461e-11"),
+            ("1e-20", "2.12132034357e-9", "4.7977675389370759812e-61"),
+            ("1e-12", "1.41431356237e-8", "8.4920712837321400401e-7"),
+            ("1e-12", "2.12132044356e-5", "4.7977673137870330259e-57"),
+            ("1e-6", "0.00141521356237", "0.00023596019716115964294"),
+            ("1e-6", "0.00707206781187", "3.8032118052069296331e-10"),
+            ("0.001", "0.0014472135955", "0.026268792210247861393"),
+            ("0.001", "0.67182039325", "1.5149394691680930401e-52"),
+            ("0.1", "0.104472135955", "0.21901350275574876955"),
+            ("0.1", "2.3360679775", "1.1534790952144175363e-7"),
+            ("1", "1.01414213562", "0.48979317563966893584"),
+            ("1", "22.2132034356", "4.5842056519095201608e-51"),
+            ("40", "48.94427191", "0.40943717603965055244"),
+            ("40", "174.16407865", "2.3604545461493737521e-50"),
+            ("1e4", "10001.4142136", "0.99747355199266777672"),
+            ("1e4", "12121.3203436", "9.773118260998842984e-50"),
         ];
-        for (rho, epsilon, expected) in table {
+        for (rho, epsilon, exact) in table {
             let rho: Rho = rho.parse().unwrap();
             let delta = rho.to_delta(&epsilon.parse().unwrap()).unwrap();
-            let ratio = delta.to_f64() / expected;
-            assert!((1.0..1.0 + 1e-9).contains(&ratio), "{rho}: {ratio}");
-            let back = rho.to_epsilon(&delta).unwrap().to_f64();
-            let epsilon: f64 = epsilon.parse().unwrap();
-            assert!((back / epsilon - 1.0).abs() < 1e-9, "{back} against {epsilon}");
+            assert_just_above(delta.value(), exact, &format!("{rho} {epsilon}"));
+        }
+    }
+
+    /// The same line solved for ε.
+    #[test]
+    fn epsilons_are_met_and_never_undercut() {
+        let table = [
+            ("1e-30", "1e-390", "5.8620514549238824883e-14"),
+            ("1e-30", "1e-20", "6.1217173535281088567e-15"),
+            ("1e-20", "1e-60", "2.1144153948119846789e-9"),
+            ("1e-20", "1e-12", "3.4557945369299921198e-10"),
+            ("1e-12", "1e-390", "0.000059322932247533312123"),
+            ("1e-12", "1e-12", "6.8031016177028397974e-6"),
+            ("1e-6", "1e-390", "0.059556230684652367555"),
+            ("1e-6", "1e-6", "0.0044964939806486116907"),
+            ("0.001", "1e-390", "1.8879634857031568342"),
+            ("0.001", "0.01", "0.036837737707357106104"),
+            ("0.1", "1e-390", "18.993960462335027532"),
+            ("0.1", "0.01", "0.97875475762559406454"),
+            ("1", "1e-390", "60.786076882570506674"),
+            ("1", "0.3", "1.7590943987257426915"),
+            ("40", "1e-390", "418.49276884368680655"),
+            ("40", "0.3", "51.014799958940745201"),
+            ("1e4", "1e-390", "15991.015026054385615"),
+            ("1e4", "0.3", "10213.931312244967588"),
+            ("1e6", "1e-390", "1059929.0469240414466"),
+            ("1e6", "0.3", "1002186.6981729700979"),
+        ];
+        for (rho, delta, exact) in table {
+            let rho: Rho = rho.parse().unwrap();
+            let epsilon = rho.to_epsilon(&delta.parse().unwrap()).unwrap();
+            assert_just_above(epsilon.value(), exact, &format!("{rho} {delta}"));
+        }
+    }
+
+    /// Not below the exact number, whose digits are rounded; and not far above it.
+    fn assert_just_above(found: &Rational, exact: &str, what: &str) {
+        let exact: Rational = exact.parse().unwrap();
+        let excess = (&(found - &exact) / &exact).to_f64();
+        assert!((-1e-19..1e-10).contains(&excess), "{what}: {excess:e}");
+    }
+
+    /// δ below what a float can hold: its logarithm is taken of the fraction. The largest ρ by bisection, to 50 digits.
+    #[test]
+    fn the_largest_rho_is_found_for_every_delta() {
+        for (epsilon, zeros, exact) in [
+            ("40", 390, 0.438_078_998_622_210_9),
+            ("1", 390, 0.000_280_891_478_435_055_4),
+            ("1", 6, 0.024_355_970_359_538_373),
+            ("0.001", 1000, 1.093_493_753_999_867_3e-10),
+        ] {
+            let delta = Delta::new(Rational::from_big(UBig::ONE, UBig::from(10u8).pow(zeros))).unwrap();
+            let rho = Rho::within(&epsilon.parse().unwrap(), &delta).unwrap();
+            let ratio = rho.to_f64() / exact;
+            assert!((1.0 - 1e-9..=1.0 + 1e-15).contains(&ratio), "{epsilon} 1e-{zeros}: {ratio}");
         }
     }
 

@@ -145,6 +145,22 @@ impl Bridged {
         }
     }
 
+    /// Of the answers at steps 1 to `steps`: the variance of the narrowest law, and of the largest weighted term or more, as in
+    /// [`Strategy::shape`]. A block's own weight grows with the part of it that is over.
+    pub(super) fn extremes(&self, steps: u64) -> (f64, f64) {
+        let (mut narrowest, mut largest) = (f64::INFINITY, 0.0_f64);
+        self.visit(steps, |block, _, within| {
+            let weight = within as f64 / block.length as f64;
+            narrowest = narrowest.min(block.whole.variance());
+            largest = largest.max(weight * weight * block.whole.variance());
+            if block.length > 1 {
+                narrowest = narrowest.min(block.inside.variance());
+                largest = largest.max(block.inside.variance());
+            }
+        });
+        (narrowest, largest)
+    }
+
     /// The next step's noise in fixed point, from a source of draws.
     #[inline]
     fn draw_next<'a>(&'a self, state: &mut Bridges, fill: impl FnMut(&'a DiscreteLaplace, &mut [i64])) -> i128 {

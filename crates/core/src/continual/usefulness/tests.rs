@@ -1,6 +1,8 @@
 use super::*;
 use crate::Permit;
-use crate::continual::{Counter, Stream};
+use crate::continual::bridged::{BlockPlan, BlockPlans};
+use crate::continual::strategy::Strategy;
+use crate::continual::{Bridged, Counter, Stream};
 use crate::privacy::Guarantee;
 
 fn pure(epsilon: &str) -> Guarantee {
@@ -158,6 +160,42 @@ fn answers_are_counted_by_their_p_sums() {
             (1..=steps).for_each(|step| *counts.entry(schedule.sums_per_answer(step)).or_insert(0.0) += 1.0);
             assert_eq!(answers_by_sums(&schedule, steps), counts.into_iter().collect::<Vec<_>>(), "{schedule:?}");
         }
+    }
+}
+
+/// A block that no power of two comes near, and whose inside is the noisiest of all.
+fn hidden_block() -> AnyStrategy {
+    let block = |fan_outs: &[u16], whole, inside| BlockPlan { fan_outs: fan_outs.to_vec(), whole, inside };
+    let blocks = BlockPlans(vec![block(&[40, 40], 1, 1), block(&[10, 10], 50, 1), block(&[60, 60], 1, 1)]);
+    Bridged::new(Stream::bits(), pure("1"), blocks).unwrap().into()
+}
+
+/// The largest term and the narrowest law, against all steps one by one.
+#[test]
+fn extremes_of_weighted_sums_are_those_of_all_steps() {
+    for steps in [1, 2, 3, 100, 1500, 1600, 1601, 1700, 3000, 5000] {
+        let plans = plans(steps).into_iter().filter(|plan| !matches!(plan.shape(1), Shape::Gaussian { .. }));
+        for plan in plans.chain([hidden_block()]) {
+            let Some((narrowest, largest)) = weighted_extremes(&plan, steps) else { continue };
+            let terms = (1..=steps).map(|step| match plan.shape(step) {
+                Shape::Weighted { largest, narrowest, .. } => (narrowest, largest),
+                Shape::Sum { law, .. } => (law.variance(), law.variance()),
+                Shape::Gaussian { .. } => panic!("pure"),
+            });
+            let all = terms.fold((f64::INFINITY, 0.0_f64), |all, one| (all.0.min(one.0), all.1.max(one.1)));
+            assert_eq!((narrowest, largest), all, "{:?} {steps}", plan.kind());
+        }
+    }
+}
+
+/// A hybrid's noise at a power of two is a sum of equal draws, and at the steps before it is not.
+#[test]
+fn one_step_more_never_has_a_much_smaller_bound() {
+    for power in [4, 10, 16, 20] {
+        let plan = plan(Kind::Hybrid, 1 << 24, pure("1"));
+        let [before, at, after] = [(1 << power) - 1, 1 << power, (1 << power) + 1]
+            .map(|steps| usefulness_throughout(&plan, steps, 0.05).unwrap());
+        assert!(before <= at * 1.001 && at <= after * 1.001, "2^{power}: {before} {at} {after}");
     }
 }
 
