@@ -9,6 +9,8 @@ pub struct Limits {
     pub bytes: usize,
     /// Words, numbers, texts and signs of SQL.
     pub tokens: usize,
+    /// Steps of the parser, which reads nested text again for every way in which what is around it can be read.
+    pub steps: usize,
     /// Levels of expressions and sub-queries.
     pub depth: usize,
     /// Operators and expressions of the algebra; what is shared counts once.
@@ -30,6 +32,7 @@ impl Default for Limits {
         Self {
             bytes: 100_000,
             tokens: 20_000,
+            steps: 2_000_000,
             depth: 200,
             nodes: 20_000,
             operators: 250,

@@ -8,6 +8,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`text`] | sizes limited, then parsed |
+//! | `patience` | a parser that gives up |
 //! | [`scope`] | relations with named columns |
 //! | `query` | WITH, UNION, ORDER BY, LIMIT |
 //! | `select` | SELECT … WHERE … GROUP BY … HAVING |
@@ -27,6 +28,7 @@ mod from;
 mod functions;
 mod join;
 mod literal;
+mod patience;
 mod query;
 mod range;
 pub mod scope;

@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{self, Statement, Visit, Visitor};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::Keyword;
-use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::algebra::{Limits, TooLarge};
 use crate::error::{Error, Result};
+use crate::resolve::patience::statements;
 use crate::walk::{Node, walk};
 
 /// Bytes of stack of the thread on which a query is read: the deepest statement that its number of tokens allows is as deep as it has
@@ -56,8 +56,7 @@ pub fn parse(sql: &str, limits: &Limits) -> Result<ast::Query> {
     if significant > limits.tokens {
         return Err(TooLarge::new(format!("it has {significant} words and signs"), limits.tokens).into());
     }
-    let parsed = Parser::new(&GenericDialect {}).with_tokens_with_locations(tokens).parse_statements();
-    let mut statements = parsed.map_err(|error| Error::Syntax(said(&error)))?;
+    let mut statements = statements(tokens, limits.steps)?;
     let (first, more) = (statements.pop(), !statements.is_empty());
     let query = match first {
         _ if more => return Err(Error::Syntax("there are several statements; ask one query at a time".into())),
@@ -82,14 +81,6 @@ fn as_a_name(mut token: TokenWithSpan) -> TokenWithSpan {
         word.keyword = Keyword::NoKeyword;
     }
     token
-}
-
-fn said(error: &sqlparser::parser::ParserError) -> String {
-    use sqlparser::parser::ParserError::{ParserError, RecursionLimitExceeded, TokenizerError};
-    match error {
-        ParserError(text) | TokenizerError(text) => text.clone(),
-        RecursionLimitExceeded => "it is nested too deep".into(),
-    }
 }
 
 /// The names of all tables that a query reads, without those that it names itself by WITH.
