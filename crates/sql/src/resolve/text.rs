@@ -41,21 +41,38 @@ pub fn on_a_large_stack<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Res
     })
 }
 
+/// Is a query short enough to be looked at?
+///
+/// # Errors
+/// If it is not.
+pub fn check_bytes(sql: &str, limits: &Limits) -> Result<()> {
+    match sql.len() {
+        bytes if bytes > limits.bytes => Err(TooLarge::new(format!("it has {bytes} bytes"), limits.bytes).into()),
+        _ => Ok(()),
+    }
+}
+
+/// The words and signs of a query, with the space between them. Its size is looked at first: tokens take a hundred times as much memory.
+///
+/// # Errors
+/// If it is too large, or a text in it has no end.
+pub fn tokens(sql: &str, limits: &Limits) -> Result<Vec<TokenWithSpan>> {
+    check_bytes(sql, limits)?;
+    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
+    let tokens = tokens.map_err(|error| Error::Syntax(error.to_string()))?;
+    let significant = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).count();
+    if significant > limits.tokens {
+        return Err(TooLarge::new(format!("it has {significant} words and signs"), limits.tokens).into());
+    }
+    Ok(tokens)
+}
+
 /// Reads one query. To be called on [a large stack](on_a_large_stack).
 ///
 /// # Errors
 /// If it is too large, not SQL, not one statement, or no query.
 pub fn parse(sql: &str, limits: &Limits) -> Result<ast::Query> {
-    if sql.len() > limits.bytes {
-        return Err(TooLarge::new(format!("it has {} bytes", sql.len()), limits.bytes).into());
-    }
-    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
-    let tokens = tokens.map_err(|error| Error::Syntax(error.to_string()))?;
-    let tokens: Vec<TokenWithSpan> = tokens.into_iter().map(as_a_name).collect();
-    let significant = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).count();
-    if significant > limits.tokens {
-        return Err(TooLarge::new(format!("it has {significant} words and signs"), limits.tokens).into());
-    }
+    let tokens = tokens(sql, limits)?.into_iter().map(as_a_name).collect();
     let mut statements = statements(tokens, limits.steps)?;
     let (first, more) = (statements.pop(), !statements.is_empty());
     let query = match first {
