@@ -15,6 +15,8 @@ pub struct Limits {
     pub depth: usize,
     /// Operators and expressions of the algebra; what is shared counts once.
     pub nodes: usize,
+    /// Patterns of LIKE and regular expressions: each takes up to some megabytes.
+    pub patterns: usize,
     /// SELECTs, joins and UNIONs: a row goes through all of them, one inside the other on the stack.
     pub operators: usize,
     /// Columns of a relation.
@@ -35,6 +37,7 @@ impl Default for Limits {
             steps: 2_000_000,
             depth: 200,
             nodes: 20_000,
+            patterns: 100,
             operators: 250,
             columns: 2000,
             public_rows: 5_000_000,

@@ -102,6 +102,7 @@ pub(crate) struct Resolver<'a> {
     /// The moment at which the clock stands still, in microseconds.
     now: i64,
     nodes: usize,
+    patterns: usize,
     operators: usize,
     /// What WITH has named, the innermost last.
     named: Vec<(String, Relation)>,
@@ -122,6 +123,7 @@ impl<'a> Resolver<'a> {
             limits: Limits::default(),
             now,
             nodes: 0,
+            patterns: 0,
             operators: 0,
             named: Vec::new(),
             public: HashMap::new(),
@@ -187,6 +189,15 @@ impl<'a> Resolver<'a> {
         self.nodes += 1;
         if self.nodes > self.limits.nodes {
             return Err(crate::algebra::TooLarge::new("its expressions have more parts", self.limits.nodes).into());
+        }
+        Ok(())
+    }
+
+    /// One more pattern.
+    fn count_pattern(&mut self) -> Result<()> {
+        self.patterns += 1;
+        if self.patterns > self.limits.patterns {
+            return Err(crate::algebra::TooLarge::new("it has more patterns", self.limits.patterns).into());
         }
         Ok(())
     }

@@ -13,6 +13,8 @@ use crate::algebra::column::{Booleans, Column, Texts, map};
 pub const MOST_PATTERN: usize = 1000;
 /// The most memory that a compiled pattern may take, in bytes.
 const MOST_COMPILED: usize = 1 << 20;
+/// The most memory that each thread may take to match it, in bytes; a pattern that needs more is matched more slowly.
+const MOST_CACHED: usize = 1 << 17;
 
 /// A constant pattern, compiled before any row is read.
 ///
@@ -53,7 +55,7 @@ impl TryFrom<Written> for Pattern {
             .case_insensitive(written.ignore_case)
             .dot_matches_new_line(true)
             .size_limit(MOST_COMPILED)
-            .dfa_size_limit(MOST_COMPILED)
+            .dfa_size_limit(MOST_CACHED)
             .build()
             .map_err(|error| format!("the pattern is not a regular expression: {error}"))?;
         Ok(Self { written, compiled: Arc::new(compiled) })
