@@ -1,9 +1,10 @@
 //! BigQuery's way to ask: `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, …) …`.
 
-use sqlparser::dialect::GenericDialect;
-use sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::tokenizer::{Location, Token};
 
+use crate::algebra::Limits;
 use crate::error::{Error, Result};
+use crate::resolve::text::tokens;
 
 /// Options that stand in the SQL itself, as they were written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,44 +24,52 @@ pub struct Written {
 /// The names that may stand in OPTIONS.
 const NAMES: [&str; 5] = ["epsilon", "delta", "privacy_unit_column", "max_groups_contributed", "max_rows_contributed"];
 
-/// The SQL without the options, and the options; the SQL as it is if there are none.
+/// The SQL without the clause, byte for byte as it was written, and the options; the SQL as it is if there is no such clause.
 ///
 /// # Errors
-/// If the text has no end where it should, or an option is unknown.
+/// If it is too large, a text in it has no end, or an option is unknown.
 ///
 /// # Example
 /// ```
 /// let (sql, written) = reticent_sql::dialect::split(
 ///     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, privacy_unit_column = user_id) COUNT(*) FROM visits",
 /// )?;
-/// assert_eq!(sql.trim(), "SELECT  COUNT(*) FROM visits");
+/// assert_eq!(sql, "SELECT  COUNT(*) FROM visits");
 /// assert_eq!(written.epsilon.as_deref(), Some("1"));
 /// # Ok::<(), reticent_sql::Error>(())
 /// ```
 pub fn split(sql: &str) -> Result<(String, Written)> {
-    let tokens =
-        Tokenizer::new(&GenericDialect {}, sql).tokenize().map_err(|error| Error::Syntax(error.to_string()))?;
-    let significant: Vec<usize> =
-        (0..tokens.len()).filter(|&place| !matches!(tokens[place], Token::Whitespace(_))).collect();
-    let token = |place: usize| significant.get(place).map(|&place| &tokens[place]);
-    let is = |place: usize, text: &str| token(place).is_some_and(|token| token.to_string().eq_ignore_ascii_case(text));
+    let mut tokens = tokens(sql, &Limits::default())?;
+    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    let is = |place: usize, text: &str| match tokens.get(place).map(|token| &token.token) {
+        Some(Token::Word(word)) => word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text),
+        _ => false,
+    };
     if !(is(0, "SELECT") && is(1, "WITH") && is(2, "DIFFERENTIAL_PRIVACY")) {
         return Ok((sql.to_owned(), Written::default()));
     }
     let mut written = Written::default();
-    let mut end = 3;
-    if is(3, "OPTIONS") && is(4, "(") {
-        let closing = (5..significant.len()).find(|&place| is(place, ")"));
-        let closing = closing.ok_or_else(|| Error::Syntax("OPTIONS( has no closing )".into()))?;
-        let inside: Vec<&Token> = (5..closing).filter_map(token).collect();
+    let mut last = 2;
+    if is(3, "OPTIONS") && tokens.get(4).is_some_and(|token| token.token == Token::LParen) {
+        let inside: Vec<&Token> =
+            tokens[5..].iter().map(|token| &token.token).take_while(|token| **token != Token::RParen).collect();
+        last = 5 + inside.len();
+        if last == tokens.len() {
+            return Err(Error::Syntax("OPTIONS( has no closing )".into()));
+        }
         for option in inside.split(|token| **token == Token::Comma).filter(|option| !option.is_empty()) {
             read(option, &mut written)?;
         }
-        end = closing + 1;
     }
-    let rest =
-        significant.get(end).map_or_else(String::new, |&first| tokens[first..].iter().map(Token::to_string).collect());
-    Ok((format!("SELECT  {rest}"), written))
+    let (before, after) = (offset(sql, tokens[1].span.start), offset(sql, tokens[last].span.end));
+    Ok((format!("{}{}", &sql[..before], &sql[after..]), written))
+}
+
+/// The byte at a place that is given by line and letter, both from 1 on.
+fn offset(sql: &str, place: Location) -> usize {
+    let from_zero = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
+    let line: usize = sql.split_inclusive('\n').take(from_zero(place.line)).map(str::len).sum();
+    sql[line..].chars().take(from_zero(place.column)).map(char::len_utf8).sum::<usize>() + line
 }
 
 fn read(option: &[&Token], written: &mut Written) -> Result<()> {
@@ -101,7 +110,7 @@ mod tests {
              max_groups_contributed=4) region, count(*) as n -- all\nfrom visits v where note = 'a)b' group by region",
         )
         .unwrap();
-        assert_eq!(sql, "SELECT  region, count(*) as n -- all\nfrom visits v where note = 'a)b' group by region");
+        assert_eq!(sql, "select  region, count(*) as n -- all\nfrom visits v where note = 'a)b' group by region");
         let text = |text: &str| Some(text.to_owned());
         assert_eq!(
             written,
@@ -119,6 +128,85 @@ mod tests {
     fn other_queries_are_left_as_they_are() {
         for sql in ["SELECT 1", "WITH x AS (SELECT 1) SELECT * FROM x", "", "SELECT 'WITH DIFFERENTIAL_PRIVACY'"] {
             assert_eq!(split(sql).unwrap(), (sql.to_owned(), Written::default()));
+        }
+    }
+
+    const CLAUSE: &str = "WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=900)";
+
+    /// Written back from tokens, the text `x' OR name > 'a` became a condition.
+    #[test]
+    fn a_quote_in_a_text_stays_in_it() {
+        let rest = " COUNT(*) c FROM t WHERE name = 'x'' OR name > ''a'";
+        let (sql, _) = split(&format!("SELECT {CLAUSE}{rest}")).unwrap();
+        assert_eq!(sql, format!("SELECT {rest}"));
+    }
+
+    #[test]
+    fn what_is_too_large_is_not_taken_apart() {
+        let error = split(&format!("SELECT {}", "(".repeat(200_000))).unwrap_err();
+        assert!(error.to_string().contains("it has 200007 bytes"), "{error}");
+    }
+
+    /// Parts of SQL in which letters stand for others, or for nothing.
+    const PARTS: [&str; 32] = [
+        "'x'' OR ''a'",
+        "'\\'",
+        "''",
+        "'two\nlines'",
+        "\"a\"\"b\"",
+        "`q``r`",
+        "E'\\n\\''",
+        "$$d'$$",
+        "$tag$é$tag$",
+        "N'ü'",
+        "U&'\\0061'",
+        "X'0aF'",
+        "b'ab'",
+        "r'a\\'",
+        "/* c /* n */ */",
+        "-- é\n",
+        "# hash\n",
+        "\r\n",
+        "\t",
+        "\u{a0}",
+        "日本",
+        "名",
+        "x",
+        "1e5",
+        ".5",
+        "(",
+        ")",
+        ",",
+        "=",
+        ";",
+        "SELECT",
+        "WITH DIFFERENTIAL_PRIVACY",
+    ];
+
+    proptest::proptest! {
+        /// Everything around the clause stays, and its words and signs are the same as before.
+        #[test]
+        fn nothing_but_the_clause_is_cut_out(
+            before in "( |\n|\r\n|/\\* é \\*/|-- ü\n){0,3}",
+            space in "( |\t|\r\n|/\\*日\\*/|-- ü\n){1,3}",
+            rest in proptest::collection::vec((proptest::sample::select(&PARTS[..]), " ?"), 0..12),
+        ) {
+            let rest: String = rest.into_iter().flat_map(|(part, space)| [part.to_owned(), space]).collect();
+            let whole = format!("{before}SELECT{space}{CLAUSE}{rest}");
+            let significant = |sql: &str| {
+                let tokens = tokens(sql, &Limits::default()).ok()?.into_iter().map(|token| token.token);
+                Some(tokens.filter(|token| !matches!(token, Token::Whitespace(_))).collect::<Vec<_>>())
+            };
+            match split(&whole) {
+                Ok((sql, written)) => {
+                    proptest::prop_assert_eq!(&sql, &format!("{before}SELECT{space}{rest}"));
+                    proptest::prop_assert_eq!(written, Written { epsilon: Some("900".into()), ..Written::default() });
+                    let mut all = significant(&whole).unwrap();
+                    all.drain(1..9);
+                    proptest::prop_assert_eq!(significant(&sql), Some(all));
+                }
+                Err(_) => proptest::prop_assert_eq!(significant(&whole), None),
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 //! Text files have no types, and none is guessed from rows. A column is a number if the query uses it as one: in a sum, in
 //! arithmetic, compared with a number; or if it has bounds. All others are text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, JoinConstraint, JoinOperator,
@@ -69,42 +69,30 @@ pub struct Usage {
 impl Usage {
     /// Of a query.
     pub fn of(query: &Query) -> Self {
-        let mut usage = Self::default();
-        // What is named in a SELECT, and how; and what must be of one type with something else.
-        let (mut aliases, mut alike) = (Vec::new(), Vec::new());
+        let (mut usage, mut rules) = (Self::default(), Rules::default());
         walk(query, &mut |node| match node {
             Node::Expression(expression) => {
                 usage.look(expression);
-                alike.extend(of_one_type(expression));
+                for alike in of_one_type(expression) {
+                    if alike.iter().any(|one| is_number(one)) {
+                        usage.numbers_in(alike);
+                    } else {
+                        rules.add(alike.iter().filter_map(|one| column(one)), values(alike.iter().copied()));
+                    }
+                }
             }
             Node::Select(select) => {
                 usage.listed(select);
-                aliases.extend(select.projection.iter().filter_map(|item| match item {
-                    SelectItem::ExprWithAlias { expr, alias } => Some((expr.clone(), alias.value.clone())),
-                    _ => None,
-                }));
+                for item in &select.projection {
+                    if let SelectItem::ExprWithAlias { expr, alias } = item {
+                        rules.add([alias.value.clone()], values([expr]));
+                    }
+                }
             }
             _ => {}
         });
-        // What a sub-query names is a number if it is used as one, and so is what it is computed from, and what is compared with it.
-        loop {
-            let before = usage.numbers.len();
-            for (expression, alias) in &aliases {
-                if usage.numbers.contains(alias) {
-                    usage.numbers_in([expression]);
-                }
-            }
-            for expressions in &alike {
-                let is_one =
-                    |one: &Expr| is_number(one) || column(one).is_some_and(|name| usage.numbers.contains(&name));
-                if expressions.iter().any(is_one) {
-                    usage.numbers_in(expressions);
-                }
-            }
-            if usage.numbers.len() == before {
-                return usage;
-            }
-        }
+        rules.follow(&mut usage.numbers);
+        usage
     }
 
     /// What is mentioned outside of expressions: `*`, and USING.
@@ -156,25 +144,65 @@ impl Usage {
 
     /// Whatever gives the value of these is a number.
     fn numbers_in<'ast>(&mut self, expressions: impl IntoIterator<Item = &'ast Expr>) {
-        for expression in expressions {
-            match expression {
-                Expr::Nested(inner) => self.numbers_in([&**inner]),
-                Expr::Case { conditions, else_result, .. } => {
-                    let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
-                    self.numbers_in(results.collect::<Vec<_>>());
+        self.numbers.extend(values(expressions));
+    }
+}
+
+/// The columns that give the value of one of these.
+fn values<'ast>(expressions: impl IntoIterator<Item = &'ast Expr>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<&Expr> = expressions.into_iter().collect();
+    while let Some(expression) = open.pop() {
+        match expression {
+            Expr::Nested(inner) => open.push(inner),
+            Expr::Case { conditions, else_result, .. } => {
+                open.extend(conditions.iter().map(|when| &when.result).chain(else_result.as_deref()));
+            }
+            Expr::Function(function) if CHOOSING.contains(&name(function).as_str()) => {
+                open.extend(arguments(function));
+            }
+            other => found.extend(column(other)),
+        }
+    }
+    found
+}
+
+/// What is a number if something else is: what a sub-query names is one if it is used as one, and so is what it is computed from, and
+/// what is compared with it.
+#[derive(Default)]
+struct Rules {
+    /// For each name, the rules that it sets off.
+    set_off: BTreeMap<String, Vec<usize>>,
+    /// For each rule, the names that are numbers then. A rule that was followed has none left.
+    then: Vec<BTreeSet<String>>,
+}
+
+impl Rules {
+    fn add(&mut self, any: impl IntoIterator<Item = String>, then: BTreeSet<String>) {
+        for name in any {
+            self.set_off.entry(name).or_default().push(self.then.len());
+        }
+        self.then.push(then);
+    }
+
+    /// Adds all that follows. Every rule is followed once, and every name looked at once.
+    fn follow(mut self, numbers: &mut BTreeSet<String>) {
+        let mut open: Vec<String> = numbers.iter().cloned().collect();
+        while let Some(name) = open.pop() {
+            for rule in self.set_off.remove(&name).unwrap_or_default() {
+                for name in std::mem::take(&mut self.then[rule]) {
+                    if numbers.insert(name.clone()) {
+                        open.push(name);
+                    }
                 }
-                Expr::Function(function) if CHOOSING.contains(&name(function).as_str()) => {
-                    self.numbers_in(arguments(function));
-                }
-                other => self.numbers.extend(column(other)),
             }
         }
     }
 }
 
 /// Expressions in this one that are of one type: compared with each other, or chosen from.
-fn of_one_type(expression: &Expr) -> Vec<Vec<Expr>> {
-    let all: Vec<Vec<&Expr>> = match expression {
+fn of_one_type(expression: &Expr) -> Vec<Vec<&Expr>> {
+    match expression {
         Expr::BinaryOp { left, op, right } if is_comparison(op) => vec![vec![left, right]],
         Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => vec![vec![left, right]],
         Expr::Between { expr, low, high, .. } => vec![vec![expr, low, high]],
@@ -188,8 +216,7 @@ fn of_one_type(expression: &Expr) -> Vec<Vec<Expr>> {
         }
         Expr::Function(function) if CHOOSING.contains(&name(function).as_str()) => vec![arguments(function)],
         _ => Vec::new(),
-    };
-    all.into_iter().map(|group| group.into_iter().cloned().collect()).collect()
+    }
 }
 
 fn column(expression: &Expr) -> Option<String> {
@@ -265,6 +292,18 @@ mod tests {
         assert_eq!(numbers("SELECT CASE a WHEN 1 THEN 'one' ELSE b END, COUNT(*) FROM t GROUP BY 1"), ["a"]);
         assert_eq!(numbers("SELECT COUNT(*) FROM t GROUP BY floor(age), ceil(size)"), ["age", "size"]);
         assert_eq!(numbers("SELECT SUM(z) FROM (SELECT y AS z FROM (SELECT x AS y FROM t))"), ["x", "y", "z"]);
+    }
+
+    /// Each comparison makes one more column a number, and the last of the text is the first that does: looking at all of them again
+    /// for each would take an hour.
+    #[test]
+    fn a_long_chain_of_comparisons_is_followed_once() {
+        const LINKS: usize = 30_000;
+        let links: Vec<String> = (0..LINKS).map(|link| format!("c{link}=c{}", link + 1)).collect();
+        let sql = format!("SELECT COUNT(*) FROM t WHERE x IN ({},c{LINKS}=1)", links.join(","));
+        let limits = Limits { bytes: sql.len(), tokens: usize::MAX, steps: usize::MAX, ..Limits::default() };
+        let found = crate::resolve::text::on_a_large_stack(|| Ok(Usage::of(&parse(&sql, &limits)?).numbers)).unwrap();
+        assert_eq!(found.len(), LINKS + 1);
     }
 
     #[test]

@@ -10,8 +10,10 @@ use reticent::ledger::{Accounting, Charge, Charged, Ledger, Releases};
 use reticent::noise::Entropy;
 use reticent_ledger::fresh_id;
 use reticent_ledger::hash::Hash;
+use reticent_sql::algebra::Limits;
 use reticent_sql::answer::{Answer, Summary};
 use reticent_sql::bounding::ChoiceKey;
+use reticent_sql::resolve::text;
 use reticent_sql::settings::clock;
 use reticent_sql::{Asked, Outcome, Query, Settings};
 use serde::{Deserialize, Serialize};
@@ -120,6 +122,8 @@ pub async fn ask(
 }
 
 async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Response> {
+    // Before it waits, and waits in memory.
+    text::check_bytes(&question.sql, &Limits::default())?;
     // Before a place among the queries is taken: whoever waits for itself must not keep others waiting.
     let _own = match (&question.request_id, question.dry_run) {
         (Some(request), false) => Some(app.asking.turn(request).await),

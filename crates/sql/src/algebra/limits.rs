@@ -9,10 +9,14 @@ pub struct Limits {
     pub bytes: usize,
     /// Words, numbers, texts and signs of SQL.
     pub tokens: usize,
+    /// Steps of the parser, which reads nested text again for every way in which what is around it can be read.
+    pub steps: usize,
     /// Levels of expressions and sub-queries.
     pub depth: usize,
     /// Operators and expressions of the algebra; what is shared counts once.
     pub nodes: usize,
+    /// Patterns of LIKE and regular expressions: each takes up to some megabytes.
+    pub patterns: usize,
     /// SELECTs, joins and UNIONs: a row goes through all of them, one inside the other on the stack.
     pub operators: usize,
     /// Columns of a relation.
@@ -35,8 +39,10 @@ impl Default for Limits {
         Self {
             bytes: 100_000,
             tokens: 20_000,
+            steps: 2_000_000,
             depth: 200,
             nodes: 20_000,
+            patterns: 100,
             operators: 250,
             columns: 2000,
             public_rows: 5_000_000,

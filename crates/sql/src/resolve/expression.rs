@@ -123,6 +123,7 @@ impl Resolver<'_> {
             E::RLike { negated, expr, pattern, .. } => {
                 let of = as_text(one(self, expr)?, &words)?;
                 let pattern = self.expression(pattern, names)?;
+                self.count_pattern()?;
                 matching(of, &pattern, false, *negated, &words)
             }
             E::BinaryOp { left, op, right } => self.operator(left, op, right, names, &words),
@@ -306,9 +307,11 @@ impl Resolver<'_> {
             }
             B::StringConcat => call(Function::Text(Text::Concat), vec![as_text(a, words)?, as_text(b, words)?], words),
             B::PGRegexMatch | B::PGRegexNotMatch => {
+                self.count_pattern()?;
                 matching(as_text(a, words)?, &b, false, *op != B::PGRegexMatch, words)
             }
             B::PGRegexIMatch | B::PGRegexNotIMatch => {
+                self.count_pattern()?;
                 matching(as_text(a, words)?, &b, true, *op != B::PGRegexIMatch, words)
             }
             other => Err(Error::Name(format!("there is no operator {other} here"))),
@@ -377,6 +380,7 @@ impl Resolver<'_> {
         let Some(Value::Text(pattern)) = self.expression(pattern, names)?.as_constant().cloned() else {
             return Err(Error::unsupported(words, "the pattern must be a constant of at most 1000 letters"));
         };
+        self.count_pattern()?;
         let pattern = Pattern::like(&pattern, escape, ignore_case).map_err(|why| Error::unsupported(words, why))?;
         let found = call(Function::Match(pattern), vec![of], words)?;
         if negated { not(found, words) } else { Ok(found) }
@@ -442,6 +446,9 @@ impl Resolver<'_> {
             return Ok(now);
         }
         let arguments = arguments.into_iter().map(|of| self.expression(of, names)).collect::<Result<_>>()?;
+        if name.starts_with("regexp_") {
+            self.count_pattern()?;
+        }
         Call { name: &name, arguments, words }.resolve()
     }
 

@@ -203,7 +203,7 @@ impl Call<'_> {
                 let mut pattern = Pattern::regular(&pattern, flags.contains('i')).map_err(said)?;
                 if replaces {
                     let replacement = constant_text(2).ok_or_else(wrong)?;
-                    pattern = pattern.replacing(&replacement, flags.contains('g')).map_err(said)?;
+                    pattern = pattern.replacing(&replacement, flags.contains('g'));
                 }
                 let text = as_text(arguments.swap_remove(0), words)?;
                 call(Function::Match(pattern), vec![text], words)

@@ -8,6 +8,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`text`] | sizes limited, then parsed |
+//! | `patience` | a parser that gives up |
 //! | [`scope`] | relations with named columns |
 //! | `query` | WITH, UNION, ORDER BY, LIMIT |
 //! | `select` | SELECT … WHERE … GROUP BY … HAVING |
@@ -27,6 +28,7 @@ mod from;
 mod functions;
 mod join;
 mod literal;
+mod patience;
 mod query;
 mod range;
 pub mod scope;
@@ -100,6 +102,7 @@ pub(crate) struct Resolver<'a> {
     /// The moment at which the clock stands still, in microseconds.
     now: i64,
     nodes: usize,
+    patterns: usize,
     operators: usize,
     /// Rows of public tables that private rows are joined with.
     looked_up: usize,
@@ -122,6 +125,7 @@ impl<'a> Resolver<'a> {
             limits: Limits::default(),
             now,
             nodes: 0,
+            patterns: 0,
             operators: 0,
             looked_up: 0,
             named: Vec::new(),
@@ -197,6 +201,15 @@ impl<'a> Resolver<'a> {
         self.nodes += 1;
         if self.nodes > self.limits.nodes {
             return Err(crate::algebra::TooLarge::new("its expressions have more parts", self.limits.nodes).into());
+        }
+        Ok(())
+    }
+
+    /// One more pattern.
+    fn count_pattern(&mut self) -> Result<()> {
+        self.patterns += 1;
+        if self.patterns > self.limits.patterns {
+            return Err(crate::algebra::TooLarge::new("it has more patterns", self.limits.patterns).into());
         }
         Ok(())
     }

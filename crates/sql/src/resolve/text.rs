@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{self, Statement, Visit, Visitor};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::Keyword;
-use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::algebra::{Limits, TooLarge};
 use crate::error::{Error, Result};
+use crate::resolve::patience::statements;
 use crate::walk::{Node, walk};
 
 /// Bytes of stack of the thread on which a query is read: the deepest statement that its number of tokens allows is as deep as it has
@@ -41,23 +41,39 @@ pub fn on_a_large_stack<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Res
     })
 }
 
+/// Is a query short enough to be looked at?
+///
+/// # Errors
+/// If it is not.
+pub fn check_bytes(sql: &str, limits: &Limits) -> Result<()> {
+    match sql.len() {
+        bytes if bytes > limits.bytes => Err(TooLarge::new(format!("it has {bytes} bytes"), limits.bytes).into()),
+        _ => Ok(()),
+    }
+}
+
+/// The words and signs of a query, with the space between them. Its size is looked at first: tokens take a hundred times as much memory.
+///
+/// # Errors
+/// If it is too large, or a text in it has no end.
+pub fn tokens(sql: &str, limits: &Limits) -> Result<Vec<TokenWithSpan>> {
+    check_bytes(sql, limits)?;
+    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
+    let tokens = tokens.map_err(|error| Error::Syntax(error.to_string()))?;
+    let significant = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).count();
+    if significant > limits.tokens {
+        return Err(TooLarge::new(format!("it has {significant} words and signs"), limits.tokens).into());
+    }
+    Ok(tokens)
+}
+
 /// Reads one query. To be called on [a large stack](on_a_large_stack).
 ///
 /// # Errors
 /// If it is too large, not SQL, not one statement, or no query.
 pub fn parse(sql: &str, limits: &Limits) -> Result<ast::Query> {
-    if sql.len() > limits.bytes {
-        return Err(TooLarge::new(format!("it has {} bytes", sql.len()), limits.bytes).into());
-    }
-    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
-    let tokens = tokens.map_err(|error| Error::Syntax(error.to_string()))?;
-    let tokens: Vec<TokenWithSpan> = tokens.into_iter().map(as_a_name).collect();
-    let significant = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).count();
-    if significant > limits.tokens {
-        return Err(TooLarge::new(format!("it has {significant} words and signs"), limits.tokens).into());
-    }
-    let parsed = Parser::new(&GenericDialect {}).with_tokens_with_locations(tokens).parse_statements();
-    let mut statements = parsed.map_err(|error| Error::Syntax(said(&error)))?;
+    let tokens = tokens(sql, limits)?.into_iter().map(as_a_name).collect();
+    let mut statements = statements(tokens, limits.steps)?;
     let (first, more) = (statements.pop(), !statements.is_empty());
     let query = match first {
         _ if more => return Err(Error::Syntax("there are several statements; ask one query at a time".into())),
@@ -82,14 +98,6 @@ fn as_a_name(mut token: TokenWithSpan) -> TokenWithSpan {
         word.keyword = Keyword::NoKeyword;
     }
     token
-}
-
-fn said(error: &sqlparser::parser::ParserError) -> String {
-    use sqlparser::parser::ParserError::{ParserError, RecursionLimitExceeded, TokenizerError};
-    match error {
-        ParserError(text) | TokenizerError(text) => text.clone(),
-        RecursionLimitExceeded => "it is nested too deep".into(),
-    }
 }
 
 /// The names of all tables that a query reads, without those that it names itself by WITH.

@@ -3,8 +3,10 @@
 //! The clock stands still while a query is answered, and its moment is a part of what was asked. A request that is asked again is the
 //! one that was charged, with the clock of then.
 
-use sqlparser::dialect::GenericDialect;
-use sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::algebra::Limits;
+use crate::resolve::text;
 
 /// Words that stand for the clock.
 const CLOCK: [&str; 5] = ["now", "current_timestamp", "localtimestamp", "current_date", "today"];
@@ -13,12 +15,12 @@ const SAYS: &str = "; the clock says ";
 
 /// May this SQL ask what time it is? A column of such a name is taken for the clock, too, which does no harm.
 pub fn asks(sql: &str) -> bool {
-    let word = |token: &Token| match token {
+    let word = |token: &TokenWithSpan| match &token.token {
         Token::Word(word) => CLOCK.iter().any(|clock| word.value.eq_ignore_ascii_case(clock)),
         _ => false,
     };
     // What cannot be taken apart is not asked either.
-    Tokenizer::new(&GenericDialect {}, sql).tokenize().is_ok_and(|tokens| tokens.iter().any(word))
+    text::tokens(sql, &Limits::default()).is_ok_and(|tokens| tokens.iter().any(word))
 }
 
 /// A description with what the clock says, in microseconds since 1970.

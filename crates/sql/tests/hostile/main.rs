@@ -6,6 +6,7 @@
 //! | `names` | names that something inside might use |
 //! | `texts` | texts that grow until memory is used up |
 //! | `reached` | what fails only if a row gets there |
+//! | `readings` | texts that can be read in several ways |
 //! | `sizes` | statements that are large, deep or many times themselves |
 //! | `units` | people that might become one |
 //!
@@ -19,6 +20,7 @@ mod copies;
 mod earlier;
 mod names;
 mod reached;
+mod readings;
 mod sizes;
 mod texts;
 mod units;

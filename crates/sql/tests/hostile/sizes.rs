@@ -94,6 +94,25 @@ fn large_statements_are_refused_in_time() {
     });
 }
 
+/// Each takes memory before any row is read, and no limit of a run counts it.
+#[test]
+fn patterns_are_limited() {
+    let (like, regular) = ("txt LIKE 'x{}%'", "regexp_like(txt, '^x{}')");
+    for [first, other] in [[like, like], ["txt ~ 'x{}'", regular], ["txt NOT ILIKE '_{}'", "txt !~* 'X{}'"]] {
+        let when = |pattern: usize| {
+            let condition = if pattern % 2 == 0 { first } else { other };
+            format!("WHEN {} THEN {pattern} ", condition.replace("{}", &pattern.to_string()))
+        };
+        let sql = |patterns: usize| {
+            let whens: String = (0..patterns).map(when).collect();
+            format!("SELECT COUNT(*) FROM t WHERE CASE {whens} ELSE 0 END > 50")
+        };
+        answered(&sql(100));
+        let why = refused(&sql(101));
+        assert!(why.contains("it has more patterns, and at most 100 are allowed"), "{why}");
+    }
+}
+
 /// Two thousand sub-queries, one on top of the other, took as many frames of the stack when a row went through them; without a row,
 /// none. A list of five thousand expressions, compared one after the other, did the same.
 #[test]

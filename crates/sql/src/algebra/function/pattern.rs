@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use regex::{NoExpand, Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder};
 use reticent_table::MOST_TEXT;
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +11,19 @@ use crate::algebra::column::{Booleans, Column, Texts, map};
 
 /// The longest pattern, in bytes.
 pub const MOST_PATTERN: usize = 1000;
+/// The longest text in which every match is replaced, in bytes.
+pub const MOST_REPLACED: usize = 4096;
 /// The most memory that a compiled pattern may take, in bytes.
 const MOST_COMPILED: usize = 1 << 20;
+/// The most memory that each thread may take to match it, in bytes; a pattern that needs more is matched more slowly.
+const MOST_CACHED: usize = 1 << 17;
 
 /// A constant pattern, compiled before any row is read.
 ///
 /// # Total
-/// Every text matches or does not. The engine takes time linear in the text, whatever the pattern is.
+/// Every text matches or does not. One search takes time linear in the text, whatever the pattern is. Replacing every match searches
+/// anew after each of them, and each search may look at all of the text: that is quadratic, and a text of more than [`MOST_REPLACED`]
+/// bytes gives NULL.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Pattern {
@@ -53,7 +59,7 @@ impl TryFrom<Written> for Pattern {
             .case_insensitive(written.ignore_case)
             .dot_matches_new_line(true)
             .size_limit(MOST_COMPILED)
-            .dfa_size_limit(MOST_COMPILED)
+            .dfa_size_limit(MOST_CACHED)
             .build()
             .map_err(|error| format!("the pattern is not a regular expression: {error}"))?;
         Ok(Self { written, compiled: Arc::new(compiled) })
@@ -104,12 +110,10 @@ impl Pattern {
         Written { expression: expression.into(), ignore_case, replacement: None, all: false }.try_into()
     }
 
-    /// The same, with what its matches are replaced by: a plain text, in which `$` is itself.
-    ///
-    /// # Errors
-    /// None in practice.
-    pub fn replacing(self, replacement: &str, all: bool) -> Result<Self, String> {
-        Written { replacement: Some(replacement.into()), all, ..self.written }.try_into()
+    /// The same, with what its first match, or every match, is replaced by: a plain text, in which `$` is itself.
+    #[must_use]
+    pub fn replacing(self, replacement: &str, all: bool) -> Self {
+        Self { written: Written { replacement: Some(replacement.into()), all, ..self.written }, ..self }
     }
 
     /// Can its result be longer than the text?
@@ -128,15 +132,62 @@ impl Pattern {
         let Some(replacement) = &self.written.replacement else {
             return map::<Texts, Booleans>(columns, rows, |text| Some(self.compiled.is_match(text)));
         };
-        map::<Texts, Texts>(columns, rows, |text| {
-            let matches = if self.written.all { self.compiled.find_iter(text).count() } else { 1 };
-            let longest = matches.checked_mul(replacement.len())?.checked_add(text.len())?;
-            // What is replaced may be longer than what replaces it: only then is the length known afterwards alone.
-            if longest > 2 * MOST_TEXT {
+        map::<Texts, Texts>(columns, rows, |text| self.replaced(text, replacement))
+    }
+
+    fn replaced(&self, text: &str, replacement: &str) -> Option<String> {
+        if self.written.all && text.len() > MOST_REPLACED {
+            return None;
+        }
+        let most = if self.written.all { usize::MAX } else { 1 };
+        let (mut result, mut end) = (String::new(), 0);
+        for found in self.compiled.find_iter(text).take(most) {
+            result += &text[end..found.start()];
+            result += replacement;
+            end = found.end();
+            if result.len() > MOST_TEXT {
                 return None;
             }
-            let limit = usize::from(!self.written.all);
-            super::text::short(self.compiled.replacen(text, limit, NoExpand(replacement)).into_owned())
-        })
+        }
+        result += &text[end..];
+        super::text::short(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replaced(pattern: &str, all: bool, text: &str) -> Option<String> {
+        Pattern::regular(pattern, false).unwrap().replacing("<$0>", all).replaced(text, "<$0>")
+    }
+
+    #[test]
+    fn matches_are_replaced_by_plain_text() {
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(replaced("b+", false, "abba bab"), text("a<$0>a bab"));
+        assert_eq!(replaced("b+", true, "abba bab"), text("a<$0>a <$0>a<$0>"));
+        assert_eq!(replaced("", true, "é1"), text("<$0>é<$0>1<$0>"));
+        assert_eq!(replaced("x", true, "é"), text("é"));
+    }
+
+    /// Each search for the first alternative looks at all of the text: two thousand million steps for 64 KiB, for each row.
+    #[test]
+    fn not_every_match_in_a_long_text_is_replaced() {
+        let quadratic = ".*[^A-Z]|[A-Z]";
+        assert_eq!(replaced(quadratic, true, &"A".repeat(MOST_TEXT)), None);
+        assert_eq!(replaced(quadratic, true, &"A".repeat(MOST_REPLACED + 1)), None);
+        assert_eq!(replaced(quadratic, true, &"A".repeat(MOST_REPLACED)), Some("<$0>".repeat(MOST_REPLACED)));
+        let first = replaced(quadratic, false, &"A".repeat(MOST_TEXT - 3)).unwrap();
+        assert_eq!(first.len(), MOST_TEXT);
+    }
+
+    #[test]
+    fn what_grows_too_long_is_null() {
+        assert_eq!(replaced("", true, &"A".repeat(MOST_REPLACED)).map(|text| text.len()), Some(MOST_REPLACED * 5 + 4));
+        assert_eq!(replaced("A", false, &"A".repeat(MOST_TEXT - 2)), None);
+        let much = Pattern::regular("A", false).unwrap().replacing(&"x".repeat(1000), true);
+        assert_eq!(much.replaced(&"A".repeat(66), &"x".repeat(1000)), None);
+        assert_eq!(much.replaced(&"A".repeat(65), &"x".repeat(1000)), Some("x".repeat(65_000)));
     }
 }

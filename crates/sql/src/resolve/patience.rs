@@ -1,0 +1,123 @@
+//! A parser that gives up: how often it may try is limited.
+//!
+//! The parser tries one reading after another. `NOT (` may be a negation or a function of that name, `((` in FROM a sub-query or a join,
+//! and a mistake far inside makes it read all that is nested once for every combination. It asks its dialect something at every try:
+//! this dialect is the generic one, counts its questions, and leaves the parser at the limit. An error would not do, because the next
+//! reading is tried after an error.
+
+use std::any::TypeId;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use sqlparser::ast::{Expr, Statement};
+use sqlparser::dialect::{Dialect, GenericDialect};
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::TokenWithSpan;
+
+use crate::algebra::TooLarge;
+use crate::error::{Error, Result};
+
+/// Reads statements in at most so many steps.
+///
+/// # Errors
+/// If it is not SQL, or takes more steps.
+pub fn statements(tokens: Vec<TokenWithSpan>, steps: usize) -> Result<Vec<Statement>> {
+    let patient = Patient { left: Cell::new(steps) };
+    let read = || Parser::new(&patient).with_tokens_with_locations(tokens).parse_statements();
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(parsed) => parsed.map_err(|error| Error::Syntax(said(&error))),
+        Err(thrown) if thrown.is::<GaveUp>() => Err(TooLarge::new(TOO_MANY_STEPS, steps).into()),
+        Err(thrown) => resume_unwind(thrown),
+    }
+}
+
+const TOO_MANY_STEPS: &str = "what is nested in it can be read in many ways; reading takes more steps";
+
+fn said(error: &ParserError) -> String {
+    match error {
+        ParserError::ParserError(text) | ParserError::TokenizerError(text) => text.clone(),
+        ParserError::RecursionLimitExceeded => "it is nested too deep".into(),
+    }
+}
+
+/// What leaves the parser. Nothing is printed: nothing has failed.
+struct GaveUp;
+
+/// The generic dialect, and how many more questions it answers.
+#[derive(Debug)]
+struct Patient {
+    left: Cell<usize>,
+}
+
+impl Patient {
+    fn step(&self) {
+        match self.left.get().checked_sub(1) {
+            Some(left) => self.left.set(left),
+            None => resume_unwind(Box::new(GaveUp)),
+        }
+    }
+}
+
+/// What the generic dialect says yes to.
+macro_rules! as_generic {
+    ($($question:ident)*) => {
+        $(fn $question(&self) -> bool {
+            self.step();
+            GenericDialect.$question()
+        })*
+    };
+}
+
+impl Dialect for Patient {
+    fn dialect(&self) -> TypeId {
+        self.step();
+        TypeId::of::<GenericDialect>()
+    }
+
+    fn is_delimited_identifier_start(&self, letter: char) -> bool {
+        GenericDialect.is_delimited_identifier_start(letter)
+    }
+
+    fn is_identifier_start(&self, letter: char) -> bool {
+        GenericDialect.is_identifier_start(letter)
+    }
+
+    fn is_identifier_part(&self, letter: char) -> bool {
+        GenericDialect.is_identifier_part(letter)
+    }
+
+    fn parse_prefix(&self, _: &mut Parser<'_>) -> Option<std::result::Result<Expr, ParserError>> {
+        self.step();
+        None
+    }
+
+    fn get_next_precedence(&self, _: &Parser<'_>) -> Option<std::result::Result<u8, ParserError>> {
+        self.step();
+        None
+    }
+
+    as_generic! {
+        supports_unicode_string_literal supports_partition_by_after_order_by supports_array_join_syntax
+        supports_group_by_expr supports_group_by_with_modifier supports_left_associative_joins_without_parens
+        supports_connect_by supports_match_recognize supports_pipe_operator supports_start_transaction_modifier
+        supports_window_function_null_treatment_arg supports_dictionary_syntax
+        supports_window_clause_named_window_reference supports_parenthesized_set_variables
+        supports_select_wildcard_except support_map_literal_syntax allow_extract_custom
+        allow_extract_single_quotes supports_extract_comma_syntax supports_create_view_comment_syntax
+        supports_parens_around_table_factor supports_values_as_table_factor supports_create_index_with_clause
+        supports_explain_with_utility_options supports_limit_comma supports_update_order_by
+        supports_from_first_select supports_projection_trailing_commas supports_asc_desc_in_column_definition
+        supports_try_convert supports_bitwise_shift_operators supports_comment_on supports_load_extension
+        supports_named_fn_args_with_assignment_operator supports_struct_literal supports_empty_projections
+        supports_nested_comments supports_multiline_comment_hints supports_user_host_grantee
+        supports_string_escape_constant supports_array_typedef_with_brackets supports_match_against
+        supports_set_names supports_comma_separated_set_assignments supports_filter_during_aggregation
+        supports_select_wildcard_exclude supports_data_type_signed_suffix supports_interval_options
+        supports_quote_delimited_string supports_select_wildcard_replace supports_select_wildcard_ilike
+        supports_select_wildcard_rename supports_optimize_table supports_install supports_detach
+        supports_prewhere supports_with_fill supports_limit_by supports_interpolate supports_settings
+        supports_select_format supports_comment_optimizer_hint supports_constraint_keyword_without_name
+        supports_key_column_option supports_comma_separated_trim supports_cte_without_as
+        supports_select_item_multi_column_alias supports_xml_expressions
+    }
+}
