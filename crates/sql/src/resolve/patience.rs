@@ -1,9 +1,10 @@
-//! A parser that gives up: how often it may try is limited.
+//! A parser that gives up: how often it may try, and how deep it may go, is limited.
 //!
 //! The parser tries one reading after another. `NOT (` may be a negation or a function of that name, `((` in FROM a sub-query or a join,
 //! and a mistake far inside makes it read all that is nested once for every combination. It asks its dialect something at every try:
 //! this dialect is the generic one, counts its questions, and leaves the parser at the limit. An error would not do, because the next
-//! reading is tried after an error.
+//! reading is tried after an error. It also looks how far the stack has grown: the parser counts levels of expressions, but not all of
+//! what calls itself.
 
 use std::any::TypeId;
 use std::cell::Cell;
@@ -16,44 +17,63 @@ use sqlparser::tokenizer::TokenWithSpan;
 
 use crate::algebra::TooLarge;
 use crate::error::{Error, Result};
+use crate::resolve::text::STACK;
 
-/// Reads statements in at most so many steps.
+/// Reads statements in at most so many steps. To be called on [a large stack](super::text::on_a_large_stack).
 ///
 /// # Errors
 /// If it is not SQL, or takes more steps.
 pub fn statements(tokens: Vec<TokenWithSpan>, steps: usize) -> Result<Vec<Statement>> {
-    let patient = Patient { left: Cell::new(steps) };
+    let patient = Patient { left: Cell::new(steps), began: here() };
     let read = || Parser::new(&patient).with_tokens_with_locations(tokens).parse_statements();
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(parsed) => parsed.map_err(|error| Error::Syntax(said(&error))),
-        Err(thrown) if thrown.is::<GaveUp>() => Err(TooLarge::new(TOO_MANY_STEPS, steps).into()),
-        Err(thrown) => resume_unwind(thrown),
+        Err(thrown) => match thrown.downcast_ref() {
+            Some(GaveUp::TooDeep) => Err(Error::Syntax(TOO_DEEP.into())),
+            Some(GaveUp::TooManySteps) => Err(TooLarge::new(TOO_MANY_STEPS, steps).into()),
+            None => resume_unwind(thrown),
+        },
     }
 }
 
+const TOO_DEEP: &str = "it is nested too deep";
 const TOO_MANY_STEPS: &str = "what is nested in it can be read in many ways; reading takes more steps";
 
 fn said(error: &ParserError) -> String {
     match error {
         ParserError::ParserError(text) | ParserError::TokenizerError(text) => text.clone(),
-        ParserError::RecursionLimitExceeded => "it is nested too deep".into(),
+        ParserError::RecursionLimitExceeded => TOO_DEEP.into(),
     }
 }
 
 /// What leaves the parser. Nothing is printed: nothing has failed.
-struct GaveUp;
+enum GaveUp {
+    TooDeep,
+    TooManySteps,
+}
 
-/// The generic dialect, and how many more questions it answers.
+/// The generic dialect, how many more questions it answers, and where the stack was when the parser began.
 #[derive(Debug)]
 struct Patient {
     left: Cell<usize>,
+    began: usize,
+}
+
+/// Where the stack is.
+#[inline(never)]
+fn here() -> usize {
+    let local = 0_u8;
+    std::ptr::from_ref(std::hint::black_box(&local)).addr()
 }
 
 impl Patient {
     fn step(&self) {
+        if self.began.abs_diff(here()) > STACK / 2 {
+            resume_unwind(Box::new(GaveUp::TooDeep));
+        }
         match self.left.get().checked_sub(1) {
             Some(left) => self.left.set(left),
-            None => resume_unwind(Box::new(GaveUp)),
+            None => resume_unwind(Box::new(GaveUp::TooManySteps)),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::walk::{Node, walk};
 
 /// Bytes of stack of the thread on which a query is read: the deepest statement that its number of tokens allows is as deep as it has
 /// tokens, and what walks through it takes a kilobyte or two a level. Only what is used is ever taken from the machine.
-const STACK: usize = 256 << 20;
+pub(super) const STACK: usize = 256 << 20;
 
 /// How many panics became errors: tests count each as a failure.
 #[cfg(feature = "test-util")]

@@ -48,6 +48,9 @@ fn no_word_doubles_the_work_at_each_level() {
                     doubling.push(level);
                 }
             }
+            // Some words call themselves without counting a level: the stack overflowed, and the process ended.
+            let deepest = format!("{word} ");
+            gives_up(&nested(&deepest, BYTES / deepest.len())[0], limits);
         }
         println!("{} give up: {doubling:?}", doubling.len());
         for word in ["NOT (", "ARRAY [", "TRY_CAST (", "CONVERT (", "POSITION ((", "INTERVAL "] {
