@@ -53,7 +53,7 @@ use crate::output::say;
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let plan = Plan::new(arguments)?;
     let table = Table::open(&arguments.data)?;
-    let unit = plan.column().map(|column| table.place(column)).transpose()?;
+    let unit = plan.column().map(|column| table.unit(column)).transpose()?;
     let statistic = Statistic::new(arguments, table.header())?;
     let environment = Environment { isolation: Isolation::best(), memory: arguments.memory };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
