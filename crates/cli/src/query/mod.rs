@@ -35,7 +35,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     quiet_panics();
     // Keys and public tables are read before anything is charged, and what is wrong with them is said.
     let key_files = key_files(arguments);
-    refuse_public(&arguments.accounting, &key_files)?;
+    refuse_public(arguments.accounting.ledger.as_deref(), &key_files)?;
     let settings = settings(arguments)?;
     let place = one_place(settings.places(), arguments.accounting.dataset.is_some())?;
     let description = settings.description(|list| Hash::of(list).to_string());
@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             "{file} is given as public and as private; leave it out of --public-table and of the files of keys, or of --table"
         )));
     }
-    refuse_public(&arguments.accounting, &public)?;
+    refuse_public(arguments.accounting.ledger.as_deref(), &public)?;
     let limits = limits(arguments)?;
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
     let query = Query::prepare(&sql, inputs, options)?;
@@ -107,11 +107,15 @@ fn limits(arguments: &Arguments) -> Result<RunLimits> {
 
 /// Files that keys are read from: they are public, too.
 fn key_files(arguments: &Arguments) -> Vec<PathBuf> {
-    let values = arguments.keys.iter().filter_map(|text| text.split_once('='));
-    let files = values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file());
     // What is wrong with a policy is said when it is applied.
     let policies = arguments.policies.iter().filter_map(|path| Policy::read(path).ok());
-    files.chain(policies.flat_map(|policy| policy.key_files())).collect()
+    listed_files(&arguments.keys).chain(policies.flat_map(|policy| policy.key_files())).collect()
+}
+
+/// The files among what `--keys` says.
+pub fn listed_files(keys: &[String]) -> impl Iterator<Item = PathBuf> {
+    let values = keys.iter().filter_map(|text| text.split_once('='));
+    values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file())
 }
 
 /// What the arguments say.
