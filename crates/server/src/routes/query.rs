@@ -13,7 +13,7 @@ use reticent_ledger::hash::Hash;
 use reticent_sql::answer::{Answer, Summary};
 use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::settings::clock;
-use reticent_sql::{Asked, Outcome, Query, Settings};
+use reticent_sql::{Asked, Outcome, Query, Settings, dialect};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -139,6 +139,10 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         let chosen = preparing.tables.chosen(&sql, &preparing.ledger)?;
         let dataset = chosen.dataset.map(str::to_owned);
         let settings = Settings::new(&sql, &asked, chosen.inputs, &chosen.policies)?;
+        if dialect::split(&sql)?.1.unit.is_some() {
+            let why = "privacy_unit_column: whose privacy is protected is for the table's policy to say; leave it out";
+            return Err(Error::field("sql", why));
+        }
         let description = settings.description(|list| Hash::of(list).to_string());
         let query = Query::prepare(&settings.sql, settings.inputs, settings.options)?;
         Ok((dataset, description, query))
