@@ -19,6 +19,7 @@ use reticent::noise::Entropy;
 use reticent_ledger::files::shared;
 use reticent_ledger::hash::Hash;
 use reticent_sql::bounding::ChoiceKey;
+use reticent_sql::outcome::UNFINISHED;
 use reticent_sql::settings::clock;
 use reticent_sql::settings::policy::Policy;
 use reticent_sql::settings::words::keys;
@@ -82,7 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let text = match account.charge(request, Releases::Once)? {
         Granted::Answered(text) => text,
         // How a run ends may depend on rows: it is not tried again for the same charge.
-        Granted::Unfinished(_) => Outcome::Failed.to_text(),
+        Granted::Unfinished(_) => return Err(anyhow!(UNFINISHED)),
         Granted::Permitted(mut permit) => {
             let outcome = query.with_engine(engine).outcome(&mut permit, key);
             account.keep(permit.accounting(), &outcome.to_text())?

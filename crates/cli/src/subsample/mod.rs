@@ -27,9 +27,10 @@ mod table;
 use std::io::IsTerminal;
 use std::process::{ExitCode, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use reticent::ledger::Releases;
+use reticent_sql::outcome::UNFINISHED;
 
 pub use arguments::Arguments;
 pub use block_sql::{BlockArguments, answer_block};
@@ -79,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Granted::Permitted(permit) => *permit,
         Granted::Answered(text) => return Kept::from_text(&text)?.show(arguments.format, plan.guarantee()),
         // How a run ends may depend on rows: it is not tried again for the same charge.
-        Granted::Unfinished(_) => return Kept::Failed.show(arguments.format, plan.guarantee()),
+        Granted::Unfinished(_) => return Err(anyhow!(UNFINISHED)),
     };
     let deal = |lot: &mut dyn FnMut(Option<&[u8]>) -> usize| table.deal(plan.blocks(), unit, lot);
     // Whatever comes of it was charged, and stays: a failure, too.

@@ -12,6 +12,7 @@ use reticent_ledger::fresh_id;
 use reticent_ledger::hash::Hash;
 use reticent_sql::answer::{Answer, Summary};
 use reticent_sql::bounding::ChoiceKey;
+use reticent_sql::outcome::UNFINISHED;
 use reticent_sql::settings::clock;
 use reticent_sql::{Asked, Outcome, Query, Settings, dialect};
 use serde::{Deserialize, Serialize};
@@ -102,6 +103,8 @@ pub enum QueryResult {
     (status = 200, description = "The answer, or with `dry_run` what it would cost", body = QueryResult),
     (status = 400, description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
     (status = 402, description = "The budget, or the token's cap, does not reach; nothing was charged", body = Problem),
+    (status = 409, description = "The request was another one; or it was charged before and has no outcome: it is still being answered, \
+or it was interrupted and is not computed again", body = Problem),
     (status = "4XX", description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
     (status = 500, description = "The table could not be read to its end; what was charged stays charged", body = Problem)))]
 pub async fn ask(
@@ -174,7 +177,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     let text = match app.blocking(move || charging.charge(&caller, &paid)).await? {
         Charged::Answered(text) => text,
         // How a run ends may depend on rows: it is not tried again for the same charge.
-        Charged::Unfinished(_) => Outcome::Failed.to_text(),
+        Charged::Unfinished(_) => return Err(Error::Conflict(UNFINISHED.into())),
         Charged::Permitted(mut permit) => {
             let Accounting::Charged(receipt) = permit.accounting().clone() else {
                 return Err(Error::Machine("what was released was not charged".into()));
