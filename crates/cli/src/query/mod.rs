@@ -52,6 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let limits = limits(arguments)?;
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
     let query = Query::prepare(&sql, inputs, options)?;
+    query.check_memory(&limits)?;
     if !says_unit {
         say!("every row is taken for somebody else (--unit COLUMN if several rows can be one person's)");
     }

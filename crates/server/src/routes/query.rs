@@ -148,6 +148,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         }
         let description = settings.description(|list| Hash::of(list).to_string());
         let query = Query::prepare(&settings.sql, settings.inputs, settings.options)?;
+        query.check_memory(&preparing.runs)?;
         Ok((dataset, description, query))
     });
     let (dataset, description, query) = prepared.await?;
