@@ -61,7 +61,7 @@ impl Bounding {
     /// # Errors
     /// If workers are of another `Bounding`; if memory or disk runs out; or if interrupted.
     pub fn finish(&self, workers: Vec<Worker>) -> Result<Groups> {
-        Ok(self.part(workers)?.into_groups())
+        self.part(workers)?.into_groups(&self.memory)
     }
 
     /// The statistics of these workers' rows, to be merged with the parts of other processes.
@@ -100,10 +100,12 @@ impl Bounding {
             };
             shelves.extend(scatter.map(|scatter| Shelf { buckets: Mutex::new(scatter.buckets), numbers }));
         }
-        part.totals.resize(part.keys.len());
         match &self.plan.by_unit {
             Some(by_unit) => bound(&mut part, by_unit, &shelves, threads, &self.memory, &self.interrupt)?,
-            None => part.account()?,
+            None => {
+                part.totals.resize(part.keys.len())?;
+                part.account()?;
+            }
         }
         Ok(part)
     }
@@ -125,7 +127,7 @@ impl Bounding {
     /// If a part is of another `Bounding`, or there is too little memory.
     pub fn merge(&self, parts: impl IntoIterator<Item = Part>) -> Result<Groups> {
         let mut merged = Part::new(&self.plan, &self.memory);
-        merged.totals.resize(merged.keys.len());
+        merged.totals.resize(merged.keys.len())?;
         for part in parts {
             self.interrupt.check()?;
             if !Arc::ptr_eq(&part.plan, &self.plan) {
@@ -133,6 +135,6 @@ impl Bounding {
             }
             merged.absorb(part)?;
         }
-        Ok(merged.into_groups())
+        merged.into_groups(&self.memory)
     }
 }

@@ -11,6 +11,7 @@ use crate::feature::Features;
 use crate::keys::{Keys, PublicKeys};
 use crate::kind::Kind;
 use crate::layout::{Caps, Columns, Layout};
+use crate::memory::Memory;
 use crate::totals::Totals;
 use crate::wire;
 
@@ -96,8 +97,8 @@ impl Plan {
     }
 
     /// Accumulators of nothing.
-    pub fn totals(&self) -> Totals {
-        Totals::new(&self.layout, &self.read)
+    pub fn totals(&self, memory: &Memory) -> Totals {
+        Totals::new(&self.layout, &self.read, memory)
     }
 
     /// Are the batch's columns those of the schema?

@@ -78,6 +78,7 @@
 //! | `keys` | [`PublicKeys`]; group keys, numbered |
 //! | `feature` | what is kept of a row's inputs: one 32-bit number each |
 //! | `measure` | per-group accumulators of every measure |
+//! | `cells` | numbers whose memory is reserved before it is allocated |
 //! | `totals` | all accumulators together |
 //! | `part` | [`Part`]: statistics of some of the units, to be merged with others |
 //! | `groups` | [`Groups`]: the result |
@@ -86,6 +87,7 @@
 
 mod bounding;
 mod bucket;
+mod cells;
 mod choice;
 mod error;
 mod feature;
@@ -123,5 +125,5 @@ pub use keys::PublicKeys;
 pub use layout::{Caps, Layout, MOST_BINS, Measure};
 pub use measure::Measured;
 pub use memory::{Memory, Reservation};
-pub use part::Part;
+pub use part::{BYTES_PER_BIN, Part};
 pub use worker::Worker;

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 /// A limit on memory, shared by all who hold a clone, and a folder for temporary files.
 ///
 /// Rows that wait for the rest of their unit's rows are written to disk when memory runs out. What must stay in memory:
-/// - every group: its key and its statistics, once per worker (in `finish`, once per thread);
+/// - every group: its key and its statistics, once per worker (in `finish`, once per thread); the bins of groups that have
+///   kept rows, and once more, with 64 bytes each, those of the result;
 /// - every distinct value of a column that is measured by [`Measure::Items`](crate::Measure::Items), and every row kept for
 ///   [`Measure::Values`](crate::Measure::Values);
 /// - the rows of the largest of 256 buckets, about six times over. All rows of a unit are in one bucket, so a unit with half of

@@ -40,7 +40,7 @@ impl Shelf {
 
 /// Adds what is kept of every unit to the part's totals.
 ///
-/// A thread takes one bucket after the other from all shelves, and adds to totals of its own.
+/// A thread takes one bucket after the other from all shelves, and adds to totals of its own. The part must have no totals yet.
 pub(crate) fn bound(
     part: &mut Part,
     by_unit: &ByUnit,
@@ -58,18 +58,24 @@ pub(crate) fn bound(
     let largest = sizes.iter().max().copied().unwrap_or_default();
     let filled = sizes.iter().filter(|&&words| words > 0).count();
     if filled == 0 {
-        return Ok(());
+        return part.totals.resize(part.keys.len());
     }
     let mut held = memory.reserve();
     let groups = part.keys.len() * size_of::<u128>();
-    let each = largest.saturating_mul(WORKING_BYTES).saturating_add(part.totals.bytes());
-    let threads = match hold(&mut held, groups, each, threads.min(filled)) {
+    let (working, most) = (largest.saturating_mul(WORKING_BYTES), part.totals.most_bytes(part.keys.len()));
+    let each = working.saturating_add(most);
+    let wanted = threads.min(filled);
+    let threads = match hold(&mut held, groups, each, wanted) {
         Ok(threads) => threads,
         Err(_) => {
-            spill(shelves)?;
-            hold(&mut held, groups, each, threads.min(filled))?
+            let spilled = spill(shelves);
+            // One thread may do even if not all groups with all their bins fit: few of them may count.
+            let held = hold(&mut held, groups, each, wanted).or_else(|_| hold(&mut held, groups, working, 1));
+            held.or_else(|error| spilled.and(Err(error)))?
         }
     };
+    // Totals reserve their own.
+    held.try_resize(groups.saturating_add(working.saturating_mul(threads)))?;
     let task = Task {
         part,
         by_unit,
@@ -87,8 +93,12 @@ pub(crate) fn bound(
         threads.into_iter().map(join).collect()
     });
     let same = Renumbering::none(part.keys.len(), &part.items);
+    let mut outcomes = outcomes.into_iter();
+    if let Some(first) = outcomes.next() {
+        part.totals = first?;
+    }
     for totals in outcomes {
-        part.totals.absorb(totals?, &same);
+        part.totals.absorb(totals?, &same)?;
     }
     drop(held);
     part.account()
@@ -137,10 +147,10 @@ impl Task<'_> {
         let form = UnitForm::of(self.by_unit.kind);
         let mut keeper = Keeper::new(self.by_unit.caps, self.by_unit.chooser.clone());
         let (mut records, mut kept) = (Vec::new(), Kept::default());
-        let mut totals = self.part.plan.totals();
-        totals.resize(self.part.keys.len());
-        // Kept values and items come on top of what was reserved.
-        let (before, mut held) = (totals.bytes(), self.memory.reserve());
+        let mut totals = self.part.plan.totals(self.memory);
+        totals.resize(self.part.keys.len())?;
+        // For kept values and items.
+        let mut held = self.memory.reserve();
         loop {
             let bucket = self.next.fetch_add(1, Ordering::Relaxed);
             if bucket >= BUCKETS {
@@ -153,9 +163,14 @@ impl Task<'_> {
             }
             let records = Records { words: &records, form, features: self.part.plan.features.len() };
             keeper.keep(Bucket { records, digests: &self.digests, items: &self.part.items }, &mut kept)?;
+            if totals.prepare(&kept.groups, &kept.features).is_err() {
+                // Rows make way for bins.
+                spill(self.shelves)?;
+                totals.prepare(&kept.groups, &kept.features)?;
+            }
             totals.add(&kept.groups, &kept.features);
             totals.add_units(&kept.units);
-            held.try_resize(totals.bytes().saturating_sub(before))?;
+            held.try_resize(totals.bytes())?;
         }
     }
 }

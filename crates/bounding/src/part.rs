@@ -14,6 +14,12 @@ use crate::totals::{Renumbering, Totals};
 use crate::values::{New, Values};
 use crate::wire;
 
+/// What each bin of each group of the result takes: the count, and then the same with noise, as a value that is shown, and as text.
+pub const BYTES_PER_BIN: usize = size_of::<i64>() + RESULT_BYTES;
+
+/// Without the count.
+const RESULT_BYTES: usize = 64;
+
 /// Exact statistics of some of the units: of those whose rows were all in one process.
 ///
 /// Parts of different units are merged by [`Bounding::merge`](crate::Bounding::merge).
@@ -42,7 +48,7 @@ impl Part {
             plan: Arc::clone(plan),
             keys: plan.keys.clone(),
             items: plan.features.items(),
-            totals: plan.totals(),
+            totals: plan.totals(memory),
             held: memory.reserve(),
         }
     }
@@ -84,7 +90,7 @@ impl Part {
                 _ => return Err(broken()),
             }
         }
-        if !part.totals.restore(told.sums, groups, &part.items) {
+        if !part.totals.restore(told.sums, groups, &part.items)? {
             return Err(broken());
         }
         part.account()?;
@@ -115,25 +121,28 @@ impl Part {
         if self.items.iter().flatten().any(|items| items.len() > i32::MAX as usize) {
             return Err(Error::Memory);
         }
-        self.totals.resize(self.keys.len());
         Ok(Renumbering { groups, items: all })
     }
 
     /// Adds another part.
     pub(crate) fn absorb(&mut self, other: Self) -> Result<()> {
         let numbers = self.number(&other)?;
-        self.totals.absorb(other.totals, &numbers);
+        self.totals.resize(self.keys.len())?;
+        self.totals.absorb(other.totals, &numbers)?;
         self.account()
     }
 
     /// The statistics, if there is no other part.
-    pub(crate) fn into_groups(mut self) -> Groups {
-        self.totals.resize(self.keys.len());
+    pub(crate) fn into_groups(mut self, memory: &Memory) -> Result<Groups> {
+        self.totals.resize(self.keys.len())?;
+        let all = self.plan.layout.keys == 0 || self.keys.are_public();
+        let shown: Vec<bool> = self.totals.rows().iter().map(|&rows| all || rows > 0).collect();
+        let groups = shown.iter().filter(|&&shown| shown).count();
+        // Nobody else reserves memory for the result: there must be room for it, and for what becomes of it.
+        memory.reserve().try_grow(groups.saturating_mul(self.totals.width()).saturating_mul(RESULT_BYTES))?;
         let mut order = self.keys.order();
-        let finished = self.totals.finish(&self.items);
-        if self.plan.layout.keys > 0 && !self.keys.are_public() {
-            order.retain(|&group| finished.rows[group as usize] > 0);
-        }
+        order.retain(|&group| shown[group as usize]);
+        let finished = self.totals.finish(&self.items, &shown);
         let mut measured: Vec<_> = finished.measured.into_iter().map(|measured| measured.into_iter()).collect();
         let in_any_order = finished.units.into_iter().zip(finished.rows).map(|(units, rows)| {
             let measured = measured.iter_mut().filter_map(Iterator::next).collect();
@@ -141,6 +150,6 @@ impl Part {
         });
         let mut in_any_order: Vec<Option<Group>> = in_any_order.collect();
         let groups = order.iter().filter_map(|&group| in_any_order[group as usize].take()).collect();
-        Groups { keys: self.keys.columns(order.iter().copied()), groups }
+        Ok(Groups { keys: self.keys.columns(order.iter().copied()), groups })
     }
 }

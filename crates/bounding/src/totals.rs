@@ -2,14 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cells::Cells;
+use crate::error::Result;
 use crate::feature::Items;
 use crate::layout::Layout;
 use crate::measure::{Accumulator, Measured, State};
+use crate::memory::Memory;
 
 /// Units, rows and measures of all groups.
 pub(crate) struct Totals {
-    units: Vec<u64>,
-    rows: Vec<u64>,
+    units: Cells<u64>,
+    rows: Cells<u64>,
     /// Each with the feature it reads.
     measures: Vec<(usize, Accumulator)>,
     /// Every row is a unit of its own, and units are not counted.
@@ -41,22 +44,27 @@ pub(crate) struct Sums {
 
 impl Totals {
     /// `read` says which feature each measure reads.
-    pub fn new(layout: &Layout, read: &[usize]) -> Self {
-        let measures = read.iter().copied().zip(layout.measures.iter().map(Accumulator::new)).collect();
-        Self { units: Vec::new(), rows: Vec::new(), measures, unit_is_row: !layout.unit }
+    pub fn new(layout: &Layout, read: &[usize], memory: &Memory) -> Self {
+        let measures = layout.measures.iter().map(|measure| Accumulator::new(measure, memory));
+        let measures = read.iter().copied().zip(measures).collect();
+        Self { units: Cells::new(memory), rows: Cells::new(memory), measures, unit_is_row: !layout.unit }
     }
 
-    pub fn resize(&mut self, groups: usize) {
-        if groups != self.rows.len() {
-            if !self.unit_is_row {
-                self.units.resize(groups, 0);
-            }
-            self.rows.resize(groups, 0);
-            self.measures.iter_mut().for_each(|(_, measure)| measure.resize(groups));
+    /// Makes room for this many groups.
+    pub fn resize(&mut self, groups: usize) -> Result<()> {
+        if !self.unit_is_row {
+            self.units.grow(groups)?;
         }
+        self.rows.grow(groups)?;
+        self.measures.iter_mut().try_for_each(|(_, measure)| measure.resize(groups))
     }
 
-    /// Adds rows: the group of each, and its features.
+    /// Makes room for rows that are added next. After an error no row has been added, and it can be tried again.
+    pub fn prepare(&mut self, groups: &[u32], features: &[Vec<i32>]) -> Result<()> {
+        self.measures.iter_mut().try_for_each(|(feature, measure)| measure.prepare(groups, &features[*feature]))
+    }
+
+    /// Adds rows for which room was made: the group of each, and its features.
     pub fn add(&mut self, groups: &[u32], features: &[Vec<i32>]) {
         groups.iter().for_each(|&group| self.rows[group as usize] += 1);
         self.measures.iter_mut().for_each(|(feature, measure)| measure.add(groups, &features[*feature]));
@@ -68,44 +76,58 @@ impl Totals {
     }
 
     /// Adds the totals of another worker, whose groups and items are renumbered.
-    pub fn absorb(&mut self, other: Self, numbers: &Renumbering) {
-        let add = |sums: &mut [u64], more: &[u64]| {
-            numbers.groups.iter().zip(more).for_each(|(&group, more)| sums[group as usize] += more);
-        };
-        add(&mut self.units, &other.units);
-        add(&mut self.rows, &other.rows);
+    pub fn absorb(&mut self, other: Self, numbers: &Renumbering) -> Result<()> {
+        self.units.absorb(&other.units, &numbers.groups);
+        self.rows.absorb(&other.rows, &numbers.groups);
         for ((feature, measure), (_, other)) in self.measures.iter_mut().zip(other.measures) {
-            measure.absorb(other, &numbers.groups, numbers.items[*feature].as_deref());
+            measure.absorb(other, &numbers.groups, numbers.items[*feature].as_deref())?;
         }
+        Ok(())
     }
 
-    pub fn finish(self, items: &Items) -> Finished {
-        let finish = |(feature, measure): (usize, Accumulator)| measure.finish(items[feature].as_ref());
-        let units = if self.unit_is_row { self.rows.clone() } else { self.units };
-        Finished { units, rows: self.rows, measured: self.measures.into_iter().map(finish).collect() }
+    /// The number of rows of each group.
+    pub fn rows(&self) -> &[u64] {
+        &self.rows
+    }
+
+    /// What was measured; all of it only of groups that are shown.
+    pub fn finish(self, items: &Items, shown: &[bool]) -> Finished {
+        let finish = |(feature, measure): (usize, Accumulator)| measure.finish(items[feature].as_ref(), shown);
+        let rows = self.rows.to_vec();
+        let units = if self.unit_is_row { rows.clone() } else { self.units.to_vec() };
+        Finished { units, rows, measured: self.measures.into_iter().map(finish).collect() }
     }
 
     pub fn state(&self) -> Sums {
         let measures = self.measures.iter().map(|(_, measure)| measure.state()).collect();
-        Sums { units: self.units.clone(), rows: self.rows.clone(), measures }
+        Sums { units: self.units.to_vec(), rows: self.rows.to_vec(), measures }
     }
 
-    /// Replaces the totals by a state; `false` if it does not fit this many groups and these items.
-    pub fn restore(&mut self, sums: Sums, groups: usize, items: &Items) -> bool {
-        self.resize(groups);
-        let fits = sums.rows.len() == groups && sums.units.len() == self.units.len();
+    /// Replaces the totals of no rows by a state; `false` if it does not fit this many groups and these items.
+    pub fn restore(&mut self, sums: Sums, groups: usize, items: &Items) -> Result<bool> {
+        self.resize(groups)?;
+        let fits = self.rows.restore(&sums.rows) && self.units.restore(&sums.units);
         let mut fits = fits && sums.measures.len() == self.measures.len();
         for ((feature, measure), state) in self.measures.iter_mut().zip(sums.measures) {
-            fits &= measure.restore(state, groups, items[*feature].as_ref().map_or(0, |items| items.len()));
+            fits &= measure.restore(state, items[*feature].as_ref().map_or(0, |items| items.len()))?;
         }
-        (self.units, self.rows) = (sums.units, sums.rows);
-        fits
+        Ok(fits)
     }
 
-    /// Memory held.
+    /// Memory held for rows and items. What grows with groups and bins reserves its own.
     pub fn bytes(&self) -> usize {
-        let counts = (self.units.capacity() + self.rows.capacity()) * size_of::<u64>();
-        counts + self.measures.iter().map(|(_, measure)| measure.bytes()).sum::<usize>()
+        self.measures.iter().map(|(_, measure)| measure.bytes()).sum()
+    }
+
+    /// What this many groups reserve, if all of them have values.
+    pub fn most_bytes(&self, groups: usize) -> usize {
+        let counts = groups.saturating_mul(2 * size_of::<u64>());
+        self.measures.iter().fold(counts, |sum, (_, measure)| sum.saturating_add(measure.most_bytes(groups)))
+    }
+
+    /// How many numbers the result has for each group, where the query says how many.
+    pub fn width(&self) -> usize {
+        self.measures.iter().map(|(_, measure)| measure.width()).sum()
     }
 }
 

@@ -25,7 +25,7 @@ use crate::totals::Sums;
 
 /// Grows with every change of what bytes mean, and of the rules by which rows are cut, converted, chosen and added up: one query
 /// follows one set of rules.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// A value as bytes.
 ///

@@ -79,10 +79,11 @@ impl Worker {
             let share = self.memory.limit() / 2 / (Arc::strong_count(&self.crew) - 1).max(1);
             scatter.add(rows.column(0), &self.groups, &self.features, share)?;
         } else {
-            self.part.totals.resize(self.part.keys.len());
+            self.part.totals.resize(self.part.keys.len())?;
             if self.groups.contains(&DROPPED) {
                 self.drop_strangers();
             }
+            self.part.totals.prepare(&self.groups, &self.features)?;
             self.part.totals.add(&self.groups, &self.features);
         }
         self.account()

@@ -12,7 +12,9 @@ use arrow_array::{
     TimestampMicrosecondArray, UInt64Array,
 };
 use reticent::statistic::Moments;
-use reticent_bounding::{Bounding, Caps, Error, Interrupt, Layout, Measure, Measured, Memory, PublicKeys};
+use reticent_bounding::{
+    Bounding, Caps, Error, Interrupt, Job, Layout, MOST_BINS, Measure, Measured, Memory, PublicKeys,
+};
 
 use common::{BINS, Deal, all_measures, grid, job, run, run_dealt, table};
 
@@ -87,6 +89,44 @@ fn too_many_groups_are_refused() {
         assert!(matches!(run_dealt(&table, &job, &deal, &memory), Err(Error::Memory)));
         assert_eq!(memory.used(), 0);
     }
+}
+
+/// A hostile table: one person with a row in each of very many groups, which have very many bins each. Only groups that count have bins.
+#[test]
+fn bins_are_for_groups_that_are_kept() {
+    const GROUPS: i64 = 1 << 18;
+    let bins =
+        |unit| Layout { unit, keys: 1, measures: vec![Measure::Bins { column: 0, grid: grid(), bins: MOST_BINS }] };
+    let units: ArrayRef = Arc::new(Int64Array::from(vec![7; GROUPS as usize]));
+    let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(0..GROUPS));
+    let values: ArrayRef = Arc::new(Float64Array::from(vec![1.0; GROUPS as usize]));
+    let hostile = table(vec![units, keys.clone(), values.clone()]);
+    let memory = Memory::new(256 << 20);
+    for workers in [1, 3] {
+        let deal = Deal { batch_rows: 10_000, workers };
+        let few = job(&hostile, &bins(true), Some(Caps { groups: 2, rows: 1 }), 3);
+        let found = run_dealt(&hostile, &few, &deal, &memory).unwrap();
+        assert_eq!(found.groups.len(), 2);
+        for group in found.groups {
+            let [Measured::Bins(counts)] = &group.measured[..] else { panic!("{group:?}") };
+            assert_eq!((counts.len(), counts.iter().sum::<i64>()), (MOST_BINS as usize, 1));
+        }
+        // Where all of them count there is not enough memory, which is an error and not the end of the process.
+        let many = job(&hostile, &bins(true), Some(Caps { groups: GROUPS as u64, rows: 1 }), 3);
+        assert!(matches!(run_dealt(&hostile, &many, &deal, &memory), Err(Error::Memory)));
+        let rows = table(vec![keys.clone(), values.clone()]);
+        let each_row = job(&rows, &bins(false), None, 3);
+        assert!(matches!(run_dealt(&rows, &each_row, &deal, &memory), Err(Error::Memory)));
+        assert_eq!(memory.used(), 0);
+    }
+    // Public keys are all shown, whatever the rows: there must be room for all of them.
+    let public = Job {
+        keys: Some(PublicKeys { columns: vec![keys] }),
+        ..job(&hostile, &bins(true), Some(Caps { groups: 1, rows: 1 }), 3)
+    };
+    let deal = Deal { batch_rows: 10_000, workers: 1 };
+    assert!(matches!(run_dealt(&hostile.slice(0, 1), &public, &deal, &memory), Err(Error::Memory)));
+    assert_eq!(memory.used(), 0);
 }
 
 #[test]

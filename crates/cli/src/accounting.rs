@@ -325,8 +325,8 @@ fn own_ledger() -> Result<Option<(DurableLedger, Place)>> {
 ///
 /// # Errors
 /// If there is such a file.
-pub fn refuse_public(arguments: &Arguments, files: &[PathBuf]) -> Result<()> {
-    if let Some(name) = &arguments.ledger {
+pub fn refuse_public(ledger: Option<&str>, files: &[PathBuf]) -> Result<()> {
+    if let Some(name) = ledger {
         let place = Place::new(Some(name))?;
         match DurableLedger::open_to_read(&place.location) {
             // Whoever wants to charge it is told.

@@ -25,16 +25,20 @@ pub struct RunLimits {
 }
 
 impl RunLimits {
+    /// The number of bytes: half of what the machine has unless given.
+    pub(crate) fn memory(&self) -> usize {
+        usize::try_from(self.memory.unwrap_or_else(|| machine_memory() / 2)).unwrap_or(usize::MAX)
+    }
+
     /// An engine for one run. Its time begins now.
     pub fn engine(&self) -> Engine {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let memory = usize::try_from(self.memory.unwrap_or_else(|| machine_memory() / 2)).unwrap_or(usize::MAX);
         let folder = self.folder.clone().unwrap_or_else(std::env::temp_dir);
         let deadline = self.time.and_then(|time| Instant::now().checked_add(time));
         Engine {
             threads: self.threads.unwrap_or_else(cores).max(1),
             buckets: BUCKETS,
-            memory: Memory::new(memory).spilling_to(folder),
+            memory: Memory::new(self.memory()).spilling_to(folder),
             interrupt: deadline.map_or_else(Interrupt::new, Interrupt::at),
         }
     }

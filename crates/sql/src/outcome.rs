@@ -13,6 +13,10 @@ use crate::query::Query;
 /// A longer answer is none: the ledger could not keep it.
 const LONGEST: usize = 1 << 27;
 
+/// What is said of a request that was charged and of which no outcome is kept. It claims none: there may be one yet.
+pub const UNFINISHED: &str = "this request was charged and has no outcome: it is still being answered, or it was interrupted and is \
+                              not computed again";
+
 /// What came of a query that was charged. The ledger keeps it with the request, and the same request gives the same again.
 ///
 /// # Privacy

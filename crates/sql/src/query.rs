@@ -7,7 +7,7 @@ use std::sync::Arc;
 use reticent::Permit;
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::statistic::Grid;
-use reticent_bounding::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, PublicKeys};
+use reticent_bounding::{BYTES_PER_BIN, Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, PublicKeys};
 use reticent_table::Table;
 
 use crate::algebra::{Data, Expr, Limits, Stability, TooLarge};
@@ -16,6 +16,7 @@ use crate::caps;
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result, no_such};
 use crate::keys::KnownKeys;
+use crate::limits::RunLimits;
 use crate::options::{Options, Range, Unit};
 use crate::release::contribution::Touched;
 use crate::release::design::Wanted;
@@ -33,6 +34,9 @@ pub struct Input {
     /// Is it nobody's secret?
     pub public: bool,
 }
+
+/// More numbers than an answer has reason to have: the text of more is longer than a ledger keeps.
+const MOST_NUMBERS: usize = 1 << 24;
 
 /// A query that can be answered privately. No private row was read yet.
 pub struct Query {
@@ -104,6 +108,7 @@ impl Query {
         let select_keys = grouped && keys.is_none();
         let found = search.as_ref().map(|search| (search, NOTHING_FOUND));
         let design = design(&resolved, &weights, &touched, select_keys, rest, found)?;
+        check_numbers(&design, keys.as_ref())?;
         let costs = search.iter().flat_map(Search::costs).chain([design.guarantee.clone()]);
         let guarantee = Guarantee::sequential(costs)?.expect("something is asked");
         let engine = Engine::default();
@@ -113,6 +118,27 @@ impl Query {
     /// The same, with other limits for its run.
     pub fn with_engine(self, engine: Engine) -> Self {
         Self { engine, ..self }
+    }
+
+    /// Is there memory for all bins of all groups, as far as it is known before rows are read which groups there are?
+    ///
+    /// # Errors
+    /// [`Error::Option`] if a run within these limits would fail whatever the rows.
+    pub fn check_memory(&self, limits: &RunLimits) -> Result<()> {
+        let groups = self.keys.as_ref().map_or(1, KnownKeys::len);
+        let bins = |measure: &Measure| if let Measure::Bins { bins, .. } = measure { *bins as usize } else { 0 };
+        let bins: usize = self.design.measures.iter().map(bins).sum();
+        let (needed, most) = (groups.saturating_mul(bins).saturating_mul(BYTES_PER_BIN), limits.memory());
+        if needed > most {
+            let mebibytes = |bytes: usize| bytes.div_ceil(1 << 20);
+            return Err(Error::Option(format!(
+                "histograms with {groups} × {bins} bins take {} MiB, more than the memory limit of {} MiB; ask for fewer bins, list \
+                 fewer keys, or raise the limit",
+                mebibytes(needed),
+                most >> 20
+            )));
+        }
+        Ok(())
     }
 
     /// What the answer promises, which is what it costs.
@@ -357,6 +383,19 @@ fn check_bounds(resolved: &Resolved, inputs: &[Input], options: &Options) -> Res
             Err(Error::Option(format!("--bounds {name}=…: {}", no_such("column", name, &known))))
         }
     }
+}
+
+/// Is what is released small enough to be held, as far as it is known before rows are read which groups there are?
+fn check_numbers(design: &Design, keys: Option<&KnownKeys>) -> Result<()> {
+    let groups = keys.map_or(1, KnownKeys::len);
+    let numbers: usize = design.additive.iter().map(|paid| draw::width(&paid.part)).sum();
+    if groups.checked_mul(numbers).is_none_or(|all| all > MOST_NUMBERS) {
+        return Err(Error::Option(format!(
+            "the answer would have {groups} × {numbers} numbers (groups of public keys, by what is asked of each), and at most \
+             {MOST_NUMBERS} are allowed; list fewer keys, or ask for fewer bins"
+        )));
+    }
+    Ok(())
 }
 
 /// The weight of each aggregate, by its own words or by the name of its column.

@@ -4,19 +4,25 @@ use reticent::mechanism::range::BINS as MAGNITUDES;
 use reticent::statistic::Grid;
 
 use super::{Measured, State};
+use crate::cells::Cells;
+use crate::error::Result;
 use crate::feature::MISSING;
+use crate::memory::Memory;
 
+/// Only groups that have a value have counts: a row in another group costs as much as its key, not as much as all of its bins.
 pub struct Bins {
     division: Division,
     bins: usize,
+    /// Which of those that have counts each group is, counted from 1; 0 if it has none.
+    places: Cells<u32>,
+    /// How many groups have counts.
+    filled: u32,
     /// Those of one group after those of another.
-    counts: Vec<i64>,
+    counts: Cells<i64>,
 }
 
 /// What features say of bins.
 enum Division {
-    /// A feature that is there is in the only bin.
-    Present,
     /// Steps of a grid, whose range is divided.
     Grid(Grid),
     /// They are bins.
@@ -24,73 +30,106 @@ enum Division {
 }
 
 impl Bins {
-    pub fn of_present() -> Self {
-        Self::new(Division::Present, 1)
+    pub fn of_grid(grid: &Grid, bins: u32, memory: &Memory) -> Self {
+        Self::new(Division::Grid(grid.clone()), bins as usize, memory)
     }
 
-    pub fn of_grid(grid: &Grid, bins: u32) -> Self {
-        Self::new(Division::Grid(grid.clone()), bins as usize)
+    pub fn of_magnitudes(memory: &Memory) -> Self {
+        Self::new(Division::Magnitudes, MAGNITUDES, memory)
     }
 
-    pub fn of_magnitudes() -> Self {
-        Self::new(Division::Magnitudes, MAGNITUDES)
+    fn new(division: Division, bins: usize, memory: &Memory) -> Self {
+        Self { division, bins, places: Cells::new(memory), filled: 0, counts: Cells::new(memory) }
     }
 
-    fn new(division: Division, bins: usize) -> Self {
-        Self { division, bins, counts: Vec::new() }
+    pub fn bins(&self) -> usize {
+        self.bins
     }
 
-    pub fn resize(&mut self, groups: usize) {
-        self.counts.resize(groups * self.bins, 0);
+    pub fn resize(&mut self, groups: usize) -> Result<()> {
+        self.places.grow(groups)
+    }
+
+    /// Makes room for the counts of these groups.
+    fn fill(&mut self, groups: impl Iterator<Item = u32>) -> Result<()> {
+        for group in groups {
+            let place = &mut self.places[group as usize];
+            if *place == 0 {
+                self.filled += 1;
+                *place = self.filled;
+            }
+        }
+        self.counts.grow((self.filled as usize).saturating_mul(self.bins))
+    }
+
+    pub fn prepare(&mut self, groups: &[u32], feature: &[i32]) -> Result<()> {
+        let rows = groups.iter().zip(feature);
+        self.fill(rows.filter(|&(_, &value)| value != MISSING).map(|(&group, _)| group))
     }
 
     pub fn add(&mut self, groups: &[u32], feature: &[i32]) {
-        let rows = groups.iter().zip(feature);
-        match &self.division {
-            Division::Present => {
-                rows.for_each(|(&group, &value)| self.counts[group as usize] += i64::from(value != MISSING));
-            }
-            Division::Magnitudes => {
-                for (&group, &bin) in rows.filter(|&(_, &value)| value != MISSING) {
-                    self.counts[group as usize * self.bins + bin as usize] += 1;
-                }
-            }
+        let Self { division, bins, places, counts, .. } = self;
+        let first = |group: u32| (places[group as usize] as usize - 1) * *bins;
+        let rows = groups.iter().zip(feature).filter(|&(_, &value)| value != MISSING);
+        match division {
+            Division::Magnitudes => rows.for_each(|(&group, &bin)| counts[first(group) + bin as usize] += 1),
             Division::Grid(grid) => {
                 // The range is divided evenly, and the upper end belongs to the last bin. Products are below 2^29 · 2^32.
-                let bin =
-                    |steps: i32| (i64::from(steps) - grid.lower()) * self.bins as i64 / (grid.upper() - grid.lower());
-                for (&group, &steps) in rows.filter(|&(_, &value)| value != MISSING) {
-                    self.counts[group as usize * self.bins + (bin(steps) as usize).min(self.bins - 1)] += 1;
+                let bin = |steps: i32| (i64::from(steps) - grid.lower()) * *bins as i64 / (grid.upper() - grid.lower());
+                for (&group, &steps) in rows {
+                    counts[first(group) + (bin(steps) as usize).min(*bins - 1)] += 1;
                 }
             }
         }
     }
 
-    pub fn absorb(&mut self, other: &Self, groups: &[u32]) {
-        for (&group, counts) in groups.iter().zip(other.counts.chunks_exact(self.bins)) {
-            let from = group as usize * self.bins;
-            self.counts[from..from + self.bins].iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    pub fn absorb(&mut self, other: &Self, groups: &[u32]) -> Result<()> {
+        let filled = || groups.iter().zip(other.places.iter()).filter(|&(_, &place)| place > 0);
+        self.fill(filled().map(|(&group, _)| group))?;
+        for (&group, &place) in filled() {
+            let (from, more) = (self.range(self.places[group as usize]), self.range(place));
+            self.counts[from].iter_mut().zip(&other.counts[more]).for_each(|(sum, count)| *sum += count);
         }
+        Ok(())
     }
 
-    pub fn finish(self) -> Vec<Measured> {
-        match self.division {
-            Division::Present => self.counts.into_iter().map(Measured::Count).collect(),
-            _ => self.counts.chunks_exact(self.bins).map(|counts| Measured::Bins(counts.to_vec())).collect(),
-        }
+    /// Where the counts of a place are.
+    fn range(&self, place: u32) -> std::ops::Range<usize> {
+        let end = place as usize * self.bins;
+        end - self.bins..end
+    }
+
+    /// Groups that are not shown have no bins.
+    pub fn finish(&self, shown: &[bool]) -> Vec<Measured> {
+        let counts = |(&place, &shown): (&u32, &bool)| match (place, shown) {
+            (_, false) => Vec::new(),
+            (0, true) => vec![0; self.bins],
+            (place, true) => self.counts[self.range(place)].to_vec(),
+        };
+        self.places.iter().zip(shown).map(counts).map(Measured::Bins).collect()
     }
 
     pub fn state(&self) -> State {
-        State::Bins(self.counts.clone())
+        let mut groups = vec![0; self.filled as usize];
+        for (group, &place) in (0..).zip(self.places.iter()).filter(|&(_, &place)| place > 0) {
+            groups[place as usize - 1] = group;
+        }
+        State::Bins { groups, counts: self.counts.to_vec() }
     }
 
-    pub fn restore(&mut self, counts: Vec<i64>) -> bool {
-        let fits = counts.len() == self.counts.len();
-        self.counts = counts;
-        fits
+    pub fn restore(&mut self, groups: &[u32], counts: &[i64]) -> Result<bool> {
+        if groups.iter().any(|&group| group as usize >= self.places.len())
+            || groups.len().checked_mul(self.bins) != Some(counts.len())
+        {
+            return Ok(false);
+        }
+        self.fill(groups.iter().copied())?;
+        // Otherwise a group is there twice.
+        Ok(self.counts.restore(counts))
     }
 
-    pub fn bytes(&self) -> usize {
-        self.counts.capacity() * size_of::<i64>()
+    /// What this many groups take if all have counts.
+    pub fn most_bytes(&self, groups: usize) -> usize {
+        groups.saturating_mul(self.bins.saturating_mul(size_of::<i64>()).saturating_add(size_of::<u32>()))
     }
 }

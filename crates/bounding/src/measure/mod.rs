@@ -4,7 +4,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `bins` | counts per bin, of the grid or of magnitudes; rows that have a value are one bin |
+//! | `present` | how many rows have a value |
+//! | `bins` | counts per bin, of the grid or of magnitudes |
 //! | `moments` | count, sum and squares |
 //! | `steps` | all values on the grid |
 //! | `frequencies` | all items and how often each occurs |
@@ -12,13 +13,16 @@
 mod bins;
 mod frequencies;
 mod moments;
+mod present;
 mod steps;
 
 use arrow_array::ArrayRef;
 use reticent::statistic::Moments;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::layout::Measure;
+use crate::memory::Memory;
 use crate::values::Values;
 
 /// One measure of one group: exact, and not yet private.
@@ -43,6 +47,7 @@ pub enum Measured {
 
 /// Adds up one measure in all groups.
 pub(crate) enum Accumulator {
+    Present(present::Present),
     Bins(bins::Bins),
     Moments(moments::Sums),
     Steps(steps::Steps),
@@ -52,7 +57,12 @@ pub(crate) enum Accumulator {
 /// An accumulator's sums in the form in which they are sent.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum State {
-    Bins(Vec<i64>),
+    Present(Vec<i64>),
+    /// Those of each of these groups.
+    Bins {
+        groups: Vec<u32>,
+        counts: Vec<i64>,
+    },
     Moments {
         counts: Vec<i64>,
         sums: Vec<i128>,
@@ -65,30 +75,41 @@ pub(crate) enum State {
 }
 
 impl Accumulator {
-    pub fn new(measure: &Measure) -> Self {
+    pub fn new(measure: &Measure, memory: &Memory) -> Self {
         match measure {
-            Measure::Present { .. } => Self::Bins(bins::Bins::of_present()),
-            Measure::Bins { grid, bins, .. } => Self::Bins(bins::Bins::of_grid(grid, *bins)),
-            Measure::Magnitudes { .. } => Self::Bins(bins::Bins::of_magnitudes()),
-            Measure::Moments { grid, squares, .. } => Self::Moments(moments::Sums::new(grid, *squares)),
+            Measure::Present { .. } => Self::Present(present::Present::new(memory)),
+            Measure::Bins { grid, bins, .. } => Self::Bins(bins::Bins::of_grid(grid, *bins, memory)),
+            Measure::Magnitudes { .. } => Self::Bins(bins::Bins::of_magnitudes(memory)),
+            Measure::Moments { grid, squares, .. } => Self::Moments(moments::Sums::new(grid, *squares, memory)),
             Measure::Values { .. } => Self::Steps(steps::Steps::default()),
             Measure::Items { .. } => Self::Frequencies(frequencies::Frequencies::default()),
         }
     }
 
     /// Makes room for this many groups.
-    pub fn resize(&mut self, groups: usize) {
+    pub fn resize(&mut self, groups: usize) -> Result<()> {
         match self {
-            Self::Bins(bins) => bins.resize(groups),
-            Self::Moments(sums) => sums.resize(groups),
+            Self::Present(present) => present.resize(groups)?,
+            Self::Bins(bins) => bins.resize(groups)?,
+            Self::Moments(sums) => sums.resize(groups)?,
             Self::Steps(steps) => steps.resize(groups),
             Self::Frequencies(frequencies) => frequencies.resize(groups),
+        }
+        Ok(())
+    }
+
+    /// Makes room for what only groups with values have, before rows are added.
+    pub fn prepare(&mut self, groups: &[u32], feature: &[i32]) -> Result<()> {
+        match self {
+            Self::Bins(bins) => bins.prepare(groups, feature),
+            _ => Ok(()),
         }
     }
 
     /// Adds rows: the group and the feature of each.
     pub fn add(&mut self, groups: &[u32], feature: &[i32]) {
         match self {
+            Self::Present(present) => present.add(groups, feature),
             Self::Bins(bins) => bins.add(groups, feature),
             Self::Moments(sums) => sums.add(groups, feature),
             Self::Steps(steps) => steps.add(groups, feature),
@@ -97,9 +118,10 @@ impl Accumulator {
     }
 
     /// Adds the sums of another accumulator of the same measure; `groups` and `items` map its numbers to these.
-    pub fn absorb(&mut self, other: Self, groups: &[u32], items: Option<&[u32]>) {
+    pub fn absorb(&mut self, other: Self, groups: &[u32], items: Option<&[u32]>) -> Result<()> {
         match (self, other) {
-            (Self::Bins(bins), Self::Bins(other)) => bins.absorb(&other, groups),
+            (Self::Present(present), Self::Present(other)) => present.absorb(&other, groups),
+            (Self::Bins(bins), Self::Bins(other)) => bins.absorb(&other, groups)?,
             (Self::Moments(sums), Self::Moments(other)) => sums.absorb(&other, groups),
             (Self::Steps(steps), Self::Steps(other)) => steps.absorb(other, groups),
             (Self::Frequencies(frequencies), Self::Frequencies(other)) => {
@@ -107,12 +129,14 @@ impl Accumulator {
             }
             _ => unreachable!("accumulators of one measure are of one kind"),
         }
+        Ok(())
     }
 
-    /// What was measured in each group. `items` is the feature's table, if it has one.
-    pub fn finish(self, items: Option<&Values>) -> Vec<Measured> {
+    /// What was measured in each group, as far as it is shown. `items` is the feature's table, if it has one.
+    pub fn finish(self, items: Option<&Values>, shown: &[bool]) -> Vec<Measured> {
         match self {
-            Self::Bins(bins) => bins.finish(),
+            Self::Present(present) => present.finish(),
+            Self::Bins(bins) => bins.finish(shown),
             Self::Moments(sums) => sums.finish(),
             Self::Steps(steps) => steps.finish(),
             Self::Frequencies(frequencies) => items.map_or_else(Vec::new, |items| frequencies.finish(items)),
@@ -121,6 +145,7 @@ impl Accumulator {
 
     pub fn state(&self) -> State {
         match self {
+            Self::Present(present) => present.state(),
             Self::Bins(bins) => bins.state(),
             Self::Moments(sums) => sums.state(),
             Self::Steps(steps) => steps.state(),
@@ -128,27 +153,44 @@ impl Accumulator {
         }
     }
 
-    /// Replaces the sums by a state; `false` if it does not fit this many groups and items.
-    pub fn restore(&mut self, state: State, groups: usize, items: usize) -> bool {
-        self.resize(groups);
-        match (self, state) {
-            (Self::Bins(bins), State::Bins(counts)) => bins.restore(counts),
+    /// Replaces the sums, of which there are none yet, by a state; `false` if it does not fit this many groups and items.
+    pub fn restore(&mut self, state: State, items: usize) -> Result<bool> {
+        Ok(match (self, state) {
+            (Self::Present(present), State::Present(counts)) => present.restore(&counts),
+            (Self::Bins(bins), State::Bins { groups, counts }) => bins.restore(&groups, &counts)?,
             (Self::Moments(sums), State::Moments { counts, sums: wide, squares }) => {
-                sums.restore(&counts, &wide, squares)
+                sums.restore(&counts, &wide, &squares)
             }
             (Self::Steps(steps), State::Steps(rows)) => steps.restore(rows),
             (Self::Frequencies(frequencies), State::Frequencies(counts)) => frequencies.restore(counts, items),
             _ => false,
+        })
+    }
+
+    /// Memory held for rows and items. What grows with groups and bins reserves its own.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Steps(steps) => steps.bytes(),
+            Self::Frequencies(frequencies) => frequencies.bytes(),
+            _ => 0,
         }
     }
 
-    /// Memory held.
-    pub fn bytes(&self) -> usize {
+    /// What this many groups reserve, if all of them have values.
+    pub fn most_bytes(&self, groups: usize) -> usize {
         match self {
-            Self::Bins(bins) => bins.bytes(),
-            Self::Moments(sums) => sums.bytes(),
-            Self::Steps(steps) => steps.bytes(),
-            Self::Frequencies(frequencies) => frequencies.bytes(),
+            Self::Present(_) => groups.saturating_mul(size_of::<i64>()),
+            Self::Bins(bins) => bins.most_bytes(groups),
+            Self::Moments(sums) => sums.most_bytes(groups),
+            Self::Steps(_) | Self::Frequencies(_) => 0,
+        }
+    }
+
+    /// How many numbers the result has for each group, where the query says how many.
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Bins(bins) => bins.bins(),
+            _ => 0,
         }
     }
 }

@@ -6,13 +6,16 @@
 use reticent::statistic::{Grid, Moments, MomentsOf};
 
 use super::{Measured, State};
+use crate::cells::Cells;
+use crate::error::Result;
 use crate::feature::MISSING;
+use crate::memory::Memory;
 
 pub struct Sums {
     terms: MomentsOf,
-    cells: Vec<Sum>,
+    cells: Cells<Sum>,
     /// Without squares, none.
-    squares: Option<Vec<i128>>,
+    squares: Option<Cells<i128>>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -22,15 +25,14 @@ struct Sum {
 }
 
 impl Sums {
-    pub fn new(grid: &Grid, squares: bool) -> Self {
-        Self { terms: MomentsOf::new(grid), cells: Vec::new(), squares: squares.then(Vec::new) }
+    pub fn new(grid: &Grid, squares: bool, memory: &Memory) -> Self {
+        let squares = squares.then(|| Cells::new(memory));
+        Self { terms: MomentsOf::new(grid), cells: Cells::new(memory), squares }
     }
 
-    pub fn resize(&mut self, groups: usize) {
-        self.cells.resize(groups, Sum::default());
-        if let Some(squares) = &mut self.squares {
-            squares.resize(groups, 0);
-        }
+    pub fn resize(&mut self, groups: usize) -> Result<()> {
+        self.cells.grow(groups)?;
+        self.squares.as_mut().map_or(Ok(()), |squares| squares.grow(groups))
     }
 
     pub fn add(&mut self, groups: &[u32], feature: &[i32]) {
@@ -49,43 +51,45 @@ impl Sums {
     }
 
     pub fn absorb(&mut self, other: &Self, groups: &[u32]) {
-        for (&group, more) in groups.iter().zip(&other.cells) {
-            let cell = &mut self.cells[group as usize];
-            cell.count += more.count;
-            cell.sum += more.sum;
-        }
+        self.cells.absorb(&other.cells, groups);
         if let (Some(squares), Some(more)) = (&mut self.squares, &other.squares) {
-            groups.iter().zip(more).for_each(|(&group, more)| squares[group as usize] += more);
+            squares.absorb(more, groups);
         }
     }
 
-    pub fn finish(self) -> Vec<Measured> {
+    pub fn finish(&self) -> Vec<Measured> {
         let nearest = |sum: i128| sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        let squares = self.squares.into_iter().flatten().chain(std::iter::repeat(0));
-        let moments = |(cell, squares): (Sum, i128)| {
+        let squares = self.squares.iter().flat_map(|squares| squares.iter().copied()).chain(std::iter::repeat(0));
+        let moments = |(cell, squares): (&Sum, i128)| {
             Measured::Moments(Moments { count: cell.count, sum: nearest(cell.sum), squares: nearest(squares) })
         };
-        self.cells.into_iter().zip(squares).map(moments).collect()
+        self.cells.iter().zip(squares).map(moments).collect()
     }
 
     pub fn state(&self) -> State {
         State::Moments {
             counts: self.cells.iter().map(|cell| cell.count).collect(),
             sums: self.cells.iter().map(|cell| cell.sum).collect(),
-            squares: self.squares.clone().unwrap_or_default(),
+            squares: self.squares.as_ref().map(|squares| squares.to_vec()).unwrap_or_default(),
         }
     }
 
-    pub fn restore(&mut self, counts: &[i64], sums: &[i128], squares: Vec<i128>) -> bool {
-        let fits = counts.len() == self.cells.len() && sums.len() == self.cells.len();
-        let fits = fits && squares.len() == self.squares.as_ref().map_or(0, Vec::len);
-        self.cells = counts.iter().zip(sums).map(|(&count, &sum)| Sum { count, sum }).collect();
-        self.squares = self.squares.as_ref().map(|_| squares);
-        fits
+    pub fn restore(&mut self, counts: &[i64], sums: &[i128], squares: &[i128]) -> bool {
+        let cells: Vec<Sum> = counts.iter().zip(sums).map(|(&count, &sum)| Sum { count, sum }).collect();
+        let fits = counts.len() == sums.len() && self.cells.restore(&cells);
+        fits && self.squares.as_mut().map_or(squares.is_empty(), |own| own.restore(squares))
     }
 
-    pub fn bytes(&self) -> usize {
-        let squares = self.squares.as_ref().map_or(0, Vec::capacity);
-        self.cells.capacity() * size_of::<Sum>() + squares * size_of::<i128>()
+    /// What this many groups take.
+    pub fn most_bytes(&self, groups: usize) -> usize {
+        let squares = if self.squares.is_some() { size_of::<i128>() } else { 0 };
+        groups.saturating_mul(size_of::<Sum>() + squares)
+    }
+}
+
+impl std::ops::AddAssign for Sum {
+    fn add_assign(&mut self, more: Self) {
+        self.count += more.count;
+        self.sum += more.sum;
     }
 }

@@ -17,8 +17,10 @@ use reticent_sql::{JointQuery, Options, Unit};
 use super::show;
 use super::tables::OwnRows;
 use super::terms::Terms;
+use crate::accounting::refuse_public;
 use crate::exit::usage;
 use crate::output::{Format, print, say};
+use crate::query::listed_files;
 
 /// The arguments of `reticent party task`.
 #[derive(Debug, clap::Args)]
@@ -174,6 +176,8 @@ fn write(new: &New) -> Result<()> {
     for (column, text) in &bounds {
         options.bounds.insert(column.clone(), range(column, text)?);
     }
+    // Keys stand in the task for all to read.
+    refuse_public(None, &listed_files(&new.keys).collect::<Vec<_>>())?;
     for (column, text) in pairs("--keys", &new.keys, "region=regions.csv")? {
         let list = keys(&column, &text, None)?;
         options.keys.insert(column, list);

@@ -19,6 +19,7 @@ use reticent::noise::Entropy;
 use reticent_ledger::files::shared;
 use reticent_ledger::hash::Hash;
 use reticent_sql::bounding::ChoiceKey;
+use reticent_sql::outcome::UNFINISHED;
 use reticent_sql::settings::clock;
 use reticent_sql::settings::policy::Policy;
 use reticent_sql::settings::words::keys;
@@ -35,7 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     quiet_panics();
     // Keys and public tables are read before anything is charged, and what is wrong with them is said.
     let key_files = key_files(arguments);
-    refuse_public(&arguments.accounting, &key_files)?;
+    refuse_public(arguments.accounting.ledger.as_deref(), &key_files)?;
     let settings = settings(arguments)?;
     let place = one_place(settings.places(), arguments.accounting.dataset.is_some())?;
     let description = settings.description(|list| Hash::of(list).to_string());
@@ -47,10 +48,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             "{file} is given as public and as private; leave it out of --public-table and of the files of keys, or of --table"
         )));
     }
-    refuse_public(&arguments.accounting, &public)?;
+    refuse_public(arguments.accounting.ledger.as_deref(), &public)?;
     let limits = limits(arguments)?;
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
     let query = Query::prepare(&sql, inputs, options)?;
+    query.check_memory(&limits)?;
     if !says_unit {
         say!("every row is taken for somebody else (--unit COLUMN if several rows can be one person's)");
     }
@@ -82,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let text = match account.charge(request, Releases::Once)? {
         Granted::Answered(text) => text,
         // How a run ends may depend on rows: it is not tried again for the same charge.
-        Granted::Unfinished(_) => Outcome::Failed.to_text(),
+        Granted::Unfinished(_) => return Err(anyhow!(UNFINISHED)),
         Granted::Permitted(mut permit) => {
             let outcome = query.with_engine(engine).outcome(&mut permit, key);
             account.keep(permit.accounting(), &outcome.to_text())?
@@ -107,11 +109,15 @@ fn limits(arguments: &Arguments) -> Result<RunLimits> {
 
 /// Files that keys are read from: they are public, too.
 fn key_files(arguments: &Arguments) -> Vec<PathBuf> {
-    let values = arguments.keys.iter().filter_map(|text| text.split_once('='));
-    let files = values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file());
     // What is wrong with a policy is said when it is applied.
     let policies = arguments.policies.iter().filter_map(|path| Policy::read(path).ok());
-    files.chain(policies.flat_map(|policy| policy.key_files())).collect()
+    listed_files(&arguments.keys).chain(policies.flat_map(|policy| policy.key_files())).collect()
+}
+
+/// The files among what `--keys` says.
+pub fn listed_files(keys: &[String]) -> impl Iterator<Item = PathBuf> {
+    let values = keys.iter().filter_map(|text| text.split_once('='));
+    values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file())
 }
 
 /// What the arguments say.

@@ -112,8 +112,8 @@ numbers; use CAST elsewhere. What cannot be read or cast is NULL. A query that f
 
 Input:
   The first line of CSV names the columns. One line is one row: quotes protect commas, not line ends. Missing cells are \
-empty, further ones are dropped. TSV, Parquet and Arrow are read as `reticent query` reads them; a run gets CSV in any case. A \
-row without an entry in the unit's column is a unit of its own.
+empty, further ones are dropped. TSV, Parquet and Arrow are read as `reticent query` reads them; a run gets CSV in any case. \
+Rows without an entry in the unit's column are dropped.
 
 Accounting:
   It is charged before a row is read; a refusal costs what an answer costs. With --request ID, asked again, the same is \

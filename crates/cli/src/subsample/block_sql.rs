@@ -24,7 +24,7 @@ pub fn answer_block(arguments: &BlockArguments) -> Result<ExitCode> {
     let mut table = Table::new(BufReader::new(std::io::stdin()), "the block".into())?;
     let query = ScalarQuery::new(&arguments.sql, table.header())?;
     let mut rows: Vec<Vec<Vec<u8>>> = Vec::new();
-    table.each_row(|cells| rows.push(cells.iter().map(|cell| cell.to_vec()).collect()))?;
+    table.each_row(None, |_, cells| rows.push(cells.iter().map(|cell| cell.to_vec()).collect()))?;
     let cells = rows.iter().map(|row| row.iter().map(Vec::as_slice).collect());
     let Some(answer) = query.answer(cells) else { return Ok(ExitCode::FAILURE) };
     output::print(&format!("{}\n", answer.replace(['\n', '\r'], " ")))?;

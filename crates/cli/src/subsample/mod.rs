@@ -29,9 +29,10 @@ mod trial;
 use std::io::IsTerminal;
 use std::process::{ExitCode, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use reticent::ledger::Releases;
+use reticent_sql::outcome::UNFINISHED;
 
 pub use arguments::Arguments;
 pub use block_sql::{BlockArguments, answer_block};
@@ -55,7 +56,7 @@ use crate::output::say;
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let plan = Plan::new(arguments)?;
     let table = Table::open(&arguments.data)?;
-    let unit = plan.column().map(|column| table.place(column)).transpose()?;
+    let unit = plan.column().map(|column| table.unit(column)).transpose()?;
     let statistic = Statistic::new(arguments, table.header())?;
     let environment = Environment { isolation: Isolation::best(), memory: arguments.memory };
     let jobs = usize::try_from(arguments.jobs.get()).unwrap_or(usize::MAX);
@@ -82,7 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Granted::Permitted(permit) => *permit,
         Granted::Answered(text) => return Kept::from_text(&text)?.show(arguments.format, plan.guarantee()),
         // How a run ends may depend on rows: it is not tried again for the same charge.
-        Granted::Unfinished(_) => return Kept::Failed.show(arguments.format, plan.guarantee()),
+        Granted::Unfinished(_) => return Err(anyhow!(UNFINISHED)),
     };
     let deal = |lot: &mut dyn FnMut(Option<&[u8]>) -> usize| table.deal(plan.blocks(), unit, lot);
     // Whatever comes of it was charged, and stays: a failure, too.

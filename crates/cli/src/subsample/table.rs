@@ -118,6 +118,18 @@ impl<R: BufRead> Table<R> {
         }
     }
 
+    /// The place of the column that says whose row it is.
+    ///
+    /// # Errors
+    /// If there is no such column, or its type cannot tell people apart exactly.
+    pub fn unit(&self, column: &str) -> Result<usize> {
+        let place = self.place(column)?;
+        if let Rows::Files(files) = &self.rows {
+            files.unit_type(column).map_err(|error| usage(error.to_string()))?;
+        }
+        Ok(place)
+    }
+
     /// A block without rows.
     pub fn empty_block(&self) -> Vec<u8> {
         let mut text = Vec::new();
@@ -125,7 +137,8 @@ impl<R: BufRead> Table<R> {
         text
     }
 
-    /// Deals the rows out to so many blocks; `lot` says which block a row with this id goes to.
+    /// Deals the rows out to so many blocks; `lot` says which block a row with this id goes to. If there are ids, rows without one
+    /// are dropped.
     ///
     /// # Errors
     /// If reading fails.
@@ -136,24 +149,26 @@ impl<R: BufRead> Table<R> {
         lot: &mut dyn FnMut(Option<&[u8]>) -> usize,
     ) -> Result<Vec<Block>> {
         let mut texts = vec![self.empty_block(); blocks as usize];
-        self.each_row(|cells| {
-            let id = unit.map(|place| cells[place]).filter(|id| !id.is_empty());
-            write_line(&mut texts[lot(id)], cells.iter().copied());
+        self.each_row(unit, |id, cells| {
+            if unit.is_none() || id.is_some() {
+                write_line(&mut texts[lot(id)], cells.iter().copied());
+            }
         })?;
         Ok(texts.into_iter().map(Block::from).collect())
     }
 
-    /// Does something with every row: as many cells as there are columns.
+    /// Does something with every row: whose it is, if this column says so, and as many cells as there are columns.
     ///
     /// # Errors
     /// If reading fails.
-    pub fn each_row(&mut self, mut act: impl FnMut(&[&[u8]])) -> Result<()> {
+    pub fn each_row(&mut self, unit: Option<usize>, mut act: impl FnMut(Option<&[u8]>, &[&[u8]])) -> Result<()> {
         let reader = match &mut self.rows {
             Rows::Lines(reader) => reader,
             Rows::Files(files) => {
+                let unit = unit.map(|place| self.header[place].as_str());
                 // A file that is broken may break its reader, too, whose last words may be about rows.
                 std::panic::set_hook(Box::new(|_| {}));
-                let read = catch_unwind(AssertUnwindSafe(|| reticent_sql::scalar::rows::each_row(files, act)));
+                let read = catch_unwind(AssertUnwindSafe(|| reticent_sql::scalar::rows::each_row(files, unit, act)));
                 let _ = std::panic::take_hook();
                 return read.map_err(|_| anyhow!(READING_FAILED)).and_then(|read| Ok(read?));
             }
@@ -166,7 +181,8 @@ impl<R: BufRead> Table<R> {
             }
             cells.read(&line);
             if cells.count() > 0 {
-                act(&(0..self.header.len()).map(|place| cells.cell(place)).collect::<Vec<_>>());
+                let id = unit.map(|place| cells.cell(place)).filter(|id| !id.is_empty());
+                act(id, &(0..self.header.len()).map(|place| cells.cell(place)).collect::<Vec<_>>());
             }
         }
     }
@@ -199,16 +215,16 @@ mod tests {
 
     #[test]
     fn rows_go_where_their_lots_say_with_the_header_before_them() {
-        let text = "id,text\n1,\"a,b\"\n,open \"quote\n2\n\n1,x,further,cells\n";
+        let text = "id,text\n1,\"a,b\"\n,nobody's\n2,open \"quote\n\n1,x,further,cells\n";
         let mut ids = Vec::new();
         let blocks = table(text).deal(3, Some(0), &mut |id| {
             ids.push(id.map(<[u8]>::to_vec));
             ids.len() % 3
         });
-        assert_eq!(ids, [Some(b"1".to_vec()), None, Some(b"2".to_vec()), Some(b"1".to_vec())]);
+        assert_eq!(ids, [Some(b"1".to_vec()), Some(b"2".to_vec()), Some(b"1".to_vec())]);
         let texts: Vec<String> =
             blocks.unwrap().iter().map(|block| String::from_utf8(block.to_vec()).unwrap()).collect();
-        assert_eq!(texts, ["id,text\n2,\n", "id,text\n1,\"a,b\"\n1,x\n", "id,text\n,\"open \"\"quote\"\n"]);
+        assert_eq!(texts, ["id,text\n1,x\n", "id,text\n1,\"a,b\"\n", "id,text\n2,\"open \"\"quote\"\n"]);
     }
 
     /// Lines that break off, carriage returns and quotes: there are as many rows as lines, whatever one says.

@@ -43,6 +43,22 @@ fn what_cannot_be_asked_of_parties_is_refused_by_its_name() {
     }
 }
 
+/// A task is for all to read, and so are the keys in it: a file of rows that are charged for is no list of keys.
+#[test]
+fn keys_are_not_read_from_a_private_file() {
+    let hospitals = Hospitals::new("private-keys", 2);
+    hospitals.write("patients.csv", "name\nada\nalan\n");
+    let table = ["--table", "patients=patients.csv", "--epsilon", "1"];
+    hospitals.succeeds(&[&["query", "SELECT COUNT(*) AS n FROM patients"][..], &table].concat());
+    let ended = hospitals.agree("task.toml", BY_WARD, "--epsilon 1 --keys ward=patients.csv --colluders 1");
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("was asked about as a private table before"), "{}", ended.stderr);
+    assert!(!hospitals.folder.join("task.toml").exists() && !ended.stderr.contains("ada"), "{}", ended.stderr);
+    hospitals.write("wards.csv", "ward\nA\nB\n");
+    let made = hospitals.agree("task.toml", BY_WARD, "--epsilon 1 --keys ward=wards.csv --colluders 1");
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+}
+
 #[test]
 fn what_does_not_go_together_is_found_before_anything_is_sent() {
     let hospitals = Hospitals::new("unfit", 2);

@@ -13,6 +13,8 @@ use super::*;
 
 const COUNT: &str = "SELECT COUNT(*) AS n FROM visits";
 const FAILED: &str = "error: the table could not be read to its end; what was charged stays charged\n";
+const UNFINISHED: &str = "error: this request was charged and has no outcome: it is still being answered, or it was interrupted and is \
+                          not computed again\n";
 /// Four rows; where those of the first column begin, after the letters PAR1.
 const TINY: &[u8] = include_bytes!("tiny.parquet");
 const ROWS: std::ops::Range<usize> = 4..30;
@@ -68,7 +70,7 @@ fn a_request_that_crashed_is_not_computed_again() {
     for _ in 0..2 {
         let said = desk.fails(1, COUNT, &arguments);
         assert!(said.contains("request monday was charged before, and nothing was kept"), "{said}");
-        assert!(said.ends_with(FAILED), "{said}");
+        assert!(said.ends_with(UNFINISHED), "{said}");
     }
 }
 
@@ -133,6 +135,45 @@ fn a_limit_that_is_exceeded_is_a_charged_failure() {
     assert_eq!(desk.all_charges(), 2);
 }
 
+/// The attack: a histogram of very many groups, which are there only if one person is. It must not end the process, whose exit code
+/// would tell.
+#[test]
+fn one_person_cannot_use_up_the_memory() {
+    let digits = (0..64).map(|digit| format!("({digit})")).collect::<Vec<_>>().join(",");
+    let sql = format!(
+        "WITH d AS (SELECT * FROM (VALUES {digits}) AS v(i)) SELECT k, HISTOGRAM(x, 100000) AS h FROM (SELECT p.k AS k, t.x AS x \
+         FROM t CROSS JOIN (SELECT a.i * 4096 + b.i * 64 + c.i AS k FROM d a CROSS JOIN d b CROSS JOIN d c) p WHERE t.name = 'bob') \
+         GROUP BY k"
+    );
+    let arguments =
+        "--table t=t.csv --unit name --epsilon 1 --delta 1e-8 --bounds x=0..10 --memory-limit 256MiB --format csv";
+    for person in ["bob", "eve"] {
+        let desk = Desk::new(&format!("memory-{person}"));
+        desk.write("t.csv", format!("name,x\nada,1\n{person},2\n"));
+        assert_eq!(desk.answer(&sql, arguments).lines().count(), 1, "{person}: a header, and no key of one person");
+    }
+}
+
+/// How many numbers an answer has is public if its keys are: too many of them cost nothing.
+#[test]
+fn an_answer_that_is_too_large_is_not_charged() {
+    let desk = Desk::with_visits("large");
+    let keys = (0..3000).map(|key| key.to_string()).collect::<Vec<_>>().join("\n");
+    desk.write("regions.csv", format!("region\n{keys}\n"));
+    desk.write("notes.csv", format!("note\n{keys}\n"));
+    let sql = "SELECT region, note, HISTOGRAM(age, 100000) AS h FROM visits GROUP BY region, note";
+    let arguments = "--table visits=visits.csv --unit user --epsilon 1 --bounds age=0..100 --keys region=regions.csv";
+    let said = desk.fails(2, sql, &format!("{arguments} --keys note=notes.csv"));
+    assert!(said.contains("would have 9000000 × 100000 numbers") && said.contains("fewer bins"), "{said}");
+    let said = desk.fails(
+        2,
+        &sql.replace("100000", "5000").replace(", note", ""),
+        &format!("{arguments} --memory-limit 256MiB"),
+    );
+    assert!(said.contains("3000 × 5000 bins take") && said.contains("raise the limit"), "{said}");
+    assert_eq!(desk.all_charges(), 0);
+}
+
 #[test]
 fn ctrl_c_ends_a_query_and_the_charge_stays() {
     let desk = Desk::new("ctrl-c");
@@ -151,3 +192,5 @@ fn ctrl_c_ends_a_query_and_the_charge_stays() {
     assert!(desk.fails(1, slow, arguments).ends_with(FAILED));
     assert_eq!(desk.all_charges(), 1);
 }
+// Asked again meanwhile, it has no outcome yet, and none is claimed.
+assert!(desk.fails(1, slow, arguments).ends_with(UNFINISHED));

@@ -85,6 +85,26 @@ fn an_analyst_does_not_choose_the_unit_by_a_name() {
     }
 }
 
+/// Also where no policy says whose privacy is protected: then each row is somebody's, and no column is more.
+#[test]
+fn an_analyst_does_not_choose_the_unit_of_a_table_without_a_policy() {
+    let place = Place::new("unit-in-sql");
+    place.write("t.csv", "user,id\nu1,n1\nu1,n2\n");
+    place.write("reticent.toml", "[[table]]\nname = \"t\"\nfile = \"t.csv\"\n");
+    let token = place.token("ada", "analyst", "--cap t=1000");
+    let service = place.start();
+    for options in ["privacy_unit_column=user", "epsilon=1, PRIVACY_UNIT_COLUMN = t.id"] {
+        let sql = format!("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) COUNT(*) AS n FROM t");
+        for dry_run in [false, true] {
+            let asked = json!({ "sql": sql, "epsilon": 1, "dry_run": dry_run });
+            let answer = service.post_as(&token, "/v1/query", &asked);
+            assert_eq!(answer.status, 400, "{sql}: {}", answer.text());
+            let (message, field) = answer.problem();
+            assert!(message.contains("for the table's policy to say") && field.as_deref() == Some("sql"), "{message}");
+        }
+    }
+}
+
 /// A public side that fails if a private row reaches it: whether it was reached must not be seen.
 #[test]
 fn a_public_side_fails_for_all_private_rows_or_for_none() {

@@ -1,5 +1,7 @@
 //! Private SQL, its charges and its idempotence.
 
+use reticent::ledger::{Charged, Ledger};
+use reticent_ledger::{DurableLedger, Location};
 use serde_json::{Value, json};
 
 use crate::service::{Place, Service};
@@ -46,6 +48,29 @@ fn the_same_request_is_the_same_answer_for_ever_also_after_a_crash() {
     let service = place.start();
     assert_eq!(service.post("/v1/query", &asked(sql)).undated(), first.undated());
     assert_eq!(spent(&service), ("0.5".into(), 1));
+}
+
+/// As if the service had been killed between the charge and the answer: the request was charged, and no outcome is claimed for it.
+#[test]
+fn a_request_that_crashed_has_no_outcome() {
+    let place = Place::with_visits("crashed");
+    let mut service = place.start();
+    let asked = |request: &str| json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": 0.5, "request_id": request });
+    assert_eq!(service.post("/v1/query", &asked("monday")).status, 200);
+    service.signal("KILL");
+    service.ended();
+    let ledger = DurableLedger::open(&Location::File(place.0.join("data/ledger.sqlite"))).expect("a ledger");
+    let mut charge = ledger.request("visits", "monday").expect("readable").expect("charged");
+    charge.request = "tuesday".into();
+    assert!(matches!(ledger.charge(&charge), Ok(Charged::Permitted(_))));
+    drop(ledger);
+    let service = place.start();
+    for _ in 0..2 {
+        let answer = service.post("/v1/query", &asked("tuesday"));
+        assert_eq!(answer.status, 409, "{}", answer.text());
+        assert!(answer.problem().0.contains("was charged and has no outcome"), "{}", answer.text());
+    }
+    assert_eq!(spent(&service), ("1".into(), 2));
 }
 
 #[test]

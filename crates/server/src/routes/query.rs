@@ -13,9 +13,10 @@ use reticent_ledger::hash::Hash;
 use reticent_sql::algebra::Limits;
 use reticent_sql::answer::{Answer, Summary};
 use reticent_sql::bounding::ChoiceKey;
+use reticent_sql::outcome::UNFINISHED;
 use reticent_sql::resolve::text;
 use reticent_sql::settings::clock;
-use reticent_sql::{Asked, Outcome, Query, Settings};
+use reticent_sql::{Asked, Outcome, Query, Settings, dialect};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -107,6 +108,8 @@ pub enum QueryResult {
     (status = 200, description = "The answer, or with `dry_run` what it would cost", body = QueryResult),
     (status = 400, description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
     (status = 402, description = "The budget, or the token's cap, does not reach; nothing was charged", body = Problem),
+    (status = 409, description = "The request was another one; or it was charged before and has no outcome: it is still being answered, \
+or it was interrupted and is not computed again", body = Problem),
     (status = "4XX", description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
     (status = 500, description = "The table could not be read to its end; what was charged stays charged", body = Problem)))]
 pub async fn ask(
@@ -147,8 +150,13 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         let chosen = preparing.tables.chosen(&sql, &preparing.ledger)?;
         let dataset = chosen.dataset.map(str::to_owned);
         let settings = Settings::new(&sql, &asked, chosen.inputs, &chosen.policies)?;
+        if dialect::split(&sql)?.1.unit.is_some() {
+            let why = "privacy_unit_column: whose privacy is protected is for the table's policy to say; leave it out";
+            return Err(Error::field("sql", why));
+        }
         let description = settings.description(|list| Hash::of(list).to_string());
         let query = Query::prepare(&settings.sql, settings.inputs, settings.options)?;
+        query.check_memory(&preparing.runs)?;
         Ok((dataset, description, query))
     });
     let (dataset, description, query) = prepared.await?;
@@ -178,7 +186,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     let text = match app.blocking(move || charging.charge(&caller, &paid)).await? {
         Charged::Answered(text) => text,
         // How a run ends may depend on rows: it is not tried again for the same charge.
-        Charged::Unfinished(_) => Outcome::Failed.to_text(),
+        Charged::Unfinished(_) => return Err(Error::Conflict(UNFINISHED.into())),
         Charged::Permitted(mut permit) => {
             let Accounting::Charged(receipt) = permit.accounting().clone() else {
                 return Err(Error::Machine("what was released was not charged".into()));
