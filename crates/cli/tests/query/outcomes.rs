@@ -145,8 +145,7 @@ fn one_person_cannot_use_up_the_memory() {
          FROM t CROSS JOIN (SELECT a.i * 4096 + b.i * 64 + c.i AS k FROM d a CROSS JOIN d b CROSS JOIN d c) p WHERE t.name = 'bob') \
          GROUP BY k"
     );
-    let arguments =
-        "--table t=t.csv --unit name --epsilon 1 --delta 1e-8 --bounds x=0..10 --memory-limit 256MiB --format csv";
+    let arguments = "--table t=t.csv --unit name --max-rows 1 --max-groups 1 --epsilon 1 --delta 1e-8 --bounds x=0..10 --memory-limit 256MiB --format csv";
     for person in ["bob", "eve"] {
         let desk = Desk::new(&format!("memory-{person}"));
         desk.write("t.csv", format!("name,x\nada,1\n{person},2\n"));
@@ -162,7 +161,7 @@ fn an_answer_that_is_too_large_is_not_charged() {
     desk.write("regions.csv", format!("region\n{keys}\n"));
     desk.write("notes.csv", format!("note\n{keys}\n"));
     let sql = "SELECT region, note, HISTOGRAM(age, 100000) AS h FROM visits GROUP BY region, note";
-    let arguments = "--table visits=visits.csv --unit user --epsilon 1 --bounds age=0..100 --keys region=regions.csv";
+    let arguments = "--table visits=visits.csv --unit user --max-rows 1 --max-groups 1 --epsilon 1 --bounds age=0..100 --keys region=regions.csv";
     let said = desk.fails(2, sql, &format!("{arguments} --keys note=notes.csv"));
     assert!(said.contains("would have 9000000 × 100000 numbers") && said.contains("fewer bins"), "{said}");
     let said = desk.fails(
