@@ -184,6 +184,8 @@ fn ctrl_c_ends_a_query_and_the_charge_stays() {
     let mut child = command.spawn().expect("it starts");
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("charged to")), "it is charged first");
+    // Asked again meanwhile, it has no outcome yet, and none is claimed.
+    assert!(desk.fails(1, slow, arguments).ends_with(UNFINISHED));
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("it runs");
     let said: Vec<String> = lines.collect();
     assert_eq!(child.wait().expect("it ends").code(), Some(1), "{said:?}");
@@ -191,5 +193,3 @@ fn ctrl_c_ends_a_query_and_the_charge_stays() {
     assert!(desk.fails(1, slow, arguments).ends_with(FAILED));
     assert_eq!(desk.all_charges(), 1);
 }
-// Asked again meanwhile, it has no outcome yet, and none is claimed.
-assert!(desk.fails(1, slow, arguments).ends_with(UNFINISHED));

@@ -147,13 +147,13 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     };
     let (preparing, sql) = (Arc::clone(&app), question.sql);
     let prepared = app.blocking(move || {
-        let chosen = preparing.tables.chosen(&sql, &preparing.ledger)?;
-        let dataset = chosen.dataset.map(str::to_owned);
-        let settings = Settings::new(&sql, &asked, chosen.inputs, &chosen.policies)?;
         if dialect::split(&sql)?.1.unit.is_some() {
             let why = "privacy_unit_column: whose privacy is protected is for the table's policy to say; leave it out";
             return Err(Error::field("sql", why));
         }
+        let chosen = preparing.tables.chosen(&sql, &preparing.ledger)?;
+        let dataset = chosen.dataset.map(str::to_owned);
+        let settings = Settings::new(&sql, &asked, chosen.inputs, &chosen.policies)?;
         let description = settings.description(|list| Hash::of(list).to_string());
         let query = Query::prepare(&settings.sql, settings.inputs, settings.options)?;
         query.check_memory(&preparing.runs)?;
