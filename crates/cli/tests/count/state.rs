@@ -246,8 +246,9 @@ fn what_cannot_be_saved_is_not_shown() {
     stdin.write_all(b"1\n").expect("written");
     let mut first = String::new();
     stdout.read_line(&mut first).expect("read");
-    // From now on the disk is full: the next state is written to a device that takes nothing.
-    std::os::unix::fs::symlink("/dev/full", directory.join("state.json.new")).expect("a link");
+    // From now on nothing can be written: what lies where the next state is to be cannot be removed.
+    let in_the_way = directory.join("state.json.new");
+    fs::create_dir(&in_the_way).expect("a folder");
     stdin.write_all(b"1\n").expect("written");
     drop(stdin);
     let mut rest = String::new();
@@ -255,6 +256,7 @@ fn what_cannot_be_saved_is_not_shown() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), rest.as_str()), (Some(1), ""), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("what was not saved is not shown"), "{}", text(&output.stderr));
+    fs::remove_dir(&in_the_way).expect("removed");
     let output = resumed(&save, "", b"1\n");
     succeeded(&output);
     assert_eq!(values_from(1, &output).len(), 2);

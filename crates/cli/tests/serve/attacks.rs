@@ -253,7 +253,7 @@ fn a_table_whose_file_was_swapped_is_not_asked_about() {
     };
     link("a.csv", "link.csv");
     link("folder", "linked");
-    let policy = "policy = { budget = { epsilon = 100 } }";
+    let policy = "policy = { budget = { epsilon = 10 } }";
     let tables = [("a", "link.csv"), ("b", "b.csv"), ("f", "linked")].map(|(name, file)| table(name, file, policy));
     place.write("reticent.toml", &tables.concat());
     let service = place.start();

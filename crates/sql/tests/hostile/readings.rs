@@ -41,9 +41,9 @@ fn no_word_doubles_the_work_at_each_level() {
     attempt("readings::no_word_doubles_the_work_at_each_level", |limits| {
         let mut doubling = Vec::new();
         for word in ALL_KEYWORDS {
-            for bracket in [" ", " (", " [", " ((", " <", " (x, "] {
+            for bracket in [" ", " (", " [", " ((", " (x, "] {
                 let level = format!("{word}{bracket}");
-                let all = [8, 40, 200].into_iter().flat_map(|times| nested(&level, times));
+                let all = [24, 200].into_iter().flat_map(|times| nested(&level, times));
                 if all.filter(|sql| gives_up(sql, limits)).count() > 0 {
                     doubling.push(level);
                 }
@@ -53,12 +53,12 @@ fn no_word_doubles_the_work_at_each_level() {
             gives_up(&nested(&deepest, BYTES / deepest.len())[0], limits);
         }
         println!("{} give up: {doubling:?}", doubling.len());
-        for word in ["NOT (", "ARRAY [", "TRY_CAST (", "CONVERT (", "POSITION ((", "INTERVAL "] {
+        for word in ["NOT (", "ARRAY [", "TRY_CAST (", "CONVERT (", "POSITION (("] {
             assert!(doubling.iter().any(|level| level == word), "{word} shows nothing: {doubling:?}");
         }
         // The more stands beside each level, the more is read again.
         for level in doubling {
-            for (times, siblings) in [(8, 1000), (24, 300)] {
+            for (times, siblings) in [(24, 300)] {
                 for sql in nested(&format!("{level}{}", "x, ".repeat(siblings)), times) {
                     gives_up(&sql, limits);
                 }

@@ -88,7 +88,7 @@ fn answers(lifetime: u128, each: u128) -> Result<u64> {
     let answers = lifetime.checked_div(each).filter(|answers| *answers > 0).ok_or_else(below)?;
     // The quotient may be a million and a bit.
     let most = u128::from(MOST_ANSWERS);
-    if answers > most || answers == most && lifetime % each > 0 {
+    if answers > most || answers == most && !lifetime.is_multiple_of(each) {
         return Err(Error::parameter("lifetime-epsilon", "larger", LONGEST_LIFETIME));
     }
     Ok(answers as u64)
