@@ -353,7 +353,8 @@ impl Closer {
             self.shared.health.written(stream.name(), closed.as_ref().map(|_| ()));
             closed
         };
-        streams.iter().map(close).fold(Ok(false), |before, more| Ok(before? | more?))
+        let closed: Vec<Result<bool>> = streams.iter().map(close).collect();
+        closed.into_iter().try_fold(false, |before, more| Ok(before | more?))
     }
 
     fn stop(&self) {

@@ -32,11 +32,11 @@ pub struct Plan {
 #[derive(Debug)]
 pub enum Mechanism {
     /// The answer that most blocks give.
-    Mode(SubsampleMode),
+    Mode(Box<SubsampleMode>),
     /// The mean of numbers.
     Mean {
         /// In steps of the grid.
-        mean: SubsampleMean,
+        mean: Box<SubsampleMean>,
         /// Where the numbers are put.
         grid: Grid,
         /// What they are clamped to.
@@ -75,7 +75,7 @@ impl Plan {
             (Some(_), Some(_)) => {
                 return Err(usage("with --numeric the promise is epsilon alone; leave --delta out"));
             }
-            (None, Some(delta)) => Mechanism::Mode(SubsampleMode::new(blocks, adjacency, &epsilon, &delta)?),
+            (None, Some(delta)) => Mechanism::Mode(Box::new(SubsampleMode::new(blocks, adjacency, &epsilon, &delta)?)),
             (Some(bounds), None) => {
                 let bounds: Bounds = bounds.parse()?;
                 let grid = Grid::new(&bounds);
@@ -84,7 +84,7 @@ impl Plan {
                     let wrong = || usage(format!("--default is {text}, but with --numeric it must be a number"));
                     mean = mean.counting(steps(&grid, text).ok_or_else(wrong)?);
                 }
-                Mechanism::Mean { mean, grid, bounds }
+                Mechanism::Mean { mean: Box::new(mean), grid, bounds }
             }
         };
         Ok(Self { mechanism, blocks, adjacency, column, default: default.map(String::from), jobs })

@@ -227,7 +227,7 @@ const FEW: usize = 256;
 
 /// How many rows expressions that make this many longer texts of each row may be computed for at once; `most` if they make none.
 pub fn at_once(growing: usize, most: usize) -> usize {
-    if growing == 0 { most.max(1) } else { (FEW / growing).max(1) }
+    FEW.checked_div(growing).unwrap_or(most).max(1)
 }
 
 /// Values of expressions for all rows of a table that is nobody's secret, whose long texts are computed for few rows at a time; `None`

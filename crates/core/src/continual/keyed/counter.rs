@@ -305,7 +305,7 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
 }
 
 /// Keeps the keys that are shown, and nothing of the others; no sum may be pending.
-fn forget<K: Hash + Ord + Clone, T>(keys: &mut KeyTable<K>, counters: &mut Vec<Running<T>>, shown: &mut Vec<u32>) {
+fn forget<K: Hash + Ord + Clone, T>(keys: &mut KeyTable<K>, counters: &mut Vec<Running<T>>, shown: &mut [u32]) {
     let mut kept = KeyTable::with_capacity(shown.len());
     let mut all: Vec<Option<Running<T>>> = std::mem::take(counters).into_iter().map(Some).collect();
     for place in shown.iter_mut() {
