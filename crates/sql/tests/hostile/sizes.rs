@@ -100,7 +100,7 @@ fn patterns_are_limited() {
     let (like, regular) = ("txt LIKE 'x{}%'", "regexp_like(txt, '^x{}')");
     for [first, other] in [[like, like], ["txt ~ 'x{}'", regular], ["txt NOT ILIKE '_{}'", "txt !~* 'X{}'"]] {
         let when = |pattern: usize| {
-            let condition = if pattern % 2 == 0 { first } else { other };
+            let condition = if pattern.is_multiple_of(2) { first } else { other };
             format!("WHEN {} THEN {pattern} ", condition.replace("{}", &pattern.to_string()))
         };
         let sql = |patterns: usize| {
