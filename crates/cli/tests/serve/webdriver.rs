@@ -51,12 +51,17 @@ impl Browser {
 
     #[track_caller]
     fn ask(&self, method: &str, path: &str, value: &Value) -> Value {
+        let (status, mut told) = self.told(method, path, value);
+        assert_eq!(status, 200, "{method} {path}: {told}");
+        told["value"].take()
+    }
+
+    /// The status, and what was said, good or bad.
+    fn told(&self, method: &str, path: &str, value: &Value) -> (u16, Value) {
         let body = if method == "POST" { value.to_string() } else { String::new() };
         let host = [("Host", "localhost"), ("Content-Type", "application/json")];
         let answer = say(self.address, method, path, &host, body.as_bytes()).answer();
-        let mut told = answer.json();
-        assert_eq!(answer.status, 200, "{method} {path}: {told}");
-        told["value"].take()
+        (answer.status, answer.json())
     }
 
     #[track_caller]
@@ -86,9 +91,18 @@ impl Browser {
         format!("/element/{id}")
     }
 
+    /// Found again if the page has drawn it anew in between.
     #[track_caller]
     pub fn click(&self, selector: &str) {
-        self.command(&format!("{}/click", self.element(selector)), &json!({}));
+        loop {
+            let path = format!("{}{}/click", self.session, self.element(selector));
+            let (status, told) = self.told("POST", &path, &json!({}));
+            if told["value"]["error"] == "stale element reference" {
+                continue;
+            }
+            assert_eq!(status, 200, "{selector}: {told}");
+            return;
+        }
     }
 
     /// Types a text where another one stood.
