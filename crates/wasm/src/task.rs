@@ -102,7 +102,7 @@ mod tests {
             |_| (),
             |task| task["memoisation"] = "never".into(),
             |task| (task["memoisation"], task["lifetime-epsilon"]) = ("first".into(), "1".into()),
-            |task| task["lifetime-epsilon"] = "1000000".into(),
+            |task| (task["lifetime-epsilon"], task["allow-large-epsilon"]) = ("1000000".into(), true.into()),
             |task| task["domain"] = json!({ "choices": ["", " ", "yes", "Yes"] }),
             |task| {
                 (task["domain"], task["mechanism"]) =
