@@ -45,9 +45,14 @@ impl Interrupt {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
+    /// Was [`Interrupt::stop`] called, whatever the deadline?
+    pub fn was_called(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
     /// Is it time to stop?
     pub fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.was_called() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     pub(crate) fn check(&self) -> Result<()> {

@@ -224,6 +224,22 @@ impl Account {
         }
     }
 
+    /// Keeps that a run ended without an answer, which suspends the dataset; what comes back is what may be shown.
+    ///
+    /// # Errors
+    /// If it could not be made durable.
+    pub fn fail(&self, charged: &Accounting, failure: &str) -> Result<String> {
+        match (self, charged) {
+            (Self::Charged(session), Accounting::Charged(receipt)) => {
+                let kept = session.ledger.fail(receipt, failure)?;
+                let (dataset, entry) = (&receipt.dataset, receipt.entry);
+                say!("{dataset} is suspended: see what went wrong with entry {entry}, then `reticent ledger reopen`");
+                Ok(kept)
+            }
+            _ => Ok(failure.into()),
+        }
+    }
+
     /// Where it charges, to be found again; nothing if it charges nowhere.
     pub fn place(&self) -> Option<String> {
         match self {
@@ -372,7 +388,7 @@ fn warn() {
 }
 
 /// Whoever the system says runs this.
-fn caller() -> String {
+pub fn caller() -> String {
     let named = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|variable| std::env::var(variable).ok());
     let named = named.filter(|name| !name.is_empty() && !name.chars().any(char::is_control));
     named.unwrap_or_else(|| "unknown".into())

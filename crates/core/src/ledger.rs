@@ -108,6 +108,18 @@ pub trait Ledger {
     /// If there is no such charge, or the release could not be made durable.
     fn keep(&self, receipt: &Receipt, release: &str) -> Result<String, Self::Error>;
 
+    /// Keeps that a charge ended without a release, and suspends the dataset: nothing more is charged to it until its operator has
+    /// looked into the failure.
+    ///
+    /// Whether a run fails can depend on one unit's rows, and ε does not cover that bit. So a failure is told once, and an
+    /// analyst who learns to provoke failures is stopped by the first of them.
+    ///
+    /// What comes back is what may be shown, as with [`Ledger::keep`].
+    ///
+    /// # Errors
+    /// If there is no such charge, or the failure could not be made durable.
+    fn fail(&self, receipt: &Receipt, failure: &str) -> Result<String, Self::Error>;
+
     /// Leave to go on with a stream that was charged before and has kept its own state.
     ///
     /// # Errors

@@ -18,6 +18,8 @@ pub struct Account {
     /// What was spent, under each of the terms it was charged for. A dataset with terms has these first; others follow only
     /// if it got its terms with a limit, after it was charged for others.
     pub spent: Vec<(Terms, Spend)>,
+    /// The charge whose failure it is suspended for; `None` if it is not.
+    pub suspended: Option<u64>,
 }
 
 /// What became of a registration.
@@ -38,11 +40,16 @@ pub enum Registration {
 /// often it was charged.
 pub(crate) fn read(pages: &mut dyn Pages, row: &Row) -> Result<Account> {
     let dataset = limit::in_force(pages, registered(row)?)?;
-    let (mut spent, mut charges) = (Vec::new(), 0_u64);
+    let (mut spent, mut charges, mut suspended) = (Vec::new(), 0_u64, None);
     for row in pages.last_charges(&dataset.name)? {
         let (terms, sum, count) = match row.open()?.event {
             Event::Charged { charge, spent, charges } => (Some(Terms::of(&charge)), spent, charges),
             Event::Limited { dataset, spent, charges } => (dataset.terms, spent, charges),
+            Event::Failed { charge, .. } => {
+                suspended = Some(charge);
+                continue;
+            }
+            Event::Reopened { .. } => continue,
             _ => return Err(misplaced(&row)),
         };
         spent.extend(terms.map(|terms| (terms, sum)));
@@ -54,5 +61,5 @@ pub(crate) fn read(pages: &mut dyn Pages, row: &Row) -> Result<Account> {
             None => spent.insert(0, (own.clone(), Spend::NOTHING)),
         }
     }
-    Ok(Account { dataset, charges, spent })
+    Ok(Account { dataset, charges, spent, suspended })
 }

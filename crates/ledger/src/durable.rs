@@ -18,7 +18,7 @@ use crate::group::Group;
 use crate::history::{self, Record};
 use crate::limit;
 use crate::rules::{self, Done};
-use crate::storage::Storage;
+use crate::storage::{Pages, Storage};
 use crate::storage::location::Location;
 use crate::storage::sqlite::Sqlite;
 use crate::verify::{Verdict, verify};
@@ -29,6 +29,9 @@ const LONGEST_NAME: usize = 4096;
 const LONGEST_TEXT: usize = 1 << 16;
 /// What one request may have kept.
 const LONGEST_RELEASE: usize = 1 << 28;
+
+/// How what came of a charge is kept.
+type Ending = fn(&mut dyn Pages, &Known, &Receipt, &str) -> Result<Done>;
 
 /// A ledger that survives crashes. Threads may share it; processes and machines may open the same one.
 ///
@@ -192,7 +195,26 @@ impl DurableLedger {
         let (dataset, known) = (dataset.clone(), self.known_before_writing()?);
         match self.group.write(move |pages| rules::register(pages, &known, &dataset))? {
             Done::Registered(registration, head) => self.hold(head.as_ref()).map(|()| registration),
-            Done::Charged(..) | Done::Unfinished(..) | Done::Released(..) => unreachable!("nothing was charged"),
+            _ => unreachable!("something was registered"),
+        }
+    }
+
+    /// Lets a dataset be charged again that a failure suspended, for the operator who has looked into it: the entry of the charge that had
+    /// failed; `None` if the dataset was not suspended.
+    ///
+    /// # Privacy
+    /// Each failure may have told one bit about one unit that no ε covers. Reopening is a decision of the data's owner, never of a
+    /// program.
+    ///
+    /// # Errors
+    /// If there is no such dataset, or the storage fails.
+    pub fn reopen(&self, dataset: &str, caller: &str) -> Result<Option<u64>> {
+        checked("dataset", dataset, LONGEST_NAME)?;
+        checked("caller", caller, LONGEST_NAME)?;
+        let (dataset, caller, known) = (dataset.to_owned(), caller.to_owned(), self.known_before_writing()?);
+        match self.group.write(move |pages| rules::reopen(pages, &known, &dataset, &caller))? {
+            Done::Reopened(charge, head) => self.hold(head.as_ref()).map(|()| charge),
+            _ => unreachable!("nothing else was done"),
         }
     }
 
@@ -364,6 +386,19 @@ impl DurableLedger {
         Ok(known)
     }
 
+    /// Keeps what came of a charge, by one of the rules.
+    fn end(&self, receipt: &Receipt, text: &str, rule: Ending) -> Result<String> {
+        if text.len() > LONGEST_RELEASE || text.contains('\0') {
+            let value = format!("{} bytes long", text.len());
+            return Err(Error::Unusable { what: "a release", value, allowed: "at most 256 MiB of text without NUL" });
+        }
+        let (receipt, text, known) = (receipt.clone(), text.to_owned(), self.known_before_writing()?);
+        match self.group.write(move |pages| rule(pages, &known, &receipt, &text))? {
+            Done::Released(text, head) => self.hold(head.as_ref()).map(|()| text),
+            _ => unreachable!("something is kept, now or before"),
+        }
+    }
+
     fn hold(&self, head: Option<&Head>) -> Result<()> {
         match (&self.anchor, head) {
             (Some(anchor), Some(head)) => anchor.advance(head),
@@ -391,22 +426,16 @@ impl Ledger for DurableLedger {
                 self.hold(head.as_ref())?;
                 Ok(Charged::Unfinished(Box::new(Permit::from_durable_charge(receipt, &guarantee, entropy))))
             }
-            Done::Registered(..) => unreachable!("nothing was registered"),
+            Done::Registered(..) | Done::Reopened(..) => unreachable!("something was charged"),
         }
     }
 
     fn keep(&self, receipt: &Receipt, release: &str) -> Result<String> {
-        if release.len() > LONGEST_RELEASE || release.contains('\0') {
-            let value = format!("{} bytes long", release.len());
-            return Err(Error::Unusable { what: "a release", value, allowed: "at most 256 MiB of text without NUL" });
-        }
-        let (receipt, release, known) = (receipt.clone(), release.to_owned(), self.known_before_writing()?);
-        match self.group.write(move |pages| rules::keep(pages, &known, &receipt, &release))? {
-            Done::Released(text, head) => self.hold(head.as_ref()).map(|()| text),
-            Done::Charged(..) | Done::Unfinished(..) | Done::Registered(..) => {
-                unreachable!("a release is kept, now or before")
-            }
-        }
+        self.end(receipt, release, rules::keep)
+    }
+
+    fn fail(&self, receipt: &Receipt, failure: &str) -> Result<String> {
+        self.end(receipt, failure, rules::fail)
     }
 
     fn resume(&self, receipt: &Receipt) -> Result<Permit> {

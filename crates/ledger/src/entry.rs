@@ -46,6 +46,24 @@ pub enum Event {
         /// The release's hash; the release itself is stored beside the entry.
         digest: Hash,
     },
+    /// A charge ended without a release, which was kept in its place. Nothing more is charged to the dataset until it is reopened.
+    Failed {
+        /// Whose charge.
+        dataset: String,
+        /// The charge's entry.
+        charge: u64,
+        /// The hash of what was kept, which is stored beside the entry.
+        digest: Hash,
+    },
+    /// The operator has looked into a failure, and the dataset can be charged again.
+    Reopened {
+        /// The dataset.
+        dataset: String,
+        /// The entry of the failure.
+        failure: u64,
+        /// Who reopened it.
+        caller: String,
+    },
 }
 
 /// A dataset and its terms.
@@ -151,6 +169,9 @@ impl Keys {
     /// A limit is found as the request of this id, which no charge can have, and a dataset has one at most. So it also is the
     /// newest "charge" of its terms until there is another, and what it counts is found as any sum is.
     pub const LIMIT: &str = "";
+    /// Failures of a dataset and its reopenings are found under terms that no charge can have: the newest of them tells whether it is
+    /// suspended.
+    pub const SUSPENSION: &str = "\u{1}";
 
     fn of(event: &Event) -> Self {
         match event {
@@ -169,6 +190,20 @@ impl Keys {
                 ..Self::default()
             },
             Event::Released { charge, .. } => Self { charge: Some(*charge), ..Self::default() },
+            Event::Failed { dataset, charge, .. } => {
+                Self { charge: Some(*charge), ..Self::suspension(dataset, "failed", *charge) }
+            }
+            Event::Reopened { dataset, failure, .. } => Self::suspension(dataset, "reopened", *failure),
+        }
+    }
+
+    /// Requests are unique in a dataset, and none has a control character in it.
+    fn suspension(dataset: &str, what: &str, entry: u64) -> Self {
+        Self {
+            dataset: Some(dataset.to_owned()),
+            request: Some(format!("{}{what} {entry}", Self::SUSPENSION)),
+            terms: Some(Self::SUSPENSION.to_owned()),
+            ..Self::default()
         }
     }
 

@@ -83,6 +83,18 @@ pub enum Error {
         instead: &'static str,
     },
 
+    /// A run on the dataset failed, and nobody has looked into it.
+    #[error(
+        "{dataset} is suspended: a run charged to it (entry {entry}) ended without an answer, and that can depend on the rows; the \
+         owner of the data looks into it, then runs `reticent ledger reopen`"
+    )]
+    Suspended {
+        /// Whose budget.
+        dataset: String,
+        /// Where the run was charged.
+        entry: u64,
+    },
+
     /// The request's id belongs to another request.
     #[error("request {request} of {dataset} was another one (entry {entry}); a new request needs a new id")]
     OtherRequest {
@@ -174,6 +186,11 @@ impl Error {
         matches!(self, Self::Overdrawn(_))
     }
 
+    /// Is the dataset suspended?
+    pub fn is_suspended(&self) -> bool {
+        matches!(self, Self::Suspended { .. })
+    }
+
     /// Is it something that the caller can put right by asking otherwise?
     pub fn is_usage(&self) -> bool {
         match self {
@@ -191,9 +208,12 @@ impl Error {
             | Self::Missing(_)
             | Self::NotALedger(_) => true,
             Self::Core(error) => error.is_parameter(),
-            Self::Overdrawn(_) | Self::Damaged(_) | Self::NotAnchored(_) | Self::Replaced(_) | Self::Storage { .. } => {
-                false
-            }
+            Self::Overdrawn(_)
+            | Self::Suspended { .. }
+            | Self::Damaged(_)
+            | Self::NotAnchored(_)
+            | Self::Replaced(_)
+            | Self::Storage { .. } => false,
         }
     }
 

@@ -34,7 +34,8 @@ fn record(pages: &mut dyn Pages, piece: &[Row], row: &Row) -> Result<Record> {
         Event::Registered(dataset) => (Some(dataset.name.clone()), None),
         Event::Limited { dataset, .. } => (Some(dataset.name.clone()), None),
         Event::Charged { charge, .. } => (Some(charge.dataset.clone()), Some(charge.request.clone())),
-        Event::Released { charge, .. } => {
+        Event::Reopened { dataset, .. } => (Some(dataset.clone()), None),
+        Event::Released { charge, .. } | Event::Failed { charge, .. } => {
             // It mostly stands just before.
             let near = piece.binary_search_by_key(charge, |row| row.number).ok().map(|place| piece[place].clone());
             let charged = match near {

@@ -20,6 +20,8 @@ pub enum Done {
     /// Charged before, and nothing was kept for it.
     Unfinished(Receipt, Option<Head>),
     Released(String, Option<Head>),
+    /// The charge that had failed, if the dataset was suspended.
+    Reopened(Option<u64>, Option<Head>),
 }
 
 /// Registers, or sets a limit, unless the same was done before.
@@ -71,6 +73,9 @@ pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<D
         });
     }
     let row = pages.registration(name)?.ok_or_else(|| Error::NoSuchDataset(name.clone()))?;
+    if let Some(Failure { charge: entry, .. }) = failure(pages, name)? {
+        return Err(Error::Suspended { dataset: name.clone(), entry });
+    }
     let dataset = limit::in_force(pages, registered(&row)?)?;
     let terms = Terms::of(charge);
     if let Some(registered) = &dataset.terms {
@@ -115,6 +120,52 @@ pub fn keep(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, release: &s
     Ok(Done::Released(release.to_owned(), head))
 }
 
+/// Keeps a failure in place of a release and suspends the dataset, unless something was kept before.
+pub fn fail(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, text: &str) -> Result<Done> {
+    continues(pages, known)?;
+    let Charge { dataset, .. } = charged(pages, receipt)?;
+    if let Some(kept) = released(pages, receipt.entry)? {
+        return Ok(Done::Released(kept, newest(pages, known)?));
+    }
+    let event = Event::Failed { dataset, charge: receipt.entry, digest: Hash::of(text) };
+    let end = End::find(pages)?;
+    let (_, head) = append(pages, known, &end, event, Some(text))?;
+    Ok(Done::Released(text.to_owned(), head))
+}
+
+/// Lets a suspended dataset be charged again.
+pub fn reopen(pages: &mut dyn Pages, known: &Known, name: &str, caller: &str) -> Result<Done> {
+    continues(pages, known)?;
+    if pages.registration(name)?.is_none() {
+        return Err(Error::NoSuchDataset(name.to_owned()));
+    }
+    let Some(Failure { entry, charge }) = failure(pages, name)? else {
+        return Ok(Done::Reopened(None, newest(pages, known)?));
+    };
+    let event = Event::Reopened { dataset: name.to_owned(), failure: entry, caller: caller.to_owned() };
+    let end = End::find(pages)?;
+    let (_, head) = append(pages, known, &end, event, None)?;
+    Ok(Done::Reopened(Some(charge), head))
+}
+
+/// What suspended a dataset.
+pub struct Failure {
+    /// Its own entry.
+    entry: u64,
+    /// The entry of the charge that failed.
+    pub charge: u64,
+}
+
+/// The failure that a dataset is suspended for; `None` if it is not.
+pub fn failure(pages: &mut dyn Pages, dataset: &str) -> Result<Option<Failure>> {
+    let Some(row) = pages.last_charge(dataset, Keys::SUSPENSION)? else { return Ok(None) };
+    match row.open()?.event {
+        Event::Failed { charge, .. } => Ok(Some(Failure { entry: row.number, charge })),
+        Event::Reopened { .. } => Ok(None),
+        _ => Err(misplaced(&row)),
+    }
+}
+
 /// Is it the charge of a stream? The head that the anchor must know now.
 pub fn resume(pages: &mut dyn Pages, known: &Known, receipt: &Receipt) -> Result<Option<Head>> {
     continues(pages, known)?;
@@ -155,7 +206,7 @@ fn charged(pages: &mut dyn Pages, receipt: &Receipt) -> Result<Charge> {
 fn released(pages: &mut dyn Pages, charge: u64) -> Result<Option<String>> {
     let Some((row, text)) = pages.release(charge)? else { return Ok(None) };
     match row.open()?.event {
-        Event::Released { digest, .. } if digest == Hash::of(&text) => Ok(Some(text)),
+        Event::Released { digest, .. } | Event::Failed { digest, .. } if digest == Hash::of(&text) => Ok(Some(text)),
         _ => Err(Error::Damaged(format!("the release of entry {} was changed", row.number))),
     }
 }

@@ -88,8 +88,10 @@ struct Walk {
     /// Of datasets without a limit.
     past: HashMap<(String, Terms), Past>,
     requests: HashSet<(String, String)>,
-    charges: HashMap<u64, Releases>,
+    charges: HashMap<u64, (String, Releases)>,
     released: HashSet<u64>,
+    /// The failure that each dataset is suspended for.
+    suspended: HashMap<String, u64>,
     anchor: Option<Head>,
     anchored: bool,
     findings: Vec<Finding>,
@@ -153,31 +155,46 @@ impl Walk {
             Event::Limited { dataset, spent, charges } => self.limit(row.number, *dataset, spent, charges),
             Event::Charged { charge, spent, charges } => {
                 self.charge(row.number, &charge, &spent, charges);
-                self.charges.insert(row.number, charge.releases);
+                self.charges.insert(row.number, (charge.dataset.clone(), charge.releases));
                 let terms = Terms::of(&charge);
                 self.spent.insert((charge.dataset.clone(), terms), (spent, charges));
             }
             Event::Released { charge, digest } => {
-                match self.charges.get(&charge) {
-                    Some(Releases::Once) => {}
-                    Some(Releases::Stream) => {
-                        self.find(number, format!("keeps a release for entry {charge}, which charged a stream"));
-                    }
-                    None => {
-                        self.find(number, format!("keeps a release for entry {charge}, which is no charge before it"));
-                    }
+                if let Some((_, Releases::Stream)) = self.charges.get(&charge) {
+                    self.find(number, format!("keeps a release for entry {charge}, which charged a stream"));
                 }
-                if !self.released.insert(charge) {
-                    self.find(number, format!("keeps a second release for entry {charge}"));
+                self.kept(row.number, charge, digest, pages)?;
+            }
+            Event::Failed { dataset, charge, digest } => {
+                if self.charges.get(&charge).is_some_and(|(whose, _)| *whose != dataset) {
+                    self.find(number, format!("suspends {dataset} for entry {charge}, which charged another dataset"));
                 }
-                match pages.release(charge) {
-                    Ok(Some((kept, text))) if kept.number == row.number && Hash::of(&text) == digest => {}
-                    Ok(_) | Err(crate::Error::Damaged(_)) => {
-                        self.find(number, "keeps a release that was changed or removed");
-                    }
-                    Err(error) => return Err(error),
+                self.kept(row.number, charge, digest, pages)?;
+                self.suspended.insert(dataset, row.number);
+            }
+            Event::Reopened { dataset, failure, .. } => {
+                if self.suspended.remove(&dataset) != Some(failure) {
+                    self.find(number, format!("reopens {dataset}, which was not suspended by entry {failure}"));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// What was kept for a charge, with the entry that says so.
+    fn kept(&mut self, number: u64, charge: u64, digest: Hash, pages: &mut dyn Pages) -> Result<()> {
+        if !self.charges.contains_key(&charge) {
+            self.find(Some(number), format!("keeps a release for entry {charge}, which is no charge before it"));
+        }
+        if !self.released.insert(charge) {
+            self.find(Some(number), format!("keeps a second release for entry {charge}"));
+        }
+        match pages.release(charge) {
+            Ok(Some((kept, text))) if kept.number == number && Hash::of(&text) == digest => {}
+            Ok(_) | Err(crate::Error::Damaged(_)) => {
+                self.find(Some(number), "keeps a release that was changed or removed");
+            }
+            Err(error) => return Err(error),
         }
         Ok(())
     }
@@ -215,6 +232,9 @@ impl Walk {
         let Some(dataset) = dataset else {
             return self.find(Some(number), format!("charges {}, which was not registered before", charge.dataset));
         };
+        if self.suspended.contains_key(&charge.dataset) {
+            self.find(Some(number), format!("charges {}, which is suspended", charge.dataset));
+        }
         if dataset.terms.is_some_and(|registered| registered != terms) {
             self.find(Some(number), "charges for another unit or adjacency than the dataset's");
         }
@@ -357,6 +377,26 @@ mod tests {
         let back = said(&[0, 1, 2, 1]);
         assert!(back.contains(&"entry 2 stands after entry 3".into()), "{back:?}");
         assert!(back.contains(&format!("entry 2 {UNFIT}")), "{back:?}");
+    }
+
+    #[test]
+    fn a_suspension_that_was_got_round_is_found() {
+        let digest = Hash::of(KEPT);
+        let failed = Event::Failed { dataset: "people".into(), charge: 3, digest };
+        let reopened = |failure| Event::Reopened { dataset: "people".into(), failure, caller: "ada".into() };
+        let start = [opened(), registered(Some(rows())), charged(Releases::Once)];
+        let said = |more: &[Event]| told(&verdict(&[&start[..], more].concat()));
+        assert_eq!(said(&[failed.clone(), reopened(4)]), [""; 0]);
+        assert_eq!(said(&[reopened(3)]), ["entry 4 reopens people, which was not suspended by entry 3"]);
+        let mut next = charged(Releases::Once);
+        if let Event::Charged { charge, spent, charges } = &mut next {
+            charge.request = "tuesday".into();
+            *spent = spent.plus(&Spend::of(&charge.guarantee));
+            *charges = 2;
+        }
+        assert_eq!(said(&[failed, next]), ["entry 5 charges people, which is suspended"]);
+        let foreign = Event::Failed { dataset: "others".into(), charge: 3, digest };
+        assert_eq!(said(&[foreign]), ["entry 4 suspends others for entry 3, which charged another dataset"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
+use reticent::ledger::{Accounting, Ledger};
 use reticent::multiparty::Plan;
 use reticent::{Permit, Release};
 use reticent_ledger::DurableLedger;
@@ -174,7 +175,7 @@ impl Party<'_> {
         let transport = transport()?;
         let (task, me, key, times) = (self.task, self.place, self.key, self.times);
         let session = Session::new(Seat { task, plan: &plan, me, key, times }, transport, attempt);
-        let mut house = House { party: self, plan: &plan, statistic, file: PathBuf::new() };
+        let mut house = House { party: self, plan: &plan, statistic, charged: Accounting::Unaccounted, file: PathBuf::new() };
         let (release, transcript) = session.run(&mut house)?;
         Ok(Outcome { release, transcript, file: house.file })
     }
@@ -185,6 +186,8 @@ struct House<'house> {
     party: &'house Party<'house>,
     plan: &'house Plan,
     statistic: &'house mut dyn Statistic,
+    /// Where the attempt was charged.
+    charged: Accounting,
     file: PathBuf,
 }
 
@@ -194,11 +197,20 @@ impl Own for House<'_> {
     }
 
     fn charge(&mut self, attempt: u32) -> Result<Permit> {
-        self.party.account(self.plan).charge(attempt)
+        let permit = self.party.account(self.plan).charge(attempt)?;
+        self.charged = permit.accounting().clone();
+        Ok(permit)
     }
 
     fn statistic(&mut self) -> Result<Vec<i64>> {
-        self.statistic.exact(self.party.task).map_err(Error::Statistic)
+        let failure = match self.statistic.exact(self.party.task) {
+            Ok(statistic) => return Ok(statistic),
+            Err(failure) => failure,
+        };
+        if let Accounting::Charged(receipt) = &self.charged {
+            self.party.ledger.fail(receipt, &failure)?;
+        }
+        Err(Error::Statistic(failure))
     }
 
     fn keep(&mut self, transcript: &Transcript) -> Result<()> {

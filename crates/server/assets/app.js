@@ -226,6 +226,10 @@ function budget(dataset, at, open) {
   } else {
     place.append(element("p", `no limit; spent ${spent}`, { className: "hint" }));
   }
+  if (dataset.suspended) {
+    const why = `Suspended: a run (entry ${dataset.suspended}) ended without an answer. Nothing more is charged until the owner of the data reopens it with “reticent ledger reopen”.`;
+    place.append(element("p", why, { className: "problem" }));
+  }
   const details = element("details");
   details.dataset.name = dataset.name;
   const entries = element("ul", undefined, { className: "entries" });

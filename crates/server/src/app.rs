@@ -191,7 +191,7 @@ impl App {
             Ok(charged) => Ok(charged),
             Err(error) => {
                 // Whether a disk that failed has the charge is not known: the cap stays the smaller one.
-                if error.is_overdrawn() || error.is_usage() {
+                if error.is_overdrawn() || error.is_suspended() || error.is_usage() {
                     self.tokens.take_back(reservation)?;
                 }
                 Err(error.into())

@@ -171,7 +171,8 @@ impl From<reticent_ledger::Error> for Error {
             | Ledger::OtherUnit { .. }
             | Ledger::OtherAdjacency { .. }
             | Ledger::OtherRequest { .. }
-            | Ledger::StreamStarted { .. } => Self::Conflict(message),
+            | Ledger::StreamStarted { .. }
+            | Ledger::Suspended { .. } => Self::Conflict(message),
             error if error.is_usage() => Self::from_arguments(&message),
             _ => Self::Machine(message),
         }

@@ -34,9 +34,7 @@ pub enum Outcome {
 impl Outcome {
     /// As it is kept.
     pub fn to_text(&self) -> String {
-        let write = |outcome: &Self| serde_json::to_string(outcome).unwrap_or_else(|_| "\"failed\"".into());
-        let text = write(self);
-        if text.len() > LONGEST { write(&Self::Failed) } else { text }
+        serde_json::to_string(self).expect("an outcome is plain data")
     }
 
     /// As it was kept; `None` if this is something else. Answers used to be kept without a word about what they are.
@@ -62,10 +60,11 @@ impl Query {
     pub fn outcome(&self, permit: &mut Permit, key: ChoiceKey) -> Outcome {
         // The permit is not used again, and the query is not changed.
         let answered = catch_unwind(AssertUnwindSafe(|| self.answer(permit, key)));
-        match answered {
+        let outcome = match answered {
             Ok(Ok(answer)) => Outcome::Answer(Box::new(answer)),
             Ok(Err(_)) | Err(_) => Outcome::Failed,
-        }
+        };
+        if outcome.to_text().len() > LONGEST { Outcome::Failed } else { outcome }
     }
 }
 

@@ -179,6 +179,14 @@ impl Summary {
             Event::Released { charge, .. } => {
                 (nothing(), "released", None, None, format!("kept what was released for entry {charge}"))
             }
+            Event::Failed { charge, .. } => {
+                let description = format!("entry {charge} ended without an answer; suspended until it is reopened");
+                (nothing(), "failed", None, None, description)
+            }
+            Event::Reopened { failure, caller, .. } => {
+                let description = format!("can be charged again after the failure of entry {failure}");
+                ((caller.clone(), None), "reopened", None, None, description)
+            }
         };
         Self { kind, caller, cost, terms, spent, description }
     }

@@ -6,6 +6,7 @@
 //! | `show` | budgets, what was spent and what is left |
 //! | `history` | entry by entry |
 //! | `verify` | whether everything is as it was written |
+//! | `reopen` | after a failure, lets a dataset be charged again |
 //! | `component` | ε, δ and ρ as limits of their own |
 //! | `bar` | a budget as a bar |
 //! | `text` | what may reach a terminal |
@@ -14,6 +15,7 @@ mod bar;
 mod component;
 mod create;
 mod history;
+mod reopen;
 mod show;
 mod text;
 mod verify;
@@ -40,6 +42,7 @@ const RESEMBLANCE: f64 = 0.7;
   reticent ledger show --ledger budgets.sqlite
   reticent ledger history --last 5 --ledger budgets.sqlite
   reticent ledger verify --ledger budgets.sqlite
+  reticent ledger reopen visits --ledger budgets.sqlite
 
 Exit codes: 0 done and sound, 1 damaged or not readable, 2 usage or bad configuration.")]
 pub struct Arguments {
@@ -57,6 +60,8 @@ enum Command {
     History(history::Arguments),
     /// Recomputes every hash and every sum: is everything as it was written?
     Verify(verify::Arguments),
+    /// Lets a dataset be charged again that a failed run suspended
+    Reopen(reopen::Arguments),
 }
 
 /// Does what is asked.
@@ -66,6 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::Show(arguments) => show::run(arguments),
         Command::History(arguments) => history::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
+        Command::Reopen(arguments) => reopen::run(arguments),
     }
 }
 

@@ -64,7 +64,11 @@ fn table(place: &Place, accounts: &[Account]) -> String {
     if let Some(column) = table.column_mut(header.len() - 1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    format!("Ledger {location}\n{table}\n")
+    let suspended = accounts.iter().filter_map(|account| {
+        let (name, entry) = (printable(&account.dataset.name), account.suspended?);
+        Some(format!("{name} is suspended: entry {entry} ended without an answer; `reticent ledger reopen` lifts it\n"))
+    });
+    format!("Ledger {location}\n{table}\n{}", suspended.collect::<String>())
 }
 
 /// One row for each of the terms; name and number of charges stand in the first.
@@ -120,6 +124,7 @@ fn json(account: &Account) -> Value {
         "adjacency": terms.map(|terms| terms.adjacency),
         "budget": budget,
         "charges": account.charges,
+        "suspended": account.suspended,
         "spent": spent.collect::<Vec<_>>(),
     })
 }

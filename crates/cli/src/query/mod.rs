@@ -86,8 +86,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         // How a run ends may depend on rows: it is not tried again for the same charge.
         Granted::Unfinished(_) => return Err(anyhow!(UNFINISHED)),
         Granted::Permitted(mut permit) => {
+            let interrupt = engine.interrupt.clone();
             let outcome = query.with_engine(engine).outcome(&mut permit, key);
-            account.keep(permit.accounting(), &outcome.to_text())?
+            match outcome {
+                // Whoever pressed Ctrl-C learns nothing by it.
+                Outcome::Failed if !interrupt.was_called() => account.fail(permit.accounting(), &outcome.to_text())?,
+                _ => account.keep(permit.accounting(), &outcome.to_text())?,
+            }
         }
     };
     let outcome = Outcome::from_text(&text)

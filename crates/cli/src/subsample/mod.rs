@@ -88,8 +88,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let deal = |lot: &mut dyn FnMut(Option<&[u8]>) -> usize| table.deal(plan.blocks(), unit, lot);
     // Whatever comes of it was charged, and stays: a failure, too.
     let released = plan.release(&mut permit, deal, |blocks| runner.ask_all(blocks));
-    let release = released.unwrap_or(Kept::Failed);
-    let kept = account.keep(permit.accounting(), &release.to_text()?)?;
+    let kept = match released {
+        Ok(release) => account.keep(permit.accounting(), &release.to_text()?)?,
+        Err(_) => account.fail(permit.accounting(), &Kept::Failed.to_text()?)?,
+    };
     Kept::from_text(&kept)?.show(arguments.format, plan.guarantee())
 }
 

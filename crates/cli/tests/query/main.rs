@@ -130,6 +130,12 @@ impl Desk {
     fn all_charges(&self) -> u64 {
         self.charges().iter().map(|(_, charges)| charges).sum()
     }
+
+    /// As the owner of the data does after a failure.
+    fn reopen(&self, file: &str) {
+        let done = self.program().args(["ledger", "reopen", "--file", file]).output().expect("it starts");
+        assert!(done.status.success() && text(&done.stdout).contains("can be charged again"), "{done:?}");
+    }
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -39,6 +39,7 @@ fn a_request_that_failed_fails_for_ever_and_is_charged_once() {
         assert!(said.contains("request monday was answered before") && said.ends_with(FAILED), "{said}");
     }
     assert_eq!(desk.all_charges(), 1);
+    desk.reopen("visits.parquet");
     desk.answer(sql, &arguments.replace("monday", "tuesday"));
     // And an answer stays when the table breaks.
     let arguments = arguments.replace("monday", "tuesday") + " --format csv";
@@ -123,6 +124,13 @@ fn a_limit_that_is_exceeded_is_a_charged_failure() {
     // With more time it is the same request.
     assert!(desk.fails(1, slow, arguments).ends_with(FAILED));
     assert_eq!(desk.all_charges(), 1);
+    // One failure is all that it tells: nothing more is charged until the owner of the data has looked into it.
+    for question in [slow, COUNT] {
+        let said = desk.fails(1, question, "--table visits=visits.csv --epsilon 1 --time-limit 10m");
+        assert!(said.contains("visits.csv is suspended") && said.contains("`reticent ledger reopen`"), "{said}");
+    }
+    assert_eq!(desk.all_charges(), 1);
+    desk.reopen("visits.csv");
     for (wrong, why) in [
         ("--time-limit 10", "write a length of time"),
         ("--memory-limit 4", "write a size"),

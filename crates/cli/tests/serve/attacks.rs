@@ -323,5 +323,11 @@ fn limits_of_a_query_stand_in_the_configuration() {
     let answer = service.post("/v1/query", &json!({ "sql": sql, "epsilon": 1, "request_id": "monday" }));
     assert_eq!(answer.status, 500, "{}", answer.text());
     assert!(answer.text().contains("what was charged stays charged"), "{}", answer.text());
+    let dataset = service.get("/v1/datasets/visits").json();
+    assert_eq!((&dataset["charges"], dataset["suspended"].is_u64()), (&json!(1), true), "{dataset}");
+    let sql = "SELECT COUNT(*) AS n FROM visits";
+    let refused = service.post("/v1/query", &json!({ "sql": sql, "epsilon": 1 }));
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert!(refused.text().contains("visits is suspended"), "{}", refused.text());
     assert_eq!(service.get("/v1/datasets/visits").json()["charges"], json!(1));
 }

@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`budgets`] | sums, currencies, units, datasets, names |
-//! | [`requests`] | the same id again, releases, receipts, permits |
+//! | [`requests`] | the same id again, releases, failures, receipts, permits |
 //! | [`tampering`] | whatever is changed in the storage is found |
 //! | [`anchors`] | older copies and rewritten chains are found |
 //! | [`crowd`] | many who ask at once: exactly what fits is granted |
@@ -56,6 +56,7 @@ macro_rules! every_rule {
         $crate::suite::every_rule!(@ $attribute, $fresh, requests [
             the_same_request_is_charged_once
             what_is_kept_first_stays
+            a_failure_suspends_until_somebody_reopens
             a_stream_is_never_asked_again
             foreign_receipts_are_worth_nothing
             a_permit_covers_its_charge_exactly

@@ -1,4 +1,4 @@
-//! The same id again, releases, receipts, permits.
+//! The same id again, releases, failures, receipts, permits.
 
 use std::collections::HashSet;
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 use reticent::ledger::{Accounting, Charge, Charged, Ledger, Receipt, Releases};
 use reticent::mechanism::Laplace;
 use reticent::privacy::Adjacency;
-use reticent_ledger::{Error, Spend};
+use reticent_ledger::{DurableLedger, Error, Spend};
 
 use super::{Fresh, ask, create, history, limited, open, pure, receipt, receipt_again, zcdp};
 
@@ -147,4 +147,41 @@ pub fn two_who_ask_the_same_at_once_show_the_same(fresh: Fresh) {
     let account = shared.account("people").unwrap().unwrap();
     assert_eq!((account.charges, history(&shared).len()), (ROUNDS as u64, 2 + 2 * ROUNDS));
     assert!(shared.verify().unwrap().is_sound());
+}
+
+/// Whether a run fails can depend on one person's rows: who provokes failures gets one, not one for each charge.
+pub fn a_failure_suspends_until_somebody_reopens(fresh: Fresh) {
+    let place = fresh();
+    let ledger = create(&*place);
+    for name in ["people", "others"] {
+        ledger.register(&limited(name, pure("1"))).unwrap();
+    }
+    let [first, second] = ["first", "second"].map(|request| ask("people", request, pure("0.1")));
+    let (failing, running) = (receipt(&ledger, &first), receipt(&ledger, &second));
+    assert_eq!(ledger.fail(&failing, "failed").unwrap(), "failed");
+    let suspended = |ledger: &DurableLedger| ledger.account("people").unwrap().unwrap().suspended;
+    // Also for another process; and whatever is asked, it costs nothing.
+    for ledger in [&ledger, &open(&*place)] {
+        assert_eq!(suspended(ledger), Some(failing.entry));
+        let refused = ledger.charge(&ask("people", "third", pure("0.1"))).unwrap_err();
+        let entry = failing.entry;
+        assert_eq!(refused, Error::Suspended { dataset: "people".into(), entry });
+        assert!(matches!(ledger.charge(&first), Ok(Charged::Answered(text)) if text == "failed"));
+    }
+    // What was charged before ends as it would have; others go on.
+    assert_eq!(ledger.keep(&running, "17").unwrap(), "17");
+    receipt(&ledger, &ask("others", "first", pure("0.1")));
+    // What was kept stays: a failure is no way to take an answer back, nor the other way round.
+    assert_eq!(ledger.fail(&running, "failed").unwrap(), "17");
+    assert_eq!(ledger.keep(&failing, "18").unwrap(), "failed");
+    assert_eq!(ledger.reopen("people", "ada").unwrap(), Some(failing.entry));
+    assert_eq!(ledger.reopen("people", "ada").unwrap(), None);
+    assert_eq!(ledger.reopen("others", "ada").unwrap(), None);
+    assert_eq!(ledger.reopen("nobody", "ada"), Err(Error::NoSuchDataset("nobody".into())));
+    assert_eq!(suspended(&open(&*place)), None);
+    let again = receipt(&ledger, &ask("people", "third", pure("0.1")));
+    ledger.fail(&again, "failed").unwrap();
+    assert_eq!(suspended(&ledger), Some(again.entry));
+    assert_eq!(ledger.account("people").unwrap().unwrap().charges, 3);
+    assert!(ledger.verify().unwrap().is_sound(), "{:?}", ledger.verify());
 }

@@ -65,8 +65,8 @@ pub fn check(ledger: &DurableLedger, steps: &[Step], promises: &[Promise]) -> Re
     }
     let asked = |event: &Event| match event {
         Event::Opened { .. } | Event::Released { .. } => true,
-        // No workload sets a limit later.
-        Event::Limited { .. } => false,
+        // No workload sets a limit later, fails or reopens.
+        Event::Limited { .. } | Event::Failed { .. } | Event::Reopened { .. } => false,
         Event::Registered(dataset) => {
             steps.iter().any(|step| matches!(step, Step::Register(asked) if asked == dataset))
         }

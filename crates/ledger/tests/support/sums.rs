@@ -56,7 +56,7 @@ pub fn sums(entries: &[Entry]) -> Result<Sums, String> {
                 }
             }
             Event::Limited { .. } => return Err("nobody set a limit".into()),
-            Event::Opened { .. } | Event::Released { .. } => {}
+            Event::Opened { .. } | Event::Released { .. } | Event::Failed { .. } | Event::Reopened { .. } => {}
         }
     }
     Ok(sums)

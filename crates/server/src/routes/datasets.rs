@@ -86,6 +86,9 @@ pub struct DatasetView {
     pub spent: Vec<Spent>,
     /// How often it was charged.
     pub charges: u64,
+    /// The entry of a charge that ended without an answer: nothing more is charged until the owner has looked into it and reopened the
+    /// dataset. None if that is not so.
+    pub suspended: Option<u64>,
 }
 
 impl DatasetView {
@@ -107,6 +110,7 @@ impl DatasetView {
             limit: limit.as_ref().map(Sum::of),
             spent: spent.collect(),
             charges: account.charges,
+            suspended: account.suspended,
         }
     }
 }
@@ -323,5 +327,7 @@ fn entry(record: Record) -> EntryView {
             ..plain("charged")
         },
         Event::Released { .. } => plain("released"),
+        Event::Failed { .. } => plain("failed"),
+        Event::Reopened { caller, .. } => EntryView { caller: Some(caller), ..plain("reopened") },
     }
 }

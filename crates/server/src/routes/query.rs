@@ -192,7 +192,15 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
                 return Err(Error::Machine("what was released was not charged".into()));
             };
             let (ledger, query) = (Arc::clone(&app.ledger), query.with_engine(app.runs.engine()));
-            app.blocking(move || Ok(ledger.keep(&receipt, &query.outcome(&mut permit, key).to_text())?)).await?
+            let run = move || {
+                let outcome = query.outcome(&mut permit, key);
+                let kept = match outcome {
+                    Outcome::Failed => ledger.fail(&receipt, &outcome.to_text()),
+                    Outcome::Answer(_) => ledger.keep(&receipt, &outcome.to_text()),
+                };
+                Ok(kept?)
+            };
+            app.blocking(run).await?
         }
     };
     let outcome = Outcome::from_text(&text)

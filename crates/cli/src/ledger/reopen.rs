@@ -1,0 +1,56 @@
+//! `reticent ledger reopen`: after a failure, lets a dataset be charged again.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use reticent_ledger::{Anchor, DurableLedger};
+
+use super::{Which, Whose, unknown};
+use crate::accounting::caller;
+use crate::exit::usage;
+use crate::output::print;
+
+/// The arguments of `reticent ledger reopen`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "A run that ends without an answer (a memory or time limit, a damaged file, a full disk) may do so because of \
+one person's rows, and no epsilon covers that. So its dataset is suspended: nothing more is charged to it until you, who are \
+responsible for the data, have found out why. `reticent ledger history` shows what was asked. Raise the limit, or mend the file; if \
+the query was made to fail, talk to whoever asked it. Then reopen the dataset.
+
+Examples:
+  reticent ledger history visits --last 5 --ledger budgets.sqlite
+  reticent ledger reopen visits --ledger budgets.sqlite
+  reticent ledger reopen --file examples/visits.csv
+
+Exit codes: 0 it can be charged, 1 the ledger is damaged or cannot be written, 2 no such ledger or dataset.")]
+pub struct Arguments {
+    #[command(flatten)]
+    whose: Whose,
+    #[command(flatten)]
+    which: Which,
+    /// Keeps the ledger's newest hash in this file, too
+    #[arg(long, value_name = "FILE")]
+    anchor: Option<PathBuf>,
+}
+
+/// Reopens one dataset.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let Some(name) = arguments.whose.dataset()? else {
+        return Err(usage("which dataset? `reticent ledger show` lists all, and which of them are suspended"));
+    };
+    let place = arguments.which.place()?;
+    let ledger = DurableLedger::open(&place.location)?;
+    if ledger.dataset(&name)?.is_none() {
+        return Err(unknown(&ledger, &place, &name)?);
+    }
+    let ledger = match &arguments.anchor {
+        Some(anchor) => ledger.anchored(Anchor::new(anchor)),
+        None => ledger,
+    };
+    print(&match ledger.reopen(&name, &caller())? {
+        Some(entry) => format!("{name} can be charged again; entry {entry} stays charged and without an answer\n"),
+        None => format!("{name} was not suspended\n"),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
