@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `test` | `cargo xtask test`: everything that shows that the program works |
+//! | `programs` | test programs, as many at a time as there are cores |
 //! | `slowest` | which tests take longest |
 //! | `lint` | `cargo xtask lint`: what a reader sees without running anything |
 //! | `step` | steps taken in order, and what is said of them |
@@ -17,6 +18,7 @@ mod install;
 mod lint;
 mod mutants;
 mod process;
+mod programs;
 mod slowest;
 mod step;
 mod test;
@@ -61,41 +63,17 @@ Example: cargo xtask test";
 enum Task {
     Help,
     Test(test::Manner),
-    /// How cargo starts tests whose time is taken.
-    TimeTests {
-        program: String,
-        arguments: Vec<String>,
-    },
     Lint,
     Mutants,
-    Wasm {
-        write: bool,
-    },
-    BenchNoise {
-        format: bench::Format,
-    },
-    BenchOnce {
-        format: bench::Format,
-    },
-    BenchContinual {
-        format: bench::Format,
-    },
-    BenchLocal {
-        format: bench::Format,
-    },
-    BenchLedger {
-        format: bench::Format,
-    },
-    BenchParty {
-        format: bench::Format,
-    },
-    BenchSql {
-        format: bench::Format,
-    },
-    BenchService {
-        format: bench::Format,
-        short: bool,
-    },
+    Wasm { write: bool },
+    BenchNoise { format: bench::Format },
+    BenchOnce { format: bench::Format },
+    BenchContinual { format: bench::Format },
+    BenchLocal { format: bench::Format },
+    BenchLedger { format: bench::Format },
+    BenchParty { format: bench::Format },
+    BenchSql { format: bench::Format },
+    BenchService { format: bench::Format, short: bool },
 }
 
 fn main() -> ExitCode {
@@ -113,13 +91,6 @@ fn main() -> ExitCode {
             Ok(())
         }
         Task::Test(manner) => test::run(manner),
-        Task::TimeTests { program, arguments } => {
-            let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-            match slowest::time_tests(&program, &arguments) {
-                Ok(code) => return ExitCode::from(u8::try_from(code).unwrap_or(1)),
-                Err(message) => Err(message),
-            }
-        }
         Task::Lint => lint::run(),
         Task::Mutants => mutants::run(),
         Task::Wasm { write } => wasm::run(write),
@@ -143,11 +114,6 @@ fn main() -> ExitCode {
 
 fn parse(arguments: &[&str]) -> Result<Task, String> {
     let Some((&command, options)) = arguments.split_first() else { return Err("which command?".into()) };
-    // What follows are a test program's own arguments.
-    if let (slowest::COMMAND, [program, arguments @ ..]) = (command, options) {
-        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        return Ok(Task::TimeTests { program: (*program).to_owned(), arguments });
-    }
     if options.iter().any(|option| ["-h", "--help"].contains(option)) {
         return Ok(Task::Help);
     }
@@ -207,8 +173,6 @@ mod tests {
         assert_eq!(parse(&["test", "--long"]), Ok(Task::Test(Manner { long: true, timings: false })));
         assert_eq!(parse(&["test", "--timings", "--long"]), Ok(Task::Test(Manner { long: true, timings: true })));
         assert_eq!(parse(&["lint"]), Ok(Task::Lint));
-        let (program, arguments) = ("deps/streams-0".to_owned(), vec!["--help".to_owned()]);
-        assert_eq!(parse(&["time-tests", "deps/streams-0", "--help"]), Ok(Task::TimeTests { program, arguments }));
         assert_eq!(parse(&["mutants"]), Ok(Task::Mutants));
         assert_eq!(parse(&["wasm"]), Ok(Task::Wasm { write: false }));
         assert_eq!(parse(&["wasm", "--write"]), Ok(Task::Wasm { write: true }));

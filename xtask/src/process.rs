@@ -55,7 +55,7 @@ impl Invocation {
     }
 
     /// Puts arguments before all others.
-    pub fn first_arguments<const N: usize>(mut self, arguments: [String; N]) -> Self {
+    fn first_arguments<const N: usize>(mut self, arguments: [String; N]) -> Self {
         self.arguments.splice(0..0, arguments);
         self
     }

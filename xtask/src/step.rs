@@ -4,35 +4,60 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::process::Invocation;
+use crate::programs::Tests;
 
 /// Something that must hold.
 pub struct Step {
     name: &'static str,
-    invocation: Invocation,
+    work: Work,
     /// Installs what the step needs; otherwise says why the step cannot be taken here.
     prepare: fn() -> Result<(), String>,
+}
+
+/// What is done; its `Display` is how it is done by hand.
+enum Work {
+    One(Invocation),
+    Tests(Tests),
+}
+
+impl Work {
+    fn succeeds(&self) -> bool {
+        match self {
+            Self::One(invocation) => invocation.succeeds(),
+            Self::Tests(tests) => tests.succeed(),
+        }
+    }
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One(invocation) => invocation.fmt(formatter),
+            Self::Tests(tests) => tests.fmt(formatter),
+        }
+    }
 }
 
 impl Step {
     /// A step that needs nothing but the toolchain.
     pub fn new(name: &'static str, invocation: Invocation) -> Self {
-        Self { name, invocation, prepare: || Ok(()) }
+        Self { name, work: Work::One(invocation), prepare: || Ok(()) }
+    }
+
+    /// Test programs of the workspace.
+    pub fn tests(name: &'static str, targets: &'static str, arguments: &'static str) -> Self {
+        Self { name, work: Work::Tests(Tests { targets, arguments }), prepare: || Ok(()) }
     }
 
     /// The same, once something is installed.
     pub fn after(self, prepare: fn() -> Result<(), String>) -> Self {
         Self { prepare, ..self }
     }
-
-    /// The same, with a changed command.
-    pub fn map(self, change: impl FnOnce(Invocation) -> Invocation) -> Self {
-        Self { invocation: change(self.invocation), ..self }
-    }
 }
 
 impl fmt::Display for Step {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.invocation.fmt(formatter)
+        self.work.fmt(formatter)
     }
 }
 
@@ -47,21 +72,21 @@ enum Outcome {
 pub fn take(steps: Vec<Step>) -> Result<(), String> {
     let mut report: Vec<(&'static str, Outcome)> = Vec::new();
     let mut failure = None;
-    for Step { name, invocation, prepare } in steps {
-        println!("\n── {name}: {invocation}");
+    for Step { name, work, prepare } in steps {
+        println!("\n── {name}: {work}");
         if let Err(reason) = prepare() {
             println!("SKIPPED: {name}: {reason}");
             report.push((name, Outcome::Skipped(reason)));
             continue;
         }
         let start = Instant::now();
-        let passed = invocation.succeeds();
+        let passed = work.succeeds();
         let taken = start.elapsed();
         if passed {
             report.push((name, Outcome::Passed(taken)));
         } else {
             report.push((name, Outcome::Failed(taken)));
-            failure = Some(format!("FAILED: {name}\nrun it again with: {invocation}"));
+            failure = Some(format!("FAILED: {name}\nrun it again with: {work}"));
             break;
         }
     }

@@ -19,28 +19,25 @@ pub struct Manner {
 
 /// Takes the steps, and lists the slowest tests if that is asked for.
 pub fn run(manner: Manner) -> Result<(), String> {
-    if !manner.timings {
-        return take(steps(manner.long));
+    let outcome = take(steps(manner.long));
+    if manner.timings {
+        print!("{}", slowest::list());
     }
-    slowest::forget()?;
-    let timed = steps(manner.long).into_iter().map(|step| step.map(slowest::timed));
-    let outcome = take(timed.collect());
-    print!("{}", slowest::list()?);
     outcome
 }
 
 /// What most defects show up in comes first.
 fn steps(long: bool) -> Vec<Step> {
-    // The same packages each time, so that nothing is built anew.
-    let some = |name, tests: &str| Step::new(name, Invocation::new("cargo test --workspace").and(tests));
     let mut steps = vec![
-        some("tests", ""),
-        some("PostgreSQL", "--test postgres -- --ignored").after(install::postgres_server),
-        some("dashboard", "--test serve -- --ignored browser::").after(install::browser),
-        some("survey page", "--test serve -- --ignored survey_page::").after(install::browser),
-        some("HTTP interface", "--test serve -- --ignored schema::").after(install::schema_tools),
-        some("NATS", "--test serve --test streams -- --ignored nats::").after(install::nats_server),
-        some("networks", "--test party -- --ignored namespaces --test-threads=1").after(install::network_namespaces),
+        Step::tests("tests", "--lib --bins --tests", ""),
+        Step::new("examples in the documentation", Invocation::new("cargo test --workspace --doc")),
+        Step::tests("PostgreSQL", "--test postgres", "--ignored").after(install::postgres_server),
+        Step::tests("dashboard", "--test serve", "--ignored browser::").after(install::browser),
+        Step::tests("survey page", "--test serve", "--ignored survey_page::").after(install::browser),
+        Step::tests("HTTP interface", "--test serve", "--ignored schema::").after(install::schema_tools),
+        Step::tests("NATS", "--test serve --test streams", "--ignored nats::").after(install::nats_server),
+        Step::tests("networks", "--test party", "--ignored namespaces --test-threads=1")
+            .after(install::network_namespaces),
     ];
     if long {
         // Fresh seeds must be seen even when all goes well.
