@@ -18,9 +18,9 @@ use crate::group::Group;
 use crate::history::{self, Record};
 use crate::limit;
 use crate::rules::{self, Done};
-use crate::storage::{Pages, Storage};
 use crate::storage::location::Location;
 use crate::storage::sqlite::Sqlite;
+use crate::storage::{Pages, Storage};
 use crate::verify::{Verdict, verify};
 
 /// Names and ids are as long as a path may be.

@@ -175,7 +175,8 @@ impl Party<'_> {
         let transport = transport()?;
         let (task, me, key, times) = (self.task, self.place, self.key, self.times);
         let session = Session::new(Seat { task, plan: &plan, me, key, times }, transport, attempt);
-        let mut house = House { party: self, plan: &plan, statistic, charged: Accounting::Unaccounted, file: PathBuf::new() };
+        let mut house =
+            House { party: self, plan: &plan, statistic, charged: Accounting::Unaccounted, file: PathBuf::new() };
         let (release, transcript) = session.run(&mut house)?;
         Ok(Outcome { release, transcript, file: house.file })
     }

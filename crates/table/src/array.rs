@@ -6,8 +6,13 @@ use std::path::Path;
 
 use crate::text::BYTE_ORDER_MARK;
 
-/// Whether the first character of a file opens an array. It stands outside of all rows, which are objects.
-pub fn is_array(path: &Path) -> io::Result<bool> {
+/// Whether a file is an array, by its name alone: of a file of lines, even the first character belongs to a row.
+pub fn is_array(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))
+}
+
+/// Whether the first character of a file opens an array. In an array it stands outside of all rows.
+pub fn begins(path: &Path) -> io::Result<bool> {
     let mut input = BufReader::new(File::open(path)?);
     pass_mark(&mut input)?;
     for byte in input.bytes() {

@@ -1,7 +1,7 @@
 //! One JSON object per line, or an array of objects.
 //!
-//! A file whose first character is `[` is an array, and its elements are what lines are otherwise; it is read by one part. There
-//! is no header: any name may be asked for. Nothing in a line is an error:
+//! A file named `.json` is an array, and its elements are what lines are in `.ndjson` and `.jsonl`; it is read by one part. There is no
+//! header: any name may be asked for. Nothing in a line is an error:
 //! - a line that is not one JSON object is dropped, and so is one of more than 64 MiB; one that is not UTF-8 is read as Windows-1252;
 //! - a field that is missing or `null` is NULL; of fields with the same name, the last one counts;
 //! - as text, a string is itself (an empty one, too), and a number, `true` or `false` is what is written in the file;
@@ -16,7 +16,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::Broken;
-use crate::array::{Elements, is_array};
+use crate::array::{self, Elements, is_array};
 use crate::cells::Rows;
 use crate::json::{Value, fields};
 use crate::locate::short;
@@ -36,7 +36,7 @@ pub fn read(
     columns: &[Column],
     schema: SchemaRef,
 ) -> Result<Option<Batches<Take<File>>>, Broken> {
-    let is_array = is_array(&file.path).map_err(|_| Broken)?;
+    let is_array = is_array(&file.path);
     let cuts = |targets: &[u64]| if is_array { Ok(vec![u64::MAX; targets.len()]) } else { cuts(&file.path, targets) };
     let Some(range) = file.range(part, |_, targets| cuts(targets))? else { return Ok(None) };
     if is_array && range.start > 0 {
@@ -52,12 +52,24 @@ pub fn read(
 }
 
 /// What is wrong with a file that is nothing of the kind; the error names the file.
+///
+/// Of lines, the first bytes belong to a row. They are looked at all the same, for marks that no text begins with: who gives a gzip
+/// file is told so before anything is charged. That a file has such a mark is public.
 pub fn check(path: &Path) -> Result<(), String> {
     const LONGEST_MARK: u64 = 16;
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(LONGEST_MARK).read_to_end(&mut start));
     read.map_err(|error| format!("{} cannot be opened: {error}", short(path)))?;
-    foreign_format(&start).map_or(Ok(()), |what| Err(format!("{} {what}", short(path))))
+    if let Some(what) = foreign_format(&start) {
+        return Err(format!("{} {what}", short(path)));
+    }
+    if is_array(path) && !array::begins(path).unwrap_or(false) {
+        return Err(format!(
+            "{} does not begin with `[`, as a JSON array does; if each line is an object, name it .ndjson",
+            short(path)
+        ));
+    }
+    Ok(())
 }
 
 fn open_at(path: &Path, position: u64) -> io::Result<File> {

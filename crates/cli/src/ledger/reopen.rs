@@ -13,7 +13,8 @@ use crate::output::print;
 
 /// The arguments of `reticent ledger reopen`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "A run that ends without an answer (a memory or time limit, a damaged file, a full disk) may do so because of \
+#[command(
+    after_help = "A run that ends without an answer (a memory or time limit, a damaged file, a full disk) may do so because of \
 one person's rows, and no epsilon covers that. So its dataset is suspended: nothing more is charged to it until you, who are \
 responsible for the data, have found out why. `reticent ledger history` shows what was asked. Raise the limit, or mend the file; if \
 the query was made to fail, talk to whoever asked it. Then reopen the dataset.
@@ -23,7 +24,8 @@ Examples:
   reticent ledger reopen visits --ledger budgets.sqlite
   reticent ledger reopen --file examples/visits.csv
 
-Exit codes: 0 it can be charged, 1 the ledger is damaged or cannot be written, 2 no such ledger or dataset.")]
+Exit codes: 0 it can be charged, 1 the ledger is damaged or cannot be written, 2 no such ledger or dataset."
+)]
 pub struct Arguments {
     #[command(flatten)]
     whose: Whose,

@@ -40,6 +40,11 @@ fn a_request_that_failed_fails_for_ever_also_after_a_restart() {
     assert_eq!(service.post("/v1/query", &asked).undated(), first.undated());
     assert_eq!(service.get("/v1/datasets/visits").json()["charges"], json!(1));
     let fresh = json!({ "sql": "SELECT COUNT(age) AS n FROM visits", "epsilon": 200, "allow_large_epsilon": true, "request_id": "tuesday" });
+    // Nothing else is answered until the owner of the data has looked into it.
+    let refused = service.post("/v1/query", &fresh);
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    let reopened = place.run("ledger reopen visits --ledger data/ledger.sqlite");
+    assert!(reopened.status.success(), "{reopened:?}");
     assert_eq!(service.post("/v1/query", &fresh).status, 200);
 }
 

@@ -114,6 +114,12 @@ fn a_request_that_failed_fails_for_ever_and_is_charged_once() {
         );
     }
     let (code, _, said) = ask("tuesday");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("people is suspended"), "{said}");
+    let mut reopen = std::process::Command::new(env!("CARGO_BIN_EXE_reticent"));
+    reopen.args(["ledger", "reopen", "people", "--ledger"]).arg(&place);
+    assert!(reopen.status().expect("it starts").success());
+    let (code, _, said) = ask("tuesday");
     assert_eq!(code, Some(0), "{said}");
     // The first request was charged once: of 20 there is 18 left.
     assert!(said.contains("there is ε = 18"), "{said}");

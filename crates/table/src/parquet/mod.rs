@@ -27,6 +27,7 @@ use crate::locate::short;
 use crate::request::Column;
 use crate::split::Chunks;
 use crate::typed::{Footer, Projection};
+use crate::types::plain;
 use crate::{Broken, Type};
 
 /// The length of the footer and the magic word.
@@ -43,6 +44,15 @@ pub fn footer(path: &Path) -> Result<Footer, String> {
     let groups = metadata.metadata().row_groups();
     if groups.iter().flat_map(|group| group.columns()).any(|column| column.compression() == Compression::LZO) {
         return Err(format!("{} is compressed with LZO; write it with Snappy or Zstandard", short(path)));
+    }
+    let decimal = |column: &ColumnDescriptor| {
+        column.physical_type() == PhysicalType::BYTE_ARRAY && column.converted_type() == ConvertedType::DECIMAL
+    };
+    if let Some(column) = metadata.parquet_schema().columns().iter().find(|column| decimal(column)) {
+        let (file, column) = (short(path), column.name());
+        return Err(format!(
+            "{file} has decimals of variable length in `{column}`, of which one can be too long to be read; write them with a fixed length"
+        ));
     }
     let fields = metadata.schema().fields().iter();
     let old = fields.filter(|field| leaf(&metadata, field).is_some_and(is_old_timestamp));
@@ -85,7 +95,8 @@ fn metadata(file: &File) -> Result<ArrowReaderMetadata, ParquetError> {
             // An enumeration is text by another name.
             _ if column.is_some_and(|column| column.converted_type() == ConvertedType::ENUM) => DataType::Utf8View,
             Some(Type::Text) => DataType::Utf8View,
-            _ => return field.clone(),
+            // A dictionary in the types of whoever wrote it has room for so many values of a batch: one row more, and it cannot be read.
+            _ => plain(field.data_type()).clone(),
         };
         Arc::new(field.as_ref().clone().with_data_type(data_type))
     };
