@@ -10,9 +10,11 @@ pub fn run() -> Result<(), String> {
     take(vec![
         step("format", "cargo fmt --all --check"),
         step("clippy", "cargo clippy --workspace --all-targets -- -D warnings"),
-        step("documentation", "cargo doc --workspace --no-deps").map(|doc| doc.variable("RUSTDOCFLAGS", "-D warnings")),
-        step("wasm32", "cargo check -p reticent --no-default-features --target")
-            .map(|check| check.argument(install::WASM))
+        Step::new(
+            "documentation",
+            Invocation::new("cargo doc --workspace --no-deps").variable("RUSTDOCFLAGS", "-D warnings"),
+        ),
+        step("wasm32", &format!("cargo check -p reticent --no-default-features --target {}", install::WASM))
             .after(install::wasm_target),
         step("browser module", "cargo xtask wasm").after(install::wasm_target),
     ])

@@ -14,6 +14,11 @@ use siphasher::{sip, sip128};
 pub struct ChoiceKey([u8; 32]);
 
 impl ChoiceKey {
+    /// A secret that was drawn at random, as [`Permit::secret`](reticent::Permit::secret) does.
+    pub fn new(secret: [u8; 32]) -> Self {
+        Self(secret)
+    }
+
     /// A random key.
     pub fn draw<R: CryptoRng + ?Sized>(rng: &mut R) -> Self {
         let mut bytes = [0; 32];

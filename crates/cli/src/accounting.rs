@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use reticent::Permit;
-use reticent::ledger::{Accounting, Charge, Charged, Ledger, Receipt, Releases};
+use reticent::ledger::{
+    Accounting, Answered, Charge, Charged, Ended, Interrupted, Ledger, Receipt, Releases, UNFINISHED,
+};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Anchor, Budget, Dataset, DurableLedger, Error, Location, Owner, Spend, Terms, fresh_id};
 
@@ -224,19 +226,18 @@ impl Account {
         }
     }
 
-    /// Keeps that a run ended without an answer, which suspends the dataset; what comes back is what may be shown.
+    /// Releases something once, and says what was charged: what may be shown.
     ///
     /// # Errors
-    /// If it could not be made durable.
-    pub fn fail(&self, charged: &Accounting, failure: &str) -> Result<String> {
-        match (self, charged) {
-            (Self::Charged(session), Accounting::Charged(receipt)) => {
-                let kept = session.ledger.fail(receipt, failure)?;
-                let (dataset, entry) = (&receipt.dataset, receipt.entry);
-                say!("{dataset} is suspended: see what went wrong with entry {entry}, then `reticent ledger reopen`");
-                Ok(kept)
+    /// If the budget does not reach, the ledger fails, or the request was charged before and has no outcome.
+    pub fn release(&self, asked: Request, compute: impl FnOnce(Permit) -> Ended) -> Result<String> {
+        match self {
+            Self::Charged(session) => session.release(asked, compute),
+            Self::Unaccounted => {
+                warn();
+                let (Ended::Released(text) | Ended::Failed(text)) = compute(Permit::unaccounted()?);
+                Ok(text)
             }
-            _ => Ok(failure.into()),
         }
     }
 
@@ -253,7 +254,43 @@ impl Account {
 }
 
 impl Session {
-    fn charge(&self, asked: Request, releases: Releases) -> Result<Granted> {
+    fn release(&self, asked: Request, compute: impl FnOnce(Permit) -> Ended) -> Result<String> {
+        let charge = self.prepare(asked, Releases::Once)?;
+        let mut suspended = None;
+        let computed = |permit: Permit| -> Result<Ended> {
+            let Accounting::Charged(receipt) = permit.accounting().clone() else { unreachable!("a ledger charges") };
+            self.say(&receipt, "charged");
+            let ended = compute(permit);
+            suspended = matches!(ended, Ended::Failed(_)).then_some(receipt);
+            Ok(ended)
+        };
+        let answered = self.ledger.release(&charge, Interrupted::StaysOpen, computed)?;
+        if let Some(Receipt { dataset, entry, .. }) = suspended {
+            say!("{dataset} is suspended: see what went wrong with entry {entry}, then `reticent ledger reopen`");
+        }
+        match answered {
+            Answered::Now(text) => Ok(text),
+            Answered::Before(text) => {
+                self.say_again(&charge);
+                Ok(text)
+            }
+            Answered::Never => {
+                self.say_unfinished(&charge);
+                Err(anyhow!(UNFINISHED))
+            }
+        }
+    }
+
+    fn say_again(&self, charge: &Charge) {
+        say!("request {} was answered before: nothing is charged, and the same is printed", charge.request);
+    }
+
+    fn say_unfinished(&self, charge: &Charge) {
+        say!("request {} was charged before, and nothing was kept for it: nothing is charged", charge.request);
+    }
+
+    /// The charge for what is asked. In the user's own ledger a dataset is registered when it is first charged.
+    fn prepare(&self, asked: Request, releases: Releases) -> Result<Charge> {
         if !self.place.named && self.ledger.dataset(&self.dataset)?.is_none() {
             let unlimited = Dataset { name: self.dataset.clone(), budget: Budget::Unlimited, terms: None };
             match self.ledger.register(&unlimited) {
@@ -265,14 +302,18 @@ impl Session {
         let Request { description, unit, adjacency, guarantee } = asked;
         let request = self.request.clone().map_or_else(fresh_id, Ok)?;
         let (dataset, caller) = (self.dataset.clone(), caller());
-        let charge = Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases };
+        Ok(Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases })
+    }
+
+    fn charge(&self, asked: Request, releases: Releases) -> Result<Granted> {
+        let charge = self.prepare(asked, releases)?;
         match self.ledger.charge(&charge)? {
             Charged::Answered(text) => {
-                say!("request {} was answered before: nothing is charged, and the same is printed", charge.request);
+                self.say_again(&charge);
                 Ok(Granted::Answered(text))
             }
             Charged::Unfinished(permit) => {
-                say!("request {} was charged before, and nothing was kept for it: nothing is charged", charge.request);
+                self.say_unfinished(&charge);
                 Ok(Granted::Unfinished(permit))
             }
             Charged::Permitted(permit) => {

@@ -87,7 +87,42 @@ pub enum Charged {
     Answered(String),
 }
 
+/// How a computation ended that was charged. The ledger keeps the text, and the same request gives it from then on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// With something to show: releases, or a refusal.
+    Released(String),
+    /// Without, perhaps because of what is in the rows.
+    Failed(String),
+}
+
+/// What becomes of a request that was charged and of which nothing is kept, because the process ended in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupted {
+    /// It is not computed again: how a run ends may depend on the rows, and each further run would tell more.
+    StaysOpen,
+    /// It is computed now: it cannot fail because of what is in the rows.
+    IsComputed,
+}
+
+/// What a request gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answered {
+    /// What was computed and kept just now, or was kept by somebody who asked the same and was faster.
+    Now(String),
+    /// What was kept when the same was asked before.
+    Before(String),
+    /// It was charged before, nothing was kept, and it is not computed again.
+    Never,
+}
+
+/// What is said of a request that was charged and of which no outcome is kept. It claims none: there may be one yet.
+pub const UNFINISHED: &str = "this request was charged and has no outcome: it is still being answered, or it was interrupted and is \
+                              not computed again";
+
 /// A keeper of budgets.
+///
+/// Whoever releases something calls [`Ledger::release`], or starts a stream: the other methods are what these two are made of.
 pub trait Ledger {
     /// Why a charge was not made: the budget does not reach, the storage failed.
     type Error: std::error::Error;
@@ -119,6 +154,39 @@ pub trait Ledger {
     /// # Errors
     /// If there is no such charge, or the failure could not be made durable.
     fn fail(&self, receipt: &Receipt, failure: &str) -> Result<String, Self::Error>;
+
+    /// The one way to a release: what was kept for the same request; otherwise the charge, then the computation, then what came of it
+    /// is kept, and only then may anyone see it.
+    ///
+    /// # Privacy
+    /// `compute` runs after the charge is durable, at most once for it (unless the request is one that
+    /// [is computed](Interrupted::IsComputed) again), and draws from the charge's own permit. A failure is kept like a release. If
+    /// `compute` gives an error, nothing is kept: that must not depend on rows.
+    ///
+    /// # Errors
+    /// As for [`Ledger::charge`] and [`Ledger::keep`], and those of `compute`.
+    fn release<E: From<Self::Error>>(
+        &self,
+        charge: &Charge,
+        interrupted: Interrupted,
+        compute: impl FnOnce(Permit) -> Result<Ended, E>,
+    ) -> Result<Answered, E>
+    where
+        Self: Sized,
+    {
+        let permit = match (self.charge(charge)?, interrupted) {
+            (Charged::Answered(text), _) => return Ok(Answered::Before(text)),
+            (Charged::Unfinished(_), Interrupted::StaysOpen) => return Ok(Answered::Never),
+            (Charged::Permitted(permit) | Charged::Unfinished(permit), _) => *permit,
+        };
+        let accounting = permit.accounting().clone();
+        let shown = match (compute(permit)?, &accounting) {
+            (Ended::Released(text), Accounting::Charged(receipt)) => self.keep(receipt, &text)?,
+            (Ended::Failed(text), Accounting::Charged(receipt)) => self.fail(receipt, &text)?,
+            (Ended::Released(text) | Ended::Failed(text), Accounting::Unaccounted) => text,
+        };
+        Ok(Answered::Now(shown))
+    }
 
     /// Leave to go on with a stream that was charged before and has kept its own state.
     ///

@@ -76,6 +76,16 @@ impl Permit {
         Ok(PermittedDraw { draw: self.entropy.draw()?, accounting: &self.accounting })
     }
 
+    /// Random bytes that no release shows, such as the key by which a unit's rows are chosen. They cost nothing.
+    ///
+    /// # Errors
+    /// [`Error::Entropy`] if a fresh seed is due and cannot be had.
+    pub fn secret(&mut self) -> Result<[u8; 32]> {
+        let mut bytes = [0; 32];
+        self.entropy.draw()?.fill_bytes(&mut bytes);
+        Ok(bytes)
+    }
+
     /// Takes the cost of a whole stream off what is left and becomes the stream's own permit.
     ///
     /// # Errors

@@ -10,7 +10,7 @@
 //! struct Patients(i64);
 //!
 //! impl Statistic for Patients {
-//!     fn exact(&mut self, _: &Task) -> Result<Vec<i64>, String> {
+//!     fn exact(&mut self, _: &Task, _: [u8; 32]) -> Result<Vec<i64>, String> {
 //!         Ok(vec![self.0])
 //!     }
 //! }

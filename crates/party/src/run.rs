@@ -24,11 +24,12 @@ use crate::transport::{Mesh, Transport};
 pub trait Statistic {
     /// The exact statistic of this party's rows, one number for each cell of the task, in steps of its grid.
     ///
-    /// Asked for once, after the charge is durable and all parties are ready.
+    /// Asked for once, after the charge is durable and all parties are ready. The secret was drawn by the charge's own generator: it decides
+    /// whatever is left to chance, such as which of a unit's rows count.
     ///
     /// # Errors
     /// A text that does not depend on what is in the rows.
-    fn exact(&mut self, task: &Task) -> Result<Vec<i64>, String>;
+    fn exact(&mut self, task: &Task, secret: [u8; 32]) -> Result<Vec<i64>, String>;
 }
 
 /// What came of it.
@@ -203,8 +204,8 @@ impl Own for House<'_> {
         Ok(permit)
     }
 
-    fn statistic(&mut self) -> Result<Vec<i64>> {
-        let failure = match self.statistic.exact(self.party.task) {
+    fn statistic(&mut self, secret: [u8; 32]) -> Result<Vec<i64>> {
+        let failure = match self.statistic.exact(self.party.task, secret) {
             Ok(statistic) => return Ok(statistic),
             Err(failure) => failure,
         };

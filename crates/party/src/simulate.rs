@@ -81,8 +81,8 @@ impl<S: Statistic> Own for Rehearsal<'_, S> {
         Ok(Permit::unaccounted()?)
     }
 
-    fn statistic(&mut self) -> Result<Vec<i64>> {
-        self.statistic.exact(self.task).map_err(Error::Statistic)
+    fn statistic(&mut self, secret: [u8; 32]) -> Result<Vec<i64>> {
+        self.statistic.exact(self.task, secret).map_err(Error::Statistic)
     }
 
     fn keep(&mut self, _: &Transcript) -> Result<()> {

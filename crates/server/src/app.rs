@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use reticent::ledger::{Charge, Charged, Ledger};
+use reticent::Permit;
+use reticent::ledger::{Charge, Charged, Ledger, Receipt};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Terms};
 use reticent_sql::RunLimits;
 use reticent_stream::{Definition, Hold, Stream, Streams, SystemClock};
@@ -175,28 +176,49 @@ impl App {
         let done = tokio::task::spawn_blocking(work).await;
         done.map_err(|_| Error::Machine("something went wrong inside; what was charged stays charged".into()))?
     }
+}
 
-    /// Charges the ledger, durably, within the caps of whoever asks.
-    ///
-    /// # Errors
-    /// If a cap or the budget does not reach, or the ledger fails.
-    pub fn charge(&self, caller: &Caller, charge: &Charge) -> Result<Charged> {
-        let token = match (&caller.token, caller.role) {
+/// The ledger, as far as the caps of whoever asks allow.
+pub struct Capped {
+    /// Whose ledger.
+    pub app: Arc<App>,
+    /// Who asks.
+    pub caller: Caller,
+}
+
+impl Ledger for Capped {
+    type Error = Error;
+
+    fn charge(&self, charge: &Charge) -> Result<Charged> {
+        let App { ledger, tokens, charging, .. } = &*self.app;
+        let token = match (&self.caller.token, self.caller.role) {
             (Some(token), Role::Analyst) => token,
-            _ => return Ok(self.ledger.charge(charge)?),
+            _ => return Ok(ledger.charge(charge)?),
         };
-        let _turn = self.charging.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let reservation = self.tokens.reserve(token, &charge.dataset, &charge.request, &charge.guarantee)?;
-        match self.ledger.charge(charge) {
+        let _turn = charging.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let reservation = tokens.reserve(token, &charge.dataset, &charge.request, &charge.guarantee)?;
+        match ledger.charge(charge) {
             Ok(charged) => Ok(charged),
             Err(error) => {
                 // Whether a disk that failed has the charge is not known: the cap stays the smaller one.
                 if error.is_overdrawn() || error.is_suspended() || error.is_usage() {
-                    self.tokens.take_back(reservation)?;
+                    tokens.take_back(reservation)?;
                 }
                 Err(error.into())
             }
         }
+    }
+
+    fn keep(&self, receipt: &Receipt, release: &str) -> Result<String> {
+        Ok(self.app.ledger.keep(receipt, release)?)
+    }
+
+    fn fail(&self, receipt: &Receipt, failure: &str) -> Result<String> {
+        Ok(self.app.ledger.fail(receipt, failure)?)
+    }
+
+    fn resume(&self, receipt: &Receipt) -> Result<Permit> {
+        Ok(self.app.ledger.resume(receipt)?)
     }
 }
 

@@ -3,7 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use reticent::Permit;
-use reticent_bounding::ChoiceKey;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Answer;
@@ -12,10 +11,6 @@ use crate::query::Query;
 
 /// A longer answer is none: the ledger could not keep it.
 const LONGEST: usize = 1 << 27;
-
-/// What is said of a request that was charged and of which no outcome is kept. It claims none: there may be one yet.
-pub const UNFINISHED: &str = "this request was charged and has no outcome: it is still being answered, or it was interrupted and is \
-                              not computed again";
 
 /// What came of a query that was charged. The ledger keeps it with the request, and the same request gives the same again.
 ///
@@ -57,9 +52,9 @@ impl Outcome {
 
 impl Query {
     /// As [`Query::answer`], whatever happens: a failure and a panic are outcomes, too.
-    pub fn outcome(&self, permit: &mut Permit, key: ChoiceKey) -> Outcome {
+    pub fn outcome(&self, permit: &mut Permit) -> Outcome {
         // The permit is not used again, and the query is not changed.
-        let answered = catch_unwind(AssertUnwindSafe(|| self.answer(permit, key)));
+        let answered = catch_unwind(AssertUnwindSafe(|| self.answer(permit)));
         let outcome = match answered {
             Ok(Ok(answer)) => Outcome::Answer(Box::new(answer)),
             Ok(Err(_)) | Err(_) => Outcome::Failed,

@@ -222,7 +222,8 @@ impl Query {
     ///
     /// # Errors
     /// [`Error::Reading`] if the rows cannot be read to their end.
-    pub fn answer(&self, permit: &mut Permit, key: ChoiceKey) -> Result<Answer> {
+    pub fn answer(&self, permit: &mut Permit) -> Result<Answer> {
+        let key = ChoiceKey::new(permit.secret()?);
         let (mut design, mut found) = (Cow::Borrowed(&self.design), Vec::new());
         if let Some(search) = &self.search {
             // Keys are inputs like all others.

@@ -6,7 +6,6 @@ use reticent::Permit;
 use reticent::noise::Entropy;
 use reticent::privacy::Guarantee;
 use reticent_sql::answer::Entry;
-use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::{Input, Options, Query, Range, Table};
 
 const RUNS: u64 = 300;
@@ -22,10 +21,9 @@ fn covered(values: &[f64], epsilon: &str, asked: &[(&str, f64)]) -> Vec<u64> {
     let table = Table::open("t", path.to_str().unwrap()).unwrap();
     let sql = format!("SELECT {} FROM t", list.join(", "));
     let query = Query::prepare(&sql, vec![Input { table, public: false }], options).unwrap();
-    let key = ChoiceKey::draw(&mut Entropy::seeded(1).draw().unwrap());
     let mut covered = vec![0; asked.len()];
     for seed in 0..RUNS {
-        let answer = query.answer(&mut Permit::unaccounted_from(Entropy::seeded(seed)), key.clone()).unwrap();
+        let answer = query.answer(&mut Permit::unaccounted_from(Entropy::seeded(seed))).unwrap();
         for ((entry, (sql, exact)), covered) in answer.rows[0].iter().zip(asked).zip(&mut covered) {
             let Entry::Released { value, half_width } = entry else { panic!("{sql}: {entry:?}") };
             // Values are rounded to a grid before they are squared.

@@ -161,7 +161,7 @@ fn without_noise_parties_and_curators_agree() {
         let sum: Vec<i64> = parts[0].1.iter().zip(&parts[1].1).map(|(one, other)| one + other).collect();
         let ours = answered(&parts[0].0, &sum, 0);
         let query = Query::prepare(sql, input(&all), options(NEARLY_WITHOUT_NOISE)).expect("it is private");
-        let curator = query.answer(&mut permit(), key()).expect("an answer");
+        let curator = query.answer(&mut permit()).expect("an answer");
         assert_eq!((&ours.columns, ours.rows.len()), (&curator.columns, curator.rows.len()), "{sql}");
         for (one, other) in values(&ours).iter().flatten().zip(values(&curator).iter().flatten()) {
             match (one.as_f64(), other.as_f64()) {

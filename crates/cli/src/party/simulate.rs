@@ -121,10 +121,12 @@ pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
     let honest = u32::try_from(terms.task.place(&arguments.all_but)?).expect("there are at most 256");
     let mut rows = arguments.stage.rows(&terms)?;
     warn();
-    let exact = |rows: &mut OwnRows| rows.exact(&terms.task).map_err(|text| anyhow::anyhow!("{text}"));
+    let mut permit = Permit::unaccounted()?;
+    let exact =
+        |rows: &mut OwnRows| rows.exact(&terms.task, permit.secret()?).map_err(|text| anyhow::anyhow!("{text}"));
     let statistics = rows.iter_mut().map(exact).collect::<Result<Vec<_>>>()?;
     let plan = &terms.plan;
-    let simulation = Simulation::run(plan, &statistics, &mut Permit::unaccounted()?)?;
+    let simulation = Simulation::run(plan, &statistics, &mut permit)?;
     let view = simulation.view(&Adversary::all_but(plan.parties(), honest)?);
     let noisy = view.honest_sums(plan);
     let loss = plan.loss_against(plan.parties() - 1)?;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use reticent::noise::Entropy;
 use reticent_party::{Statistic, Task};
 use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::{Input, JointQuery, Table};
@@ -48,11 +47,9 @@ impl OwnRows {
 }
 
 impl Statistic for OwnRows {
-    fn exact(&mut self, _: &Task) -> Result<Vec<i64>, String> {
+    fn exact(&mut self, _: &Task, secret: [u8; 32]) -> Result<Vec<i64>, String> {
         let failed = |_| reticent_sql::Error::Reading.to_string();
-        let mut entropy = Entropy::from_os().map_err(|error| error.to_string())?;
-        let key = ChoiceKey::draw(&mut entropy.draw().map_err(|error| error.to_string())?);
-        let exact = self.query.measure(key).map_err(failed)?;
+        let exact = self.query.measure(ChoiceKey::new(secret)).map_err(failed)?;
         Ok(exact.for_noise().to_vec())
     }
 }

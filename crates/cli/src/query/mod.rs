@@ -14,12 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use reticent::ledger::Releases;
-use reticent::noise::Entropy;
+use reticent::ledger::Ended;
 use reticent_ledger::files::shared;
 use reticent_ledger::hash::Hash;
-use reticent_sql::bounding::ChoiceKey;
-use reticent_sql::outcome::UNFINISHED;
 use reticent_sql::settings::clock;
 use reticent_sql::settings::policy::Policy;
 use reticent_sql::settings::words::keys;
@@ -27,7 +24,7 @@ use reticent_sql::{Asked, Input, Outcome, Query, RunLimits, Settings, Table, Uni
 
 pub use arguments::Arguments;
 
-use crate::accounting::{Account, Granted, Request, refuse_public};
+use crate::accounting::{Account, Request, refuse_public};
 use crate::exit::{REFUSED, usage};
 use crate::output::say;
 
@@ -77,24 +74,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         adjacency: query.adjacency(),
         guarantee: query.guarantee().clone(),
     };
-    let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
     // From before the charge on: what is charged has an outcome.
     let engine = limits.engine();
     interrupt::on_ctrl_c(&engine.interrupt)?;
-    let text = match account.charge(request, Releases::Once)? {
-        Granted::Answered(text) => text,
-        // How a run ends may depend on rows: it is not tried again for the same charge.
-        Granted::Unfinished(_) => return Err(anyhow!(UNFINISHED)),
-        Granted::Permitted(mut permit) => {
-            let interrupt = engine.interrupt.clone();
-            let outcome = query.with_engine(engine).outcome(&mut permit, key);
-            match outcome {
-                // Whoever pressed Ctrl-C learns nothing by it.
-                Outcome::Failed if !interrupt.was_called() => account.fail(permit.accounting(), &outcome.to_text())?,
-                _ => account.keep(permit.accounting(), &outcome.to_text())?,
-            }
-        }
-    };
+    let interrupt = engine.interrupt.clone();
+    let query = query.with_engine(engine);
+    let text = account.release(request, |mut permit| match query.outcome(&mut permit) {
+        // Whoever pressed Ctrl-C learns nothing by it.
+        outcome @ Outcome::Failed if !interrupt.was_called() => Ended::Failed(outcome.to_text()),
+        outcome => Ended::Released(outcome.to_text()),
+    })?;
     let outcome = Outcome::from_text(&text)
         .ok_or_else(|| anyhow!("what the ledger keeps for this request is not the answer to a query"))?;
     // Whatever it is, it was charged: no longer a matter of usage.

@@ -29,10 +29,9 @@ mod trial;
 use std::io::IsTerminal;
 use std::process::{ExitCode, Stdio};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
-use reticent::ledger::Releases;
-use reticent_sql::outcome::UNFINISHED;
+use reticent::ledger::Ended;
 
 pub use arguments::Arguments;
 pub use block_sql::{BlockArguments, answer_block};
@@ -46,7 +45,7 @@ use statistic::Statistic;
 use table::{Block, Table};
 use tempfile::TempDir;
 
-use crate::accounting::{self, Account, Granted};
+use crate::accounting::{self, Account};
 use crate::output::say;
 
 /// Runs `reticent subsample`.
@@ -79,19 +78,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let request = request(arguments, &plan, &runner.statistic)?;
     describe(&plan, &runner);
-    let mut permit = match account.charge(request, Releases::Once)? {
-        Granted::Permitted(permit) => *permit,
-        Granted::Answered(text) => return Kept::from_text(&text)?.show(arguments.format, plan.guarantee()),
-        // How a run ends may depend on rows: it is not tried again for the same charge.
-        Granted::Unfinished(_) => return Err(anyhow!(UNFINISHED)),
-    };
     let deal = |lot: &mut dyn FnMut(Option<&[u8]>) -> usize| table.deal(plan.blocks(), unit, lot);
-    // Whatever comes of it was charged, and stays: a failure, too.
-    let released = plan.release(&mut permit, deal, |blocks| runner.ask_all(blocks));
-    let kept = match released {
-        Ok(release) => account.keep(permit.accounting(), &release.to_text()?)?,
-        Err(_) => account.fail(permit.accounting(), &Kept::Failed.to_text()?)?,
-    };
+    let kept = account.release(request, |mut permit| {
+        let released = plan.release(&mut permit, deal, |blocks| runner.ask_all(blocks));
+        match released {
+            Ok(release) => Ended::Released(release.to_text()),
+            Err(_) => Ended::Failed(Kept::Failed.to_text()),
+        }
+    })?;
     Kept::from_text(&kept)?.show(arguments.format, plan.guarantee())
 }
 

@@ -49,7 +49,7 @@ pub(crate) trait Own {
     fn charge(&mut self, attempt: u32) -> Result<Permit>;
 
     /// Computes the exact statistic: the first time that rows are looked at.
-    fn statistic(&mut self) -> Result<Vec<i64>>;
+    fn statistic(&mut self, secret: [u8; 32]) -> Result<Vec<i64>>;
 
     /// Keeps the transcript, before the result is shown.
     fn keep(&mut self, transcript: &Transcript) -> Result<()>;
@@ -125,7 +125,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
         self.say(Content::Ready);
         self.gather(Kind::Ready)?;
 
-        let statistic = own.statistic()?;
+        let statistic = own.statistic(permit.secret()?)?;
         let share = self.seat.plan.share(&statistic, &mut permit)?;
         let accounting = share.accounting().clone();
         let seeds = self.agree(masks)?;

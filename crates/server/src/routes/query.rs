@@ -6,14 +6,11 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use reticent::ledger::{Accounting, Charge, Charged, Ledger, Releases};
-use reticent::noise::Entropy;
+use reticent::ledger::{Answered, Charge, Ended, Interrupted, Ledger, Releases, UNFINISHED};
 use reticent_ledger::fresh_id;
 use reticent_ledger::hash::Hash;
 use reticent_sql::algebra::Limits;
 use reticent_sql::answer::{Answer, Summary};
-use reticent_sql::bounding::ChoiceKey;
-use reticent_sql::outcome::UNFINISHED;
 use reticent_sql::resolve::text;
 use reticent_sql::settings::clock;
 use reticent_sql::{Asked, Outcome, Query, Settings, dialect};
@@ -24,7 +21,7 @@ use utoipa::ToSchema;
 use super::json;
 use super::number::Number;
 use crate::access::Caller;
-use crate::app::App;
+use crate::app::{App, Capped};
 use crate::body::Json;
 use crate::error::{Error, Problem, Result};
 use crate::tables::TableView;
@@ -181,27 +178,20 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         guarantee: query.guarantee().clone(),
         releases: Releases::Once,
     };
-    let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
-    let (charging, paid) = (Arc::clone(&app), charge.clone());
-    let text = match app.blocking(move || charging.charge(&caller, &paid)).await? {
-        Charged::Answered(text) => text,
-        // How a run ends may depend on rows: it is not tried again for the same charge.
-        Charged::Unfinished(_) => return Err(Error::Conflict(UNFINISHED.into())),
-        Charged::Permitted(mut permit) => {
-            let Accounting::Charged(receipt) = permit.accounting().clone() else {
-                return Err(Error::Machine("what was released was not charged".into()));
-            };
-            let (ledger, query) = (Arc::clone(&app.ledger), query.with_engine(app.runs.engine()));
-            let run = move || {
-                let outcome = query.outcome(&mut permit, key);
-                let kept = match outcome {
-                    Outcome::Failed => ledger.fail(&receipt, &outcome.to_text()),
-                    Outcome::Answer(_) => ledger.keep(&receipt, &outcome.to_text()),
-                };
-                Ok(kept?)
-            };
-            app.blocking(run).await?
-        }
+    let query = query.with_engine(app.runs.engine());
+    let (paid, capped) = (charge.clone(), Capped { app: Arc::clone(&app), caller });
+    let run = move || {
+        capped.release(&paid, Interrupted::StaysOpen, |mut permit| -> Result<Ended> {
+            let outcome = query.outcome(&mut permit);
+            Ok(match outcome {
+                Outcome::Failed => Ended::Failed(outcome.to_text()),
+                Outcome::Answer(_) => Ended::Released(outcome.to_text()),
+            })
+        })
+    };
+    let text = match app.blocking(run).await? {
+        Answered::Now(text) | Answered::Before(text) => text,
+        Answered::Never => return Err(Error::Conflict(UNFINISHED.into())),
     };
     let outcome = Outcome::from_text(&text)
         .ok_or_else(|| Error::Conflict("what the ledger keeps for this request is not the answer to a query".into()))?;

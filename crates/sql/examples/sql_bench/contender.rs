@@ -7,10 +7,9 @@ use std::time::Instant;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use reticent::Permit;
-use reticent::noise::Entropy;
 use reticent::privacy::Guarantee;
 use reticent_sql::answer::Entry;
-use reticent_sql::bounding::{Caps, ChoiceKey};
+use reticent_sql::bounding::Caps;
 use reticent_sql::{Answer, Input, Options, Query, Range, Table, Unit};
 use reticent_table::{Request, Type};
 use serde_json::{Value, json};
@@ -74,8 +73,7 @@ fn private(caps: Option<Caps>, file: &Path) -> Outcome<Answer> {
         (options.max_groups, options.max_rows) = (Some(groups), Some(rows));
     }
     let query = Query::prepare(QUESTION, vec![Input { table: open(file)?, public: false }], options)?;
-    let key = ChoiceKey::draw(&mut Entropy::from_os()?.draw()?);
-    Ok(query.answer(&mut Permit::unaccounted()?, key)?)
+    Ok(query.answer(&mut Permit::unaccounted()?)?)
 }
 
 fn open(file: &Path) -> Outcome<Table> {

@@ -88,7 +88,7 @@ fn ask(sql: &str, options: &Options, last: &str) -> Outcome {
     let key = || ChoiceKey::draw(&mut Entropy::seeded(1).draw().unwrap());
     let exact = query.exact(key()).map_err(|error| words += &error.to_string()).ok();
     let mut permit = Permit::unaccounted_from(Entropy::seeded(1));
-    let answer = query.answer(&mut permit, key()).map_err(|error| words += &error.to_string()).ok();
+    let answer = query.answer(&mut permit).map_err(|error| words += &error.to_string()).ok();
     Outcome { words, exact, groups: answer.map(|answer| answer.rows.len()) }
 }
 

@@ -63,7 +63,7 @@ fn ask(question: &Question, tables: &Tables, seed: u64) -> Outcome {
     let key = || ChoiceKey::draw(&mut Entropy::seeded(seed).draw().expect("seeded"));
     let exact = query.exact(key()).unwrap_or_else(|error| panic!("query {seed}: {error}: {}", question.sql));
     let mut permit = Permit::unaccounted_from(Entropy::seeded(seed));
-    let answer = noisy.then(|| query.answer(&mut permit, key()).map_err(|error| error.to_string()));
+    let answer = noisy.then(|| query.answer(&mut permit).map_err(|error| error.to_string()));
     let answer = answer.map(|answer| answer.unwrap_or_else(|error| panic!("query {seed}: {error}: {}", question.sql)));
     Outcome { words, exact: Some(exact), answer }
 }
