@@ -33,8 +33,8 @@ pub fn not_people(task: &Task) -> Option<String> {
         _ => String::new(),
     };
     Some(format!(
-        "devices may report more than once (memoisation = {}{lifetime}), so reports are not people; ask with a task whose \
-         memoisation is never and whose lifetime-epsilon is epsilon, which is the default",
+        "devices may report more than once (memoisation = {}{lifetime}), so reports are not people; for one report \
+         each, leave memoisation and lifetime-epsilon out of the task",
         memoisation.name()
     ))
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use reticent::local::{Domain, Memoisation, Randomiser, Task};
-use reticent_collect::{estimated, task_file};
+use reticent_collect::task_file;
 use reticent_ledger::storage::replace::replace;
 
 use super::draft::{Draft, to_toml};
@@ -167,8 +167,9 @@ fn rows(task: &Task) -> Result<Vec<Vec<String>>> {
             rows.push(["standard error".into(), format!("{error:.1} people of {n}, for a rare answer")]);
         }
     }
-    if let Some(reason) = estimated::not_people(task) {
-        rows.push(["no 95 % interval".into(), reason]);
+    if !task.one_report_each() {
+        let reason = "none: devices may report more than once, so reports are not people";
+        rows.push(["95 % interval", reason].map(String::from));
     }
     rows.push(["hash".into(), task.id().to_string()]);
     Ok(rows.into_iter().map(Vec::from).collect())
