@@ -359,7 +359,7 @@ mod tests {
             else {
                 panic!("a mean was asked for")
             };
-            assert!((mean.mean() - truth).abs() < 5.0 * mean.standard_error.unwrap(), "{mean:?}");
+            assert!((mean.mean - truth).abs() < 5.0 * mean.standard_error.unwrap(), "{mean:?}");
         }
         let texts = task(r#"{"texts": {"alphabet": "abc", "longest": 5}}"#, "");
         let Answers::Texts(found) = collected(&texts, |person| ["abc", "cab"][person % 2].into(), PEOPLE) else {
