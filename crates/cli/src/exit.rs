@@ -47,16 +47,19 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     crate::output::say!("error: {error:#}");
     let of_ledger = error.downcast_ref::<reticent_ledger::Error>();
     let of_party = error.downcast_ref::<reticent_party::Error>();
+    let of_core = error.downcast_ref::<reticent::Error>();
     let of_server = error.downcast_ref::<reticent_server::Error>();
     if of_ledger.is_some_and(reticent_ledger::Error::is_overdrawn)
         || of_party.is_some_and(reticent_party::Error::is_overdrawn)
         || of_server.is_some_and(reticent_server::Error::is_overdrawn)
+        // A device is its own ledger.
+        || of_core.is_some_and(reticent::Error::is_already_answered)
         || error.is::<Overdrawn>()
     {
         return ExitCode::from(OVERDRAWN);
     }
     let usage = error.is::<Usage>()
-        || error.downcast_ref::<reticent::Error>().is_some_and(reticent::Error::is_parameter)
+        || of_core.is_some_and(reticent::Error::is_parameter)
         || error.downcast_ref::<reticent_sql::Error>().is_some_and(reticent_sql::Error::is_usage)
         || error.downcast_ref::<reticent_collect::Error>().is_some_and(reticent_collect::Error::is_usage)
         || of_party.is_some_and(reticent_party::Error::is_usage)

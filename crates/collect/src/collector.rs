@@ -1,5 +1,6 @@
 //! The file of reports.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +12,7 @@ use rusqlite::{Transaction, params};
 
 use crate::collected::Collected;
 use crate::error::{Error, Result};
-use crate::estimated::Estimated;
+use crate::estimated::{Estimated, not_people};
 
 /// "RtLc": tells it from any other SQLite file.
 const FORM: Form = Form {
@@ -172,6 +173,7 @@ impl Collector {
     /// [`Error::TooFew`] if there are fewer than the task's minimum batch; if the disk fails.
     pub fn estimate(&self, admission: &Admission) -> Result<Estimated> {
         let mut collection = Collection::new(admission.task().clone())?;
+        let mut periods = BTreeSet::new();
         self.read(|pages| {
             let sql = "SELECT report FROM report WHERE task = (SELECT number FROM task WHERE id = ?1)";
             let mut query = pages.prepare_cached(sql).map_err(read)?;
@@ -181,6 +183,7 @@ impl Collector {
                 let bytes = row.get_ref(0).map_err(read)?;
                 let report = Report::from_bytes(bytes.as_blob().map_err(|_| damaged())?).map_err(|_| damaged())?;
                 collection.recount(&report.response).map_err(|_| damaged())?;
+                periods.extend(report.period);
             }
             Ok(())
         })?;
@@ -188,7 +191,12 @@ impl Collector {
         if there < needed {
             return Err(Error::TooFew { there, needed });
         }
-        Ok(Estimated { reports: there, answers: collection.estimate()? })
+        Ok(Estimated {
+            reports: there,
+            periods: periods.len() as u64,
+            answers: collection.estimate()?,
+            no_interval: not_people(admission.task()),
+        })
     }
 }
 

@@ -16,6 +16,10 @@ pub enum Error {
         needed: u64,
     },
 
+    /// What a shuffler adds cannot be stated.
+    #[error("no statement about shuffling: {0}")]
+    NoShuffling(String),
+
     /// A name stands for another task.
     #[error("{0} is the name of another task, whose reports are kept; tasks do not change: choose another name")]
     OtherTask(String),
@@ -58,6 +62,11 @@ impl Error {
     /// Are there too few reports?
     pub fn is_too_few(&self) -> bool {
         matches!(self, Self::TooFew { .. })
+    }
+
+    /// Can these reports of this task not give what was asked for?
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::TooFew { .. } | Self::NoShuffling(_))
     }
 
     /// Is it something that the caller can put right by asking otherwise?

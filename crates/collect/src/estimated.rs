@@ -1,34 +1,75 @@
 //! What all reports together say.
 
-use reticent::local::{Answers, Randomiser, Shuffled, Task};
+use reticent::local::{Answers, Memoisation, Randomiser, Shuffled, Task, TimePrecision};
 use reticent::privacy::{Delta, Guarantee};
 use serde::Serialize;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// What all reports of a task together say.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimated {
     /// How many reports count.
     pub reports: u64,
-    /// The answers, with their errors.
+    /// How many different hours, days or weeks they name; 0 if the task's `time-precision` is `none`.
+    #[serde(skip)]
+    pub periods: u64,
+    /// The answers, with their errors where there are any to state.
     #[serde(flatten)]
     pub answers: Answers,
+    /// Why the answers have no standard errors and no intervals, if they have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_interval: Option<String>,
 }
 
-/// What whoever sees the reports of a task only after they were shuffled is faced with: an (ε, δ) of the central model, if `honest`
-/// of the reports were made by devices that neither collude nor lie. One-bit mechanisms have the stronger bound.
-///
-/// # Errors
-/// If there is no honest report, or the task's ε lies outside 1e-6 to 20.
-pub fn shuffled(task: &Task, honest: u64, delta: &Delta) -> Result<Guarantee> {
-    let shuffled = match task.randomiser()? {
-        Randomiser::Coins(_) | Randomiser::Mean(_) => Shuffled::of_bits(task.epsilon(), honest)?,
-        // Two choices by k-ary response are randomised response.
-        Randomiser::Choices(oracle) if oracle.values() == 2 && task.mechanism() == "k-ary" => {
-            Shuffled::of_bits(task.epsilon(), honest)?
-        }
-        Randomiser::Choices(_) | Randomiser::Texts(_) => Shuffled::new(task.epsilon(), honest)?,
+/// Why reports of a task are not people, and what to do about it; `None` if [each device reports once](Task::one_report_each).
+pub fn not_people(task: &Task) -> Option<String> {
+    if task.one_report_each() {
+        return None;
+    }
+    let memoisation = task.memoisation();
+    let lifetime = match memoisation {
+        Memoisation::Never => format!(", lifetime-epsilon = {}", task.lifetime_epsilon()),
+        _ => String::new(),
     };
-    Ok(shuffled.guarantee(delta)?)
+    Some(format!(
+        "devices may report more than once (memoisation = {}{lifetime}), so reports are not people; for one report \
+         each, leave memoisation and lifetime-epsilon out of the task",
+        memoisation.name()
+    ))
+}
+
+impl Estimated {
+    /// What an observer of the reports faces who sees them only after they were shuffled: an (ε, δ) of the central model, if `honest`
+    /// of the reports were made by devices that neither collude nor lie. One-bit mechanisms have the stronger bound.
+    ///
+    /// # Errors
+    /// [`Error::NoShuffling`] if the task lets a device report more than once, as nobody hides among copies of a report, or if the
+    /// reports tell that they are of several periods, as each hides among those of its own; if there is no honest report, or the
+    /// task's ε lies outside 1e-6 to 20.
+    pub fn shuffled(&self, task: &Task, honest: u64, delta: &Delta) -> Result<Guarantee> {
+        if let Some(reason) = not_people(task) {
+            return Err(Error::NoShuffling(reason));
+        }
+        let unit = match task.time_precision() {
+            TimePrecision::None => None,
+            precision => Some(precision.name()),
+        };
+        if let Some(unit) = unit.filter(|_| self.periods != 1) {
+            return Err(Error::NoShuffling(format!(
+                "the reports are of {} {unit}s, and each hides among those of its own {unit} only; ask with a task whose \
+                 time-precision is none, or collect the reports of one {unit}",
+                self.periods
+            )));
+        }
+        let shuffled = match task.randomiser()? {
+            Randomiser::Coins(_) | Randomiser::Mean(_) => Shuffled::of_bits(task.epsilon(), honest)?,
+            // Two choices by k-ary response are randomised response.
+            Randomiser::Choices(oracle) if oracle.values() == 2 && task.mechanism() == "k-ary" => {
+                Shuffled::of_bits(task.epsilon(), honest)?
+            }
+            Randomiser::Choices(_) | Randomiser::Texts(_) => Shuffled::new(task.epsilon(), honest)?,
+        };
+        Ok(shuffled.guarantee(delta)?)
+    }
 }

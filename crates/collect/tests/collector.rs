@@ -53,6 +53,44 @@ fn what_was_acknowledged_is_there_when_the_file_is_opened_again() {
     }
 }
 
+/// The statement is about people, and so is refused where reports are not people.
+#[test]
+fn what_a_shuffler_adds_is_stated_for_one_report_of_each_device_in_one_period() {
+    let stated = |more: &str, people: usize, days: u64| {
+        let (_folder, path) = place();
+        let json = format!(
+            r#"{{"question": "?", "domain": {{"choices": ["a", "b", "c"]}}, "epsilon": "1", "minimum-batch": 1,
+                "expires": "2030-01-01"{more}}}"#
+        );
+        let task = Admission::new(serde_json::from_str::<Task>(&json).unwrap()).unwrap();
+        let collector = Collector::open(&path).unwrap();
+        for day in 0..days {
+            let mut reports = reports(&task, people, day);
+            reports.iter_mut().for_each(|report| report.period = report.period.map(|today| today - day));
+            assert_eq!(collector.collect(&task, &reports, NOW).unwrap().counted, people as u64);
+        }
+        let estimated = collector.estimate(&task).unwrap();
+        let guarantee = estimated.shuffled(task.task(), estimated.reports, &"1e-6".parse().unwrap());
+        (estimated.no_interval.is_none(), guarantee.map_err(|error| (error.is_refusal(), error.to_string())))
+    };
+    let (has_interval, guarantee) = stated("", 200, 2);
+    assert!(has_interval && guarantee.unwrap().epsilon().unwrap().to_f64() < 0.6);
+    for more in [
+        r#", "memoisation": "first""#,
+        r#", "memoisation": "per-answer", "lifetime-epsilon": "2""#,
+        r#", "memoisation": "never", "lifetime-epsilon": "2""#,
+    ] {
+        let (has_interval, refused) = stated(more, 200, 1);
+        let (is_refusal, said) = refused.unwrap_err();
+        assert!(!has_interval && is_refusal && said.contains("devices may report more than once"), "{said}");
+    }
+    let days = r#", "time-precision": "day""#;
+    assert!(stated(days, 200, 1).1.is_ok());
+    let (has_interval, refused) = stated(days, 100, 2);
+    let (is_refusal, said) = refused.unwrap_err();
+    assert!(has_interval && is_refusal && said.contains("of 2 days"), "{said}");
+}
+
 #[test]
 fn two_who_send_the_same_at_once_are_counted_once() {
     let (_folder, path) = place();

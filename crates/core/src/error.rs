@@ -89,6 +89,13 @@ pub enum Error {
         counter: &'static str,
     },
 
+    /// A device has given all the answers that a task's lifetime ε pays for.
+    #[error("{}", already_answered(.answers))]
+    AlreadyAnswered {
+        /// As many as the task allows.
+        answers: u64,
+    },
+
     /// A device cannot keep, or read, what it must not forget.
     #[error("the device's memory failed: {0}; nothing was sent")]
     Memory(String),
@@ -96,6 +103,13 @@ pub enum Error {
     /// The operating system, or another source of entropy, gave none.
     #[error("the entropy source failed: {0}; nothing was released")]
     Entropy(String),
+}
+
+fn already_answered(answers: &u64) -> String {
+    match answers {
+        1 => "this device has already answered; the task allows one answer".into(),
+        _ => format!("this device has already answered {answers} times; the task allows {answers} answers"),
+    }
 }
 
 /// `Result` with this crate's [`Error`](enum@Error).
@@ -110,6 +124,11 @@ impl Error {
     /// Is this about a parameter that the caller can correct?
     pub fn is_parameter(&self) -> bool {
         matches!(self, Self::Parameter { .. })
+    }
+
+    /// Has a device given all the answers that the task allows?
+    pub fn is_already_answered(&self) -> bool {
+        matches!(self, Self::AlreadyAnswered { .. })
     }
 
     /// Is this about a budget that does not reach?

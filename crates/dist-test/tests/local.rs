@@ -201,8 +201,9 @@ fn ten_million_reports_are_aggregated() {
     let mut nearer = 0;
     for (row, truth) in rows.iter().zip(&truth) {
         let error = (row.count - *truth as f64).abs();
-        assert!(error < WIDE * row.standard_error, "{row:?} against {truth}");
-        nearer += u32::from(error < 0.1 * row.standard_error);
+        let standard_error = row.standard_error.unwrap();
+        assert!(error < WIDE * standard_error, "{row:?} against {truth}");
+        nearer += u32::from(error < 0.1 * standard_error);
     }
     // A test that allowed anything would find all of them near; 8 % are.
     assert!(nearer < 200, "{nearer}");
@@ -298,5 +299,114 @@ fn the_browsers_device_follows_the_law_that_the_library_states() {
         let one = OneBitMean::new(-3, 10, &epsilon).unwrap().probability(1).end().to_f64();
         let integers = LightDomain::Integers { lower: -3, upper: 10 };
         check("one-bit", integers, Answer::Number(1), vec![1.0 - one, one]);
+    }
+}
+
+/// Simulated surveys. An interval that covers in 95 % of them is seen to cover in fewer than 94 % once in a million times; one that
+/// covers in less than 93 % practically always.
+const SURVEYS: u64 = 12_000;
+const LONG_SURVEYS: u64 = 200_000;
+/// The share of simulated surveys in which a printed interval must hold the truth.
+const COVERED: f64 = 0.94;
+/// People in each, of whom 30 % hold the first choice.
+const ASKED: u64 = 100;
+
+/// A survey in which devices memoise as the text says.
+fn survey(domain: serde_json::Value, mechanism: &str, memoisation: &str) -> Task {
+    serde_json::from_value(
+        serde_json::json!({ "question": "?", "domain": domain, "epsilon": "1", "mechanism": mechanism,
+        "memoisation": memoisation, "minimum-batch": ASKED, "expires": "2999-01-01" }),
+    )
+    .unwrap()
+}
+
+fn three() -> serde_json::Value {
+    serde_json::json!({ "choices": ["a", "b", "c"] })
+}
+
+/// What a person answers: 30 % the first choice or the largest number.
+fn answer(task: &Task, person: u64) -> Answer {
+    let holds = person % 10 < 3;
+    match task.mechanism() {
+        "one-bit" => Answer::Number(if holds { 10 } else { 2 }),
+        _ => Answer::Choice(if holds { 0 } else { 1 + person % 2 }),
+    }
+}
+
+/// What they answer all together: the mean, or the number of reports of the first choice.
+fn truth(task: &Task, reports: u64) -> f64 {
+    if task.mechanism() == "one-bit" { 0.3 * 10.0 + 0.7 * 2.0 } else { 0.3 * reports as f64 }
+}
+
+/// The interval that is printed of the first choice or of the mean, if there is one.
+fn printed(answers: &Answers) -> Option<(f64, f64)> {
+    let json = serde_json::to_value(answers).unwrap();
+    if let Some(ends) = json["choices"][0]["interval"].as_array() {
+        return Some((ends[0].as_f64()?, ends[1].as_f64()?));
+    }
+    let (mean, half_width) = (json["mean"]["mean"].as_f64()?, json["mean"]["error"]["half_width"].as_f64()?);
+    Some((mean - half_width, mean + half_width))
+}
+
+/// How many of the surveys printed an interval, and how many of the intervals held the truth, if every device sends its response
+/// `times` times.
+fn coverage(task: &Task, times: u64, surveys: u64) -> (u64, u64) {
+    let name = format!("coverage of {}, {times} reports of each device", task.mechanism());
+    let mut entropy = Entropy::seeded(seed(&name));
+    let mut rng = entropy.draw().unwrap();
+    let randomiser = task.randomiser().unwrap();
+    let (mut intervals, mut covered) = (0, 0);
+    for _ in 0..surveys {
+        let mut collection = Collection::new(task.clone()).unwrap();
+        for person in 0..ASKED {
+            let response = match (&randomiser, answer(task, person)) {
+                (Randomiser::Choices(oracle), Answer::Choice(choice)) => match oracle.sample(choice, &mut rng) {
+                    OracleResponse::Value(value) => Payload::Value(value),
+                    OracleResponse::Set(set) => Payload::Set(set.to_bytes()),
+                },
+                (Randomiser::Mean(mean), Answer::Number(number)) => Payload::Bit(mean.sample(number, &mut rng)),
+                _ => panic!("choices or numbers are asked for"),
+            };
+            (0..times).for_each(|_| collection.recount(&response).unwrap());
+        }
+        let truth = truth(task, times * ASKED);
+        if let Some((lower, upper)) = printed(&collection.estimate().unwrap()) {
+            intervals += 1;
+            covered += u64::from((lower..=upper).contains(&truth));
+        }
+    }
+    (intervals, covered)
+}
+
+/// What is printed after ± holds the truth, for every mechanism, where each person reports once.
+#[test]
+fn intervals_cover_where_every_device_reports_once() {
+    let numbers = serde_json::json!({ "integers": { "lower": 0, "upper": 10 } });
+    for task in [
+        survey(three(), "k-ary", "never"),
+        survey(three(), "unary", "never"),
+        survey(three(), "projective", "never"),
+        survey(numbers, "one-bit", "never"),
+    ] {
+        let surveys = samples(SURVEYS, LONG_SURVEYS);
+        let (intervals, covered) = coverage(&task, 1, surveys);
+        let share = covered as f64 / surveys as f64;
+        assert!(intervals == surveys && share >= COVERED, "{}: {share} of {intervals}", task.mechanism());
+    }
+}
+
+/// A device that repeats its memoised response, as `first` and `per-answer` let it, was counted as so many people: the interval of
+/// 1,000 reports of 100 devices, "proved" for 95 %, covered in half of all surveys. Nothing is printed now that does not hold.
+#[test]
+fn no_interval_is_printed_that_counts_a_device_more_than_once() {
+    let numbers = serde_json::json!({ "integers": { "lower": 0, "upper": 10 } });
+    for task in [
+        survey(three(), "k-ary", "first"),
+        survey(three(), "unary", "per-answer"),
+        survey(three(), "projective", "first"),
+        survey(numbers, "one-bit", "per-answer"),
+    ] {
+        let (intervals, covered) = coverage(&task, 10, 1_000);
+        assert_eq!(intervals, 0, "{}: printed, and covered in {covered} of 1000 surveys", task.mechanism());
     }
 }

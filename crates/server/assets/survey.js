@@ -46,11 +46,23 @@ function deniability(description) {
     any other one with probability ${percent(supportsOther)}. ${most}`.replace(/\s+/g, " ");
 }
 
+/** What this browser does when the survey asks again. */
 const AGAIN = {
   first: "This browser remembers the randomised answer and repeats it whenever this survey asks again, so that asking often reveals no more.",
-  "per-answer": "This browser remembers one randomised answer for each true one, so that asking often reveals no more; but when your answer changes may be seen.",
-  never: "Every report is randomised afresh, until the promise for all of them together is used up.",
+  "per-answer":
+    "This browser remembers one randomised answer for each true one, so that asking often reveals no more about what you answer. But it may be seen when your answer changes, and whether it is the same as an earlier one.",
+  never: "Every report is randomised afresh. This browser makes as many as the promise for all of them together allows, and then no more.",
 };
+const ONCE = "You can answer once in this browser.";
+
+/** This browser has answered as often as the survey allows. */
+function already(answers) {
+  if (answers === 1) return "This browser has already answered this survey, which takes one answer from each browser. Nothing more will be sent.";
+  return `This browser has already answered this survey ${answers} times, as often as it may. Nothing more will be sent.`;
+}
+
+/** The report that was made in this tab and not sent yet: it is the only one, also after the page was loaded again. */
+const UNSENT = `unsent ${address}`;
 
 function meaning(response, description) {
   const { choices } = description;
@@ -70,9 +82,19 @@ async function start() {
   const description = device.describe(task);
   document.title = description.question;
   show("question", description.question);
-  at("answers").append(...inputs(task));
   show("deniable", deniability(description));
-  show("again", AGAIN[task.memoisation ?? "first"]);
+  show("again", task.memoisation === "never" && description.answers === 1 ? ONCE : AGAIN[task.memoisation]);
+  const unsent = JSON.parse(sessionStorage.getItem(UNSENT));
+  if (unsent?.task === description.id) {
+    show("why");
+    offer(unsent, description);
+    return;
+  }
+  if (device.hasAnswered(task)) {
+    show("done", already(description.answers));
+    return;
+  }
+  at("answers").append(...inputs(task));
   show("why");
   show("ask");
   at("ask").addEventListener("submit", async (event) => {
@@ -83,15 +105,20 @@ async function start() {
       // There is one report to send: choosing among several would tell what was chosen.
       at("answers").disabled = true;
       at("ask").querySelector("button").disabled = true;
-      show("sent", JSON.stringify(report, null, 2));
-      show("meaning", meaning(report.response, description));
-      show("report");
-      at("send").addEventListener("click", () => post(report));
-      at("send").focus();
+      offer(report, description);
+      sessionStorage.setItem(UNSENT, JSON.stringify(report));
     } catch (error) {
       tell(error.message);
     }
   });
+}
+
+function offer(report, description) {
+  show("sent", JSON.stringify(report, null, 2));
+  show("meaning", meaning(report.response, description));
+  show("report");
+  at("send").addEventListener("click", () => post(report));
+  at("send").focus();
 }
 
 async function post(report) {
@@ -99,6 +126,7 @@ async function post(report) {
   at("problem").hidden = true;
   try {
     await send(`${address}/reports`, report);
+    sessionStorage.removeItem(UNSENT);
     show("done", "Sent. Thank you: nobody will ever know what you really answered.");
   } catch (error) {
     at("send").disabled = false;

@@ -200,7 +200,7 @@ impl From<reticent_collect::Error> for Error {
         use reticent_collect::Error as Collect;
         let message = error.to_string();
         match error {
-            Collect::TooFew { .. } => Self::Conflict(message),
+            Collect::TooFew { .. } | Collect::NoShuffling(_) => Self::Conflict(message),
             Collect::OtherTask(_) => Self::field("survey", message),
             Collect::Core(error) => error.into(),
             _ => Self::Machine(message),

@@ -28,6 +28,8 @@ export interface Description {
   mechanism: string;
   epsilon: string;
   lifetimeEpsilon: string;
+  /** How many answers the lifetime ε pays for. With `memoisation` `never` a device says nothing after that. */
+  answers: number;
   /** How probably a report supports the true answer, and any other: no report proves anything. Null for numbers and texts. */
   supportsTruth: number | null;
   supportsOther: number | null;
@@ -57,10 +59,14 @@ export class Device {
   /** What the task asks, and what a report would reveal. Nothing is spent. */
   describe(task: Task): Description;
 
+  /** Has this device answered as often as the task allows? `respond` throws then. With `memoisation` other than `never` it never has. */
+  hasAnswered(task: Task): boolean;
+
   /**
    * Randomises the answer and remembers the response; the report that is returned is all that may leave the page. `now` is in
    * milliseconds since 1970. Tabs take turns, so that one answer is spent once; where they cannot (`localStorage` on a page without
-   * https) nothing is said.
+   * https) nothing is said. Keep the report until it has been sent: it may be sent again and counts once, and a device that has
+   * answered as often as the task allows makes no other.
    */
   respond(task: Task, answer: string | number, now?: number): Promise<Report>;
 }

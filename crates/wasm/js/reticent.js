@@ -54,11 +54,20 @@ export class Device {
   }
 
   describe(task) {
-    const { id } = this.#ask({ do: "describe", task });
+    const { id, answers } = this.#ask({ do: "describe", task });
     const [supportsTruth, supportsOther] = supports(task);
     const { question, mechanism, epsilon } = task;
     const choices = task.domain.choices ?? null;
-    return { id, question, choices, mechanism, epsilon, lifetimeEpsilon: task["lifetime-epsilon"], supportsTruth, supportsOther };
+    const lifetimeEpsilon = task["lifetime-epsilon"];
+    return { id, question, choices, mechanism, epsilon, lifetimeEpsilon, answers, supportsTruth, supportsOther };
+  }
+
+  hasAnswered(task) {
+    const key = this.#storage.getItem(KEY);
+    // Without a key nothing was ever answered, and asking makes none.
+    if (key === null) return false;
+    const { name } = this.#ask({ do: "name", task, key });
+    return this.#ask({ do: "answered", task, key, record: this.#storage.getItem(name) }).answered;
   }
 
   respond(task, answer, now = Date.now()) {

@@ -2,8 +2,9 @@
 //!
 //! | `do` | is given | says |
 //! |---|---|---|
-//! | `describe` | `task` | its hash, `id` |
+//! | `describe` | `task` | its hash, `id`, and how many `answers` its lifetime ε pays for |
 //! | `name` | `task`, `key` | under which `name` the device remembers it |
+//! | `answered` | `task`, `key`, `record` | whether the device has `answered` as often as the task allows |
 //! | `respond` | `task`, `key`, `seed`, `now`, `record`, and `answer` or, for real numbers, `bits` | the `report` to send, and the `record` to keep under the name before it is sent |
 //!
 //! Keys and seeds are 64 hexadecimal digits, `now` is in seconds since 1970, `bits` are the 64 of a number as 16 hexadecimal digits.
@@ -27,25 +28,32 @@ fn reply(input: &[u8]) -> Result<String, String> {
     let text = |name: &str| request.get(name).and_then(Value::text);
     let bytes =
         |name: &str| text(name).and_then(digits).ok_or_else(|| "a key or a seed is 64 hexadecimal digits".to_owned());
+    let record = || match request.get("record") {
+        Some(Value::Text(record)) => Ok(Slot { text: Some(record.clone()) }),
+        Some(Value::Null) => Ok(Slot::default()),
+        _ => Err(unread()),
+    };
     match text("do") {
-        Some("describe") => Ok(object(&[("id", quoted(&String::from(task.id())))])),
+        Some("describe") => {
+            let answers = task.lifetime_answers().to_string();
+            Ok(object(&[("id", quoted(&String::from(task.id()))), ("answers", answers)]))
+        }
         Some("name") => {
             let name = Device::new(bytes("key")?, Slot::default()).record_name(&task);
             Ok(object(&[("name", quoted(&name))]))
         }
+        Some("answered") => {
+            let answered = Device::new(bytes("key")?, record()?).has_answered(&task).map_err(told)?;
+            Ok(object(&[("answered", truth(answered))]))
+        }
         Some("respond") => {
             let now = request.get("now").and_then(Value::whole).ok_or_else(unread)?;
-            let record = match request.get("record") {
-                Some(Value::Text(record)) => Some(record.clone()),
-                Some(Value::Null) => None,
-                _ => return Err(unread()),
-            };
             let given = match (text("answer"), text("bits")) {
                 (Some(answer), None) => task.answer(answer).map_err(told)?,
                 (None, Some(bits)) => number(&task, bits)?,
                 _ => return Err(unread()),
             };
-            let mut device = Device::new(bytes("key")?, Slot { text: record });
+            let mut device = Device::new(bytes("key")?, record()?);
             let mut entropy = Entropy::from_source(Page(Some(bytes("seed")?))).map_err(told)?;
             let report = device.respond(&task, &given, now, &mut entropy).map_err(told)?;
             let record = device.memory().text.as_deref().unwrap_or_default();
@@ -56,13 +64,17 @@ fn reply(input: &[u8]) -> Result<String, String> {
 }
 
 fn told(error: Error) -> String {
-    // The two that a page can meet, without the words for all others.
+    // Those that a page can meet, without the words for all others.
     match error {
         Error::Parameter { parameter, value, allowed } => {
             [parameter, " is ", &value, ", but it must be ", allowed].concat()
         }
         Error::Memory(reason) => ["the device's memory failed: ", &reason, "; nothing was sent"].concat(),
-        Error::NotPermitted { .. } => "the lifetime-epsilon is spent; nothing is sent any more".into(),
+        Error::AlreadyAnswered { answers: 1 } => "this device has already answered; the task allows one answer".into(),
+        Error::AlreadyAnswered { answers } => {
+            let answers = answers.to_string();
+            ["this device has already answered ", &answers, " times; the task allows ", &answers, " answers"].concat()
+        }
         _ => "the report could not be made; nothing was sent".into(),
     }
 }
@@ -82,7 +94,7 @@ fn written(report: &Report) -> String {
     let response = match &report.response {
         Payload::Value(value) => object(&[("value", value.to_string())]),
         Payload::Set(set) => object(&[("set", quoted(&hexadecimal::write(set)))]),
-        Payload::Bit(bit) => object(&[("bit", if *bit { "true" } else { "false" }.into())]),
+        Payload::Bit(bit) => object(&[("bit", truth(*bit))]),
         Payload::Prefix(prefix) => {
             let point = quoted(&prefix.point.to_string());
             object(&[("prefix", object(&[("level", prefix.level.to_string()), ("point", point)]))])
@@ -93,6 +105,10 @@ fn written(report: &Report) -> String {
     fields.extend(report.period.map(|period| ("period", period.to_string())));
     fields.push(("response", response));
     object(&fields)
+}
+
+fn truth(is_true: bool) -> String {
+    if is_true { "true" } else { "false" }.into()
 }
 
 fn object(fields: &[(&str, String)]) -> String {
@@ -205,14 +221,41 @@ mod tests {
     #[test]
     fn responses_are_those_of_the_seed_and_then_of_the_record() {
         let mut responses = std::collections::BTreeSet::new();
+        let task = published(json!({ "choices": ["yes", "no"] }), json!({ "memoisation": "first" }));
         for seed in 0..40 {
-            let first = yes(seed, &Value::Null);
+            let first = respond(&task, json!({ "answer": "yes" }), seed, &Value::Null);
             responses.insert(first["report"]["response"].to_string());
-            let again = respond(&tea(), json!({ "answer": "no" }), seed.wrapping_add(99), &first["record"]);
+            let again = respond(&task, json!({ "answer": "no" }), seed.wrapping_add(99), &first["record"]);
             assert_eq!(again["report"]["response"], first["report"]["response"], "memoised");
             assert_ne!(again["report"]["id"], first["report"]["id"]);
         }
         assert_eq!(responses.len(), 2, "both answers occur");
+    }
+
+    /// In the library's own words, and the page can ask beforehand.
+    #[test]
+    fn a_device_that_has_answered_says_so_and_nothing_else() {
+        let answered = |task: &Value, record: &Value| {
+            ask(json!({ "do": "answered", "task": task, "key": "0a".repeat(32), "record": record }))["answered"].clone()
+        };
+        for (memoisation, lifetime, allowed) in [("never", "1", 1), ("never", "3", 3)] {
+            let more = json!({ "memoisation": memoisation, "lifetime-epsilon": lifetime });
+            let task = published(json!({ "choices": ["yes", "no"] }), more);
+            assert_eq!(ask(json!({ "do": "describe", "task": task }))["answers"], json!(allowed));
+            let mut record = Value::Null;
+            for seed in 0..allowed {
+                assert_eq!(answered(&task, &record), json!(false));
+                record = respond(&task, json!({ "answer": "yes" }), seed, &record)["record"].clone();
+            }
+            assert_eq!(answered(&task, &record), json!(true));
+            let refused = respond(&task, json!({ "answer": "no" }), 9, &record);
+            let expected = Error::AlreadyAnswered { answers: allowed.into() }.to_string();
+            assert_eq!(refused, json!({ "error": expected }));
+        }
+        let task = published(json!({ "choices": ["yes", "no"] }), json!({ "memoisation": "first" }));
+        let record = respond(&task, json!({ "answer": "yes" }), 1, &Value::Null)["record"].clone();
+        assert_eq!(answered(&task, &record), json!(false), "it may be asked again");
+        assert_eq!(answered(&task, &json!("nonsense")), Value::Null, "an error");
     }
 
     #[test]

@@ -17,7 +17,8 @@ function standIn(asked) {
       const request = JSON.parse(new TextDecoder().decode(new Uint8Array(input)));
       input = [];
       asked.push(request);
-      const answer = request.do === "name" ? { name: "record" } : { report: request, record: "kept" };
+      const answers = { name: { name: "record" }, answered: { answered: request.record !== null } };
+      const answer = answers[request.do] ?? { report: request, record: "kept" };
       output = new TextEncoder().encode(JSON.stringify(answer));
       return output.length;
     },
@@ -67,6 +68,14 @@ for (const [answer, number] of [["36.6", 36.6], [" -1e2 ", -100], ["0", 0], [7, 
   assert.equal(view.getFloat64(0), number);
 }
 await assert.rejects(async () => new Device(standIn([]), storage(() => true)).respond({ domain: { texts: {} } }, null));
+
+// Whether it has answered is told by its record; asking leaves no trace.
+const fresh = storage(() => true);
+const device = new Device(standIn([]), fresh);
+assert.equal(device.hasAnswered(numbers), false);
+assert.equal(fresh.kept.size, 0);
+await device.respond(numbers, "3");
+assert.equal(device.hasAnswered(numbers), true);
 
 // Two tabs with one storage: whoever reads or writes it holds the lock, alone.
 const shared = storage(() => holders);

@@ -34,10 +34,11 @@ pub struct Draft {
     /// How answers are randomised: auto, k-ary, unary, projective, fair-coin, one-bit or prefix [default: auto]
     #[arg(long)]
     mechanism: Option<String>,
-    /// What a device does when it is asked again: first, per-answer or never [default: first]
+    /// What a device does when it is asked again: never (it randomises afresh, and says nothing once --lifetime-epsilon is
+    /// spent), first (it repeats its first response) or per-answer (it repeats its response to the same answer) [default: never]
     #[arg(long)]
     memoisation: Option<String>,
-    /// What all that a device ever says promises [default: epsilon]
+    /// What all that a device ever says promises [default: --epsilon, so that with never it answers once]
     #[arg(long, allow_hyphen_values = true)]
     lifetime_epsilon: Option<String>,
     /// Confirms an epsilon above 10, which promises next to nothing

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use reticent::local::Admission;
 use reticent::privacy::Delta;
-use reticent_collect::{Collector, Error, estimated, task_file};
+use reticent_collect::{Collector, Error, task_file};
 
 use super::show;
 use crate::exit::{REFUSED, usage};
@@ -16,12 +16,16 @@ use crate::output::{Format, say};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Estimates are unbiased: a rare answer may come out negative. ± is a 95 % interval that is proved for any \
-number of people. Estimating costs nothing, and may be repeated.
+number of people, if each reports once. Estimating costs nothing, and may be repeated.
 
-If the reports went through a shuffler, --shuffled states what holds against whoever sees only the shuffled ones: count honest \
+If the reports went through a shuffler, --shuffled states what holds against an observer of the shuffled ones: count honest \
 reports with --honest, as those that an adversary made hide nobody.
 
-Exit code 3: there are fewer reports than the task's minimum-batch.
+Where the task lets a device report more than once (memoisation first or per-answer, or never with a lifetime-epsilon of twice \
+epsilon or more), reports are not people: estimates count reports, no interval is printed, and --shuffled is refused. It is \
+also refused if the reports tell that they are of several periods (time-precision).
+
+Exit code 3: there are fewer reports than the task's minimum-batch, or --shuffled is refused.
 
 Examples:
   reticent local estimate --task commute.toml --store reports.sqlite
@@ -41,7 +45,7 @@ pub struct Arguments {
     /// With --shuffled: the delta of the statement
     #[arg(long, default_value = "1e-6", requires = "shuffled", allow_hyphen_values = true)]
     delta: String,
-    /// With --shuffled: how many of the reports are honest [default: all]
+    /// With --shuffled: how many of the reports are honest, one of each person [default: all]
     #[arg(long, value_name = "REPORTS", requires = "shuffled")]
     honest: Option<u64>,
     /// How to print the result
@@ -51,6 +55,16 @@ pub struct Arguments {
 
 /// Prints the estimates.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match estimate(arguments) {
+        Err(error) if error.downcast_ref::<Error>().is_some_and(Error::is_refusal) => {
+            say!("refused: {error}");
+            Ok(ExitCode::from(REFUSED))
+        }
+        outcome => outcome.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn estimate(arguments: &Arguments) -> Result<()> {
     let admission = Admission::new(task_file::read(&arguments.task)?)?;
     let delta: Delta = arguments.delta.parse().map_err(|error| usage(format!("--delta: {error}")))?;
     if !arguments.store.is_file() {
@@ -58,14 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Err(usage(format!("--store {store} is not there; `reticent local collect` makes it")));
     }
     let store = Collector::open(&arguments.store).with_context(|| format!("--store {}", arguments.store.display()))?;
-    let estimated = match store.estimate(&admission) {
-        Ok(estimated) => estimated,
-        Err(error @ Error::TooFew { .. }) => {
-            say!("refused: {error}");
-            return Ok(ExitCode::from(REFUSED));
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let estimated = store.estimate(&admission)?;
     let central = match arguments.shuffled {
         false => None,
         true => {
@@ -76,9 +83,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
                     "--honest is {honest}, but it must be from 1 to {there}, the reports there are"
                 )));
             }
-            Some((estimated::shuffled(admission.task(), honest, &delta)?, honest))
+            Some((estimated.shuffled(admission.task(), honest, &delta)?, honest))
         }
     };
-    show::estimates(admission.task(), &estimated, central.as_ref(), arguments.format)?;
-    Ok(ExitCode::SUCCESS)
+    show::estimates(admission.task(), &estimated, central.as_ref(), arguments.format)
 }

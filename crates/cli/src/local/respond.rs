@@ -23,6 +23,11 @@ const LONGEST_ANSWER: u64 = 1 << 16;
 itself is written nowhere. What the device must remember, so that being asked again reveals no more, is in its folder: whoever \
 deletes it spends again.
 
+Keep the report until it has been sent: it may be sent again, and counts once. A device answers once, unless the task says \
+otherwise.
+
+Exit code 4: this device has already given all the answers that the task allows; nothing is printed.
+
 Examples:
   reticent local respond --task commute.toml --answer 'by train'
   reticent local respond --task commute.toml --answer - < answer.txt > report.json

@@ -1,7 +1,7 @@
 //! Estimates, for people and programs.
 
 use anyhow::Result;
-use reticent::local::{Answers, FoundText, MeanEstimate, Row, Task};
+use reticent::local::{Answers, MeanAnswer, Row, Task, TextAnswer};
 use reticent::privacy::Guarantee;
 use reticent_collect::Estimated;
 use serde_json::json;
@@ -31,94 +31,119 @@ pub fn estimates(
             }
             print(&format!("{value}\n"))?;
         }
-        Format::Csv => print(&csv(&estimated.answers))?,
+        Format::Csv => print(&csv(&estimated.answers, task.one_report_each()))?,
         Format::Table => {
-            print(&format!("{}\n", table(&estimated.answers)))?;
+            print(&format!("{}\n", table(&estimated.answers, task.one_report_each())))?;
             let (reports, question) = (estimated.reports, clean(task.question()));
-            say!("{question} {reports} reports, each {}; ± is 95 %", task.guarantee());
+            let bars = if estimated.no_interval.is_none() { "; ± is 95 %" } else { "" };
+            say!("{question} {reports} reports, each {}{bars}", task.guarantee());
         }
+    }
+    if let Some(reason) = &estimated.no_interval
+        && format != Format::Json
+    {
+        say!("no 95 % interval: {reason}");
     }
     if let Some((guarantee, honest)) = shuffled
         && format != Format::Json
     {
-        say!("against whoever sees only the shuffled reports, if {honest} of them are honest: {guarantee}");
+        say!("against an observer of the shuffled reports, if {honest} of them are honest: {guarantee}");
     }
     Ok(())
 }
 
-fn table(answers: &Answers) -> String {
+/// What the numbers count: every device reports once, or reports are not people.
+fn counted(once: bool) -> &'static str {
+    if once { "people" } else { "reports" }
+}
+
+/// The headings of a table, with one more if there are error bars.
+fn with_bars(headings: &[&'static str], once: bool) -> Vec<&'static str> {
+    headings.iter().copied().chain(once.then_some("95 %")).collect()
+}
+
+fn table(answers: &Answers, once: bool) -> String {
     match answers {
         Answers::Choices(rows) => {
             let most = rows.iter().map(|row| row.consistent).fold(1.0, f64::max);
             let lines = rows.iter().map(|row| {
-                let half_width = half_width(row);
-                vec![
-                    clean(&row.answer),
-                    format!("{:.0}", row.count),
-                    format!("± {half_width:.0}"),
-                    bar(row.consistent / most),
-                ]
+                let half_width = half_width(row).map(|half_width| format!("± {half_width:.0}"));
+                let cells = [clean(&row.answer), format!("{:.0}", row.count)].into_iter().chain(half_width);
+                cells.chain([bar(row.consistent / most)]).collect()
             });
-            let mut table = number_table(&["answer", "people", "95 %", ""], lines);
-            if let Some(bars) = table.column_mut(3) {
+            let mut headings = with_bars(&["answer", counted(once)], once);
+            headings.push("");
+            let mut table = number_table(&headings, lines);
+            if let Some(bars) = table.column_mut(headings.len() - 1) {
                 bars.set_cell_alignment(comfy_table::CellAlignment::Left);
             }
             table.to_string()
         }
-        Answers::Mean(mean) => number_table(&["", "mean", "95 %"], [mean_row(mean)]).to_string(),
+        Answers::Mean(mean) => number_table(&with_bars(&["", "mean"], once), [mean_row(mean)]).to_string(),
         Answers::Texts(texts) => {
             let lines = texts.iter().map(|found| {
-                let (count, half_width) = text_numbers(found);
-                vec![clean(&found.text), format!("{count:.4}"), format!("± {half_width:.4}")]
+                let half_width = text_half_width(found).map(|half_width| format!("± {half_width:.4}"));
+                [clean(&found.text), format!("{:.4}", found.share)].into_iter().chain(half_width).collect()
             });
-            number_table(&["text", "share", "95 %"], lines).to_string()
+            let share = if once { "share" } else { "share of reports" };
+            number_table(&with_bars(&["text", share], once), lines).to_string()
         }
     }
 }
 
-fn csv(answers: &Answers) -> String {
+/// Columns whose numbers are not known are left out: all of them, or none.
+fn csv(answers: &Answers, once: bool) -> String {
+    let line = |name: Option<&String>, numbers: &[Option<f64>]| -> Vec<String> {
+        name.cloned().into_iter().chain(numbers.iter().flatten().map(f64::to_string)).collect()
+    };
     let lines: Vec<Vec<String>> = match answers {
         Answers::Choices(rows) => rows
             .iter()
             .map(|row| {
-                let numbers = [row.count, row.standard_error, row.interval.0, row.interval.1, row.consistent];
-                std::iter::once(row.answer.clone()).chain(numbers.map(|number| number.to_string())).collect()
+                let (lower, upper) = row.interval.unzip();
+                line(Some(&row.answer), &[Some(row.count), row.standard_error, lower, upper, Some(row.consistent)])
             })
             .collect(),
         Answers::Mean(mean) => {
-            let numbers = [mean.mean(), mean.standard_error(), mean.error().half_width()];
-            vec![numbers.map(|number| number.to_string()).to_vec()]
+            vec![line(None, &[Some(mean.mean), mean.standard_error, mean.error.map(|error| error.half_width())])]
         }
         Answers::Texts(texts) => texts
             .iter()
             .map(|found| {
-                let numbers = [found.estimate.fraction(), found.interval.0, found.interval.1];
-                std::iter::once(found.text.clone()).chain(numbers.map(|number| number.to_string())).collect()
+                let (lower, upper) = found.interval.unzip();
+                line(Some(&found.text), &[Some(found.share), lower, upper])
             })
             .collect(),
     };
-    let header = match answers {
-        Answers::Choices(_) => "answer,people,standard_error,lower,upper,consistent",
-        Answers::Mean(_) => "mean,standard_error,half_width",
-        Answers::Texts(_) => "text,share,lower,upper",
+    let header = match (answers, once) {
+        (Answers::Choices(_), true) => "answer,people,standard_error,lower,upper,consistent",
+        (Answers::Choices(_), false) => "answer,reports,consistent",
+        (Answers::Mean(_), true) => "mean,standard_error,half_width",
+        (Answers::Mean(_), false) => "mean",
+        (Answers::Texts(_), true) => "text,share,lower,upper",
+        (Answers::Texts(_), false) => "text,share_of_reports",
     };
     lines.iter().fold(format!("{header}\n"), |text, line| text + &csv_line(line) + "\n")
 }
 
-/// The longer side of the interval.
-fn half_width(row: &Row) -> f64 {
-    (row.count - row.interval.0).max(row.interval.1 - row.count).ceil()
+/// The longer side of an interval about an estimate.
+fn longer_side(estimate: f64, (lower, upper): (f64, f64)) -> f64 {
+    (estimate - lower).max(upper - estimate)
 }
 
-fn mean_row(mean: &MeanEstimate) -> Vec<String> {
-    let half_width = mean.error().half_width();
+fn half_width(row: &Row) -> Option<f64> {
+    row.interval.map(|interval| longer_side(row.count, interval).ceil())
+}
+
+fn mean_row(mean: &MeanAnswer) -> Vec<String> {
+    let Some(error) = mean.error else { return vec!["all".into(), format!("{:.4}", mean.mean)] };
+    let half_width = error.half_width();
     let digits = (1.0 - half_width.log10().floor()).clamp(0.0, 9.0) as usize;
-    vec!["all".into(), format!("{:.digits$}", mean.mean()), format!("± {half_width:.digits$}")]
+    vec!["all".into(), format!("{:.digits$}", mean.mean), format!("± {half_width:.digits$}")]
 }
 
-fn text_numbers(found: &FoundText) -> (f64, f64) {
-    let share = found.estimate.fraction();
-    (share, (share - found.interval.0).max(found.interval.1 - share))
+fn text_half_width(found: &TextAnswer) -> Option<f64> {
+    found.interval.map(|interval| longer_side(found.share, interval))
 }
 
 /// A part of the longest bar.
@@ -140,6 +165,35 @@ fn clean(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As many cells in every line as in the heading, with error bars and without.
+    #[test]
+    fn what_is_not_known_has_no_column() {
+        for once in [true, false] {
+            let interval = once.then_some((1.5, 9.0));
+            let standard_error = once.then_some(0.5);
+            let error = once.then(|| reticent::ErrorBar::new(0.5, 0.95).unwrap());
+            let answers = [
+                Answers::Choices(vec![Row {
+                    answer: "a".into(),
+                    count: 3.0,
+                    standard_error,
+                    interval,
+                    consistent: 2.0,
+                }]),
+                Answers::Mean(MeanAnswer { mean: 3.0, standard_error, error }),
+                Answers::Texts(vec![TextAnswer { text: "a".into(), share: 3.0, reports: 9, standard_error, interval }]),
+            ];
+            for answers in &answers {
+                let csv = csv(answers, once);
+                let cells: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+                assert!(cells.len() == 2 && cells[0] == cells[1], "{csv}");
+                let table = table(answers, once);
+                assert_eq!((table.contains('±'), table.contains("95 %")), (once, once), "{table}");
+                assert!(once || !table.contains("people") && !csv.contains("people"), "{table} {csv}");
+            }
+        }
+    }
 
     #[test]
     fn bars_are_as_long_as_their_part() {

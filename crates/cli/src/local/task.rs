@@ -33,6 +33,9 @@ enum Command {
     after_help = "A task does not change: its hash is in every report, and a collector takes the reports of its own task \
 only. Whatever is left out has a careful default, and what `auto` chose becomes a part of the task.
 
+A device answers once, unless the task says otherwise. A task that lets it report more than once (--memoisation first or \
+per-answer, or a --lifetime-epsilon of twice --epsilon or more) has estimates without intervals: its reports are not people.
+
 Examples:
   reticent local task new --question 'How did you come here today?' --choices 'on foot,by bicycle,by train' \\
       --epsilon 1 --expires 2030-01-01 --out commute.toml
@@ -121,6 +124,10 @@ fn show(arguments: &Show) -> Result<()> {
     Ok(print(&text)?)
 }
 
+fn reports(count: u64) -> String {
+    if count == 1 { "1 report".into() } else { format!("{count} reports") }
+}
+
 fn rows(task: &Task) -> Result<Vec<Vec<String>>> {
     let answers = match task.domain() {
         Domain::Choices(choices) if choices.len() <= 20 => choices.join(", "),
@@ -132,7 +139,8 @@ fn rows(task: &Task) -> Result<Vec<Vec<String>>> {
     let again = match task.memoisation() {
         Memoisation::First => "the first response is repeated for ever".to_owned(),
         Memoisation::PerAnswer => format!("each of up to {} answers has its own response", task.lifetime_answers()),
-        Memoisation::Never => format!("randomised afresh, {} times at most", task.lifetime_answers()),
+        Memoisation::Never if task.one_report_each() => "the device says nothing: it answers once".to_owned(),
+        Memoisation::Never => format!("randomised afresh, {} times in all", task.lifetime_answers()),
     };
     let mut rows = vec![
         ["question", task.question()].map(String::from),
@@ -142,7 +150,7 @@ fn rows(task: &Task) -> Result<Vec<Vec<String>>> {
         ["when asked again".into(), again],
         ["promise of all reports".into(), format!("ε = {}", task.lifetime_epsilon())],
         ["expires".into(), task.expires().to_string()],
-        ["minimum batch".into(), task.minimum_batch().to_string()],
+        ["minimum batch".into(), reports(task.minimum_batch())],
     ];
     let n = task.minimum_batch();
     let exact = match task.randomiser()? {
@@ -153,8 +161,15 @@ fn rows(task: &Task) -> Result<Vec<Vec<String>>> {
     if let Some(estimator) = exact {
         let (p, q) = (100.0 * estimator.p(), 100.0 * estimator.q());
         rows.push(["a report supports".into(), format!("the true answer in {p:.1} %, another in {q:.1} % of cases")]);
-        let error = estimator.variance(0.0, n).sqrt() * n as f64;
-        rows.push(["standard error".into(), format!("{error:.1} people of {n}, for a rare answer")]);
+        // It is that of people: where a device may report more than once, nobody knows it.
+        if task.one_report_each() {
+            let error = estimator.variance(0.0, n).sqrt() * n as f64;
+            rows.push(["standard error".into(), format!("{error:.1} people of {n}, for a rare answer")]);
+        }
+    }
+    if !task.one_report_each() {
+        let reason = "none: devices may report more than once, so reports are not people";
+        rows.push(["95 % interval", reason].map(String::from));
     }
     rows.push(["hash".into(), task.id().to_string()]);
     Ok(rows.into_iter().map(Vec::from).collect())

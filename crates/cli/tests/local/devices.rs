@@ -12,7 +12,7 @@ fn json(report: &str) -> Value {
 
 #[test]
 fn a_device_repeats_itself_under_another_id_and_another_device_does_not() {
-    let place = Place::with_tea("repeats", "0.5", "");
+    let place = Place::with_tea("repeats", "0.5", "--memoisation first");
     let first = json(&place.report(0, "yes"));
     for answer in ["yes", "no", "no"] {
         let again = json(&place.report(0, answer));
@@ -23,6 +23,22 @@ fn a_device_repeats_itself_under_another_id_and_another_device_does_not() {
     let said: std::collections::BTreeSet<String> =
         (1..=40).map(|device| json(&place.report(device, "yes"))["response"].to_string()).collect();
     assert_eq!(said.len(), 2);
+}
+
+/// A survey that says nothing about being asked again asks once: its reports are people.
+#[test]
+fn a_device_answers_once_unless_the_task_says_otherwise() {
+    let place = Place::with_tea("once", "1", "");
+    place.report(0, "yes");
+    for answer in ["yes", "no"] {
+        let again = place.run(&format!("local respond --task tea.toml --answer {answer} --device devices/0"));
+        assert_eq!(again.status.code(), Some(4), "{}", text(&again.stdout));
+        assert!(again.stdout.is_empty(), "{}", text(&again.stdout));
+        let said = text(&again.stderr);
+        assert!(said.contains("this device has already answered; the task allows one answer"), "{said}");
+        assert!(!said.contains("permit"), "{said}");
+    }
+    place.report(1, "yes");
 }
 
 #[test]
@@ -52,7 +68,9 @@ fn a_lifetime_that_is_spent_or_a_memory_that_is_damaged_sends_nothing() {
     place.report(0, "yes");
     place.report(0, "yes");
     let spent = place.run("local respond --task tea.toml --answer yes --device devices/0");
-    assert!(!spent.status.success() && spent.stdout.is_empty(), "{}", text(&spent.stdout));
+    assert!(spent.status.code() == Some(4) && spent.stdout.is_empty(), "{}", text(&spent.stdout));
+    let said = text(&spent.stderr);
+    assert!(said.contains("has already answered 2 times; the task allows 2 answers"), "{said}");
     place.report(1, "yes");
     for entry in fs::read_dir(place.0.join("devices/1")).expect("a folder") {
         let path = entry.expect("an entry").path();

@@ -100,6 +100,66 @@ fn a_shuffler_is_credited_for_honest_reports_only() {
     assert!(alone.status.code() == Some(2) && text(&alone.stderr).contains("--shuffled"));
 }
 
+/// Ten devices that send their memoised response four times each were counted as forty people, who hide better than ten do.
+#[test]
+fn reports_are_not_people_where_a_device_may_send_more_than_one() {
+    for (name, memoisation) in
+        [("first", "first"), ("per-answer", "per-answer"), ("never-twice", "never --lifetime-epsilon 2")]
+    {
+        let place = Place::with_tea(name, "1", &format!("--minimum-batch 2 --memoisation {memoisation}"));
+        let repeats = if name == "never-twice" { 2 } else { 4 };
+        let reports: String = (0..10 * repeats).map(|report| place.report(report % 10, "yes")).collect();
+        collected(&place, "", &reports);
+        let estimate = "local estimate --task tea.toml --store reports.sqlite";
+        let refused = place.run(&format!("{estimate} --shuffled"));
+        assert_eq!(refused.status.code(), Some(3), "{}", text(&refused.stdout));
+        let said = text(&refused.stderr);
+        assert!(refused.stdout.is_empty() && said.contains("more than once") && !said.contains("δ ="), "{said}");
+
+        let table = place.run(estimate);
+        assert_eq!(table.status.code(), Some(0), "{}", text(&table.stderr));
+        let (printed, said) = (text(&table.stdout), text(&table.stderr));
+        assert!(printed.contains("reports") && !printed.contains("people") && !printed.contains('±'), "{printed}");
+        assert!(said.contains("no 95 % interval: devices may report more than once"), "{said}");
+        assert!(!said.contains('±'), "{said}");
+        let json: Value =
+            serde_json::from_slice(&place.run(&format!("{estimate} --format json")).stdout).expect("JSON");
+        let row = &json["choices"][0];
+        assert!(row["count"].is_number() && row["interval"].is_null() && row["standard_error"].is_null(), "{json}");
+        assert!(json["no_interval"].as_str().expect("a reason").contains("more than once"), "{json}");
+        let csv = text(&place.run(&format!("{estimate} --format csv")).stdout);
+        assert!(csv.starts_with("answer,reports,consistent\n"), "{csv}");
+    }
+}
+
+/// Reports that say on which day they were made hide among those of that day only.
+#[test]
+fn reports_of_several_days_are_not_credited_with_one_shuffle() {
+    let more = "--minimum-batch 2 --time-precision day --memoisation never";
+    let place = Place::with_tea("days", "1", more);
+    let reports: Vec<String> = (0..20).map(|person| place.report(person, "yes")).collect();
+    // Should midnight pass in between, all are of one day still.
+    let (mut today, mut yesterday) = (String::new(), String::new());
+    let day = serde_json::from_str::<Value>(&reports[0]).expect("JSON")["period"].as_u64().expect("a day");
+    for (person, report) in reports.iter().enumerate() {
+        let mut report: Value = serde_json::from_str(report).expect("JSON");
+        report["period"] = json!(day - u64::from(person == 19));
+        if person == 19 { yesterday = format!("{report}\n") } else { today += &format!("{report}\n") }
+    }
+    let estimate = "local estimate --task tea.toml --store reports.sqlite --shuffled --format json";
+    collected(&place, "", &today);
+    let stated = place.run(estimate);
+    assert_eq!(stated.status.code(), Some(0), "{}", text(&stated.stderr));
+    collected(&place, "", &yesterday);
+    let refused = place.run(estimate);
+    assert_eq!(refused.status.code(), Some(3), "{}", text(&refused.stdout));
+    let said = text(&refused.stderr);
+    assert!(refused.stdout.is_empty() && said.contains("2 days"), "{said}");
+    // Each person reported once: the interval holds.
+    let table = place.run("local estimate --task tea.toml --store reports.sqlite");
+    assert!(text(&table.stdout).contains('±'), "{}", text(&table.stdout));
+}
+
 #[test]
 fn files_that_cannot_be_used_are_named() {
     let place = surveyed("files");

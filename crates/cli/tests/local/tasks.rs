@@ -14,7 +14,7 @@ fn a_task_is_made_checked_and_shown_and_never_overwritten() {
     for line in [
         "epsilon = \"1\"",
         "mechanism = \"k-ary\"",
-        "memoisation = \"first\"",
+        "memoisation = \"never\"",
         "lifetime-epsilon = \"1\"",
         "minimum-batch = 7",
         "choices = [\"yes\", \"no\"]",

@@ -61,11 +61,37 @@ fn reports_are_collected_once_durably_and_estimated_from_enough_of_them() {
     let rows = estimate["choices"].as_array().expect("rows");
     let total: f64 = rows.iter().map(|row| row["consistent"].as_f64().expect("a number")).sum();
     assert!(rows.len() == 3 && (total - 25.0).abs() < 1e-6, "{estimate}");
+    assert!(rows.iter().all(|row| row["interval"].is_array() && row["standard_error"].is_number()), "{estimate}");
+    assert!(estimate["no_interval"].is_null(), "{estimate}");
     let shuffled = service.get("/v1/local/commute/estimate?delta=0.01&honest=20").json();
     assert!(shuffled["shuffled"].as_str().expect("a guarantee").contains("δ = 0.01"), "{shuffled}");
     assert_eq!(service.get("/v1/local").json()["surveys"][0]["reports"], json!(25));
     assert_eq!(service.get("/v1/local/none").status, 404);
     assert_eq!(service.get("/v1/local/commute/estimate?detla=0.01").problem().1.as_deref(), Some("detla"));
+}
+
+/// Reports of devices that may send many are not people: nothing is stated that only holds for people.
+#[test]
+fn estimates_of_devices_that_repeat_themselves_have_no_intervals() {
+    let place = Place::with_survey("repeated", false);
+    place.write("commute.toml", &COMMUTE.replace("epsilon", "memoisation = \"first\"\nepsilon"));
+    let service = place.start();
+    for _ in 0..2 {
+        assert_eq!(send(&service, &reports(&place, 10)), json!({ "counted": 10, "rejected": {} }));
+    }
+    let estimate = service.get("/v1/local/commute/estimate").json();
+    let reason = estimate["no_interval"].as_str().expect("a reason");
+    assert!(reason.starts_with("devices may report more than once (memoisation = first)"), "{reason}");
+    let rows = estimate["choices"].as_array().expect("rows");
+    for row in rows {
+        assert!(
+            row["count"].is_number() && row.get("interval").is_none() && row.get("standard_error").is_none(),
+            "{row}"
+        );
+    }
+    let refused = service.get("/v1/local/commute/estimate?delta=0.01");
+    assert_eq!(refused.status, 409);
+    assert!(refused.problem().0.starts_with("no statement about shuffling: devices may report"), "{}", refused.text());
 }
 
 #[test]

@@ -12,14 +12,20 @@ use super::{
     consistent,
 };
 use crate::error::{Error, Result};
-use crate::release::LEVEL;
+use crate::release::{ErrorBar, LEVEL};
 use crate::statistic::Grid;
 
 /// The reports of one task, as they come in.
 ///
 /// # Privacy
 /// Everything in it was randomised on the devices: nothing here needs protection beyond theirs. The minimum batch is a courtesy, not
-/// a part of the proof.
+/// a part of the proof; it counts reports.
+///
+/// # Accuracy
+/// Standard errors and intervals hold for independent responses, one of each person. They are given where the task lets a device
+/// report [once](Task::one_report_each), and nowhere else: the same response sent ten times is ten reports, but says no more than
+/// one, and how often each device sent its own is not known. Estimates are then of reports, not of people. A person with two
+/// devices, or who cleared the device's memory, is two people in every statement.
 ///
 /// # Example
 /// ```
@@ -40,6 +46,8 @@ use crate::statistic::Grid;
 /// let Answers::Choices(rows) = collection.estimate()? else { panic!("choices were asked for") };
 /// assert_eq!(rows[0].answer, "yes");
 /// assert!((rows[0].count - 2_500.0).abs() < 500.0);
+/// let (lower, upper) = rows[0].interval.expect("each device reports once");
+/// assert!(lower < rows[0].count && rows[0].count < upper);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug)]
@@ -62,14 +70,49 @@ enum Tally {
 pub struct Row {
     /// The choice.
     pub answer: String,
-    /// The estimated number of people, unbiased; it may be negative.
+    /// The estimated number of people, unbiased; it may be negative. Of reports, unless every device [reports
+    /// once](Task::one_report_each).
     pub count: f64,
-    /// Its standard error.
-    pub standard_error: f64,
-    /// Two numbers that it lies between with probability at least 95 %, by [`Estimator::interval`].
-    pub interval: (f64, f64),
-    /// The estimated number after [`consistent`]: not negative, and all together as many as reported.
+    /// Its standard error, if every device reports once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standard_error: Option<f64>,
+    /// Two numbers that it lies between with probability at least 95 %, by [`Estimator::interval`], if every device reports once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<(f64, f64)>,
+    /// The estimated number after [`consistent`]: not negative, and all together as many as there are reports.
     pub consistent: f64,
+}
+
+/// The mean of the numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeanAnswer {
+    /// The estimated mean, as [`MeanEstimate::mean`].
+    pub mean: f64,
+    /// Its [standard error](MeanEstimate::standard_error), if every device [reports once](Task::one_report_each).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standard_error: Option<f64>,
+    /// Its [error bar](MeanEstimate::error), if every device reports once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorBar>,
+}
+
+/// A common text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TextAnswer {
+    /// The text.
+    pub text: String,
+    /// The estimated share of people who hold it, from the reports of whole texts alone. Of reports, unless every device [reports
+    /// once](Task::one_report_each).
+    pub share: f64,
+    /// How many reports of whole texts there are.
+    pub reports: u64,
+    /// The standard error of the share, if every device reports once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standard_error: Option<f64>,
+    /// Two numbers that the share lies between, for all listed texts together with probability at least 95 %, if every device
+    /// reports once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<(f64, f64)>,
 }
 
 /// What all reports together say.
@@ -79,9 +122,9 @@ pub enum Answers {
     /// A row for each choice, in the task's order.
     Choices(Vec<Row>),
     /// The mean of the numbers.
-    Mean(MeanEstimate),
-    /// The common texts, the most common first.
-    Texts(Vec<FoundText>),
+    Mean(MeanAnswer),
+    /// The common texts, the most common first. Where devices may report more than once, some may be listed that nobody holds.
+    Texts(Vec<TextAnswer>),
 }
 
 /// Prefixes that are followed from length to length.
@@ -170,6 +213,7 @@ impl Collection {
     pub fn estimate(&mut self) -> Result<Answers> {
         let n = self.n();
         let task = self.admission.task();
+        let once = task.one_report_each();
         if n < task.minimum_batch() {
             return Err(Error::parameter("number of reports", n, "at least the task's minimum batch; collect more"));
         }
@@ -185,12 +229,35 @@ impl Collection {
                     Domain::Numbers(bounds) => Grid::new(bounds).step(),
                     _ => 1.0,
                 };
-                Ok(Answers::Mean(mean.estimate(*ones, *n)?.scaled(unit)))
+                Ok(Answers::Mean(MeanAnswer::new(mean.estimate(*ones, *n)?.scaled(unit), once)))
             }
             (Randomiser::Texts(texts), Tally::Prefixes(reports)) => {
-                texts.find(reports, KEPT_PREFIXES).map(Answers::Texts)
+                let found = texts.find(reports, KEPT_PREFIXES)?;
+                Ok(Answers::Texts(found.into_iter().map(|found| TextAnswer::new(found, once)).collect()))
             }
             _ => unreachable!("the tally is the mechanism's"),
+        }
+    }
+}
+
+impl MeanAnswer {
+    fn new(estimate: MeanEstimate, once: bool) -> Self {
+        Self {
+            mean: estimate.mean(),
+            standard_error: once.then(|| estimate.standard_error()),
+            error: once.then(|| estimate.error()),
+        }
+    }
+}
+
+impl TextAnswer {
+    fn new(found: FoundText, once: bool) -> Self {
+        Self {
+            text: found.text,
+            share: found.estimate.fraction(),
+            reports: found.estimate.n(),
+            standard_error: once.then(|| found.estimate.standard_error()),
+            interval: once.then_some(found.interval),
         }
     }
 }
@@ -200,20 +267,24 @@ fn rows(task: &Task, estimator: &Estimator, supports: &[u64], n: u64) -> Result<
     let estimates: Vec<Estimate> =
         supports.iter().map(|&supporting| estimator.estimate(supporting, n)).collect::<Result<_>>()?;
     let fractions: Vec<f64> = estimates.iter().map(Estimate::fraction).collect();
-    let people = n as f64;
-    let row = |(((answer, &supporting), estimate), consistent): (((&String, &u64), &Estimate), f64)| {
+    let reports = n as f64;
+    let once = task.one_report_each();
+    let interval = |supporting: u64, estimate: &Estimate| -> Result<(f64, f64)> {
         let (lower, upper) = if choices.len() <= MOST_EXACT_INTERVALS {
             estimator.interval(supporting, n, LEVEL)?
         } else {
             let half_width = estimate.error().half_width();
             (estimate.fraction() - half_width, estimate.fraction() + half_width)
         };
+        Ok((lower * reports, upper * reports))
+    };
+    let row = |(((answer, &supporting), estimate), consistent): (((&String, &u64), &Estimate), f64)| {
         Ok(Row {
             answer: answer.clone(),
             count: estimate.count(),
-            standard_error: estimate.count_standard_error(),
-            interval: (lower * people, upper * people),
-            consistent: consistent * people,
+            standard_error: once.then(|| estimate.count_standard_error()),
+            interval: once.then(|| interval(supporting, estimate)).transpose()?,
+            consistent: consistent * reports,
         })
     };
     choices.iter().zip(supports).zip(&estimates).zip(consistent(&fractions)).map(row).collect()
@@ -269,8 +340,9 @@ mod tests {
             };
             for (row, share) in rows.iter().zip([0.25, 0.75, 0.0, 0.0]) {
                 let truth = share * PEOPLE as f64;
-                assert!((row.count - truth).abs() < 5.0 * row.standard_error, "{}: {row:?}", task.mechanism());
-                assert!(row.interval.0 <= row.count && row.count <= row.interval.1);
+                let (standard_error, interval) = (row.standard_error.unwrap(), row.interval.unwrap());
+                assert!((row.count - truth).abs() < 5.0 * standard_error, "{}: {row:?}", task.mechanism());
+                assert!(interval.0 <= row.count && row.count <= interval.1);
             }
             let total: f64 = rows.iter().map(|row| row.consistent).sum();
             assert!((total - PEOPLE as f64).abs() < 1e-6 && rows.iter().all(|row| row.consistent >= 0.0));
@@ -280,14 +352,14 @@ mod tests {
         else {
             panic!("choices were asked for")
         };
-        assert!((coins[0].count - 1000.0).abs() < 5.0 * coins[0].standard_error, "{coins:?}");
+        assert!((coins[0].count - 1000.0).abs() < 5.0 * coins[0].standard_error.unwrap(), "{coins:?}");
         for (domain, truth) in [(r#"{"integers": {"lower": 0, "upper": 20}}"#, 6.0), (r#"{"numbers": "-10..20"}"#, 6.0)]
         {
             let Answers::Mean(mean) = collected(&task(domain, ""), |person| (5 + person % 3).to_string(), PEOPLE)
             else {
                 panic!("a mean was asked for")
             };
-            assert!((mean.mean() - truth).abs() < 5.0 * mean.standard_error(), "{mean:?}");
+            assert!((mean.mean - truth).abs() < 5.0 * mean.standard_error.unwrap(), "{mean:?}");
         }
         let texts = task(r#"{"texts": {"alphabet": "abc", "longest": 5}}"#, "");
         let Answers::Texts(found) = collected(&texts, |person| ["abc", "cab"][person % 2].into(), PEOPLE) else {
@@ -295,6 +367,37 @@ mod tests {
         };
         let names: std::collections::BTreeSet<&str> = found.iter().map(|found| found.text.as_str()).collect();
         assert!(names.contains("abc") && names.contains("cab"), "{found:?}");
+        assert!(found.iter().all(|found| found.interval.unwrap().0 > 0.0 && found.standard_error.is_some()));
+    }
+
+    /// Ten reports of a device are not ten people: what is stated about people is left out, of every kind of answer.
+    #[test]
+    fn nothing_is_stated_about_people_where_a_device_may_report_more_than_once() {
+        const PEOPLE: usize = 1_000;
+        let list = r#"{"choices": ["a", "b"]}"#;
+        for (memoisation, lifetime) in [("first", "2"), ("per-answer", "2"), ("never", "4")] {
+            let more = format!(r#", "memoisation": "{memoisation}", "lifetime-epsilon": "{lifetime}""#);
+            let answers = [
+                (list, "a"),
+                (r#"{"integers": {"lower": 0, "upper": 20}}"#, "3"),
+                (r#"{"texts": {"alphabet": "abc", "longest": 3}}"#, "ab"),
+            ];
+            for (domain, answer) in answers {
+                let answers = collected(&task(domain, &more), |_| answer.into(), PEOPLE);
+                match &answers {
+                    Answers::Choices(rows) => {
+                        assert!(rows.iter().all(|row| row.standard_error.is_none() && row.interval.is_none()));
+                    }
+                    Answers::Mean(mean) => assert!(mean.standard_error.is_none() && mean.error.is_none()),
+                    Answers::Texts(texts) => {
+                        assert!(texts.iter().any(|found| found.text == "ab"), "{texts:?}");
+                        assert!(texts.iter().all(|found| found.standard_error.is_none() && found.interval.is_none()));
+                    }
+                }
+                let json = serde_json::to_string(&answers).unwrap();
+                assert!(!["null", "error", "interval"].iter().any(|word| json.contains(word)), "{json}");
+            }
+        }
     }
 
     #[test]

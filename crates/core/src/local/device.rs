@@ -55,7 +55,7 @@ impl Memory for ShortMemory {
 /// What [`Memoisation`] says then holds whatever the collector asks for, how often, and in how many batches. What it does not cover:
 /// - a memory that was cleared, or a second device: both spend again;
 /// - other tasks: each has its own ε, and a person who answers two questions about one thing spends both;
-/// - with `per-answer`, *when* the answer changed;
+/// - with `per-answer`, when the answer changed, and whether a later one equals an earlier one;
 /// - with any policy, that the person takes part.
 ///
 /// # Algorithm
@@ -63,8 +63,9 @@ impl Memory for ShortMemory {
 /// pseudorandom function \[B06\]: whoever reads the memory but not the key learns no answer from it.
 ///
 /// # Errors
-/// [`Device::respond`] says nothing if the task has expired, the answer is none of its domain, the lifetime ε is spent (with
-/// `never` alone), the memory fails or is damaged, or there is no entropy.
+/// [`Device::respond`] says nothing if the task has expired, the answer is none of its domain, the device has given all the answers
+/// that the lifetime ε pays for ([`Error::AlreadyAnswered`], with `never` alone), the memory fails or is damaged, or there is no
+/// entropy.
 ///
 /// # Example
 /// ```
@@ -79,10 +80,11 @@ impl Memory for ShortMemory {
 /// let mut device = Device::new(key, ShortMemory::default());
 /// let now = 1_800_000_000; // seconds since 1970
 /// let answer = task.domain().answer("yes")?;
-/// let first = device.respond(&task, &answer, now, &mut entropy)?;
-/// let second = device.respond(&task, &answer, now, &mut entropy)?;
-/// assert_eq!(first.response, second.response); // memoised
-/// assert_ne!(first.id, second.id);
+/// let report = device.respond(&task, &answer, now, &mut entropy)?;
+/// println!("{}", serde_json::to_string(&report).unwrap());
+/// // A task allows one answer unless it says otherwise.
+/// let again = device.respond(&task, &answer, now, &mut entropy).unwrap_err();
+/// assert_eq!(again.to_string(), "this device has already answered; the task allows one answer");
 /// # Ok::<(), reticent::Error>(())
 /// ```
 pub struct Device<M> {
@@ -122,6 +124,15 @@ impl<M: Memory> Device<M> {
     /// The name under which its memory keeps all about a task; it tells nothing without the key.
     pub fn record_name<Q: Question>(&self, task: &Q) -> String {
         self.name(task, None)
+    }
+
+    /// Has it given all the answers that the task allows, so that [`Device::respond`] would say nothing?
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the memory fails or is damaged.
+    pub fn has_answered<Q: Question>(&self, task: &Q) -> Result<bool> {
+        let record = Record::read(self.memory.read(&self.record_name(task))?.as_deref())?;
+        Ok(task.memoisation() == Memoisation::Never && record.answers >= task.lifetime_answers())
     }
 
     /// The report to send, `now` seconds after the beginning of 1970.
@@ -167,7 +178,7 @@ impl<M: Memory> Device<M> {
             None => match record.responses.iter().find(|(tag, _)| *tag == record.last) {
                 Some((_, response)) => response.clone(),
                 None => {
-                    return Err(Error::NotPermitted { cost: task.promise(), remaining: "ε = 0".into() });
+                    return Err(Error::AlreadyAnswered { answers: task.lifetime_answers() });
                 }
             },
         };
@@ -320,7 +331,8 @@ mod tests {
     #[test]
     fn the_first_response_is_repeated_whatever_the_answer() {
         for seed in 0..20 {
-            let said = said(&mut device(), &task(""), &["a", "b", "c", "d", "a"], seed);
+            let task = task(r#", "memoisation": "first""#);
+            let said = said(&mut device(), &task, &["a", "b", "c", "d", "a"], seed);
             assert!(said.iter().all(|response| response == &said[0]), "{said:?}");
         }
     }
@@ -349,7 +361,25 @@ mod tests {
         assert!(said.iter().any(|response| response != &said[0]));
         let answer = task.domain().answer("a").unwrap();
         let error = device.respond(&task, &answer, NOW, &mut Entropy::seeded(2)).unwrap_err();
-        assert!(error.is_not_permitted(), "{error}");
+        assert_eq!(error.to_string(), "this device has already answered 40 times; the task allows 40 answers");
+    }
+
+    /// Whatever the second answer is, and whether or not it is one: the memory stays as it was.
+    #[test]
+    fn one_answer_unless_the_task_says_otherwise() {
+        let (repeating, task, mut device) = (task(r#", "memoisation": "first""#), task(""), device());
+        assert!(!device.has_answered(&task).unwrap());
+        said(&mut device, &task, &["a"], 1);
+        let kept = device.memory.0.clone();
+        for answer in ["a", "b", "a"] {
+            let answer = task.domain().answer(answer).unwrap();
+            let error = device.respond(&task, &answer, NOW, &mut Entropy::seeded(2)).unwrap_err();
+            assert!(error.is_already_answered(), "{error}");
+            assert_eq!(error.to_string(), "this device has already answered; the task allows one answer");
+        }
+        assert!(device.has_answered(&task).unwrap() && device.memory.0 == kept);
+        said(&mut device, &repeating, &["a"], 1);
+        assert!(!device.has_answered(&repeating).unwrap(), "it repeats itself");
     }
 
     #[test]
@@ -392,7 +422,7 @@ mod tests {
     /// Nothing of the device is in a report's id: with the same random bits any device draws the same, and with others another.
     #[test]
     fn ids_of_reports_tell_nothing_of_the_device() {
-        let task = task("");
+        let task = task(r#", "memoisation": "first""#);
         let id = |key: u8, answer: u64, seed: u64| {
             let mut device = Device::new([key; 32], ShortMemory::default());
             let first = device.respond(&task, &Answer::Choice(answer), NOW, &mut Entropy::seeded(seed)).unwrap().id;

@@ -82,7 +82,7 @@ impl Estimator {
         self.gap
     }
 
-    /// The fraction of people who hold the value, from `supporting` of `n` reports.
+    /// The fraction of people who hold the value, from `supporting` of `n` reports, one of each person.
     ///
     /// # Errors
     /// If there are no reports, or more supporting ones than all.

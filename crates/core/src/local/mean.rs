@@ -123,7 +123,7 @@ impl OneBitMean {
         number.clamp(self.lower, self.upper).abs_diff(self.lower)
     }
 
-    /// The mean of n people's numbers, when `ones` of their bits are 1.
+    /// The mean of n people's numbers, when `ones` of their bits are 1: one bit of each person.
     ///
     /// # Errors
     /// If there are no responses, or more ones than responses.

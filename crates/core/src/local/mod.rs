@@ -58,7 +58,7 @@ pub mod task;
 pub mod unary;
 
 pub use admission::{Admission, Rejection};
-pub use collection::{Answers, Collection, Row};
+pub use collection::{Answers, Collection, MeanAnswer, Row, TextAnswer};
 pub use consistency::consistent;
 pub use device::{Device, Memory, ShortMemory};
 pub use estimator::{Estimate, Estimator};

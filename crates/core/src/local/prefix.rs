@@ -144,7 +144,7 @@ impl PrefixExtension {
         PrefixReport { level, point: channel.sample(channel.space().point(&vector), rng) }
     }
 
-    /// The texts that stand out among the reports, the most common first; of every length the `keep` most common prefixes are
+    /// The texts that stand out among the reports, one of each person, the most common first; of every length the `keep` most common prefixes are
     /// followed.
     ///
     /// Takes time in proportion to reports × `keep` × letters.

@@ -12,9 +12,6 @@ pub trait Question {
     /// The hash of all of it.
     fn id(&self) -> TaskId;
 
-    /// What one randomised answer promises, in words.
-    fn promise(&self) -> String;
-
     /// What the device does when it is asked again.
     fn memoisation(&self) -> Memoisation;
 
@@ -40,10 +37,6 @@ pub trait Question {
 impl Question for Task {
     fn id(&self) -> TaskId {
         self.id()
-    }
-
-    fn promise(&self) -> String {
-        self.guarantee().to_string()
     }
 
     fn memoisation(&self) -> Memoisation {

@@ -10,9 +10,15 @@ use crate::privacy::{Delta, Epsilon, Guarantee};
 ///
 /// # Privacy
 /// The guarantee is of (ε, δ)-differential privacy in the central model, when one person's answer is replaced, against whoever
-/// sees the shuffled reports only. It holds if the shuffler does not collude, and for as many reports as are *honest*:
-/// reports that the adversary made, or knows the answers and the randomness of, hide nobody and must not be counted. Whoever sees a
-/// report before it is shuffled still faces the local ε, which is never lost.
+/// sees the shuffled reports only. It holds if the shuffler does not collude, and for as many reports as are *honest* and of
+/// *different people*, each of whom sends one:
+/// - Reports that the adversary made, or knows the answers and the randomness of, hide nobody and must not be counted.
+/// - A person who sends a memoised response ten times hides among people, not among copies: 100 people with ten reports each hide as
+///   100 do, not as 1,000. Where a task lets a device [report more than once](super::Task::one_report_each), the number of reports
+///   must not be given here.
+/// - Reports that tell a period ([`TimePrecision`](super::TimePrecision)) hide among those of the same period only.
+///
+/// Whoever sees a report before it is shuffled still faces the local ε, which is never lost.
 ///
 /// # Accuracy
 /// Proved, by the hiding among clones of \[FMT21\]. Let R be the randomiser, ε₀ its ε, and x, x′ the two answers of the one person.
@@ -66,7 +72,7 @@ const HALVINGS: usize = 30;
 const DIGITS: u32 = 6;
 
 impl Shuffled {
-    /// For `honest` reports of any mechanism with this local ε.
+    /// For `honest` reports of as many people, of any mechanism with this local ε.
     ///
     /// # Errors
     /// As the type says.
@@ -74,7 +80,7 @@ impl Shuffled {
         Self::with_clones(local, honest, |epsilon| libm::exp(-epsilon))
     }
 
-    /// For `honest` reports of one bit: yes/no answers, and [`OneBitMean`](super::OneBitMean).
+    /// For `honest` reports of as many people, of one bit each: yes/no answers, and [`OneBitMean`](super::OneBitMean).
     ///
     /// # Errors
     /// As the type says.
@@ -246,29 +252,44 @@ mod tests {
         }
     }
 
-    /// The number of ones among n shuffled yes/no answers, whatever the others answer: an attack, and never stronger than stated.
+    /// The largest δ that the number of ones among the yes/no answers of so many people shows, whatever the others answer.
+    fn strongest(local: f64, people: u64, at: f64) -> f64 {
+        let truth = local.exp() / (local.exp() + 1.0);
+        (0..people).fold(0f64, |worst, yes| {
+            let law = |own: f64| {
+                let mut law = vec![1.0];
+                let others = (0..people - 1).map(|person| if person < yes { truth } else { 1.0 - truth });
+                for one in others.chain([own]) {
+                    let mut next = vec![0.0; law.len() + 1];
+                    for (k, mass) in law.iter().enumerate() {
+                        next[k] += mass * (1.0 - one);
+                        next[k + 1] += mass * one;
+                    }
+                    law = next;
+                }
+                law
+            };
+            let (first, second) = (law(truth), law(1.0 - truth));
+            worst.max(divergence(&first, &second, at)).max(divergence(&second, &first, at))
+        })
+    }
+
+    /// 100 people who each send their one response ten times: the number of ones is ten times that of the 100, so what holds for
+    /// 1,000 people does not hold for these 1,000 reports.
+    #[test]
+    fn copies_of_a_report_hide_nobody() {
+        let delta: Delta = "1e-6".parse().unwrap();
+        let stated = |people| {
+            let guarantee = Shuffled::of_bits(&epsilon("1"), people).unwrap().guarantee(&delta).unwrap();
+            guarantee.epsilon().unwrap().to_f64()
+        };
+        assert!(strongest(1.0, 100, stated(100)) <= 1e-6);
+        assert!(strongest(1.0, 100, stated(1_000)) > 1e-3, "the mutant was not caught");
+    }
+
+    /// An attack on n shuffled answers is never stronger than stated.
     #[test]
     fn shuffled_bits_are_as_private_as_stated() {
-        let strongest = |local: f64, honest: u64, at: f64| {
-            let truth = local.exp() / (local.exp() + 1.0);
-            (0..honest).fold(0f64, |worst, yes| {
-                let law = |own: f64| {
-                    let mut law = vec![1.0];
-                    let others = (0..honest - 1).map(|person| if person < yes { truth } else { 1.0 - truth });
-                    for one in others.chain([own]) {
-                        let mut next = vec![0.0; law.len() + 1];
-                        for (k, mass) in law.iter().enumerate() {
-                            next[k] += mass * (1.0 - one);
-                            next[k + 1] += mass * one;
-                        }
-                        law = next;
-                    }
-                    law
-                };
-                let (first, second) = (law(truth), law(1.0 - truth));
-                worst.max(divergence(&first, &second, at)).max(divergence(&second, &first, at))
-            })
-        };
         for local in ["0.5", "1", "2"] {
             for honest in [2, 5, 30] {
                 for share in [0.0, 0.3, 0.7] {
@@ -278,7 +299,7 @@ mod tests {
                         let stated = stated.unwrap().delta(at).unwrap();
                         assert!(attack <= stated * (1.0 + 1e-9), "{local} {honest} {at}: {attack} > {stated}");
                     }
-                    // The mutant: reports are counted that are not honest.
+                    // The mutant: reports are counted that are not honest, or are copies.
                     let mutant = Shuffled::of_bits(&epsilon(local), 20 * honest).unwrap().delta(at).unwrap();
                     assert!(attack > mutant, "{local} {honest} {at}: the mutant was not caught");
                 }

@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use reticent::local::Task;
 use reticent::privacy::Delta;
-use reticent_collect::{Collector, Estimated, estimated};
+use reticent_collect::{Collector, Estimated};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -51,12 +51,15 @@ pub struct CollectedView {
 }
 
 /// What all reports together say: `choices`, `mean` or `texts`.
+///
+/// Standard errors and intervals are given if every device reports once (`memoisation` is `never`, and `lifetime-epsilon` pays for one
+/// answer). Otherwise reports are not people: counts are of reports, and `no_interval` says why nothing more is stated.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EstimateView {
     #[serde(flatten)]
     #[schema(value_type = Object)]
     estimated: Estimated,
-    /// What holds against whoever sees only shuffled reports, if `delta` was given.
+    /// What holds against an observer of the shuffled reports, if `delta` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     shuffled: Option<String>,
 }
@@ -132,14 +135,19 @@ pub async fn send(
 }
 
 /// What all reports together say; costs nothing, and may be asked again
+///
+/// Intervals, standard errors and what a shuffler adds are statements about people. They are made where every device reports once:
+/// `memoisation` is `never`, and `lifetime-epsilon` is less than twice `epsilon`, which is the default. What a shuffler adds is not stated
+/// either if the reports tell that they are of several periods (`time-precision`).
 #[utoipa::path(get, path = "/v1/local/{task}/estimate", operation_id = "estimate_survey", tag = "surveys",
     params(("task" = String, Path, description = "The survey"),
         ("delta" = Option<String>, Query, description = "If reports went through a shuffler: the delta of the statement"),
-        ("honest" = Option<u64>, Query, description = "With delta: how many of the reports are honest; all unless given")),
+        ("honest" = Option<u64>, Query, description = "With delta: how many of the reports are honest, one of each person; all unless given")),
     responses(
     (status = 200, description = "The estimates", body = EstimateView),
     (status = 404, description = "There is no such survey", body = Problem),
-    (status = 409, description = "There are fewer reports than the minimum batch", body = Problem),
+    (status = 409, description = "There are fewer reports than the minimum batch, or what a shuffler adds cannot be stated; the message says why",
+        body = Problem),
     (status = "4XX", description = "What is wrong, and what to write instead", body = Problem)))]
 pub async fn estimate(State(app): State<Arc<App>>, Path(name): Path<String>, params: Params) -> Result<Response> {
     let (survey, collector) = named(&app, &name)?;
@@ -150,7 +158,7 @@ pub async fn estimate(State(app): State<Arc<App>>, Path(name): Path<String>, par
     let view = app.blocking(move || {
         let estimated = collector.estimate(&survey.admission)?;
         let honest = honest.unwrap_or(estimated.reports).min(estimated.reports);
-        let shuffled = delta.map(|delta| estimated::shuffled(survey.admission.task(), honest, &delta)).transpose()?;
+        let shuffled = delta.map(|delta| estimated.shuffled(survey.admission.task(), honest, &delta)).transpose()?;
         Ok(EstimateView { estimated, shuffled: shuffled.map(|guarantee| guarantee.to_string()) })
     });
     Ok(json(&view.await?))

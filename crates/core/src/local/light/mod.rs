@@ -74,7 +74,7 @@ pub struct Fields<'text> {
 ///     domain: LightDomain::Choices(vec!["yes".into(), "no".into()]),
 ///     mechanism: "k-ary",
 ///     epsilon: "1",
-///     memoisation: "first",
+///     memoisation: "never",
 ///     lifetime_epsilon: "1",
 ///     minimum_batch: 100,
 ///     time_precision: "none",
@@ -96,7 +96,6 @@ pub struct LightTask {
     lifetime_answers: u64,
     time_precision: TimePrecision,
     expires: Day,
-    promise: String,
 }
 
 impl LightTask {
@@ -138,7 +137,6 @@ impl LightTask {
             lifetime_answers,
             time_precision,
             expires: fields.expires.parse()?,
-            promise: ["ε = ", fields.epsilon].concat(),
             epsilon,
         })
     }
@@ -179,10 +177,6 @@ fn id(fields: &Fields<'_>) -> TaskId {
 impl Question for LightTask {
     fn id(&self) -> TaskId {
         self.id
-    }
-
-    fn promise(&self) -> String {
-        self.promise.clone()
     }
 
     fn memoisation(&self) -> Memoisation {

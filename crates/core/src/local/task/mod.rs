@@ -46,6 +46,7 @@ use crate::statistic::Grid;
 /// }"#).unwrap();
 /// assert_eq!(task.mechanism(), "k-ary"); // what `auto` chose is part of the task
 /// assert_eq!(task.lifetime_epsilon().to_string(), "1");
+/// assert!(task.one_report_each()); // unless the task says otherwise
 /// println!("{}", task.id());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,24 +87,29 @@ fn auto() -> String {
 #[serde(rename_all = "kebab-case")]
 pub enum Memoisation {
     /// The first response is repeated for ever, whatever the answer would be by then. All reports together are ε-differentially
-    /// private.
-    #[default]
+    /// private. A device may report as often as it likes, so reports are not people.
     First,
     /// Each answer is randomised once, and its response is repeated whenever it is the answer again, until as many
-    /// different answers were given as the lifetime ε pays for; then the last response is repeated. A person's
-    /// answers are protected with lifetime-ε, but *when* they change is not: the response usually changes with the answer.
+    /// different answers were given as the lifetime ε pays for; then the last response is repeated. A device may report as
+    /// often as it likes, so reports are not people.
+    ///
+    /// *What* a person answers is protected with lifetime-ε. Which answers are equal is not: the response usually changes when
+    /// the answer does, and the same response comes back with the same answer. An observer who can link the reports of a
+    /// device sees when the answer changes, and whether a later answer equals an earlier one.
     PerAnswer,
-    /// Every report is randomised afresh and costs ε again, until the lifetime ε is spent; then the device is silent.
+    /// Every report is randomised afresh and costs ε again, until the lifetime ε is spent; then the device is silent. With a
+    /// lifetime ε below 2ε, and so by default, a device reports exactly once, and reports are people.
+    #[default]
     Never,
 }
 
 impl Memoisation {
-    /// As tasks call it.
     pub(super) fn named(name: &str) -> Option<Self> {
         [Self::First, Self::PerAnswer, Self::Never].into_iter().find(|known| known.name() == name)
     }
 
-    pub(super) fn name(self) -> &'static str {
+    /// As tasks call it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::First => "first",
             Self::PerAnswer => "per-answer",
@@ -133,7 +139,6 @@ impl TimePrecision {
         self.seconds().map(|seconds| second / seconds)
     }
 
-    /// As tasks call it.
     pub(super) fn named(name: &str) -> Option<Self> {
         [Self::None, Self::Hour, Self::Day, Self::Week].into_iter().find(|known| known.name() == name)
     }
@@ -147,7 +152,8 @@ impl TimePrecision {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
+    /// As tasks call it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Hour => "hour",
@@ -215,6 +221,12 @@ impl Task {
     pub fn lifetime_answers(&self) -> u64 {
         let answers = self.lifetime_epsilon().value() / self.written.epsilon.value();
         u64::try_from(&answers.floor()).unwrap_or(u64::MAX)
+    }
+
+    /// Does a device report at most once? Only then is the number of reports a number of people, and only then do
+    /// [estimates](super::Collection::estimate) have intervals and does [`Shuffled`](super::Shuffled) apply to all reports.
+    pub fn one_report_each(&self) -> bool {
+        self.written.memoisation == Memoisation::Never && self.lifetime_answers() == 1
     }
 
     /// How exactly reports say when they were made.

@@ -15,8 +15,9 @@ fn json(change: impl Fn(&mut serde_json::Value)) -> Result<Task, String> {
 #[test]
 fn what_is_left_out_has_a_careful_default() {
     let task = json(|_| ()).unwrap();
-    assert_eq!((task.memoisation(), task.time_precision()), (Memoisation::First, TimePrecision::None));
+    assert_eq!((task.memoisation(), task.time_precision()), (Memoisation::Never, TimePrecision::None));
     assert_eq!((task.mechanism(), task.lifetime_answers()), ("k-ary", 1));
+    assert!(task.one_report_each());
     assert_eq!(task.guarantee().to_string(), "ε = 1");
 }
 
@@ -30,7 +31,7 @@ fn writing_and_reading_keep_the_hash() {
         task["mechanism"] = "k-ary".into();
         task["epsilon"] = "1.0".into();
         task["lifetime-epsilon"] = "1".into();
-        task["memoisation"] = "first".into();
+        task["memoisation"] = "never".into();
     });
     assert_eq!(explicit.unwrap().id(), task.id());
     assert_eq!(task.id().to_string().parse::<TaskId>().unwrap(), task.id());
@@ -40,8 +41,9 @@ fn writing_and_reading_keep_the_hash() {
 #[test]
 fn every_part_is_in_the_hash() {
     type Change = fn(&mut serde_json::Value);
-    let changes: [Change; 10] = [
+    let changes: [Change; 11] = [
         |_| (),
+        |task| task["memoisation"] = "first".into(),
         |task| task["question"] = "Do you like it".into(),
         |task| task["domain"]["choices"][0] = "Yes".into(),
         |task| task["domain"]["choices"] = vec!["yes", "noneither", "x"].into(),
@@ -57,6 +59,22 @@ fn every_part_is_in_the_hash() {
     ];
     let ids: std::collections::BTreeSet<TaskId> = changes.iter().map(|change| json(change).unwrap().id()).collect();
     assert_eq!(ids.len(), changes.len());
+}
+
+/// Reports are people only if no device sends two.
+#[test]
+fn a_device_reports_once_if_it_falls_silent_after_one_answer() {
+    for (memoisation, lifetime, once) in [
+        ("never", "1", true),
+        ("never", "1.999", true),
+        ("never", "2", false),
+        ("first", "1", false),
+        ("per-answer", "1", false),
+        ("per-answer", "2", false),
+    ] {
+        let task = json(|task| (task["memoisation"], task["lifetime-epsilon"]) = (memoisation.into(), lifetime.into()));
+        assert_eq!(task.unwrap().one_report_each(), once, "{memoisation}, {lifetime}");
+    }
 }
 
 #[test]
@@ -104,7 +122,10 @@ fn what_means_nothing_is_refused_by_name() {
         (|task| task["minimum-batch"] = 0.into(), "minimum-batch is 0"),
         (|task| task["expires"] = "soon".into(), "day is soon"),
         (|task| task["lifetime-epsilon"] = "0.5".into(), "lifetime-epsilon is 0.5"),
-        (|task| task["lifetime-epsilon"] = "2".into(), "lifetime-epsilon is 2"),
+        (
+            |task| (task["memoisation"], task["lifetime-epsilon"]) = ("first".into(), "2".into()),
+            "lifetime-epsilon is 2, but it must be epsilon itself",
+        ),
         (|task| task["mechanism"] = "fair-coin".into(), "mechanism is fair-coin"),
         (|task| task["colour"] = "red".into(), "unknown field `colour`"),
         (|task| task["domain"] = serde_json::json!({ "integers": { "lower": 1, "upper": 1 } }), "bounds is 1..1"),
