@@ -67,9 +67,8 @@ fn map() -> Option<&'static AtomicU64> {
     const NO_ADVICE: libc::c_int = -1;
     // SAFETY: the mapping is this function's own. The first advice does not exist, the second changes nothing before a fork.
     #[allow(unsafe_code, reason = "the kernel is told to wipe the page in children")]
-    let wiped = unsafe {
-        libc::madvise(page, size, NO_ADVICE) != 0 && libc::madvise(page, size, libc::MADV_WIPEONFORK) == 0
-    };
+    let wiped =
+        unsafe { libc::madvise(page, size, NO_ADVICE) != 0 && libc::madvise(page, size, libc::MADV_WIPEONFORK) == 0 };
     if !wiped {
         return None;
     }
