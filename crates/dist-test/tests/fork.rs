@@ -1,44 +1,17 @@
 //! A forked process must not draw its parent's noise again.
 #![cfg(unix)]
 
+mod children;
+
+use children::{fork, told_by_child};
 use rand_core::{Rng, SeedableRng};
 use reticent::noise::Entropy;
-
-/// Forks; the child's next word, as it tells the parent through a pipe.
-fn word_in_child(mut draw: impl FnMut() -> u64) -> u64 {
-    let mut pipe = [0; 2];
-    // SAFETY: `pipe` writes two descriptors into the array it is given.
-    assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
-    // SAFETY: the child only draws, writes eight bytes and leaves at once; it touches no lock of another thread.
-    match unsafe { libc::fork() } {
-        0 => {
-            let bytes = draw().to_le_bytes();
-            // SAFETY: eight bytes of a live array; `_exit` runs no destructor of the parent's.
-            unsafe {
-                libc::write(pipe[1], bytes.as_ptr().cast(), 8);
-                libc::_exit(0);
-            }
-        }
-        child => {
-            assert!(child > 0, "fork failed");
-            let mut bytes = [0u8; 8];
-            // SAFETY: eight bytes of a live array, and a child that exists.
-            unsafe {
-                assert_eq!(libc::read(pipe[0], bytes.as_mut_ptr().cast(), 8), 8);
-                libc::waitpid(child, std::ptr::null_mut(), 0);
-                libc::close(pipe[0]);
-                libc::close(pipe[1]);
-            }
-            u64::from_le_bytes(bytes)
-        }
-    }
-}
 
 #[test]
 fn parent_and_child_draw_different_noise() {
     let mut entropy = Entropy::from_os().unwrap();
     entropy.draw().unwrap().next_u64();
-    let child = word_in_child(|| entropy.draw().unwrap().next_u64());
+    let [child] = told_by_child(fork, || [entropy.draw().unwrap().next_u64()]);
     assert_ne!(child, entropy.draw().unwrap().next_u64());
 }
 
@@ -46,6 +19,41 @@ fn parent_and_child_draw_different_noise() {
 #[test]
 fn a_careless_generator_is_caught() {
     let mut careless = chacha20::ChaCha20Rng::seed_from_u64(1);
-    let child = word_in_child(|| careless.next_u64());
+    let [child] = told_by_child(fork, || [careless.next_u64()]);
     assert_eq!(child, careless.next_u64());
+}
+
+/// The first process of a namespace has the id 1 in it, and so has its child that is the first of another: a generator that
+/// only compared process ids drew the same noise in both.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_in_a_new_pid_namespace_draws_different_noise() {
+    use std::process::id;
+
+    let [permitted, parent, parents_word, child, childs_word] = told_by_child(fork, || {
+        if !children_get_a_namespace() {
+            return [0; 5];
+        }
+        told_by_child(fork, || {
+            let mut entropy = Entropy::from_os().unwrap();
+            entropy.draw().unwrap().next_u64();
+            assert!(children_get_a_namespace());
+            let [child, childs_word] = told_by_child(fork, || [id().into(), entropy.draw().unwrap().next_u64()]);
+            [1, id().into(), entropy.draw().unwrap().next_u64(), child, childs_word]
+        })
+    });
+    if permitted == 0 {
+        println!("SKIPPED: no PID namespaces for this user here; tests/same_process_id.rs has the same without them");
+        return;
+    }
+    assert_eq!((parent, child), (1, 1), "the test should have made two processes with one id");
+    assert_ne!(parents_word, childs_word);
+}
+
+/// From now on the children of this process live in a namespace of their own, if that is permitted: to root, or in a namespace
+/// of users of one's own.
+#[cfg(target_os = "linux")]
+fn children_get_a_namespace() -> bool {
+    // SAFETY: `unshare` touches no memory.
+    unsafe { libc::unshare(libc::CLONE_NEWPID) == 0 || libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWPID) == 0 }
 }

@@ -39,9 +39,12 @@ impl EntropySource for OsEntropy {
 
 /// A buffered cryptographic generator (ChaCha20) that reseeds itself and notices a `fork`.
 ///
-/// Numbers are drawn through [`Entropy::draw`], which checks the process id and mixes in a fresh seed when the process
-/// was forked or 64 MiB were used. A parent and its child therefore never draw the same noise, provided the draw is
-/// opened after the fork.
+/// Numbers are drawn through [`Entropy::draw`], which mixes in a fresh seed when the process was forked or 64 MiB were used.
+/// A parent and its child therefore never draw the same noise, provided the draw is opened after the fork.
+///
+/// With the feature `os-entropy`, on Unix, a fork is noticed whatever it was made with, as the crate `reticent-fork` explains:
+/// on Linux also a `clone` past the C library, and a child that has its parent's process id in another PID namespace.
+/// Without the feature it is noticed by the process id.
 ///
 /// # Example
 /// ```
@@ -56,7 +59,8 @@ impl EntropySource for OsEntropy {
 pub struct Entropy {
     source: Box<dyn EntropySource>,
     generator: ChaCha20Rng,
-    process: u32,
+    /// The process that it was seeded in.
+    process: u64,
 }
 
 impl Entropy {
@@ -74,8 +78,9 @@ impl Entropy {
     /// # Errors
     /// As the source's.
     pub fn from_source(mut source: impl EntropySource + 'static) -> Result<Self> {
+        let process = process_mark()?;
         let generator = ChaCha20Rng::from_seed(source.seed()?);
-        Ok(Self { source: Box::new(source), generator, process: process_id() })
+        Ok(Self { source: Box::new(source), generator, process })
     }
 
     /// The same numbers every time, for tests: there is no privacy with a known seed.
@@ -99,7 +104,7 @@ impl Entropy {
     /// # Errors
     /// [`Error::Entropy`](crate::Error::Entropy) if a fresh seed is due and cannot be had.
     pub fn draw(&mut self) -> Result<Draw<'_>> {
-        let process = process_id();
+        let process = process_mark()?;
         let worn = self.generator.get_word_pos() / WORDS_PER_BLOCK >= RESEED_AFTER_BLOCKS;
         if worn || process != self.process {
             return self.draw_afresh();
@@ -113,6 +118,8 @@ impl Entropy {
     /// # Errors
     /// [`Error::Entropy`](crate::Error::Entropy) if a fresh seed cannot be had.
     pub fn draw_afresh(&mut self) -> Result<Draw<'_>> {
+        // Asked for before the seed: if a source forks, its child takes a seed of its own at the next draw.
+        let process = process_mark()?;
         // The old stream is mixed in: a weak seed cannot make the state more predictable than it was.
         let mut seed = Zeroizing::new(self.source.seed()?);
         for byte in seed.chunks_exact_mut(8) {
@@ -120,7 +127,7 @@ impl Entropy {
             byte.iter_mut().zip(old).for_each(|(new, old)| *new ^= old);
         }
         self.generator = ChaCha20Rng::from_seed(*seed);
-        self.process = process_id();
+        self.process = process;
         Ok(Draw { generator: &mut self.generator })
     }
 
@@ -139,15 +146,24 @@ impl fmt::Debug for Entropy {
     }
 }
 
-#[cfg(not(target_family = "wasm"))]
-fn process_id() -> u32 {
-    std::process::id()
+/// A number that a process does not share with one forked from it. It is asked for at every draw: it must not take a system
+/// call.
+#[cfg(all(unix, not(target_family = "wasm"), feature = "os-entropy"))]
+#[inline]
+fn process_mark() -> Result<u64> {
+    reticent_fork::mark().map_err(|error| crate::Error::Entropy(error.to_string()))
+}
+
+/// Without a system's entropy there may be no system that could be asked for more than the process id.
+#[cfg(all(not(target_family = "wasm"), not(all(unix, feature = "os-entropy"))))]
+fn process_mark() -> Result<u64> {
+    Ok(std::process::id().into())
 }
 
 /// There is neither a process nor a fork in WebAssembly.
 #[cfg(target_family = "wasm")]
-fn process_id() -> u32 {
-    0
+fn process_mark() -> Result<u64> {
+    Ok(0)
 }
 
 /// The generator while one release draws from it; a `rand_core` cryptographic generator.
@@ -212,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn another_process_id_means_another_stream() {
+    fn another_process_means_another_stream() {
         let mut parent = Entropy::seeded(7);
         let mut child = Entropy::seeded(7);
         child.process = child.process.wrapping_add(1);

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use dashu_int::UBig;
 use dashu_int::ops::Gcd;
 
+use super::bound::{self, MIN_EPSILON, reaching};
 use super::cell::{Atom, Cell, Direction};
 use super::compose::{Curve, compose};
 use super::grid::{GridPart, Part};
 use super::mechanism::{Law, Mechanism};
-use super::plan::{Plan, Sketch, Target};
+use super::plan::{Sketch, Target};
 use super::{gaussians, laws};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
@@ -18,8 +19,6 @@ use crate::privacy::{Delta, Epsilon};
 
 /// Digits of the answers, which are rounded up.
 const DIGITS: u32 = 15;
-/// An ε of zero or less is met by this one.
-const MIN_EPSILON: f64 = 1e-12;
 /// Added to every answer, relatively, on top of all errors that are accounted for: a guard against a library function
 /// that is worse than assumed. It also decides comparisons with other accountants that overshoot by a little: for a
 /// hundred discrete Laplace mechanisms of parameter 0.1 at δ = 1e-6 the truth is 4.774567588107986, and the reference
@@ -27,8 +26,6 @@ const MIN_EPSILON: f64 = 1e-12;
 const GUARD: f64 = 1e-10;
 /// Beyond this, n·UNIT would no longer be negligible.
 const MAX_COUNT: u64 = 1 << 30;
-/// The share of δ that may be spent on declaring rare losses infinite.
-const CUT: f64 = 1e-7;
 
 /// What fixed mechanisms promise together, computed from the whole distribution of their privacy loss.
 ///
@@ -45,8 +42,10 @@ const CUT: f64 = 1e-7;
 /// For the eighteen compositions of the reference table (`tests/data/accounting.json`) ε is at most 3e-6 above the
 /// tool's own upper bound, relatively, and up to 1 % below it. The step of the grid is bounded by 2^18 bins, so what
 /// discretisation costs grows slowly with the count: about 1e-5 of the variance of the loss at 10,000 mechanisms.
-/// With very rare sampling (one row in a million) of a great many mechanisms the grid is coarse next to the losses, and
-/// answers, though never too small, can be far too large.
+/// For the 180 compositions of up to a hundred Gaussian mechanisms on samples of 1e-6 to 1e-2 in
+/// `tests/data/rare_sampling.csv`, whose δ goes down to 6e-251, δ is at most 0.4 % above an upper bound made by other means. With
+/// many different rarely sampled mechanisms in one sum, or a great many that have small losses next to ε, answers are never too
+/// small, but can be looser.
 ///
 /// # Algorithm
 /// Privacy loss distributions \[DGKKM22\], tilted and composed by fast Fourier transform \[KJPH21, GLW21\]. For a mixture
@@ -103,11 +102,9 @@ impl Accountant {
             if target < 1e-290 {
                 return self.pure_sum().ok_or_else(too_small).and_then(Epsilon::new);
             }
-            for curve in self.curves(Target::Delta(target)) {
-                match curve.epsilon(target) {
-                    Some(found) => epsilon = epsilon.max(found),
-                    None => return self.pure_sum().ok_or_else(too_small).and_then(Epsilon::new),
-                }
+            match self.bare_epsilon(target) {
+                Some(found) => epsilon = epsilon.max(found),
+                None => return self.pure_sum().ok_or_else(too_small).and_then(Epsilon::new),
             }
         }
         let bound = rounded_up(epsilon * (1.0 + GUARD))?;
@@ -125,9 +122,7 @@ impl Accountant {
         let mut delta = f64::MIN_POSITIVE;
         let pure = self.pure_sum().is_some_and(|sum| sum <= *epsilon.value());
         if !self.counts.is_empty() && !pure {
-            for curve in self.curves(Target::Epsilon(target)) {
-                delta = delta.max(curve.delta(target));
-            }
+            delta = delta.max(self.bare_delta(target));
         }
         delta *= 1.0 + GUARD;
         if delta >= 1.0 {
@@ -159,15 +154,27 @@ impl Accountant {
         Some(sum)
     }
 
-    /// The curves of δ against ε around the target, one per direction.
-    pub(super) fn curves(&self, target: Target) -> Vec<Curve> {
-        if let Some(curve) = self.lattice_curve(target) {
-            return vec![curve];
+    /// δ at ε before the guard is added: the larger of both directions.
+    pub(super) fn bare_delta(&self, epsilon: f64) -> f64 {
+        if let Some(curve) = self.lattice_curve(Target::Epsilon(epsilon)) {
+            return curve.delta(epsilon);
         }
-        let both = [Direction::Remove, Direction::Add];
-        let one_suffices = !self.counts.keys().any(Mechanism::is_subsampled);
-        let directions = if one_suffices { &both[..1] } else { &both[..] };
-        directions.iter().map(|&direction| curve(self.parts(direction), target)).collect()
+        self.directions().map(|direction| bound::delta(&self.parts(direction), epsilon)).fold(0.0, f64::max)
+    }
+
+    /// ε at δ before the guard is added: the larger of both directions. `None` if more than δ lies at infinity.
+    fn bare_epsilon(&self, delta: f64) -> Option<f64> {
+        if let Some(curve) = self.lattice_curve(Target::Delta(delta)) {
+            return curve.epsilon(delta);
+        }
+        let mut epsilons = self.directions().map(|direction| bound::epsilon(&self.parts(direction), delta));
+        epsilons.try_fold(0.0, |largest, epsilon| Some(epsilon?.max(largest)))
+    }
+
+    /// Without sampling, adding a unit and removing it are the same.
+    fn directions(&self) -> impl Iterator<Item = Direction> {
+        let both = self.counts.keys().any(Mechanism::is_subsampled);
+        [Direction::Remove, Direction::Add].into_iter().take(if both { 2 } else { 1 })
     }
 
     /// The atoms of every mechanism; Gaussian noise on all rows is one Gaussian with Δ²/σ² summed up.
@@ -273,43 +280,6 @@ fn spread(cells: &[Cell], count: u64) -> Part {
     let mut atoms = Vec::with_capacity(2 * cells.len());
     let infinite: f64 = cells.iter().map(|cell| cell.spread(&mut atoms)).sum();
     Part::new(count, atoms, infinite)
-}
-
-/// The curve around a target. What may be cut off depends on δ; where δ is what is asked for, a first answer tells
-/// whether the estimate allowed too much.
-pub(super) fn curve(parts: Vec<Part>, target: Target) -> Curve {
-    let mut estimate = Sketch::new(&parts).delta_estimate(target);
-    loop {
-        let mut cut = parts.clone();
-        cut.iter_mut().for_each(|part| part.cut(CUT * estimate / parts.len() as f64));
-        let sketch = Sketch::new(&cut);
-        let attempt = |share| {
-            let plan: Plan = sketch.plan(target, share, None)?;
-            let grids: Vec<GridPart> = cut.iter().map(|part| GridPart::split(part, plan.step)).collect();
-            Some(compose(&grids, &plan))
-        };
-        let curve = reaching(target, attempt).expect("without a lattice the step is chosen to fit");
-        let Target::Epsilon(epsilon) = target else { return curve };
-        let delta = curve.delta(epsilon);
-        if delta > 1e-3 * estimate || estimate <= 1e-290 {
-            return curve;
-        }
-        estimate = delta;
-    }
-}
-
-/// Tries smaller and smaller shares of the tilt until the window reaches down to the ε that belongs to the target. The
-/// saddle point comes from a bound of δ, which is loose for a few mechanisms with small losses.
-fn reaching(target: Target, attempt: impl Fn(f64) -> Option<Curve>) -> Option<Curve> {
-    let mut share = 1.0;
-    loop {
-        let curve = attempt(share)?;
-        let Target::Delta(delta) = target else { return Some(curve) };
-        if curve.first <= 0 || curve.deltas[0] > delta || share < 1e-3 {
-            return Some(curve);
-        }
-        share *= 0.5;
-    }
 }
 
 fn rounded_up(value: f64) -> Result<Rational> {

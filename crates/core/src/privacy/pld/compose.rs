@@ -25,6 +25,18 @@ pub(super) struct Curve {
     pub deltas: Vec<f64>,
     /// Chernoff's bound for every ε, should the window not reach.
     pub bound: Chernoff,
+    /// What of these bounds is there for errors alone.
+    pub noise: Noise,
+}
+
+/// The error of every tilted bin, as a part of δ.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Noise {
+    pub theta: f64,
+    /// ln of the error of an untilted bin at loss 0.
+    pub log_error: f64,
+    /// What is added at every ε.
+    pub base: f64,
 }
 
 /// δ(ε) ≤ infinite + e^{log_moment − θε}, because h(s) ≤ e^{θ(s − ε)}.
@@ -213,7 +225,8 @@ pub(super) fn compose(parts: &[GridPart], plan: &Plan) -> Curve {
     }
     deltas.reverse();
     let bound = Chernoff { theta: plan.theta, log_moment, infinite };
-    Curve { step: plan.step, first: plan.start - 1, deltas, bound }
+    let noise = Noise { theta: plan.theta, log_error: libm::log(error) + log_factor, base };
+    Curve { step: plan.step, first: plan.start - 1, deltas, bound, noise }
 }
 
 /// An upper bound of ln of the moment of the sum of all losses.
@@ -243,6 +256,13 @@ impl Curve {
     /// δ is a convex function of e^ε, so it lies below the chord between two upper bounds.
     pub fn delta(&self, epsilon: f64) -> f64 {
         self.chord(epsilon).min(self.bound.delta(epsilon))
+    }
+
+    /// About how much of δ at ε is there for errors alone: Σ e^{−θjΔ}(1 − e^{−jΔ}) over j > 0, times the error of one bin.
+    pub fn noise(&self, epsilon: f64) -> f64 {
+        let Noise { theta, log_error, base } = self.noise;
+        let bins = 1.0 / libm::expm1(theta * self.step) - 1.0 / libm::expm1((theta + 1.0) * self.step);
+        base + libm::exp(log_error - theta * epsilon) * bins
     }
 
     fn chord(&self, epsilon: f64) -> f64 {
@@ -318,7 +338,8 @@ mod tests {
     #[test]
     fn chords_lie_between_their_ends() {
         let bound = Chernoff { theta: 1.0, log_moment: 9.0, infinite: 0.0625 };
-        let curve = Curve { step: 0.5, first: -1, deltas: vec![0.9, 0.5, 0.2, 0.1], bound };
+        let noise = Noise { theta: 1.0, log_error: -40.0, base: 0.0 };
+        let curve = Curve { step: 0.5, first: -1, deltas: vec![0.9, 0.5, 0.2, 0.1], bound, noise };
         assert!((curve.delta(0.5) - 0.2).abs() < 1e-12 && (curve.delta(0.0) - 0.5).abs() < 1e-12);
         assert!(curve.delta(0.25) > 0.2 && curve.delta(0.25) < 0.5);
         assert!(curve.chord(-0.6) == 1.0 && curve.chord(77.0) == 0.1 && curve.delta(77.0) < 0.07);

@@ -9,6 +9,9 @@
 //! | `grid` | atoms moved onto the multiples of one step |
 //! | `plan` | where to look: tilt, window and step |
 //! | `compose` | the Fourier transforms, their error, and δ as a function of ε |
+//! | `rare` | one composition for each number of rare, large losses |
+//! | `single` | δ as a function of ε for one mechanism alone |
+//! | `bound` | which of these answers, and the way from δ back to ε |
 //!
 //! # Why the answers are never below the truth
 //! For a mechanism there is a pair of laws (P, Q) that no neighbours are easier to tell apart than. The *loss* of an
@@ -34,12 +37,16 @@
 //! or 1e-100. What wraps around the window only adds mass to it (1); what lies above is bounded by Chernoff's inequality
 //! and added to δ.
 //!
+//! One tilt does not suit losses that are about nothing nearly always and large once in a while, as those of rarely sampled
+//! mechanisms: there the sum is taken apart by the number of large losses, and each term has a tilt of its own.
+//!
 //! # What is not promised
 //! Library functions (`exp`, `expm1`, `log1p`, `erfc`, …) are taken to be good to two units in the last place, four for
 //! `erfc`, and the Fourier transform to keep the textbook bound with a constant four times as large. These are assumptions
 //! about code elsewhere; a relative guard of 1e-10 on every answer stands behind them.
 
 mod accountant;
+mod bound;
 mod cell;
 mod compose;
 mod gaussians;
@@ -47,6 +54,8 @@ mod grid;
 mod laws;
 mod mechanism;
 mod plan;
+mod rare;
+mod single;
 
 pub use accountant::Accountant;
 pub use mechanism::Mechanism;

@@ -98,9 +98,11 @@ impl Sketch {
         (lowest, self.parts.iter().map(|(count, atoms)| count * loss(atoms.last())).sum())
     }
 
-    /// Searches orders λ > 0 on a logarithmic scale, from the widest to the finest deviation.
+    /// Searches orders λ > 0 on a logarithmic scale, from the widest to the finest deviation. Rare losses can be larger than any
+    /// deviation, and their moments grow from much smaller orders on.
     fn search(&self, function: impl Fn(f64) -> f64) -> f64 {
-        let (least, most) = (libm::log(1e-3 / self.spread), libm::log(300.0 / self.finest));
+        let widest = self.spread.max(self.range().1);
+        let (least, most) = (libm::log(1e-3 / widest), libm::log(300.0 / self.finest));
         libm::exp(valley(least, most, 45, |log| function(libm::exp(log))))
     }
 

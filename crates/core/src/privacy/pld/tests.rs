@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::accountant::{curve, part};
+use super::accountant::part;
+use super::bound::curve;
 use super::cell::Direction;
 use super::compose::compose;
 use super::grid::GridPart;
@@ -32,7 +33,7 @@ fn delta(accountant: &Accountant, epsilon: f64) -> f64 {
 
 /// δ before the guard is added, so that the guard cannot hide an error.
 fn bare_delta(accountant: &Accountant, epsilon: f64) -> f64 {
-    accountant.curves(Target::Epsilon(epsilon)).iter().map(|curve| curve.delta(epsilon)).fold(0.0, f64::max)
+    accountant.bare_delta(epsilon)
 }
 
 /// δ of n mechanisms with two losses, up with probability `p` and down otherwise: a binomial sum.

@@ -1,0 +1,194 @@
+//! Upper bounds of δ(ε), and of its inverse, for given parts.
+
+use super::compose::{Curve, compose};
+use super::grid::{GridPart, Part};
+use super::plan::{Plan, Sketch, Target};
+use super::rare::{self, Terms};
+use super::single::Single;
+use crate::privacy::special::UNIT;
+
+/// The share of δ that may be spent on declaring rare losses infinite.
+const CUT: f64 = 1e-7;
+/// An ε of zero or less is met by this one.
+pub(super) const MIN_EPSILON: f64 = 1e-12;
+/// More than this share of δ from errors alone, and there is a better way.
+const DOUBT: f64 = 1e-3;
+/// An estimate that is smaller by this factor shows that a bound is loose.
+const LOOSE: f64 = 0.5;
+/// One that is smaller than another estimate by this factor shows that there is no need to compute the other.
+const HOPELESS: f64 = 1e-3;
+/// The search for ε ends when it changes by less than this, relatively.
+const CLOSE: f64 = 1e-7;
+const ROUNDS: u32 = 24;
+
+/// An upper bound of δ at every ε, good around one of them.
+pub(super) enum Bound {
+    /// The parts' losses never exceed `top`; beyond, δ is what lies at infinity.
+    Bounded { top: f64, infinite: f64 },
+    /// One mechanism: nothing to compose.
+    Single(Single),
+    /// One transform.
+    Whole(Curve),
+    /// One for each number of rare losses.
+    Apart(Terms),
+    /// Both, and the smaller counts.
+    Either(Curve, Terms),
+}
+
+impl Bound {
+    /// The best bound there is around ε.
+    pub fn around(parts: &[Part], epsilon: f64) -> Self {
+        if let [part] = parts
+            && part.count == 1
+        {
+            return Self::Single(Single::new(part));
+        }
+        let (top, infinite) = extent(parts);
+        if top <= epsilon {
+            return Self::Bounded { top, infinite };
+        }
+        let division = rare::division(parts, epsilon);
+        if let Some((estimate, division)) = &division
+            && *estimate < HOPELESS * Sketch::new(parts).delta_estimate(Target::Epsilon(epsilon))
+        {
+            return Self::Apart(division.compute(epsilon));
+        }
+        let whole = curve(parts.to_vec(), Target::Epsilon(epsilon));
+        let delta = whole.delta(epsilon);
+        match division {
+            Some((estimate, division)) if estimate < LOOSE * delta || whole.noise(epsilon) > DOUBT * delta => {
+                Self::Either(whole, division.compute(epsilon))
+            }
+            _ => Self::Whole(whole),
+        }
+    }
+
+    /// Never below the δ of the parts at ε.
+    pub fn delta(&self, epsilon: f64) -> f64 {
+        match self {
+            Self::Bounded { top, infinite } => {
+                if epsilon >= *top {
+                    *infinite
+                } else {
+                    1.0
+                }
+            }
+            Self::Single(single) => single.delta(epsilon),
+            Self::Whole(curve) => curve.delta(epsilon),
+            Self::Apart(terms) => terms.delta(epsilon),
+            Self::Either(curve, terms) => curve.delta(epsilon).min(terms.delta(epsilon)),
+        }
+    }
+
+    /// The smallest ε up to `most` that this bound shows to have a δ of at most `delta`.
+    fn epsilon(&self, delta: f64, most: f64) -> Option<f64> {
+        let fits = |epsilon: f64| self.delta(epsilon) <= delta;
+        if fits(MIN_EPSILON) {
+            return Some(MIN_EPSILON);
+        }
+        if !fits(most) {
+            return None;
+        }
+        // What holds throughout: the upper end fits. Halving the logarithm finds it to the last digits.
+        let (mut low, mut high) = (MIN_EPSILON, most);
+        for _ in 0..64 {
+            let middle = (low * high).sqrt();
+            if fits(middle) { high = middle } else { low = middle }
+        }
+        Some(high)
+    }
+}
+
+/// The most that the losses can sum up to, and how often they are infinite at most.
+pub(super) fn extent(parts: &[Part]) -> (f64, f64) {
+    let (mut top, mut size, mut infinite) = (0.0, 0.0, 0.0);
+    for part in parts {
+        let highest = part.count as f64 * part.atoms.last().map_or(0.0, |atom| atom.loss);
+        (top, size) = (top + highest, size + highest.abs());
+        infinite += part.count as f64 * part.infinite;
+    }
+    let units = 2.0 * parts.len() as f64 + 4.0;
+    (top + units * UNIT * size, infinite * (1.0 + units * UNIT))
+}
+
+/// An upper bound of δ at ε.
+pub(super) fn delta(parts: &[Part], epsilon: f64) -> f64 {
+    Bound::around(parts, epsilon).delta(epsilon)
+}
+
+/// An upper bound of the smallest ε, not below [`MIN_EPSILON`], whose δ does not exceed `delta`; `None` if more than `delta` lies at
+/// infinity.
+pub(super) fn epsilon(parts: &[Part], delta: f64) -> Option<f64> {
+    if let [part] = parts
+        && part.count == 1
+    {
+        let most = extent(parts).0.max(MIN_EPSILON);
+        return Bound::Single(Single::new(part)).epsilon(delta, most);
+    }
+    let whole = curve(parts.to_vec(), Target::Delta(delta));
+    let mut best = whole.epsilon(delta)?.max(MIN_EPSILON);
+    let doubtful = whole.noise(best) > DOUBT * delta;
+    let loose = |(estimate, _)| doubtful || estimate < LOOSE * delta;
+    if best <= MIN_EPSILON || !rare::division(parts, best).is_some_and(loose) {
+        return Some(best);
+    }
+    let mut at = best;
+    for _ in 0..ROUNDS {
+        let bound = Bound::around(parts, at);
+        let reached = bound.delta(at);
+        let Some(found) = bound.epsilon(delta, best) else {
+            // Too far down to see it: half way back, on the scale of logarithms.
+            if at >= best * (1.0 - CLOSE) {
+                break;
+            }
+            at = (at * best).sqrt();
+            continue;
+        };
+        // A bound around one ε may be blind to all smaller ones: it must have reached δ.
+        let settled = reached > 0.5 * delta && found >= at * (1.0 - CLOSE) && found <= at * (1.0 + CLOSE);
+        best = best.min(found);
+        if settled || best <= MIN_EPSILON {
+            break;
+        }
+        // Far above δ's ε the bound tells little about smaller ones.
+        at = if reached < 0.1 * delta { best.min(at / 4.0).max(MIN_EPSILON) } else { best };
+    }
+    Some(best)
+}
+
+/// The curve around a target. What may be cut off depends on δ; where δ is what is asked for, a first answer tells
+/// whether the estimate allowed too much.
+pub(super) fn curve(parts: Vec<Part>, target: Target) -> Curve {
+    let mut estimate = Sketch::new(&parts).delta_estimate(target);
+    loop {
+        let mut cut = parts.clone();
+        cut.iter_mut().for_each(|part| part.cut(CUT * estimate / parts.len() as f64));
+        let sketch = Sketch::new(&cut);
+        let attempt = |share| {
+            let plan: Plan = sketch.plan(target, share, None)?;
+            let grids: Vec<GridPart> = cut.iter().map(|part| GridPart::split(part, plan.step)).collect();
+            Some(compose(&grids, &plan))
+        };
+        let curve = reaching(target, attempt).expect("without a lattice the step is chosen to fit");
+        let Target::Epsilon(epsilon) = target else { return curve };
+        let delta = curve.delta(epsilon);
+        if delta > 1e-3 * estimate || estimate <= 1e-290 {
+            return curve;
+        }
+        estimate = delta;
+    }
+}
+
+/// Tries smaller and smaller shares of the tilt until the window reaches down to the ε that belongs to the target. The
+/// saddle point comes from a bound of δ, which is loose for a few mechanisms with small losses.
+pub(super) fn reaching(target: Target, attempt: impl Fn(f64) -> Option<Curve>) -> Option<Curve> {
+    let mut share = 1.0;
+    loop {
+        let curve = attempt(share)?;
+        let Target::Delta(delta) = target else { return Some(curve) };
+        if curve.first <= 0 || curve.deltas[0] > delta || share < 1e-3 {
+            return Some(curve);
+        }
+        share *= 0.5;
+    }
+}
