@@ -12,9 +12,11 @@ pub const MOST_TEXT: usize = 65_536;
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What files of other kinds begin with.
-const FOREIGN: [(&[u8], &str); 8] = [
+const FOREIGN: [(&[u8], &str); 10] = [
     (b"\x1f\x8b", "is compressed with gzip; unpack it first, with gunzip"),
     (b"\x28\xb5\x2f\xfd", "is compressed with Zstandard; unpack it first, with unzstd"),
+    (b"BZh91AY&SY", "is compressed with bzip2; unpack it first, with bunzip2"),
+    (b"\xfd7zXZ\0", "is compressed with xz; unpack it first, with unxz"),
     (b"PK\x03\x04", "is an archive or a spreadsheet; unpack it, or save it as CSV"),
     (b"PAR1\x15", "is a Parquet file; let its name end in .parquet"),
     (b"ARROW1\0", "is an Arrow file; let its name end in .arrow"),

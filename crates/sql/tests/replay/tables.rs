@@ -1,6 +1,7 @@
 //! Random tables, and their neighbours.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -125,11 +126,22 @@ impl Tables {
     }
 
     pub fn write(&self, rows: &[Row]) {
-        fs::write(self.folder.join("r.csv"), "label,size\nnorth,1\nsouth,2\neast,3\n").expect("a file");
+        let public = self.folder.join("r.csv");
+        if !public.exists() {
+            fs::write(public, "label,size\nnorth,1\nsouth,2\neast,3\n").expect("a file");
+        }
         for (name, second) in [("t", false), ("u", true)] {
             let rows: Vec<&Row> = rows.iter().filter(|row| row.second == second).collect();
             if self.parquet { self.write_parquet(name, &rows) } else { self.write_csv(name, &rows) }
         }
+    }
+
+    /// A new file in the place of an old one. One that is emptied and written again goes to the disk when it is closed, which takes longer
+    /// than to read it.
+    fn fresh(&self, name: &str) -> fs::File {
+        let path = self.folder.join(name);
+        let _ = fs::remove_file(&path);
+        fs::File::create(path).expect("a file")
     }
 
     fn write_csv(&self, name: &str, rows: &[&Row]) {
@@ -142,7 +154,8 @@ impl Tables {
             let cells = [quoted(user), quoted(region), number(a), number(b), quoted(note)];
             text += &(cells.join(",") + "\n");
         }
-        fs::write(self.folder.join(format!("{name}.csv")), text).expect("a file");
+        let mut file = self.fresh(&format!("{name}.csv"));
+        file.write_all(text.as_bytes()).expect("written");
     }
 
     fn write_parquet(&self, name: &str, rows: &[&Row]) {
@@ -160,7 +173,7 @@ impl Tables {
             ("note", text(|row| &row.note)),
         ];
         let batch = RecordBatch::try_from_iter(columns.map(|(name, column)| (name, column))).expect("a batch");
-        let file = fs::File::create(self.folder.join(format!("{name}.parquet"))).expect("a file");
+        let file = self.fresh(&format!("{name}.parquet"));
         let mut writer = ArrowWriter::try_new(file, batch.schema(), None).expect("a writer");
         writer.write(&batch).expect("written");
         writer.close().expect("written");
