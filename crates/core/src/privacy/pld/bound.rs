@@ -18,7 +18,7 @@ const LOOSE: f64 = 0.5;
 /// One that is smaller than another estimate by this factor shows that there is no need to compute the other.
 const HOPELESS: f64 = 1e-3;
 /// The search for ε ends when it changes by less than this, relatively.
-const CLOSE: f64 = 1e-7;
+const CLOSE: f64 = 1e-4;
 const ROUNDS: u32 = 24;
 
 /// An upper bound of δ at every ε, good around one of them.
