@@ -17,9 +17,11 @@ const DOUBT: f64 = 1e-3;
 const LOOSE: f64 = 0.5;
 /// One that is smaller than another estimate by this factor shows that there is no need to compute the other.
 const HOPELESS: f64 = 1e-3;
-/// The search for ε ends when it changes by less than this, relatively.
-const CLOSE: f64 = 1e-7;
+/// The search for ε ends when it, and δ there, change by less than this, relatively.
+const CLOSE: f64 = 1e-4;
 const ROUNDS: u32 = 24;
+/// How far down the search for ε goes at once, as a factor.
+const FARTHEST: f64 = 0.25;
 
 /// An upper bound of δ at every ε, good around one of them.
 pub(super) enum Bound {
@@ -132,7 +134,8 @@ pub(super) fn epsilon(parts: &[Part], delta: f64) -> Option<f64> {
     if best <= MIN_EPSILON || !rare::division(parts, best).is_some_and(loose) {
         return Some(best);
     }
-    let mut at = best;
+    // δ is about ε to the power of −slope; too small a slope leads too far down, from where the way back is seen.
+    let (mut at, mut slope, mut last) = (best, 1.0, None);
     for _ in 0..ROUNDS {
         let bound = Bound::around(parts, at);
         let reached = bound.delta(at);
@@ -144,14 +147,19 @@ pub(super) fn epsilon(parts: &[Part], delta: f64) -> Option<f64> {
             at = (at * best).sqrt();
             continue;
         };
-        // A bound around one ε may be blind to all smaller ones: it must have reached δ.
-        let settled = reached > 0.5 * delta && found >= at * (1.0 - CLOSE) && found <= at * (1.0 + CLOSE);
         best = best.min(found);
+        // A bound around one ε may be blind to all smaller ones: that it finds none there says nothing.
+        let settled = reached > delta * (1.0 - CLOSE) && found >= at * (1.0 - CLOSE) && found <= at * (1.0 + CLOSE);
         if settled || best <= MIN_EPSILON {
             break;
         }
-        // Far above δ's ε the bound tells little about smaller ones.
-        at = if reached < 0.1 * delta { best.min(at / 4.0).max(MIN_EPSILON) } else { best };
+        if let Some((earlier, its_delta)) = last {
+            let measured = -libm::log(reached / its_delta) / libm::log(at / earlier);
+            slope = if measured.is_finite() { measured.max(0.2) } else { slope };
+        }
+        last = Some((at, reached));
+        let next = at * libm::pow(reached / delta, 1.0 / slope).max(FARTHEST);
+        at = if reached < delta { best.min(next).max(MIN_EPSILON) } else { best };
     }
     Some(best)
 }

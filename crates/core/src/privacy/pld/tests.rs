@@ -325,6 +325,19 @@ fn lopsided_mixtures_have_an_answer() {
     assert!(mixture.epsilon(&small).unwrap() < mixture.epsilon(&smaller).unwrap());
 }
 
+/// A great many rarely sampled mechanisms: when a unit is added, losses are at most 1e-6 each and, rarely, far below zero. The span of
+/// all together made the grid too coarse, and δ was refused. The bracket is that of `tests/data/rare_sampling.py` with 65,536
+/// steps.
+#[test]
+fn a_great_many_rarely_sampled_mechanisms_are_not_refused() {
+    let gaussian = Mechanism::gaussian(number("0.5")).unwrap().subsampled(number("1e-6")).unwrap();
+    let many = accountant(&[(&gaussian, 100_000)]);
+    let found = delta(&many, 0.01);
+    assert!((4.6e-8..6.71e-6).contains(&found), "{found}");
+    let epsilon = many.epsilon(&found.try_into().unwrap()).unwrap().to_f64();
+    assert!((epsilon / 0.01 - 1.0).abs() < 1e-2, "{epsilon}");
+}
+
 #[test]
 fn pure_promises_never_exceed_their_sum() {
     let laplace = Mechanism::laplace(number("3")).unwrap();
