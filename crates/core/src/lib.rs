@@ -61,6 +61,7 @@ pub mod noise;
 pub mod permit;
 pub mod privacy;
 pub mod release;
+mod search;
 pub mod secrets;
 pub mod statistic;
 

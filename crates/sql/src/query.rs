@@ -276,7 +276,7 @@ impl Query {
     /// What runs, as text: for tests that compare neighbouring tables.
     #[cfg(feature = "test-util")]
     pub fn plan_text(&self) -> String {
-        format!("{:#?}", self.resolved.measured)
+        format!("{:?}", self.resolved.measured)
     }
 
     fn has_unit(&self) -> bool {

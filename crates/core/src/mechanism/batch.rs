@@ -80,6 +80,9 @@ pub struct Part {
 pub struct Batch {
     guarantee: Guarantee,
     noises: Vec<Law>,
+    /// The logarithm of the product of all half-widths at 95 %. Half a step is added to each, so that noise that is
+    /// almost always 0 still counts.
+    log_width: f64,
     error: ErrorBar,
 }
 
@@ -122,28 +125,17 @@ impl Batch {
         let gaussian = Rho::within(epsilon, delta)
             .and_then(|rho| Self::gaussian(parts, shares, &rho, Guarantee::Approx(epsilon.clone(), delta.clone())));
         match (laplace, gaussian) {
-            (Ok(laplace), Ok(gaussian)) => {
-                let laplace_is_narrower = laplace.log_width()? <= gaussian.log_width()?;
-                Ok(if laplace_is_narrower { laplace } else { gaussian })
-            }
+            (Ok(laplace), Ok(gaussian)) => Ok(if laplace.log_width <= gaussian.log_width { laplace } else { gaussian }),
             (laplace, gaussian) => laplace.or(gaussian),
         }
     }
 
     fn with_noises(guarantee: Guarantee, noises: Vec<Law>) -> Result<Self> {
         let level = Rational::try_from(LEVEL)?;
-        let mut widest = 0;
-        for noise in &noises {
-            widest = widest.max(noise.half_width(&level)?);
-        }
-        Ok(Self { guarantee, noises, error: ErrorBar::new(widest as f64, LEVEL)? })
-    }
-
-    /// The logarithm of the product of all half-widths at 95 %. Half a step is added to each, so that noise that is
-    /// almost always 0 still counts.
-    fn log_width(&self) -> Result<f64> {
-        let level = Rational::try_from(LEVEL)?;
-        self.noises.iter().map(|noise| Ok(libm::log(noise.half_width(&level)? as f64 + 0.5))).sum()
+        let widths = noises.iter().map(|noise| noise.half_width(&level)).collect::<Result<Vec<_>>>()?;
+        let log_width = widths.iter().map(|&width| libm::log(width as f64 + 0.5)).sum();
+        let widest = widths.into_iter().max().unwrap_or(0);
+        Ok(Self { guarantee, noises, log_width, error: ErrorBar::new(widest as f64, LEVEL)? })
     }
 
     /// What a release promises, and costs.

@@ -68,17 +68,3 @@ fn add_noise(values: &mut [i64], mut fill: impl FnMut(&mut [i64])) {
         block.iter_mut().zip(noise).for_each(|(value, noise)| *value = value.saturating_add(*noise));
     }
 }
-
-/// The smallest number from 1 on for which a condition holds that holds ever after: double, then halve the interval.
-fn smallest(holds: impl Fn(u64) -> bool) -> u64 {
-    let mut high = 1u64;
-    while !holds(high) {
-        high *= 2;
-    }
-    let mut low = high / 2;
-    while low + 1 < high {
-        let middle = low + (high - low) / 2;
-        if holds(middle) { high = middle } else { low = middle }
-    }
-    high
-}

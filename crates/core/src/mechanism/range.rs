@@ -1,13 +1,14 @@
 //! Bounds that nobody knew beforehand.
 
+use super::add_noise;
 use super::threshold::some_of;
-use super::{add_noise, smallest};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::noise::DiscreteLaplace;
 use crate::permit::Permit;
 use crate::privacy::{Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Outcome, Refusal, Release};
+use crate::search::smallest;
 use crate::statistic::{Bounds, Contribution};
 
 /// The smallest magnitude that is told from 0: 2^−32.

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dashu_int::UBig;
 
-use super::smallest;
 use super::threshold::{check_delta, touched_keys};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
@@ -14,6 +13,7 @@ use crate::noise::bits::{BitSource, always};
 use crate::permit::Permit;
 use crate::privacy::{Adjacency, Delta, Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release};
+use crate::search::smallest_near;
 
 /// Releases keys that come from the data, each with the largest probability that privacy allows, and no counts.
 ///
@@ -172,8 +172,10 @@ impl Keep {
         let guard = 2 * delta.denominator().bit_len() + 2 * unit + 192;
         let mut keep = Self { epsilon, delta, rising: u64::MAX, certain: u64::MAX, guard };
         // n₁ + 1 is the smallest n with π(n−1) > (1−δ)/(e^ε+1).
-        keep.rising = smallest(|n| keep.has_crossed(n - 1)) - 1;
-        keep.certain = keep.rising + smallest(|m| keep.is_certain(keep.rising + m));
+        let guess = keep.guess();
+        keep.rising = smallest_near(guess.crossing(), |n| keep.has_crossed(n - 1)) - 1;
+        let falls = guess.falls_to(0.0, keep.rising);
+        keep.certain = keep.rising + smallest_near(falls, |m| keep.is_certain(keep.rising + m));
         keep
     }
 
@@ -254,8 +256,45 @@ impl Keep {
 
     /// The smallest n whose π(n) is certainly at least `level`.
     fn first_at_least(&self, level: &Rational) -> u64 {
+        let (guess, real) = (self.guess(), level.to_f64());
+        let rises = guess.rises_to(real);
+        let near = match rises <= self.rising as f64 {
+            true => rises,
+            false => self.rising as f64 + guess.falls_to(1.0 - real, self.rising),
+        };
         let level = Enclosure::rational(level, WORD).hi;
-        smallest(|n| self.probability(n, WORD).lo >= level)
+        smallest_near(near, |n| self.probability(n, WORD).lo >= level)
+    }
+
+    fn guess(&self) -> Guess {
+        Guess { epsilon: self.epsilon.to_f64(), delta: self.delta.to_f64() }
+    }
+}
+
+/// The same formulas in floats: where to look first, and nothing depends on whether that was right.
+struct Guess {
+    epsilon: f64,
+    delta: f64,
+}
+
+impl Guess {
+    /// n₁ + 1.
+    fn crossing(&self) -> f64 {
+        let ratio = (1.0 - self.delta) / self.delta * libm::tanh(self.epsilon / 2.0);
+        (libm::log1p(ratio) / self.epsilon).floor() + 2.0
+    }
+
+    /// The n at which the first bound reaches a level.
+    fn rises_to(&self, level: f64) -> f64 {
+        (libm::log1p(level * libm::expm1(self.epsilon) / self.delta) / self.epsilon).ceil()
+    }
+
+    /// The m at which 1 − π(n₁ + m) has fallen to `left`.
+    fn falls_to(&self, left: f64, rising: u64) -> f64 {
+        let step = libm::expm1(self.epsilon);
+        let at_crossing = 1.0 - self.delta * libm::expm1(rising as f64 * self.epsilon) / step;
+        let lost = self.delta / step;
+        (libm::log((at_crossing + lost) / (left + lost)) / self.epsilon).ceil()
     }
 }
 

@@ -9,6 +9,7 @@ use super::scale;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
+use crate::search::smallest_near;
 
 mod blocks;
 mod powers;
@@ -142,7 +143,7 @@ impl DiscreteGaussian {
     /// An upper bound on P(|K| > t): exact but for rounding up to σ = 1000, and beyond that by comparison with the
     /// continuous law, P(K ≥ t+1) ≤ P(N ≥ t) \[CKS20, Proposition 25\].
     pub fn two_sided_tail(&self, t: u64) -> f64 {
-        tail::two_sided(self.sigma_squared.to_f64_up(), t)
+        tail::TwoSided::new(self.sigma_squared.to_f64_up()).beyond(t)
     }
 
     /// A t with P(|K| ≤ t) ≥ level: the smallest up to σ = 1000, and at most one more than it beyond.
@@ -157,18 +158,7 @@ impl DiscreteGaussian {
         if allowed < 1e-290 {
             return Err(Error::parameter("level", "closer to 1 than 1e-290", "at most 1 - 1e-290"));
         }
-        let (mut low, mut high) = (0, 1);
-        while self.two_sided_tail(high) > allowed {
-            low = high;
-            high *= 2;
-        }
-        if self.two_sided_tail(0) <= allowed {
-            return Ok(0);
-        }
-        while low + 1 < high {
-            let middle = (low + high) / 2;
-            if self.two_sided_tail(middle) <= allowed { high = middle } else { low = middle }
-        }
-        Ok(high)
+        let tail = tail::TwoSided::new(self.sigma_squared.to_f64_up());
+        Ok(smallest_near(tail.near(allowed), |above| tail.beyond(above - 1) <= allowed) - 1)
     }
 }

@@ -9,6 +9,7 @@ use super::scale;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
+use crate::search::smallest_near;
 
 /// The discrete Laplace law P(k) = (1−p)/(1+p)·p^|k| on the whole numbers, with p = e^−1/scale.
 ///
@@ -139,24 +140,20 @@ impl DiscreteLaplace {
         if !level.is_positive() || *level >= Rational::ONE {
             return Err(Error::parameter("level", level, "greater than 0 and less than 1; write for example 0.95"));
         }
-        // P(|K| > t) = 2·P(K ≥ t+1) is decreasing: double, then halve the interval.
+        // P(|K| > t) = 2·P(K ≥ t+1) is decreasing.
         let allowed = Rational::ONE - level.clone();
-        let fits = |t: u64| &self.upper_tail(t + 1) * &Rational::from(2) <= allowed;
-        let farthest = self.farthest();
-        let mut high = 1u64;
-        while !fits(high - 1) {
-            if high >= farthest {
-                return Err(Error::parameter("level", "closer to 1 than 1e-3557", "at most 1 - 1e-3557"));
-            }
-            high *= 2;
+        let fits = |above: u64| &self.upper_tail(above) * &Rational::from(2) <= allowed;
+        let (farthest, near) = (self.farthest(), self.approximate_tail(allowed.to_f64()));
+        if near >= farthest as f64 && !fits(farthest) {
+            return Err(Error::parameter("level", "closer to 1 than 1e-3557", "at most 1 - 1e-3557"));
         }
-        let mut low = high / 2;
-        // Invariant: `high − 1` fits, everything below `low` does not.
-        while low + 1 < high {
-            let middle = (low + high) / 2;
-            if fits(middle - 1) { high = middle } else { low = middle }
-        }
-        Ok(high - 1)
+        Ok(smallest_near(near, fits) - 1)
+    }
+
+    /// Where 2·P(K ≥ t) falls to `allowed`, in floats: infinitely far for what no float can hold.
+    fn approximate_tail(&self, allowed: f64) -> f64 {
+        let scale = self.approximate_scale();
+        (scale * (libm::log(2.0 / allowed) - libm::log1p(libm::exp(-1.0 / scale)))).ceil()
     }
 }
 

@@ -55,6 +55,12 @@ fn minimum(function: impl Fn(f64) -> f64) -> f64 {
     at_low.min(at_high)
 }
 
+/// −ln δ, rounded up. Of the fraction itself: no float need be able to hold δ.
+fn neg_log(delta: &Delta) -> f64 {
+    const BITS: usize = 80;
+    Rational::from_big(neg_ln(delta.value(), BITS).hi, UBig::ONE << BITS).to_f64_up()
+}
+
 fn rounded_up(value: f64) -> Result<Rational> {
     let exact = Rational::from_f64_bits(value).ok_or_else(|| Error::parameter("result", value, "finite"))?;
     Ok(exact.round_up(DIGITS))
@@ -113,11 +119,13 @@ impl Rho {
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn to_epsilon(&self, delta: &Delta) -> Result<Epsilon> {
+        self.to_epsilon_at(neg_log(delta))
+    }
+
+    /// The same, of −ln δ, rounded up.
+    fn to_epsilon_at(&self, neg_log_delta: f64) -> Result<Epsilon> {
         self.check_convertible()?;
         let rho = self.value().to_f64_up();
-        // Of the fraction itself: no float need be able to hold δ.
-        const BITS: usize = 80;
-        let neg_log_delta = Rational::from_big(neg_ln(delta.value(), BITS).hi, UBig::ONE << BITS).to_f64_up();
         let epsilon = minimum(|a| epsilon_at(rho, neg_log_delta, a));
         // A bound at or below zero is met by every positive ε.
         Epsilon::new(rounded_up(epsilon.max(LEAST_EPSILON))?)
@@ -143,10 +151,11 @@ impl Rho {
         if *epsilon.value() > Rational::from(100_000) {
             return Err(Error::parameter("epsilon", epsilon, "at most 100000 to be converted into rho"));
         }
+        let neg_log_delta = neg_log(delta);
         // ρ itself is below ε whatever δ < 1; the answer is at least the ρ that pure ε²/2 would be for a much smaller ε.
         let fits = |log_rho: f64| -> Option<Self> {
             let rho = Self::try_from(libm::exp(log_rho)).ok()?;
-            (rho.to_epsilon(delta).ok()? <= *epsilon).then_some(rho)
+            (rho.to_epsilon_at(neg_log_delta).ok()? <= *epsilon).then_some(rho)
         };
         let (mut low, mut high) = (-700.0, libm::log(epsilon.to_f64()) + 1.0);
         let mut best = None;

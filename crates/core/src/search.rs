@@ -1,0 +1,71 @@
+//! The smallest number that will do.
+
+/// The smallest number from 1 on for which a condition holds that holds ever after: double, then halve the interval.
+pub(crate) fn smallest(holds: impl Fn(u64) -> bool) -> u64 {
+    let mut high = 1u64;
+    while !holds(high) {
+        high *= 2;
+    }
+    let mut low = high / 2;
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
+/// The same where the answer is known nearly: `near` is a guess, in floats, which is looked at first. A wrong one costs time alone; one
+/// that is no number counts as 1.
+pub(crate) fn smallest_near(near: f64, holds: impl Fn(u64) -> bool) -> u64 {
+    /// As far as a float counts, and nothing that is added to it overflows.
+    const FARTHEST: f64 = (1u64 << 53) as f64;
+    // A NaN is 0 as a whole number.
+    let near = (near.clamp(1.0, FARTHEST) as u64).max(1);
+    // From here: steps that double, to the side on which the answer lies.
+    let mut step = 1u64;
+    let (mut low, mut high) = if holds(near) {
+        let mut high = near;
+        loop {
+            let low = high.saturating_sub(step);
+            if low == 0 || !holds(low) {
+                break (low, high);
+            }
+            (high, step) = (low, step * 2);
+        }
+    } else {
+        let mut low = near;
+        loop {
+            let high = low + step;
+            if holds(high) {
+                break (low, high);
+            }
+            (low, step) = (high, step * 2);
+        }
+    };
+    // Invariant: `high` does, `low` does not or is 0.
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{smallest, smallest_near};
+
+    #[test]
+    fn a_guess_changes_nothing() {
+        for answer in [1u64, 2, 3, 7, 64, 65, 1000, 1 << 40] {
+            let holds = |n: u64| n >= answer;
+            assert_eq!(smallest(holds), answer);
+            let exact = answer as f64;
+            for near in [exact, exact - 1.0, exact + 1.0, exact / 3.0, exact * 5.0, 0.0, -1.0, 1e300] {
+                assert_eq!(smallest_near(near, holds), answer, "{near}");
+            }
+            for near in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                assert_eq!(smallest_near(near, holds), answer, "{near}");
+            }
+        }
+    }
+}
