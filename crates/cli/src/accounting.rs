@@ -229,7 +229,7 @@ impl Account {
     /// Releases something once, and says what was charged: what may be shown.
     ///
     /// # Errors
-    /// If the budget does not reach, the ledger fails, or the request was charged before and has no outcome.
+    /// If the budget is exhausted, the ledger fails, or the request was charged before and has no outcome.
     pub fn release(&self, asked: Request, compute: impl FnOnce(Permit) -> Ended) -> Result<String> {
         match self {
             Self::Charged(session) => session.release(asked, compute),

@@ -122,7 +122,7 @@ pub const UNFINISHED: &str = "this request was charged and has no outcome: it is
 
 /// A keeper of budgets.
 ///
-/// Whoever releases something calls [`Ledger::release`], or starts a stream: the other methods are what these two are made of.
+/// To release something, call [`Ledger::release`] or start a stream: the other methods are the parts of these two.
 pub trait Ledger {
     /// Why a charge was not made: the budget does not reach, the storage failed.
     type Error: std::error::Error;

@@ -17,7 +17,7 @@ use crate::output::print;
     after_help = "A run that ends without an answer (a memory or time limit, a damaged file, a full disk) may do so because of \
 one person's rows, and no epsilon covers that. So its dataset is suspended: nothing more is charged to it until you, who are \
 responsible for the data, have found out why. `reticent ledger history` shows what was asked. Raise the limit, or mend the file; if \
-the query was made to fail, talk to whoever asked it. Then reopen the dataset.
+the query was written to fail, talk to its author. Then reopen the dataset.
 
 Examples:
   reticent ledger history visits --last 5 --ledger budgets.sqlite

@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let interrupt = engine.interrupt.clone();
     let query = query.with_engine(engine);
     let text = account.release(request, |mut permit| match query.outcome(&mut permit) {
-        // Whoever pressed Ctrl-C learns nothing by it.
+        // An interrupt comes from the user, not from the rows.
         outcome @ Outcome::Failed if !interrupt.was_called() => Ended::Failed(outcome.to_text()),
         outcome => Ended::Released(outcome.to_text()),
     })?;

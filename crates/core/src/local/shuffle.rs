@@ -18,7 +18,7 @@ use crate::privacy::{Delta, Epsilon, Guarantee};
 ///   must not be given here.
 /// - Reports that tell a period ([`TimePrecision`](super::TimePrecision)) hide among those of the same period only.
 ///
-/// Whoever sees a report before it is shuffled still faces the local ε, which is never lost.
+/// An observer of reports before they are shuffled still faces the local ε, which is never lost.
 ///
 /// # Accuracy
 /// Proved, by the hiding among clones of \[FMT21\]. Let R be the randomiser, ε₀ its ε, and x, x′ the two answers of the one person.
