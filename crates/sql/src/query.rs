@@ -76,13 +76,14 @@ impl Query {
 
     /// As [`Query::prepare`], if it is also what `also` says.
     pub(crate) fn prepare_if(sql: &str, inputs: Vec<Input>, options: Options, also: Also) -> Result<Self> {
-        let mut resolved = on_a_large_stack(|| {
-            let statement = parse(sql, &Limits::default())?;
+        let limits = Limits::default();
+        let mut resolved = on_a_large_stack(&limits, || {
+            let statement = parse(sql, &limits)?;
             Resolver::new(&inputs, &options, Usage::of(&statement), options.now).resolve(&statement)
         })?;
         check_bounds(&resolved, &inputs, &options)?;
         let rows = &resolved.measured.rows;
-        let (texts, most) = (resolved.measured.long_texts(), Limits::default().long_texts);
+        let (texts, most) = (resolved.measured.long_texts(), limits.long_texts);
         if texts > most as u64 {
             let what = format!("its joins with public tables could make {texts} long texts of one row");
             return Err(TooLarge::new(what, most).into());
@@ -258,8 +259,9 @@ impl Query {
         let values = values.map(|(cells, kind)| release::values::column(cells, *kind));
         let columns = released.keys.iter().cloned().chain(values).collect();
         let given = Data::new(kinds, columns, released.groups).ok_or(Error::Reading)?;
-        let above = || Ok(self.resolved.above.compute(&given, &Limits::default())?);
-        let computed = on_a_large_stack(above).map_err(|_| Error::Reading)?;
+        let limits = Limits::default();
+        let above = || Ok(self.resolved.above.compute(&given, &limits)?);
+        let computed = on_a_large_stack(&limits, above).map_err(|_| Error::Reading)?;
         Ok(Answer::new(&computed, &self.resolved.columns, released, summary))
     }
 

@@ -302,7 +302,8 @@ mod tests {
         let links: Vec<String> = (0..LINKS).map(|link| format!("c{link}=c{}", link + 1)).collect();
         let sql = format!("SELECT COUNT(*) FROM t WHERE x IN ({},c{LINKS}=1)", links.join(","));
         let limits = Limits { bytes: sql.len(), tokens: usize::MAX, steps: usize::MAX, ..Limits::default() };
-        let found = crate::resolve::text::on_a_large_stack(|| Ok(Usage::of(&parse(&sql, &limits)?).numbers)).unwrap();
+        let found =
+            crate::resolve::text::on_a_large_stack(&limits, || Ok(Usage::of(&parse(&sql, &limits)?).numbers)).unwrap();
         assert_eq!(found.len(), LINKS + 1);
     }
 

@@ -60,7 +60,7 @@ fn who_has_another_task_ends_it_for_all_before_anything_is_charged() {
     let other = format!("--epsilon {WITHOUT_NOISE} --keys ward=A,B --colluders 1");
     assert_eq!(hospitals.agree("other.toml", BY_WARD, &other).code, Some(0));
     for (name, task) in [("p0", "task.toml"), ("p1", "other.toml"), ("p2", "task.toml")] {
-        hospitals.configure(name, &format!("task = \"{task}\"\njoin_seconds = 60\nround_seconds = 60\n"));
+        hospitals.configure(name, &format!("task = \"{task}\"\njoin_seconds = 20\nround_seconds = 60\n"));
     }
     let mut met = 0;
     for (name, ended) in hospitals.names.iter().zip(hospitals.run_all()) {

@@ -11,6 +11,9 @@ pub struct Limits {
     pub tokens: usize,
     /// Steps of the parser, which reads nested text again for every way in which what is around it can be read.
     pub steps: usize,
+    /// Bytes of stack of the thread on which it is read: the deepest statement that the number of tokens allows is as deep as it has
+    /// tokens, and what walks through it takes a kilobyte or two a level. Only what is used is ever taken from the machine.
+    pub stack: usize,
     /// Levels of expressions and sub-queries.
     pub depth: usize,
     /// Operators and expressions of the algebra; what is shared counts once.
@@ -40,6 +43,7 @@ impl Default for Limits {
             bytes: 100_000,
             tokens: 20_000,
             steps: 2_000_000,
+            stack: 256 << 20,
             depth: 200,
             nodes: 20_000,
             patterns: 100,

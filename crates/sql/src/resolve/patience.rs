@@ -15,22 +15,22 @@ use sqlparser::dialect::{Dialect, GenericDialect};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::TokenWithSpan;
 
-use crate::algebra::TooLarge;
+use crate::algebra::{Limits, TooLarge};
 use crate::error::{Error, Result};
-use crate::resolve::text::STACK;
 
-/// Reads statements in at most so many steps. To be called on [a large stack](super::text::on_a_large_stack).
+/// Reads statements in a limited number of steps. To be called on [a large stack](super::text::on_a_large_stack).
 ///
 /// # Errors
 /// If it is not SQL, or takes more steps.
-pub fn statements(tokens: Vec<TokenWithSpan>, steps: usize) -> Result<Vec<Statement>> {
-    let patient = Patient { left: Cell::new(steps), began: here() };
+pub fn statements(tokens: Vec<TokenWithSpan>, limits: &Limits) -> Result<Vec<Statement>> {
+    // The other half is for what walks through the statement.
+    let patient = Patient { left: Cell::new(limits.steps), began: here(), deepest: limits.stack / 2 };
     let read = || Parser::new(&patient).with_tokens_with_locations(tokens).parse_statements();
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(parsed) => parsed.map_err(|error| Error::Syntax(said(&error))),
         Err(thrown) => match thrown.downcast_ref() {
             Some(GaveUp::TooDeep) => Err(Error::Syntax(TOO_DEEP.into())),
-            Some(GaveUp::TooManySteps) => Err(TooLarge::new(TOO_MANY_STEPS, steps).into()),
+            Some(GaveUp::TooManySteps) => Err(TooLarge::new(TOO_MANY_STEPS, limits.steps).into()),
             None => resume_unwind(thrown),
         },
     }
@@ -57,6 +57,7 @@ enum GaveUp {
 struct Patient {
     left: Cell<usize>,
     began: usize,
+    deepest: usize,
 }
 
 /// Where the stack is.
@@ -68,7 +69,7 @@ fn here() -> usize {
 
 impl Patient {
     fn step(&self) {
-        if self.began.abs_diff(here()) > STACK / 2 {
+        if self.began.abs_diff(here()) > self.deepest {
             resume_unwind(Box::new(GaveUp::TooDeep));
         }
         match self.left.get().checked_sub(1) {

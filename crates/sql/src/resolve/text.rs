@@ -13,22 +13,19 @@ use crate::error::{Error, Result};
 use crate::resolve::patience::statements;
 use crate::walk::{Node, walk};
 
-/// Bytes of stack of the thread on which a query is read: the deepest statement that its number of tokens allows is as deep as it has
-/// tokens, and what walks through it takes a kilobyte or two a level. Only what is used is ever taken from the machine.
-pub(super) const STACK: usize = 256 << 20;
-
 /// How many panics became errors: tests count each as a failure.
 #[cfg(feature = "test-util")]
 pub static PANICS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
-/// Runs work that calls itself as deep as a query is nested, on a stack that is large enough. A panic is an error: no text can end the
-/// process.
+/// Runs work that calls itself as deep as a query is nested, on a [stack](Limits::stack) that is large enough. A panic is an error: no
+/// text can end the process.
 ///
 /// # Errors
 /// As the work, or if no thread can be started.
-pub fn on_a_large_stack<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+pub fn on_a_large_stack<T: Send>(limits: &Limits, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("query".into()).stack_size(STACK).spawn_scoped(scope, work);
+        let thread = std::thread::Builder::new().name("query".into()).stack_size(limits.stack);
+        let thread = thread.spawn_scoped(scope, work);
         match thread.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => {
@@ -73,7 +70,7 @@ pub fn tokens(sql: &str, limits: &Limits) -> Result<Vec<TokenWithSpan>> {
 /// If it is too large, not SQL, not one statement, or no query.
 pub fn parse(sql: &str, limits: &Limits) -> Result<ast::Query> {
     let tokens = tokens(sql, limits)?.into_iter().map(as_a_name).collect();
-    let mut statements = statements(tokens, limits.steps)?;
+    let mut statements = statements(tokens, limits)?;
     let (first, more) = (statements.pop(), !statements.is_empty());
     let query = match first {
         _ if more => return Err(Error::Syntax("there are several statements; ask one query at a time".into())),
@@ -113,7 +110,7 @@ fn as_a_name(mut token: TokenWithSpan) -> TokenWithSpan {
 /// ```
 pub fn tables(sql: &str) -> Result<BTreeSet<String>> {
     let (sql, _) = crate::dialect::split(sql)?;
-    on_a_large_stack(|| {
+    on_a_large_stack(&Limits::default(), || {
         let query = parse(&sql, &Limits::default())?;
         let (mut read, mut named) = (BTreeSet::new(), BTreeSet::new());
         walk(&query, &mut |node| match node {

@@ -68,7 +68,7 @@ impl ScalarQuery {
         }
         // No budget is spent here: whoever asks protects the rows.
         let options = Options::new(Guarantee::Pure("1".parse::<Epsilon>()?));
-        let (plain, kinds) = on_a_large_stack(|| {
+        let (plain, kinds) = on_a_large_stack(&Limits::default(), || {
             let query = parse(sql, &Limits::default())?;
             let usage = Usage::of(&query);
             let is_number = |name: &String| usage.numbers.iter().any(|known| known.eq_ignore_ascii_case(name));

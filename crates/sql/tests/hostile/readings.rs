@@ -33,11 +33,12 @@ fn nested(level: &str, times: usize) -> [String; 3] {
         .map(|before| format!("{before}{}1 1", level.repeat(times)))
 }
 
-/// In a process and on a stack of its own, with fewer steps than usual, so that all words are tried in a minute.
+/// In a process and on a stack of its own, with fewer steps than usual, so that all words are tried in a minute; and with less stack, so
+/// that what calls itself without being counted overflows it also where frames are small.
 fn attempt(test: &str, body: impl Fn(&Limits) + Sync) {
-    let limits = Limits { steps: 100_000, ..Limits::default() };
+    let limits = Limits { steps: 100_000, stack: 16 << 20, ..Limits::default() };
     in_a_child(test, Duration::from_secs(900), || {
-        let tried = on_a_large_stack(|| {
+        let tried = on_a_large_stack(&limits, || {
             body(&limits);
             Ok(())
         });
@@ -106,7 +107,8 @@ fn the_parser_gives_up_soon() {
     in_a_child("readings::the_parser_gives_up_soon", Duration::from_secs(900), || {
         for level in ["NOT (".to_owned(), format!("NOT ({}", "x, ".repeat(300))] {
             let sql = format!("SELECT COUNT(*) FROM t WHERE x = {}1 1", level.repeat(24));
-            assert!(on_a_large_stack(|| Ok(gives_up(&sql, &Limits::default()))).unwrap(), "{level}");
+            let limits = Limits::default();
+            assert!(on_a_large_stack(&limits, || Ok(gives_up(&sql, &limits))).unwrap(), "{level}");
         }
     });
 }
@@ -126,7 +128,7 @@ fn large_statements_that_are_right_are_read() {
         format!("d IN ({})", list(&|item| format!("DATE '2024-01-01' + INTERVAL '{item}' DAY"), 2_500)),
     ];
     let limits = Limits { steps: Limits::default().steps / 2, ..Limits::default() };
-    on_a_large_stack(|| {
+    on_a_large_stack(&Limits::default(), || {
         for condition in conditions {
             let sql = format!("SELECT COUNT(*) FROM t WHERE {condition}");
             assert!(parse(&sql, &limits).is_ok(), "{}: {:?}", &condition[..100], parse(&sql, &limits).err());
