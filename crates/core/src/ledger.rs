@@ -122,7 +122,8 @@ pub const UNFINISHED: &str = "this request was charged and has no outcome: it is
 
 /// A keeper of budgets.
 ///
-/// To release something, call [`Ledger::release`] or start a stream: the other methods are the parts of these two.
+/// To release something, call [`Ledger::release`], or [`Ledger::start`] and later [`Ledger::resume`] for a stream: the other methods are
+/// the parts of these.
 pub trait Ledger {
     /// Why a charge was not made: the budget does not reach, the storage failed.
     type Error: std::error::Error;
@@ -186,6 +187,21 @@ pub trait Ledger {
             (Ended::Released(text) | Ended::Failed(text), Accounting::Unaccounted) => text,
         };
         Ok(Answered::Now(shown))
+    }
+
+    /// The one way to a stream: the charge, then leave to draw all of its noise.
+    ///
+    /// # Panics
+    /// If the charge is for [a single release](Releases::Once).
+    ///
+    /// # Errors
+    /// As for [`Ledger::charge`]; also if the same stream was started before.
+    fn start(&self, charge: &Charge) -> Result<Permit, Self::Error> {
+        assert_eq!(charge.releases, Releases::Stream, "a single release is not started");
+        match self.charge(charge)? {
+            Charged::Permitted(permit) => Ok(*permit),
+            Charged::Unfinished(_) | Charged::Answered(_) => unreachable!("a stream is charged once, and not kept"),
+        }
     }
 
     /// Leave to go on with a stream that was charged before and has kept its own state.

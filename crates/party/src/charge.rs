@@ -1,7 +1,7 @@
 //! A party charges its own ledger, before it says anything that depends on its rows.
 
 use reticent::Permit;
-use reticent::ledger::{Charge, Charged, Ledger, Releases};
+use reticent::ledger::{Charge, Ledger, Releases};
 use reticent::multiparty::Plan;
 use reticent_ledger::{DurableLedger, Spend, Terms};
 
@@ -64,12 +64,10 @@ impl Account<'_> {
             // Asked again it would be noise drawn again: the ledger refuses that for streams.
             releases: Releases::Stream,
         };
-        match self.ledger.charge(&charge) {
-            Ok(Charged::Permitted(permit)) => Ok(*permit),
-            Ok(Charged::Unfinished(_) | Charged::Answered(_)) => unreachable!("nothing is kept of an attempt"),
-            Err(reticent_ledger::Error::StreamStarted { entry, .. }) => Err(Error::AttemptCharged { attempt, entry }),
-            Err(error) => Err(error.into()),
-        }
+        self.ledger.start(&charge).map_err(|error| match error {
+            reticent_ledger::Error::StreamStarted { entry, .. } => Error::AttemptCharged { attempt, entry },
+            error => error.into(),
+        })
     }
 }
 

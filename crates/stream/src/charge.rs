@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use reticent::ledger::{Accounting, Charge, Charged, Ledger, Releases};
+use reticent::ledger::{Accounting, Charge, Ledger, Releases};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Event, Terms, fresh_id};
 
 use crate::catalogue::Entry;
@@ -28,14 +28,13 @@ pub(crate) fn intention(shared: &Shared, definition: Definition, caller: &str) -
 
 /// Charges the whole stream. If that is refused for certain, the intention is withdrawn.
 pub(crate) fn charge(shared: &Shared, entry: &mut Entry) -> Result<()> {
-    let charged = register(&shared.ledger, &entry.definition)
-        .and_then(|()| shared.ledger.charge(&request(entry)).map_err(Error::from));
-    match charged {
-        Ok(Charged::Permitted(permit)) => match permit.accounting() {
+    let started = register(&shared.ledger, &entry.definition)
+        .and_then(|()| shared.ledger.start(&request(entry)).map_err(Error::from));
+    match started {
+        Ok(permit) => match permit.accounting() {
             Accounting::Charged(receipt) => settle(shared, entry, receipt.entry),
             Accounting::Unaccounted => unreachable!("a ledger charges"),
         },
-        Ok(Charged::Unfinished(_) | Charged::Answered(_)) => unreachable!("nothing is kept of a stream"),
         Err(error) if error.is_usage() || error.is_overdrawn() => {
             shared.write(|pages| entry.remove(pages))?;
             Err(error)

@@ -19,7 +19,7 @@
 //! same shares and no further charge. No other batch is begun before that, so each of them keeps its last record and no other.
 
 use reticent::hexadecimal;
-use reticent::ledger::{Accounting, Charge, Charged, Ledger, Releases};
+use reticent::ledger::{Accounting, Answered, Charge, Charged, Ended, Interrupted, Ledger, Releases};
 use reticent::{Permit, Release};
 use reticent_ledger::DurableLedger;
 use serde::{Deserialize, Serialize};
@@ -363,19 +363,22 @@ impl<'all> Aggregator<'all> {
         let charge = self.charge(batch, verified.accepted.len() as u64);
         match &mut self.budget {
             Budget::Ledger(ledger, _) => {
-                let charged = ledger.charge(&charge)?;
-                self.store.begin(batch, &verified.accepted)?;
-                let kept = match charged {
-                    Charged::Answered(kept) => kept,
-                    // Adding up shares does not fail by what is in them: a batch that was interrupted is opened now.
-                    Charged::Permitted(mut permit) | Charged::Unfinished(mut permit) => {
-                        let Noisy { share, accounting, .. } = noisy(self.task, &verified.sums, &mut permit)?;
-                        let Accounting::Charged(receipt) = &accounting else {
-                            unreachable!("a ledger's permit says where it was charged")
-                        };
-                        let kept = Kept { share: hexadecimal::write(&share), accounting: accounting.clone() };
-                        ledger.keep(receipt, &serde_json::to_string(&kept).expect("it is plain data"))?
+                let (store, task) = (&mut *self.store, self.task);
+                let begin = |store: &mut Store| store.begin(batch, &verified.accepted);
+                let opened = |mut permit: Permit| -> Result<Ended> {
+                    begin(store)?;
+                    let Noisy { share, accounting, .. } = noisy(task, &verified.sums, &mut permit)?;
+                    let kept = Kept { share: hexadecimal::write(&share), accounting };
+                    Ok(Ended::Released(serde_json::to_string(&kept).expect("it is plain data")))
+                };
+                // Adding up shares does not fail by what is in them: a batch that was interrupted is opened now.
+                let kept = match ledger.release(&charge, Interrupted::IsComputed, opened)? {
+                    Answered::Now(kept) => kept,
+                    Answered::Before(kept) => {
+                        begin(self.store)?;
+                        kept
                     }
+                    Answered::Never => unreachable!("it is computed again"),
                 };
                 let kept = Kept::read(&kept)?;
                 let share = hexadecimal::read(&kept.share).ok_or_else(Kept::damaged)?;
