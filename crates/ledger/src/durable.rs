@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 
 use reticent::Permit;
 use reticent::ledger::{Charge, Charged, Ledger, Receipt};
@@ -22,6 +23,7 @@ use crate::storage::location::Location;
 use crate::storage::sqlite::Sqlite;
 use crate::storage::{Pages, Storage};
 use crate::verify::{Verdict, verify};
+use crate::witness::Witness;
 
 /// Names and ids are as long as a path may be.
 const LONGEST_NAME: usize = 4096;
@@ -81,6 +83,8 @@ type Ending = fn(&mut dyn Pages, &Known, &Receipt, &str) -> Result<Done>;
 pub struct DurableLedger {
     group: Group<Done>,
     anchor: Option<Anchor>,
+    /// Why the last attempt to write failed, if it did.
+    failing: Mutex<Option<Error>>,
 }
 
 impl DurableLedger {
@@ -96,7 +100,7 @@ impl DurableLedger {
             #[cfg(not(feature = "postgres"))]
             Location::Postgres(_) => return Err(without_postgres(place)),
         });
-        ledger.start()?;
+        ledger.begin()?;
         Ok(ledger)
     }
 
@@ -138,16 +142,16 @@ impl DurableLedger {
         if empty { Err(Error::Missing(place.to_string())) } else { Ok(Self::on(storage)) }
     }
 
-    /// On any storage that was opened; a new one is [started](DurableLedger::start) first.
+    /// On any storage that was opened; a new one is [begun](DurableLedger::begin) first.
     pub fn on(storage: Box<dyn Storage>) -> Self {
-        Self { group: Group::new(storage), anchor: None }
+        Self { group: Group::new(Box::new(Witness::of(storage))), anchor: None, failing: Mutex::default() }
     }
 
     /// Writes the first entry, if there is none.
     ///
     /// # Errors
     /// If the storage fails.
-    pub fn start(&self) -> Result<()> {
+    pub fn begin(&self) -> Result<()> {
         let ledger = fresh_id()?;
         self.group.storage().write(&mut |pages| match pages.last()? {
             Some(_) => Ok(()),
@@ -193,7 +197,7 @@ impl DurableLedger {
             })?;
         }
         let (dataset, known) = (dataset.clone(), self.known_before_writing()?);
-        match self.group.write(move |pages| rules::register(pages, &known, &dataset))? {
+        match self.write(move |pages| rules::register(pages, &known, &dataset))? {
             Done::Registered(registration, head) => self.hold(head.as_ref()).map(|()| registration),
             _ => unreachable!("something was registered"),
         }
@@ -212,7 +216,7 @@ impl DurableLedger {
         checked("dataset", dataset, LONGEST_NAME)?;
         checked("caller", caller, LONGEST_NAME)?;
         let (dataset, caller, known) = (dataset.to_owned(), caller.to_owned(), self.known_before_writing()?);
-        match self.group.write(move |pages| rules::reopen(pages, &known, &dataset, &caller))? {
+        match self.write(move |pages| rules::reopen(pages, &known, &dataset, &caller))? {
             Done::Reopened(charge, head) => self.hold(head.as_ref()).map(|()| charge),
             _ => unreachable!("nothing else was done"),
         }
@@ -369,6 +373,39 @@ impl DurableLedger {
         anchor.advance(&self.head()?)
     }
 
+    /// Why nothing can be charged at present, as far as the last attempt to write tells; `None` if it succeeded. What was refused for
+    /// a reason of its own, such as its budget, is no failure.
+    pub fn failing(&self) -> Option<Error> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// After a failure: writes without a change, and looks whether all is there that was there before. If so, it is not
+    /// [failing](DurableLedger::failing) any more.
+    pub fn try_again(&self) {
+        let again = || {
+            let known = self.known_before_writing()?;
+            self.group.storage().try_writing()?;
+            self.group.storage().read(&mut |pages| continues(pages, &known))?;
+            self.accounts().and(self.head()).map(drop)
+        };
+        self.noted(again()).ok();
+    }
+
+    /// One transaction, and what it says of the storage.
+    fn write(&self, work: impl Fn(&mut dyn Pages) -> Result<Done> + Send + Sync + 'static) -> Result<Done> {
+        self.noted(self.group.write(work))
+    }
+
+    fn noted<T>(&self, outcome: Result<T>) -> Result<T> {
+        let failing = match &outcome {
+            Ok(_) => None,
+            Err(error) if error.is_machine() => Some(error.clone()),
+            Err(_) => return outcome,
+        };
+        *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = failing;
+        outcome
+    }
+
     fn known(&self) -> Result<Known> {
         self.anchor.as_ref().map_or(Ok(Known::Unanchored), |anchor| anchor.read().map(Known::Anchored))
     }
@@ -393,7 +430,7 @@ impl DurableLedger {
             return Err(Error::Unusable { what: "a release", value, allowed: "at most 256 MiB of text without NUL" });
         }
         let (receipt, text, known) = (receipt.clone(), text.to_owned(), self.known_before_writing()?);
-        match self.group.write(move |pages| rule(pages, &known, &receipt, &text))? {
+        match self.write(move |pages| rule(pages, &known, &receipt, &text))? {
             Done::Released(text, head) => self.hold(head.as_ref()).map(|()| text),
             _ => unreachable!("something is kept, now or before"),
         }
@@ -401,7 +438,7 @@ impl DurableLedger {
 
     fn hold(&self, head: Option<&Head>) -> Result<()> {
         match (&self.anchor, head) {
-            (Some(anchor), Some(head)) => anchor.advance(head),
+            (Some(anchor), Some(head)) => self.noted(anchor.advance(head)),
             _ => Ok(()),
         }
     }
@@ -416,7 +453,7 @@ impl Ledger for DurableLedger {
         let entropy = Entropy::from_os()?;
         let guarantee = charge.guarantee.clone();
         let (charge, known) = (charge.clone(), self.known_before_writing()?);
-        match self.group.write(move |pages| rules::charge(pages, &known, &charge))? {
+        match self.write(move |pages| rules::charge(pages, &known, &charge))? {
             Done::Released(text, head) => self.hold(head.as_ref()).map(|()| Charged::Answered(text)),
             Done::Charged(receipt, head) => {
                 self.hold(head.as_ref())?;

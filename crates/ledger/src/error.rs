@@ -162,6 +162,13 @@ pub enum Error {
     #[error("{0} was removed or replaced while the ledger was open; put it back, or start again with the right one")]
     Replaced(String),
 
+    /// An entry that this process has seen is not there any more. Nothing was charged.
+    #[error(
+        "the ledger does not hold entry {0} any more, which was there before: an older copy was put in its place; put the right one \
+         back, or start again with it"
+    )]
+    Older(u64),
+
     /// The disk or the server failed. Whether the charge was written cannot be told: ask again with the same request id (a
     /// stream, which cannot be asked again, is charged anew).
     #[error("the ledger could not be {doing}: {reason}")]
@@ -213,8 +220,17 @@ impl Error {
             | Self::Damaged(_)
             | Self::NotAnchored(_)
             | Self::Replaced(_)
+            | Self::Older(_)
             | Self::Storage { .. } => false,
         }
+    }
+
+    /// Is it the ledger itself, its disk or its server, whoever asks for whatever?
+    pub fn is_machine(&self) -> bool {
+        matches!(
+            self,
+            Self::Damaged(_) | Self::NotAnchored(_) | Self::Replaced(_) | Self::Older(_) | Self::Storage { .. }
+        )
     }
 
     /// Did the disk or the server fail?

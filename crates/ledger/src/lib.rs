@@ -19,12 +19,13 @@
 //! | [`anchor`] | the newest hash, kept elsewhere, which betrays an older copy put back |
 //! | [`storage`] | SQLite and PostgreSQL |
 //! | `group` | one commit for all threads that wait |
+//! | `witness` | what this process has seen, which an older copy put in its place does not hold |
 //! | [`hash`] | SHA-256 |
 //! | [`error`] | the one error type |
 //!
 //! # What is not promised
-//! Whoever can write to the storage can put back an older copy of all of it, or write a new chain; only an [`anchor`] out of
-//! their reach betrays it. The ledger adds up what it is told: it does not know whether a mechanism keeps its promise.
+//! Whoever can write to the storage can put back an older copy of all of it, or write a new chain. A process that runs notices
+//! that what it saw before is gone; beyond that only an [`anchor`] out of their reach betrays it. The ledger adds up what it is told: it does not know whether a mechanism keeps its promise.
 //! Someone who copies or renames a dataset has a new one.
 //!
 //! # Features
@@ -45,6 +46,7 @@ mod limit;
 mod rules;
 pub mod storage;
 pub mod verify;
+mod witness;
 
 pub use account::{Account, Registration};
 pub use anchor::{Anchor, Head};

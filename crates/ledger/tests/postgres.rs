@@ -378,3 +378,43 @@ fn nothing_is_written_where_others_could_undo_it_or_run_with_its_rights() {
     }
     assert!(ledger.verify().unwrap().is_sound());
 }
+
+/// Whoever may create schemas could be there first: with tables whose rows its owner removes again, or with views that run as the
+/// ledger's role when they are read.
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn a_schema_that_somebody_else_made_is_not_used() {
+    for squatted in [
+        "CREATE SCHEMA reticent_ledger; GRANT ALL ON SCHEMA reticent_ledger TO PUBLIC;
+         CREATE FUNCTION reticent_ledger.ran() RETURNS INTEGER LANGUAGE plpgsql AS
+             $$ BEGIN INSERT INTO public.ran VALUES (current_user); RETURN 2; END $$;
+         CREATE VIEW reticent_ledger.format AS SELECT reticent_ledger.ran() AS version;
+         GRANT ALL ON reticent_ledger.format TO PUBLIC",
+        "CREATE SCHEMA reticent_ledger",
+    ] {
+        let place = database();
+        let (eve, clerk) = (format!("eve_{}", place.name), format!("clerk_{}", place.name));
+        let mut administrator = place.server.administrator(&place.name);
+        let squat = format!(
+            "CREATE TABLE public.ran (as_role TEXT); GRANT INSERT ON public.ran TO PUBLIC;
+             CREATE ROLE {eve}; GRANT CREATE ON DATABASE {name} TO {eve};
+             CREATE ROLE {clerk} LOGIN; GRANT CREATE ON DATABASE {name} TO {clerk};
+             SET ROLE {eve}; {squatted}; RESET ROLE",
+            name = place.name
+        );
+        administrator.batch_execute(&squat).unwrap();
+        let as_clerk = Location::Postgres(place.url().replace("postgres@", &format!("{clerk}@")));
+        for location in [&place.location(), &as_clerk] {
+            for opened in [DurableLedger::create(location), DurableLedger::open(location)] {
+                let error = opened.unwrap_err().to_string();
+                assert!(error.contains(&format!("belongs to \"{eve}\"")), "{error}");
+            }
+        }
+        let ran = administrator.query_one("SELECT count(*) FROM public.ran", &[]).unwrap();
+        assert_eq!(ran.get::<_, i64>(0), 0, "somebody else's function ran");
+        // Its owner may be the one who owns the database; and whoever made a ledger may use it.
+        administrator.batch_execute("DROP SCHEMA reticent_ledger CASCADE").unwrap();
+        drop(DurableLedger::create(&as_clerk).unwrap());
+        drop(DurableLedger::open(&as_clerk).unwrap());
+    }
+}

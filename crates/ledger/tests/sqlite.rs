@@ -5,11 +5,12 @@ mod suite;
 use std::fs;
 use std::path::PathBuf;
 
+use reticent::ledger::Ledger;
 use reticent_ledger::storage::sqlite::Sqlite;
 use reticent_ledger::{DurableLedger, Error, Location};
 use rusqlite::Connection;
-use suite::Place;
 use suite::kills::Blow;
+use suite::{Place, ask, create, limited, open, pure, receipt};
 use tempfile::TempDir;
 
 struct File {
@@ -101,4 +102,29 @@ fn what_is_no_ledger_is_left_alone() {
         }
         assert_eq!(fs::read(&path).unwrap().len(), before.len());
     }
+}
+
+/// A backup that is copied over the file of an open ledger: the same file, an older whole chain, and all of its budget.
+#[test]
+fn an_older_copy_written_over_an_open_ledger_gives_nothing_back() {
+    let place = File { folder: tempfile::tempdir().unwrap() };
+    drop(create(&place));
+    let ledger = open(&place);
+    ledger.register(&limited("people", pure("1"))).unwrap();
+    // Whoever closes a ledger last, or a vandal, copies its log into the file.
+    let file = || {
+        Connection::open(place.path()).unwrap().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+        fs::read(place.path()).unwrap()
+    };
+    let backup = file();
+    receipt(&ledger, &ask("people", "a", pure("1")));
+    let whole = file();
+    fs::write(place.path(), backup).unwrap();
+    let older = Error::Older(3);
+    assert_eq!(ledger.charge(&ask("people", "b", pure("1"))).unwrap_err(), older);
+    assert_eq!(ledger.account("people").unwrap_err(), older);
+    assert_eq!(ledger.head().unwrap_err(), older);
+    fs::write(place.path(), whole).unwrap();
+    assert!(ledger.charge(&ask("people", "b", pure("1"))).unwrap_err().is_overdrawn());
+    assert!(ledger.verify().unwrap().is_sound());
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use reticent::Permit;
 use reticent::ledger::{Charge, Charged, Ledger, Receipt};
@@ -66,6 +66,8 @@ pub struct App {
     pub stopping: watch::Sender<bool>,
     /// Caps are written down and charged by one thread at a time.
     charging: Mutex<()>,
+    /// Why the data directory could not remember the ledger the last time.
+    failing: Mutex<Option<String>>,
     directory: PathBuf,
 }
 
@@ -112,6 +114,7 @@ impl App {
             asking: Asking::default(),
             stopping: watch::Sender::new(false),
             charging: Mutex::default(),
+            failing: Mutex::default(),
             directory: directory.into(),
         };
         if !app.is_loopback() && !app.tokens.any()? {
@@ -156,11 +159,25 @@ impl App {
         }
     }
 
-    /// Has the data directory remember what was charged.
+    /// Has the data directory remember what was charged, and looks whether more can be.
     pub fn remember(&self) {
-        if let Err(error) = ledger::remember(&self.ledger, &self.directory) {
-            tracing::warn!("the data directory cannot remember the ledger: {error}");
+        let outcome = ledger::remember(&self.ledger, &self.directory).and_then(|()| room_for_more(&self.directory));
+        let failing = outcome.err().map(|error| error.to_string());
+        let mut before = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        match &failing {
+            Some(error) if failing != *before => tracing::error!("nothing more can be kept: {error}"),
+            None if before.is_some() => tracing::info!("the ledger and the data directory can be written again"),
+            _ => {}
         }
+        *before = failing;
+    }
+
+    /// Why what is due or charged cannot be kept at present; `None` if it can. It is tried again until it can.
+    pub fn failing(&self) -> Option<Error> {
+        let streams = self.streams.failing().map(Error::from);
+        let ledger = || self.ledger.failing().map(Error::from);
+        let other = || self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone().map(Error::Machine);
+        streams.or_else(ledger).or_else(other)
     }
 
     /// Can nobody from elsewhere reach it?
@@ -195,7 +212,7 @@ impl Ledger for Capped {
             (Some(token), Role::Analyst) => token,
             _ => return Ok(ledger.charge(charge)?),
         };
-        let _turn = charging.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = charging.lock().unwrap_or_else(PoisonError::into_inner);
         let reservation = tokens.reserve(token, &charge.dataset, &charge.request, &charge.guarantee)?;
         match ledger.charge(charge) {
             Ok(charged) => Ok(charged),
@@ -220,6 +237,20 @@ impl Ledger for Capped {
     fn resume(&self, receipt: &Receipt) -> Result<Permit> {
         Ok(self.app.ledger.resume(receipt)?)
     }
+}
+
+/// Less than this is left for a few seconds of anything.
+const LEAST_ROOM: u64 = 1 << 20;
+
+/// Is there room on its disk? Tokens and reports are written only when somebody asks for it, which may be too late to be told.
+fn room_for_more(directory: &Path) -> Result<()> {
+    #[cfg(unix)]
+    if let Ok(disk) = rustix::fs::statvfs(directory)
+        && disk.f_bavail.saturating_mul(disk.f_frsize) < LEAST_ROOM
+    {
+        return Err(Error::Machine("the disk of the data directory is full".into()));
+    }
+    Ok(())
 }
 
 /// Makes the data directory, for its owner only, unless it is there.

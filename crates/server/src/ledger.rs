@@ -1,7 +1,7 @@
 //! The service's ledger: opened where it was before, and never silently made anew.
 //!
 //! A new ledger has all budgets whole again. So the data directory remembers the one it had by its newest entry, written down
-//! when the service starts, now and then while it runs, and when it stops. An older copy of the ledger, or one whose log was
+//! when the service starts, now and then while it runs, and when it stops. While it runs, whatever it has seen must stay. An older copy of the ledger, or one whose log was
 //! removed, is noticed unless all it lacks was charged just before a crash. An anchor, which every charge moves before it is
 //! granted, has no such gap, and can be out of reach of those who can write to the data directory.
 
@@ -48,6 +48,8 @@ pub fn open(config: &Config, directory: &Path) -> Result<DurableLedger> {
     let was_there = is_anchored || memory.read()?.is_some();
     let ledger = if was_there { DurableLedger::open(&place) } else { DurableLedger::create(&place) }.map_err(lost)?;
     ledger.advance(&memory).map_err(lost)?;
+    // From now on nothing that was spent can be taken out of it unnoticed.
+    ledger.accounts()?;
     let Some(anchor) = anchor else { return Ok(ledger) };
     // An empty ledger has nothing to lose.
     if !is_anchored && ledger.head()?.number > 1 {
@@ -60,12 +62,20 @@ pub fn open(config: &Config, directory: &Path) -> Result<DurableLedger> {
     Ok(ledger.anchored(anchor))
 }
 
-/// Remembers the ledger as it is now.
+/// Remembers the ledger as it is now, also what others have charged. One that could not be written is tried again.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If something cannot be written, or the ledger holds less than before.
 pub fn remember(ledger: &DurableLedger, directory: &Path) -> Result<()> {
-    Ok(ledger.advance(&memory(directory))?)
+    if ledger.failing().is_some() {
+        ledger.try_again();
+    }
+    let memory = memory(directory);
+    if memory.read()? != Some(ledger.head()?) {
+        ledger.accounts()?;
+        ledger.advance(&memory)?;
+    }
+    ledger.failing().map_or(Ok(()), |error| Err(error.into()))
 }
 
 fn memory(directory: &Path) -> Anchor {

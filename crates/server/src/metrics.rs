@@ -40,8 +40,8 @@ impl Metrics {
         *requests.entry((route.to_owned(), method.to_string(), role)).or_default() += 1;
     }
 
-    /// All figures.
-    pub fn text(&self, all: &Streams) -> String {
+    /// All figures; `failing` is whether what is due or charged cannot be kept.
+    pub fn text(&self, all: &Streams, failing: bool) -> String {
         let streams = all.list();
         let mut text = String::new();
         let mut figure = |name: &str, kind: &str, help: &str, lines: &[(String, u64)]| {
@@ -63,9 +63,8 @@ impl Metrics {
             "How many streams are there but cannot be opened.",
             &[(String::new(), unopened)],
         );
-        let failing = u64::from(all.failing().is_some());
-        let help = "1 while the data directory cannot be written, and no step closed.";
-        figure("reticent_storage_failing", "gauge", help, &[(String::new(), failing)]);
+        let help = "1 while the ledger or the data directory cannot be written: no step is closed, or nothing charged.";
+        figure("reticent_storage_failing", "gauge", help, &[(String::new(), u64::from(failing))]);
         let steps = |stream: &Arc<Stream>| (format!("{{stream=\"{}\"}}", stream.name()), stream.status().steps);
         let steps: Vec<_> = streams.iter().map(steps).collect();
         figure("reticent_steps_closed_total", "counter", "Steps that were closed and released.", &steps);

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::service::{Place, wait_for};
+use crate::service::{Place, Service, wait_for};
 
 #[test]
 fn told_to_stop_it_finishes_and_ends_well() {
@@ -73,30 +73,77 @@ fn a_query_that_nobody_waits_for_is_kept() {
     assert_eq!(service.get("/v1/datasets/visits").json()["charges"], json!(1));
 }
 
+/// From now on no file of a service grows beyond so many bytes.
+#[cfg(target_os = "linux")]
+fn files_up_to(bytes: &str, service: &Service) {
+    let mut limit = Command::new("prlimit");
+    limit.args(["--pid", &service.id().to_string(), &format!("--fsize={bytes}:")]);
+    assert!(limit.status().expect("prlimit is there").success());
+}
+
+/// Nothing but charges is written here: the ledger alone has no room.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_ledger_without_room_is_not_ready_until_there_is_room() {
+    let place = Place::with_visits("ledger-full");
+    let service = place.start_on_a_disk_that_can_be_full();
+    let asked = json!({"sql": "SELECT COUNT(*) FROM visits", "epsilon": "0.1"});
+    assert_eq!(service.post("/v1/query", &asked).status, 200);
+    files_up_to("16384", &service);
+    assert_eq!(service.post("/v1/query", &json!({"sql": "SELECT COUNT(*) FROM visits", "epsilon": "0.2"})).status, 500);
+    let ready = service.get("/readyz");
+    assert_eq!(ready.status, 500, "{}", ready.text());
+    assert!(ready.problem().0.contains("the ledger could not be"), "{}", ready.text());
+    wait_for("the log", || place.logged().contains("nothing more can be kept").then_some(()));
+    // Nothing has to be asked for it to be seen.
+    files_up_to("unlimited", &service);
+    wait_for("room on the disk", || (service.get("/readyz").status == 200).then_some(()));
+    assert_eq!(service.post("/v1/query", &asked).status, 200);
+}
+
+/// A backup copied over the ledger of a running service restores no budget.
+#[test]
+fn an_older_ledger_written_over_the_running_one_is_not_ready() {
+    let place = Place::with_visits("older");
+    let service = place.start();
+    let ledger = place.0.join("data/ledger.sqlite");
+    // As a vandal would, with all of it in the one file.
+    let copied = || {
+        let other = rusqlite::Connection::open(&ledger).unwrap();
+        other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+        std::fs::read(&ledger).unwrap()
+    };
+    let backup = copied();
+    let ask =
+        |epsilon: &str| service.post("/v1/query", &json!({"sql": "SELECT COUNT(*) FROM visits", "epsilon": epsilon}));
+    assert_eq!(ask("0.1").status, 200);
+    let whole = copied();
+    std::fs::write(&ledger, backup).unwrap();
+    assert_eq!((ask("0.2").status, service.get("/readyz").status, service.get("/v1/datasets").status), (500, 500, 500));
+    std::fs::write(&ledger, whole).unwrap();
+    wait_for("the right ledger", || (service.get("/readyz").status == 200).then_some(()));
+    assert_eq!(service.get("/v1/datasets/visits").json()["charges"], json!(1));
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_logged_counted_and_not_ready_until_there_is_room() {
     let place = Place::new("full");
     let service = place.start_on_a_disk_that_can_be_full();
     service.create_exact("visits", 1);
-    let files_up_to = |bytes: &str| {
-        let mut limit = Command::new("prlimit");
-        limit.args(["--pid", &service.id().to_string(), &format!("--fsize={bytes}:")]);
-        assert!(limit.status().expect("prlimit is there").success());
-    };
     let figure = || {
         let metrics = service.get("/metrics").text().to_owned();
         metrics.lines().find_map(|line| line.strip_prefix("reticent_storage_failing ").map(str::to_owned))
     };
     assert_eq!((service.get("/readyz").status, figure().as_deref()), (200, Some("0")));
-    files_up_to("65536");
+    files_up_to("65536", &service);
     wait_for("the end of the disk", || (service.send("visits", "1\n").status == 500).then_some(()));
     let ready = service.get("/readyz");
     assert_eq!((ready.status, figure().as_deref()), (500, Some("1")), "{}", ready.text());
     assert!(ready.problem().0.contains("data directory"), "{}", ready.text());
     assert!(place.logged().contains("no step can be closed"), "{}", place.logged());
     // Nothing has to be sent for it to be seen.
-    files_up_to("unlimited");
+    files_up_to("unlimited", &service);
     wait_for("room on the disk", || (service.get("/readyz").status == 200).then_some(()));
     assert_eq!(figure().as_deref(), Some("0"));
     assert_eq!(service.send("visits", "1\n").status, 200);

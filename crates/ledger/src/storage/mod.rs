@@ -36,6 +36,12 @@ pub trait Storage: Send {
     /// Those of `work`; [`Error::Storage`](crate::Error::Storage) if the disk or the server fails.
     fn read(&mut self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()>;
 
+    /// Writes, and changes nothing: after a failure, can it be written to again?
+    ///
+    /// # Errors
+    /// As [`Storage::write`].
+    fn try_writing(&mut self) -> Result<()>;
+
     /// What the storage itself finds wrong with its files, in words.
     ///
     /// # Errors

@@ -8,8 +8,11 @@
 //! Names are looked up among the server's own and in that schema only: each transaction pins `search_path`, each table and
 //! function is qualified, each argument has its type. What other roles make in `public` is never run. Nothing is written
 //! while something in the schema could run or hide what is not the ledger's: triggers, rules, row-level security, functions
-//! and operators that are not the server's own, tables of another owner, or a role that may create there. The owner of the
-//! schema and superusers are trusted.
+//! and operators that are not the server's own, tables of another owner, or a role that may create there.
+//!
+//! Whoever may create schemas in the database could have made this one before us: its owner can delete charges, and what looks like
+//! a table can run with the ledger's rights when it is read. So before anything in it is read, its owner must be a superuser, the
+//! owner of the database or the role that asks, and what is in it tables and their indexes. These three are trusted.
 //!
 //! # What durable means here
 //! A commit returns when the server has synced it: `synchronous_commit` is `on` in every transaction, whatever the server's
@@ -154,6 +157,14 @@ const APPEND: &str =
     VALUES ($1::bigint, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::bigint)";
 const KEEP: &str = "INSERT INTO reticent_ledger.release (number, text) VALUES ($1::bigint, $2::text)";
 
+/// Who owns the schema and is not to be trusted, in words.
+const STRANGER: &str = "
+    SELECT 'its schema reticent_ledger belongs to \"' || r.rolname || '\", who is neither a superuser nor the owner of the database '
+        || 'nor the role that asks, and could change what is written; use another database, or let its owner have the schema'
+    FROM pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_roles AS r ON r.oid = n.nspowner
+    WHERE n.nspname = 'reticent_ledger' AND NOT r.rolsuper AND r.rolname <> current_user
+        AND r.oid <> (SELECT datdba FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())";
+
 /// What could change what is written or read, or run with the ledger's rights, in words. The server keeps no dependencies on
 /// functions and operators of its own, so each that it keeps is somebody else's.
 const FOREIGN: &str = "
@@ -241,26 +252,31 @@ impl Postgres {
         Ok(Connection { client, statements: HashMap::new() })
     }
 
-    /// Is it a ledger of this version, all of which survives a crash?
+    /// Is it a ledger of this version, of an owner to be trusted, all of which survives a crash?
     fn check(&self, connection: &mut Connection) -> Result<()> {
         let failed = |error: postgres::Error| failure("opened", &error);
         let Connection { client, .. } = connection;
-        let look = "SELECT relname::text, relpersistence::text FROM pg_catalog.pg_class
+        if let Some(row) = client.query(STRANGER, &[]).map_err(failed)?.first() {
+            return Err(Error::Storage { doing: "opened", reason: foreign(row)? });
+        }
+        let look = "SELECT relname::text, relpersistence::text, relkind::text FROM pg_catalog.pg_class
             WHERE relnamespace = pg_catalog.to_regnamespace('reticent_ledger')";
         let mut tables = HashMap::new();
         for row in client.query(look, &[]).map_err(failed)? {
-            tables.insert(row.try_get::<_, String>(0).map_err(failed)?, row.try_get::<_, String>(1).map_err(failed)?);
+            let text = |column| row.try_get::<_, String>(column).map_err(failed);
+            tables.insert(text(0)?, (text(1)?, text(2)?));
         }
         if tables.is_empty() {
             return Err(Error::Missing(self.address.to_string()));
         }
-        if let Some((table, _)) = tables.iter().find(|(_, persistence)| *persistence != "p") {
+        let other = || Error::NotALedger(self.address.to_string());
+        // Tables and indexes.
+        if !tables.contains_key("format") || tables.values().any(|(_, kind)| !["r", "i"].contains(&kind.as_str())) {
+            return Err(other());
+        }
+        if let Some((table, _)) = tables.iter().find(|(_, (persistence, _))| persistence != "p") {
             let reason = format!("its table {table} is not logged and would be empty after a crash of the server");
             return Err(Error::Storage { doing: "opened", reason });
-        }
-        let other = || Error::NotALedger(self.address.to_string());
-        if !tables.contains_key("format") {
-            return Err(other());
         }
         let versions = client.query("SELECT version FROM reticent_ledger.format", &[]).map_err(failed)?;
         match versions.as_slice() {
@@ -324,6 +340,16 @@ impl Storage for Postgres {
 
     fn read(&mut self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()> {
         self.transact(false, work)
+    }
+
+    /// Whoever has a transaction's number has its commit written to the disk.
+    fn try_writing(&mut self) -> Result<()> {
+        self.transact(true, &mut |_| Ok(()))?;
+        let mut connection = self.begin("BEGIN; SET LOCAL synchronous_commit = on", "written")?;
+        let written = connection.client.batch_execute("SELECT pg_catalog.txid_current(); COMMIT");
+        written.map_err(|error| failure("written", &error))?;
+        self.connection = Some(connection);
+        Ok(())
     }
 
     /// The server looks after its own files; rows that no entry can be in are told here.

@@ -14,7 +14,8 @@
 //! # When its files are removed or replaced
 //! A path can come to mean another file while a ledger is open. Before every commit, and before anything that was read is
 //! believed, the file and its log must still be what was opened, under one name; otherwise nothing is charged or answered
-//! until they are put back or the process ends.
+//! until they are put back or the process ends. Nor is what was read before kept in memory: if somebody writes an older copy over the
+//! file, the next transaction reads it, and what this process has [seen](crate::witness) is not there.
 //!
 //! # When the disk is read-only
 //! Nothing can be charged. A ledger can be read if there is no log beside it, or if SQLite can read the log; a ledger whose log
@@ -283,7 +284,7 @@ impl Sqlite {
     fn transact(
         &mut self,
         behavior: TransactionBehavior,
-        work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>,
+        work: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<()>,
     ) -> Result<()> {
         let writes = matches!(behavior, TransactionBehavior::Immediate);
         let doing = if writes { "written" } else { "read" };
@@ -293,11 +294,13 @@ impl Sqlite {
             let Self { path, files, connection: Some(connection), opened: Some(opened), .. } = &mut *self else {
                 unreachable!("it was just opened")
             };
+            // What is believed is read from the file: a copy in memory would hide that somebody wrote over it.
+            connection.execute_batch("PRAGMA shrink_memory").map_err(|error| failure(doing, &error))?;
             let transaction = connection.transaction_with_behavior(behavior).map_err(|error| failure(doing, &error))?;
             if writes {
                 objects::refuse_triggers(&transaction)?;
             }
-            work(&mut Transaction(&transaction))?;
+            work(&transaction)?;
             opened.check(path, &**files)?;
             transaction.commit().map_err(|error| failure(doing, &error))
         })();
@@ -311,11 +314,18 @@ impl Sqlite {
 
 impl Storage for Sqlite {
     fn write(&mut self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()> {
-        self.transact(TransactionBehavior::Immediate, work)
+        self.transact(TransactionBehavior::Immediate, |transaction| work(&mut Transaction(transaction)))
     }
 
     fn read(&mut self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()> {
-        self.transact(TransactionBehavior::Deferred, work)
+        self.transact(TransactionBehavior::Deferred, |transaction| work(&mut Transaction(transaction)))
+    }
+
+    /// The version again: SQLite writes its page, whatever was there.
+    fn try_writing(&mut self) -> Result<()> {
+        self.transact(TransactionBehavior::Immediate, |transaction| {
+            transaction.pragma_update(None, "user_version", VERSION).map_err(|error| failure("written", &error))
+        })
     }
 
     fn faults(&mut self) -> Result<Vec<String>> {

@@ -149,6 +149,10 @@ impl Storage for Unlocked {
         self.storage.read(work)
     }
 
+    fn try_writing(&mut self) -> Result<()> {
+        self.storage.try_writing()
+    }
+
     fn faults(&mut self) -> Result<Vec<String>> {
         self.storage.faults()
     }

@@ -66,6 +66,7 @@ macro_rules! every_rule {
             whatever_is_changed_is_found
             whatever_is_removed_reordered_or_added_is_found
             nothing_is_charged_on_top_of_damage
+            what_was_seen_must_stay
         ]);
         $crate::suite::every_rule!(@ $attribute, $fresh, anchors [
             an_older_copy_is_betrayed_by_the_anchor

@@ -244,3 +244,38 @@ pub fn rewrite(place: &dyn Place, entries: &[Entry], change: impl Fn(&mut Event)
         previous = Some(row);
     }
 }
+
+/// A ledger that is open remembers what it has read: what is gone from it does not give a budget back.
+pub fn what_was_seen_must_stay(fresh: Fresh) {
+    let furnished = Furnished::new(fresh);
+    let Furnished { place, ledger, entries } = &furnished;
+    let newest = |dataset: &str| {
+        let charged =
+            |entry: &&Entry| matches!(&entry.event, Event::Charged { charge, .. } if charge.dataset == dataset);
+        entries.iter().rfind(charged).unwrap().number
+    };
+    let gone = |first: u64, last: u64| {
+        place.vandalise(&format!(
+            "DELETE FROM release WHERE number BETWEEN {first} AND {last}; DELETE FROM entry WHERE number BETWEEN {first} AND {last}"
+        ));
+    };
+    let last = entries.last().unwrap().number;
+    // The end, all but the beginning, and of one dataset the newest charge alone.
+    for (first, last, missed) in
+        [(last, last, last), (4, last, last), (newest("animals"), newest("animals"), newest("animals"))]
+    {
+        gone(first, last);
+        let charge = ask("animals", &format!("after {first}"), pure("0.01"));
+        assert_eq!(ledger.charge(&charge).unwrap_err(), Error::Older(missed), "{first} to {last}");
+        assert_eq!(ledger.failing(), Some(Error::Older(missed)));
+        ledger.try_again();
+        assert_eq!(ledger.failing(), Some(Error::Older(missed)), "it can be written, but is not what it was");
+        furnished.put_back();
+        ledger.try_again();
+        assert_eq!(ledger.failing(), None);
+    }
+    // What others write meanwhile is no reason to stop.
+    receipt(&open(&**place), &ask("animals", "elsewhere", pure("0.01")));
+    receipt(ledger, &ask("animals", "here", pure("0.01")));
+    furnished.sound();
+}

@@ -79,7 +79,7 @@ pub fn create(disk: Disk) -> Result<DurableLedger> {
 
 pub fn create_in(files: DiskFiles) -> Result<DurableLedger> {
     let ledger = DurableLedger::on(Box::new(Sqlite::create_in(LEDGER.as_ref(), Box::new(files))?));
-    ledger.start()?;
+    ledger.begin()?;
     Ok(ledger)
 }
 

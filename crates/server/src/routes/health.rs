@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::json;
 use crate::access::Caller;
 use crate::app::App;
-use crate::error::{Error, Problem, Result};
+use crate::error::{Problem, Result};
 use crate::role::Role;
 
 /// Is the process alive?
@@ -21,7 +21,7 @@ pub async fn alive() -> &'static str {
     "alive\n"
 }
 
-/// Can it take requests: are the ledger and the tokens there, and can steps be closed?
+/// Can it take requests: are the ledger and the tokens there, can charges be kept, and can steps be closed?
 #[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "operation", responses(
     (status = 200, description = "It can", body = String),
     (status = 500, description = "It cannot", body = Problem)))]
@@ -33,10 +33,7 @@ pub async fn ready(State(app): State<Arc<App>>) -> Result<&'static str> {
         Ok(())
     })
     .await?;
-    match app.streams.failing() {
-        Some(error) => Err(Error::from(error)),
-        None => Ok("ready\n"),
-    }
+    app.failing().map_or(Ok("ready\n"), Err)
 }
 
 /// Figures for Prometheus; not one depends on events or rows
@@ -44,7 +41,7 @@ pub async fn ready(State(app): State<Arc<App>>) -> Result<&'static str> {
     (status = 200, description = "The figures", body = String),
     (status = "4XX", description = "Who may not", body = Problem)))]
 pub async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let text = app.metrics.text(&app.streams);
+    let text = app.metrics.text(&app.streams, app.failing().is_some());
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 
