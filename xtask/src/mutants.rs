@@ -122,7 +122,7 @@ impl Mutant {
     }
 }
 
-/// Built beside the workspace's own crates, so that nothing else is built anew.
+/// Built beside the workspace's own crates, so that nothing else is built anew: they are of another version.
 fn replay(tree: &Path) -> Invocation {
     let manifest = tree.join("Cargo.toml").to_string_lossy().into_owned();
     Invocation::new("cargo test --workspace --test replay --manifest-path")
@@ -141,7 +141,12 @@ fn copy_sources(to: &Path) -> Result<(), String> {
         let done = fs::create_dir_all(folder).and_then(|()| fs::copy(root().join(&file), &copy));
         done.map_err(|error| format!("{}: {error}", file.display()))?;
     }
-    Ok(())
+    // Cargo tells crates of two workspaces apart by their versions, not by their folders: a mutant of the same version would be taken for
+    // the crate itself by the next build.
+    let (manifest, own) = (to.join("Cargo.toml"), env!("CARGO_PKG_VERSION"));
+    let other = |text: String| text.replace(&format!("\"{own}\""), &format!("\"{own}-mutant\""));
+    let renamed = fs::read_to_string(&manifest).map(other).and_then(|text| fs::write(&manifest, text));
+    renamed.map_err(|error| format!("{}: {error}", manifest.display()))
 }
 
 #[cfg(test)]
