@@ -144,7 +144,7 @@ fn copy_sources(to: &Path) -> Result<(), String> {
     // Cargo tells crates of two workspaces apart by their versions, not by their folders: a mutant of the same version would be taken for
     // the crate itself by the next build.
     let (manifest, own) = (to.join("Cargo.toml"), env!("CARGO_PKG_VERSION"));
-    let other = |text: String| text.replace(&format!("\"{own}\""), &format!("\"{own}-mutant\""));
+    let other = |text: String| text.replacen(&format!("\"{own}\""), &format!("\"{own}+mutant\""), 1);
     let renamed = fs::read_to_string(&manifest).map(other).and_then(|text| fs::write(&manifest, text));
     renamed.map_err(|error| format!("{}: {error}", manifest.display()))
 }

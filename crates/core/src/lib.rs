@@ -34,6 +34,7 @@
 //! | [`permit`] | [`Permit`]: no noise without a charge |
 //! | [`ledger`] | what a keeper of budgets is asked: charges, receipts, the [`Ledger`] trait |
 //! | [`audit`] | evidence: empirical bounds on ε, goodness of fit |
+//! | [`numeric`] | tails, intervals and laws of sums: the numbers behind statements |
 //! | [`exact`] | fractions that are never rounded behind your back |
 //! | [`hexadecimal`] | bytes as text, for hashes and ids |
 //! | [`secrets`] | keys, tokens and passwords: hidden in texts that people see |
@@ -58,10 +59,10 @@ pub mod local;
 pub mod mechanism;
 pub mod multiparty;
 pub mod noise;
+pub mod numeric;
 pub mod permit;
 pub mod privacy;
 pub mod release;
-mod search;
 pub mod secrets;
 pub mod statistic;
 

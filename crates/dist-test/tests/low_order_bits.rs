@@ -17,9 +17,9 @@
 use dist_test::{FALSE_ALARM, samples, seed};
 use rand_core::CryptoRng;
 use reticent::Permit;
-use reticent::audit::{clopper_pearson_lower, clopper_pearson_upper};
 use reticent::mechanism::Laplace;
 use reticent::noise::Entropy;
+use reticent::numeric::interval::{clopper_pearson_lower, clopper_pearson_upper};
 
 /// Little privacy is lost, on paper: whoever guesses is right 52.5 % of the time at most.
 const EPSILON: f64 = 0.1;

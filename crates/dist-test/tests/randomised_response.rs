@@ -1,9 +1,10 @@
 //! Randomised response: the law of the responses, what they reveal, and what is estimated from them.
 
 use dist_test::{FALSE_ALARM, long, samples, seed};
-use reticent::audit::{EmpiricalEpsilon, Verdict, chi_squared_quantile, clopper_pearson_lower, clopper_pearson_upper};
+use reticent::audit::{EmpiricalEpsilon, Verdict, chi_squared_quantile};
 use reticent::local::RandomisedResponse;
 use reticent::noise::Entropy;
+use reticent::numeric::interval::{clopper_pearson_lower, clopper_pearson_upper};
 use reticent::privacy::Epsilon;
 
 fn forms() -> [RandomisedResponse; 4] {

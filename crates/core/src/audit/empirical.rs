@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::interval::{clopper_pearson_lower, clopper_pearson_upper, error_of};
-use super::special;
 use crate::error::{Error, Result};
+use crate::numeric::beta_gamma;
+use crate::numeric::interval::{clopper_pearson_lower, clopper_pearson_upper, error_of};
 use crate::privacy::Epsilon;
 
 /// For a mechanism whose analysis is tight, a lower bound below this fraction of the claim means that its noise is
@@ -188,7 +188,7 @@ pub fn choose<K: Ord + Clone>(
     let (first_total, second_total): (u64, u64) = (first.values().sum(), second.values().sum());
     check(delta, first_total.min(second_total))?;
     // A squared normal variable is χ² with one degree of freedom, of which either sign makes up one half.
-    let deviations = libm::sqrt(2.0 * special::gamma_upper_inverse(0.5, 2.0 * error)?);
+    let deviations = libm::sqrt(2.0 * beta_gamma::gamma_upper_inverse(0.5, 2.0 * error)?);
 
     let outputs: BTreeMap<&K, (u64, u64)> = {
         let mut outputs = BTreeMap::new();

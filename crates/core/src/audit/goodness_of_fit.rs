@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use super::special;
 use crate::error::{Error, Result};
+use crate::numeric::beta_gamma;
 
 /// How often a test of correct code may fail: once in a million runs.
 ///
@@ -217,7 +217,7 @@ impl GoodnessOfFit {
             (f64::INFINITY, 0.0)
         } else {
             let statistic = cells.iter().map(Cell::contribution).sum();
-            (statistic, special::gamma_upper(degrees_of_freedom as f64 / 2.0, statistic / 2.0)?)
+            (statistic, beta_gamma::gamma_upper(degrees_of_freedom as f64 / 2.0, statistic / 2.0)?)
         };
         Ok(Self { cells, samples, impossible, statistic, degrees_of_freedom, p_value })
     }
@@ -272,7 +272,7 @@ pub fn chi_squared_quantile(degrees_of_freedom: u64, level: f64) -> Result<f64> 
     if !(level > 0.0 && level < 1.0) {
         return Err(Error::parameter("level", level, "greater than 0 and less than 1; write for example 1e-6"));
     }
-    Ok(2.0 * special::gamma_upper_inverse(degrees_of_freedom as f64 / 2.0, level)?)
+    Ok(2.0 * beta_gamma::gamma_upper_inverse(degrees_of_freedom as f64 / 2.0, level)?)
 }
 
 /// Which slots form a cell, from left to right.

@@ -6,8 +6,6 @@
 //! | [`empirical`] | [`EmpiricalEpsilon`]: a lower bound on ε that the outputs themselves prove |
 //! | `exact` | what laws that can be written down in full say about a claim |
 //! | [`goodness_of_fit`] | [`GoodnessOfFit`]: do the samples follow the law they claim? |
-//! | [`interval`] | Clopper–Pearson bounds on a probability |
-//! | [`special`] | the incomplete beta and gamma functions behind them |
 //! | `enumerate` | the exact law of a sampler, by walking every branch (in this crate's own tests) |
 
 pub mod catalogue;
@@ -16,11 +14,8 @@ pub mod empirical;
 pub(crate) mod enumerate;
 mod exact;
 pub mod goodness_of_fit;
-pub mod interval;
 #[cfg(test)]
 mod simulation;
-pub mod special;
 
 pub use empirical::{EmpiricalEpsilon, Verdict};
 pub use goodness_of_fit::{ExpectedLaw, FALSE_ALARM, GoodnessOfFit, chi_squared_quantile};
-pub use interval::{clopper_pearson_lower, clopper_pearson_upper};

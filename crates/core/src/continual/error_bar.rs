@@ -1,27 +1,12 @@
 //! How far the noise of one step reaches.
-//!
-//! | module | holds |
-//! |---|---|
-//! | [`laplace_sum`] | the exact law of a sum of equal discrete Laplace draws |
-//! | [`mixture`] | sums of continuous Laplace draws as scale mixtures of normals |
-//! | [`weighted`] | weighted sums of discrete Laplace draws, of which little is known |
-//! | [`normal`] | discrete Gaussian noise |
-//! | [`cache`] | what was computed once is not computed again |
 
-mod cache;
-pub(super) mod laplace_sum;
-mod mixture;
-pub(super) mod normal;
 #[cfg(test)]
 mod tests;
-pub(super) mod weighted;
 
-use self::laplace_sum::LaplaceSum;
 use super::shape::Shape;
 use crate::error::{Error, Result};
-
-/// The smallest probability that error bars are computed for; asked for less, they answer for this one.
-pub(super) const LEAST: f64 = 1e-60;
+use crate::numeric::laplace_sum::{self, LaplaceSum};
+use crate::numeric::{LEAST, cache, discrete_gaussian, weighted};
 
 /// |noise| stays within this with probability at least `level`: a whole number, because noise is one.
 ///
@@ -32,7 +17,7 @@ pub(super) const LEAST: f64 = 1e-60;
 /// |---|---|---|
 /// | sum of m equal discrete Laplace draws | exact law, or dominated by the continuous one ([`laplace_sum`]) | m ≤ 256: by nothing (scale > 20: by at most 1); beyond by at most 0.5 % and 1 |
 /// | weighted sum of such draws | scale mixture, majorised ([`weighted`]) | with 8 terms or more of scale b by about 2 % + 25 %/b |
-/// | Gaussian | with whole weights or on a fine lattice; else checked by convolution ([`normal`]) | by at most 1 |
+/// | Gaussian | with whole weights or on a fine lattice; else checked by convolution ([`discrete_gaussian`]) | by at most 1 |
 ///
 /// Floats are rounded to nearest; one part in 10⁶ of the probability pays for it.
 ///
@@ -58,6 +43,6 @@ pub(super) fn reach(shape: Shape<'_>, outside: f64) -> f64 {
             cache::get((scale.to_bits(), terms, outside.to_bits()), || LaplaceSum::new(scale, terms).reach(outside))
         }
         Shape::Weighted { variance, largest, narrowest } => weighted::reach(variance, largest, narrowest, outside),
-        Shape::Gaussian { variance } => normal::reach(variance, outside),
+        Shape::Gaussian { variance } => discrete_gaussian::reach(variance, outside),
     }
 }

@@ -1,11 +1,12 @@
 //! The noise on one p-sum.
 
-use super::error_bar::{LEAST, laplace_sum::LaplaceSum, normal};
 use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 pub use crate::noise::Law;
 use crate::noise::{DiscreteGaussian, DiscreteLaplace};
+use crate::numeric::laplace_sum::LaplaceSum;
+use crate::numeric::{LEAST, discrete_gaussian};
 use crate::privacy::{Guarantee, Rho};
 
 impl Law {
@@ -59,7 +60,7 @@ impl Law {
                 if *law.sigma_squared() < Rational::from(2) || terms > 1 << 20 {
                     sub_gaussian
                 } else {
-                    normal::reach(variance, outside).min(sub_gaussian)
+                    discrete_gaussian::reach(variance, outside).min(sub_gaussian)
                 }
             }
         };

@@ -68,7 +68,6 @@ pub use blt::Blt;
 pub use bridged::Bridged;
 pub use counter::{Counter, Saved, StreamCounter};
 pub use decayed::{Decay, DecayedCounter, SavedDecayed};
-pub(crate) use error_bar::laplace_sum::LaplaceSum;
 pub use honaker::Honaker;
 pub use hybrid::Hybrid;
 pub use k_ary::KAry;

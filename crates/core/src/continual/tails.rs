@@ -2,10 +2,10 @@
 //!
 //! The thresholds that admit keys come from the same Chernoff bound: see [`Admission`](super::keyed::Admission).
 
-use super::error_bar::laplace_sum::LaplaceSum;
-use super::error_bar::{normal, weighted};
 use super::shape::Shape;
 use crate::error::{Error, Result};
+use crate::numeric::laplace_sum::LaplaceSum;
+use crate::numeric::{discrete_gaussian, weighted};
 
 /// An upper bound on P(noise ≥ at), for the noise of one step and at ≥ 1.
 ///
@@ -40,7 +40,7 @@ pub fn upper_tail(shape: Shape<'_>, at: f64) -> f64 {
         Shape::Weighted { variance, largest, narrowest } => {
             libm::exp(weighted::log_chernoff(variance, largest, narrowest, at)) * 1.000_001
         }
-        Shape::Gaussian { variance } => normal::upper_tail(variance, at),
+        Shape::Gaussian { variance } => discrete_gaussian::upper_tail(variance, at),
     };
     bound.min(1.0)
 }
@@ -93,7 +93,7 @@ pub fn chernoff(scales: &[f64], lambda: f64) -> Result<f64> {
         let moment = |b: &f64| -libm::log1p(-(share * b / most) * (share * b / most));
         scales.iter().map(moment).sum::<f64>() - share / most * lambda
     };
-    let best = crate::privacy::special::valley(1e-9, 1.0 - 1e-9, 60, exponent);
+    let best = crate::numeric::search::valley(1e-9, 1.0 - 1e-9, 60, exponent);
     Ok((2.0 * libm::exp(exponent(best)) * 1.000_001).min(1.0))
 }
 

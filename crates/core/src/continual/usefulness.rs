@@ -5,12 +5,14 @@
 use serde::Serialize;
 
 use super::any::AnyStrategy;
-use super::error_bar::{self, LEAST, laplace_sum::LaplaceSum, weighted};
+use super::error_bar;
 use super::kind::Kind;
 use super::schedule::Schedule;
 use super::shape::Shape;
 use crate::error::{Error, Result};
 use crate::noise::Entropy;
+use crate::numeric::laplace_sum::LaplaceSum;
+use crate::numeric::{LEAST, weighted};
 
 /// Steps that one call of [`max_error`] simulates at the most: a thirtieth of a second or so.
 const SIMULATED_STEPS: u64 = 1 << 19;

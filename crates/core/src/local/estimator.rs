@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::audit::{clopper_pearson_lower, clopper_pearson_upper};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
+use crate::numeric::interval::{clopper_pearson_lower, clopper_pearson_upper};
 use crate::release::{ErrorBar, LEVEL};
 
 /// The estimator of every frequency oracle that can be told by two numbers: a report supports a value with probability p*

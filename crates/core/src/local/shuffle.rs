@@ -1,8 +1,8 @@
 //! What a shuffler adds.
 
-use crate::audit::special::{beta_lower, beta_upper};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
+use crate::numeric::beta_gamma::{beta_lower, beta_upper};
 use crate::privacy::{Delta, Epsilon, Guarantee};
 
 /// What n reports promise together when a shuffler has put them into random order, and removed whatever else would tell whose

@@ -5,10 +5,10 @@ use super::threshold::some_of;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::noise::DiscreteLaplace;
+use crate::numeric::search::smallest;
 use crate::permit::Permit;
 use crate::privacy::{Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Outcome, Refusal, Release};
-use crate::search::smallest;
 use crate::statistic::{Bounds, Contribution};
 
 /// The smallest magnitude that is told from 0: 2^−32.

@@ -10,10 +10,10 @@ use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
 use crate::noise::bernoulli::{Prefix, is_below};
 use crate::noise::bits::{BitSource, always};
+use crate::numeric::search::smallest_near;
 use crate::permit::Permit;
 use crate::privacy::{Adjacency, Delta, Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release};
-use crate::search::smallest_near;
 
 /// Releases keys that come from the data, each with the largest probability that privacy allows, and no counts.
 ///

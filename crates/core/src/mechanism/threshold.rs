@@ -8,10 +8,10 @@ use dashu_int::ops::BitTest;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::noise::DiscreteLaplace;
+use crate::numeric::search::smallest;
 use crate::permit::Permit;
 use crate::privacy::{Adjacency, Delta, Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release};
-use crate::search::smallest;
 
 /// Releases the keys of a histogram, with the number of units behind each, when the keys themselves come from the data.
 ///

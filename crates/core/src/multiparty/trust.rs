@@ -17,9 +17,10 @@ use serde::Serialize;
 
 use super::plan::Plan;
 use super::protocol::Protocol;
-use crate::continual::{Kind, LaplaceSum, Shape, Stream};
+use crate::continual::{Kind, Shape, Stream};
 use crate::error::{Error, Result};
 use crate::local::{Estimator, RandomisedResponse};
+use crate::numeric::laplace_sum::LaplaceSum;
 use crate::privacy::{Epsilon, Guarantee};
 use crate::release::LEVEL;
 

@@ -9,7 +9,7 @@ use super::scale;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
-use crate::search::smallest_near;
+use crate::numeric::search::smallest_near;
 
 mod blocks;
 mod powers;

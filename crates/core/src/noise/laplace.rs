@@ -9,7 +9,7 @@ use super::scale;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
-use crate::search::smallest_near;
+use crate::numeric::search::smallest_near;
 
 /// The discrete Laplace law P(k) = (1−p)/(1+p)·p^|k| on the whole numbers, with p = e^−1/scale.
 ///

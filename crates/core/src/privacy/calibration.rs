@@ -9,10 +9,10 @@
 
 use std::f64::consts::PI;
 
-use super::special::{UNIT, mills, upper_tail};
 use super::{Delta, Epsilon};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
+use crate::numeric::normal::{UNIT, mills, upper_tail};
 
 mod discrete;
 

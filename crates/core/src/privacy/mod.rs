@@ -9,7 +9,6 @@
 //! | [`calibration`] | the σ of Gaussian and discrete Gaussian noise for an (ε, δ) promise |
 //! | [`pld`] | [`Accountant`](pld::Accountant): many fixed mechanisms together, by their privacy loss distributions |
 //! | [`weak`] | promises that say little about anyone, and that must be asked for twice |
-//! | `special` | normal tails with their rounding errors |
 
 pub mod adjacency;
 pub mod calibration;
@@ -17,7 +16,6 @@ pub mod conversion;
 pub mod guarantee;
 pub mod parameter;
 pub mod pld;
-pub(crate) mod special;
 pub mod weak;
 
 pub use adjacency::Adjacency;

@@ -1,8 +1,8 @@
 //! Against laws that are computed in other ways.
 
-use super::mixture::{Mixture, Terms};
 use super::*;
 use crate::noise::DiscreteLaplace;
+use crate::numeric::mixture::{self, Mixture, Terms};
 
 /// The masses of one discrete Laplace draw times `weight`, on the whole numbers −reach..=reach.
 fn draw(scale: f64, weight: usize, reach: usize) -> Vec<f64> {

@@ -1,11 +1,11 @@
 //! Keys that nobody knew beforehand.
 
-use crate::continual::error_bar::laplace_sum::LaplaceSum;
 use crate::continual::keyed::{Crowd, each_key};
 use crate::continual::kind::Kind;
 use crate::continual::shape::Shape;
 use crate::continual::stream::{Horizon, Stream};
 use crate::error::{Error, Result};
+use crate::numeric::laplace_sum::LaplaceSum;
 use crate::privacy::Guarantee;
 
 /// When a key that came with the data is released: from the first step on at which its noisy sum reaches a threshold, then

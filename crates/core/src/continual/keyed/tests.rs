@@ -1,12 +1,12 @@
 //! What holds for counters with keys.
 
 use super::*;
-use crate::audit::interval::{clopper_pearson_lower, clopper_pearson_upper};
 use crate::continual::{
     AnyKeyedCounter, AnyKeyedSaved, AnyStrategy, KeyedPlan, Kind, PSums, Shape, Strategy, Stream, Unit,
 };
 use crate::exact::Rational;
 use crate::noise::{DiscreteLaplace, Entropy};
+use crate::numeric::interval::{clopper_pearson_lower, clopper_pearson_upper};
 use crate::permit::Permit;
 use crate::privacy::{Adjacency, Guarantee};
 

@@ -228,9 +228,10 @@ fn smallest_tail_below(noise: &DiscreteLaplace, delta: &Delta) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::{FALSE_ALARM, clopper_pearson_lower, clopper_pearson_upper};
+    use crate::audit::FALSE_ALARM;
     use crate::ledger::Receipt;
     use crate::noise::Entropy;
+    use crate::numeric::interval::{clopper_pearson_lower, clopper_pearson_upper};
 
     fn test(lipschitz: u64, epsilon: &str, delta: &str) -> Result<StableRelease> {
         StableRelease::new(lipschitz, &epsilon.parse().unwrap(), &delta.parse().unwrap())

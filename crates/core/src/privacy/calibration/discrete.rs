@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use super::{DIGITS, MAX_SIGMA, as_delta, bisect, nudged, positive, profile, smallest_ratio, usable};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
-use crate::privacy::special::{Sum, UNIT, upper_tail};
+use crate::numeric::normal::{Sum, UNIT, upper_tail};
 use crate::privacy::{Delta, Epsilon};
 
 /// Up to this σ the outcomes are summed one by one.

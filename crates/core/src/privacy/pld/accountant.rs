@@ -14,7 +14,7 @@ use super::plan::{Sketch, Target};
 use super::{gaussians, laws};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
-use crate::privacy::special::UNIT;
+use crate::numeric::normal::UNIT;
 use crate::privacy::{Delta, Epsilon};
 
 /// Digits of the answers, which are rounded up.

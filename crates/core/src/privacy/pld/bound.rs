@@ -5,7 +5,7 @@ use super::grid::{GridPart, Part};
 use super::plan::{Plan, Sketch, Target};
 use super::rare::{self, Terms};
 use super::single::Single;
-use crate::privacy::special::UNIT;
+use crate::numeric::normal::UNIT;
 
 /// The share of δ that may be spent on declaring rare losses infinite.
 const CUT: f64 = 1e-7;

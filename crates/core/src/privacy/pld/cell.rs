@@ -1,6 +1,6 @@
 //! Pieces of a dominating pair, and the atoms that replace them.
 
-use crate::privacy::special::{Bounds, UNIT};
+use crate::numeric::normal::{Bounds, UNIT};
 
 /// A set of outcomes with its probability under P and under Q, on which the loss ln(P/Q) stays within [low, high].
 ///

@@ -5,7 +5,7 @@ use rustfft::num_complex::Complex;
 
 use super::grid::GridPart;
 use super::plan::Plan;
-use crate::privacy::special::UNIT;
+use crate::numeric::normal::UNIT;
 
 /// Relative error of a transform of length N in the Euclidean norm, per log₂N and UNIT. The analysis gives about 7 for
 /// radix 2 and well-computed roots of unity \[Hig02, Theorem 24.2\]; other radices do no worse.

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use super::cell::Cell;
 use crate::exact::Rational;
-use crate::privacy::special::{Bounds, Sum, UNIT, normal_mass, upper_tail};
+use crate::numeric::normal::{Bounds, Sum, UNIT, normal_mass, upper_tail};
 
 /// Tails are cut this many standard deviations out, where 6e-300 of the probability is left.
 const REACH: f64 = 37.0;

@@ -1,7 +1,7 @@
 //! Atoms moved onto the multiples of one step.
 
 use super::cell::Atom;
-use crate::privacy::special::UNIT;
+use crate::numeric::normal::UNIT;
 
 /// The losses of one mechanism, and how many of it there are.
 #[derive(Debug, Clone)]

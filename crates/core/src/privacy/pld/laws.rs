@@ -6,7 +6,7 @@
 
 use super::cell::Cell;
 use crate::exact::Rational;
-use crate::privacy::special::Bounds;
+use crate::numeric::normal::Bounds;
 
 /// Cells between the two extreme losses; the spread they add to the loss is (2/2048)²/6 of its square.
 const CELLS: u32 = 2048;
@@ -25,7 +25,7 @@ pub(super) fn laplace(ratio: &Rational) -> Vec<Cell> {
         let (p, q) = (mass(from), mass(f64::from(CELLS - 1 - index) * width));
         let loss = |cuts: u32| r - 2.0 * (f64::from(cuts) * width);
         // The difference may cancel: its error is relative to r, not to itself.
-        let slack = 8.0 * crate::privacy::special::UNIT * r;
+        let slack = 8.0 * crate::numeric::normal::UNIT * r;
         cells.push(Cell { p, q, low: loss(index + 1) - slack, high: loss(index) + slack });
     }
     cells

@@ -3,7 +3,7 @@
 //! Nothing here needs to be exact. A poor plan costs accuracy; the bounds in `compose` hold for every plan.
 
 use super::grid::Part;
-use crate::privacy::special::valley;
+use crate::numeric::search::valley;
 
 /// The largest transform: 4 MiB of complex numbers.
 const MAX_SIZE: usize = 1 << 18;

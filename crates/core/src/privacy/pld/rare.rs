@@ -20,7 +20,7 @@ use super::cell::Atom;
 use super::compose::Curve;
 use super::grid::Part;
 use super::plan::{Sketch, Target};
-use crate::privacy::special::UNIT;
+use crate::numeric::normal::UNIT;
 
 /// Levels that are tried, as shares of ε.
 const LEVELS: [f64; 9] = [4.0, 1.5, 0.95, 0.8, 0.6, 0.45, 0.3, 0.1, 0.03];

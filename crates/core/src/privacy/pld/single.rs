@@ -1,7 +1,7 @@
 //! One mechanism: nothing to compose, nothing to put on a grid.
 
 use super::grid::Part;
-use crate::privacy::special::UNIT;
+use crate::numeric::normal::UNIT;
 
 /// δ as a function of ε for the atoms of one mechanism, exact but for rounding.
 ///

@@ -1,6 +1,6 @@
 //! Clopper–Pearson bounds: what a number of successes proves about a probability.
 
-use super::special;
+use super::beta_gamma;
 use crate::error::{Error, Result};
 
 /// Bounds are moved outwards by this much in log-odds, ten times the accuracy of the functions they are computed with,
@@ -21,7 +21,7 @@ const OUTWARDS: f64 = 1e-9;
 ///
 /// # Example
 /// ```
-/// use reticent::audit::interval::clopper_pearson_lower;
+/// use reticent::numeric::interval::clopper_pearson_lower;
 ///
 /// assert_eq!(clopper_pearson_lower(0, 100, 0.95)?, 0.0);
 /// assert!((clopper_pearson_lower(60, 100, 0.95)? - 0.5129).abs() < 1e-4);
@@ -32,7 +32,7 @@ pub fn clopper_pearson_lower(successes: u64, trials: u64, confidence: f64) -> Re
     if successes == 0 {
         return Ok(0.0);
     }
-    let bound = special::beta_lower_inverse(successes as f64, (trials - successes) as f64 + 1.0, error)?;
+    let bound = beta_gamma::beta_lower_inverse(successes as f64, (trials - successes) as f64 + 1.0, error)?;
     Ok(bound - OUTWARDS * bound * (1.0 - bound))
 }
 
@@ -49,7 +49,7 @@ pub fn clopper_pearson_lower(successes: u64, trials: u64, confidence: f64) -> Re
 ///
 /// # Example
 /// ```
-/// use reticent::audit::interval::clopper_pearson_upper;
+/// use reticent::numeric::interval::clopper_pearson_upper;
 ///
 /// // The rule of three: nothing seen in n trials, so at most about 3/n.
 /// assert!((clopper_pearson_upper(0, 1000, 0.95)? - 0.0030).abs() < 1e-4);
@@ -61,7 +61,7 @@ pub fn clopper_pearson_upper(successes: u64, trials: u64, confidence: f64) -> Re
     if successes == trials {
         return Ok(1.0);
     }
-    let bound = special::beta_upper_inverse(successes as f64 + 1.0, (trials - successes) as f64, error)?;
+    let bound = beta_gamma::beta_upper_inverse(successes as f64 + 1.0, (trials - successes) as f64, error)?;
     Ok(bound + OUTWARDS * bound * (1.0 - bound))
 }
 
@@ -77,7 +77,7 @@ fn check(successes: u64, trials: u64, confidence: f64) -> Result<f64> {
 }
 
 /// 1 − `confidence`, checked.
-pub(super) fn error_of(confidence: f64) -> Result<f64> {
+pub(crate) fn error_of(confidence: f64) -> Result<f64> {
     if confidence > 0.0 && confidence < 1.0 {
         Ok(1.0 - confidence)
     } else {

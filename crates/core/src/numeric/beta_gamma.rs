@@ -33,7 +33,7 @@ const MOST_STEPS: usize = 300;
 ///
 /// # Example
 /// ```
-/// use reticent::audit::special::beta_lower;
+/// use reticent::numeric::beta_gamma::beta_lower;
 ///
 /// // Of three fair coins at least two show heads with probability 1/2.
 /// assert!((beta_lower(2.0, 2.0, 0.5)? - 0.5).abs() < 1e-15);
@@ -74,7 +74,7 @@ pub fn beta_upper_inverse(a: f64, b: f64, mass: f64) -> Result<f64> {
 ///
 /// # Example
 /// ```
-/// use reticent::audit::special::gamma_lower;
+/// use reticent::numeric::beta_gamma::gamma_lower;
 ///
 /// // With a = 1 this is the exponential law.
 /// assert!((gamma_lower(1.0, 2.0)? - (1.0 - (-2.0_f64).exp())).abs() < 1e-15);

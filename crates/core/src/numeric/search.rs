@@ -1,4 +1,4 @@
-//! The smallest number that will do.
+//! The smallest number for which a condition holds, and where a function is smallest.
 
 /// The smallest number from 1 on for which a condition holds that holds ever after: double, then halve the interval.
 pub(crate) fn smallest(holds: impl Fn(u64) -> bool) -> u64 {
@@ -50,9 +50,28 @@ pub(crate) fn smallest_near(near: f64, holds: impl Fn(u64) -> bool) -> u64 {
     high
 }
 
+/// Where a function with one valley is smallest on [left, right], by golden section.
+pub(crate) fn valley(mut left: f64, mut right: f64, rounds: u32, function: impl Fn(f64) -> f64) -> f64 {
+    const GOLDEN: f64 = 0.618_033_988_749_894_8;
+    let (mut low, mut high) = (right - GOLDEN * (right - left), left + GOLDEN * (right - left));
+    let (mut at_low, mut at_high) = (function(low), function(high));
+    for _ in 0..rounds {
+        if at_low < at_high {
+            (right, high, at_high) = (high, low, at_low);
+            low = right - GOLDEN * (right - left);
+            at_low = function(low);
+        } else {
+            (left, low, at_low) = (low, high, at_high);
+            high = left + GOLDEN * (right - left);
+            at_high = function(high);
+        }
+    }
+    if at_low < at_high { low } else { high }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{smallest, smallest_near};
+    use super::{smallest, smallest_near, valley};
 
     #[test]
     fn a_guess_changes_nothing() {
@@ -67,5 +86,10 @@ mod tests {
                 assert_eq!(smallest_near(near, holds), answer, "{near}");
             }
         }
+    }
+
+    #[test]
+    fn a_valley_is_found() {
+        assert!((valley(-10.0, 10.0, 60, |x| (x - 3.0) * (x - 3.0)) - 3.0).abs() < 1e-6);
     }
 }

@@ -91,25 +91,6 @@ impl Sum {
     }
 }
 
-/// Where a function with one valley is smallest on [left, right], by golden section.
-pub(crate) fn valley(mut left: f64, mut right: f64, rounds: u32, function: impl Fn(f64) -> f64) -> f64 {
-    const GOLDEN: f64 = 0.618_033_988_749_894_8;
-    let (mut low, mut high) = (right - GOLDEN * (right - left), left + GOLDEN * (right - left));
-    let (mut at_low, mut at_high) = (function(low), function(high));
-    for _ in 0..rounds {
-        if at_low < at_high {
-            (right, high, at_high) = (high, low, at_low);
-            low = right - GOLDEN * (right - left);
-            at_low = function(low);
-        } else {
-            (left, low, at_low) = (low, high, at_high);
-            high = left + GOLDEN * (right - left);
-            at_high = function(high);
-        }
-    }
-    if at_low < at_high { low } else { high }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,10 +148,5 @@ mod tests {
         (0..1000).for_each(|_| sum.add(1.0));
         sum.add(-1e16);
         assert_eq!(sum.value().to_bits(), 1000.0_f64.to_bits());
-    }
-
-    #[test]
-    fn a_valley_is_found() {
-        assert!((valley(-10.0, 10.0, 60, |x| (x - 3.0) * (x - 3.0)) - 3.0).abs() < 1e-6);
     }
 }

@@ -21,7 +21,7 @@
 //! τ², so Gauss's inequality holds. The best of a few δ is taken; in units of √v all depends on m and n only.
 
 use super::mixture::{Mixture, Terms};
-use super::{cache, normal};
+use super::{cache, discrete_gaussian};
 
 /// δ in units of τ that are tried.
 const SHIFTS: [f64; 8] = [0.0, 0.4, 0.8, 1.2, 1.6, 2.0, 2.5, 3.0];
@@ -35,7 +35,7 @@ pub fn reach(variance: f64, largest: f64, narrowest: f64, outside: f64) -> f64 {
     if class.terms == 0 {
         return 0.0;
     }
-    normal::whole(class.factor(outside) * libm::sqrt(variance))
+    discrete_gaussian::whole(class.factor(outside) * libm::sqrt(variance))
 }
 
 /// What the factor depends on.
@@ -113,5 +113,5 @@ pub fn log_chernoff(variance: f64, largest: f64, narrowest: f64, at: f64) -> f64
     let b = libm::sqrt(0.5 * largest * widening(narrowest));
     // s = share/b, so s²·F·ℓ/2 = share².
     let exponent = |share: f64| -(variance / largest) * libm::log1p(-share * share) - share / b * x;
-    exponent(crate::privacy::special::valley(1e-9, 1.0 - 1e-9, 60, exponent)).min(0.0)
+    exponent(crate::numeric::search::valley(1e-9, 1.0 - 1e-9, 60, exponent)).min(0.0)
 }

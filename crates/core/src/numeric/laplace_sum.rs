@@ -43,9 +43,9 @@
 //! **Very many terms.** |P(X ≤ y) − Φ(y/√(mv))| ≤ 0.4748·E|K|³/(v^1.5·√m) \[Sh11\], with E|K|³ =
 //! 2p(1+4p+p²)/((1+p)(1−p)³); used where that is less than a hundredth of the probability asked for.
 
+use super::discrete_gaussian;
 use super::mixture::{MARGIN, Mixture, Terms};
-use super::normal;
-use crate::privacy::special::valley;
+use crate::numeric::search::valley;
 
 /// Scales up to this have the exact law, larger ones the continuous one.
 const FINE: f64 = 20.0;
@@ -130,7 +130,7 @@ impl LaplaceSum {
         let deviation = libm::sqrt(self.variance());
         let uneven = self.uneven();
         if 2.0 * uneven <= 0.01 * outside {
-            return normal::whole(normal::two_sided_quantile(allowed - 2.0 * uneven) * deviation);
+            return discrete_gaussian::whole(discrete_gaussian::two_sided_quantile(allowed - 2.0 * uneven) * deviation);
         }
         let chernoff = libm::floor(self.chernoff_reach(-libm::log(allowed / 2.0)));
         if b < NARROW {
@@ -151,7 +151,7 @@ impl LaplaceSum {
         let x = Mixture::new(Terms::Equal, self.terms as u64, outside / widen).reach(outside / widen)
             * b
             * libm::sqrt(2.0 * m);
-        normal::whole(x).min(chernoff)
+        discrete_gaussian::whole(x).min(chernoff)
     }
 
     /// [`LaplaceSum::reach`] from the law of a coarser scale; `None` if that is too far from this one for so small a
@@ -165,7 +165,7 @@ impl LaplaceSum {
             return None;
         }
         let t = coarse.masses(left).reach(left);
-        Some(normal::whole((t + 0.5) * (beta(self) / beta(coarse)) * (1.0 + 1e-12)))
+        Some(discrete_gaussian::whole((t + 0.5) * (beta(self) / beta(coarse)) * (1.0 + 1e-12)))
     }
 
     /// How far the law of the sum can be from the normal one.
