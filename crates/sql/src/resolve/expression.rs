@@ -563,3 +563,18 @@ pub(super) fn constant_number(this: &mut Resolver<'_>, written: &ast::Expr) -> R
         _ => Err(wrong()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_of_conditions_are_a_dozen_levels_deep() {
+        fn levels(expression: &Expr) -> usize {
+            1 + expression.parts().into_iter().map(levels).max().unwrap_or(0)
+        }
+        let conditions = vec![Expr::column(0, Type::Boolean); 5000];
+        // 2^12 < 5000 ≤ 2^13, and the conditions themselves.
+        assert_eq!(levels(&all_of(conditions).unwrap().unwrap()), 14);
+    }
+}
