@@ -2,8 +2,7 @@
 
 use thiserror::Error;
 
-/// What can go wrong outside the rows: a parameter that means nothing, a budget that is spent, a machine that
-/// gives no randomness.
+/// What can go wrong outside the rows: an invalid parameter, an exhausted budget, a machine without randomness.
 ///
 /// No variant ever carries row data, so an error may be logged and shown.
 ///
@@ -20,14 +19,14 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A parameter lies outside what is allowed.
+    /// A parameter is out of range.
     #[error("{parameter} is {value}, but it must be {allowed}")]
     Parameter {
         /// The parameter's name as the user knows it.
         parameter: &'static str,
         /// The value that was given.
         value: String,
-        /// What would have been right.
+        /// What is allowed.
         allowed: &'static str,
     },
 
@@ -51,7 +50,7 @@ pub enum Error {
         right: String,
     },
 
-    /// A stream goes on with a permit that was given for another charge.
+    /// A stream was resumed with a permit that was issued for another charge.
     #[error("the stream was {stream}, but this permit is {permit}")]
     OtherCharge {
         /// Where the stream was charged.
@@ -60,27 +59,27 @@ pub enum Error {
         permit: String,
     },
 
-    /// A counter was asked for more steps than it was made for.
+    /// A counter was asked for more steps than its horizon.
     #[error("the horizon of {horizon} steps is reached; start a new stream, with a charge of its own, to go on")]
     HorizonReached {
-        /// The number of steps that the counter was made for.
+        /// The counter's horizon, in steps.
         horizon: u64,
     },
 
-    /// A saved state is older than one that is known to exist: going on from it would release the same steps twice.
+    /// A saved state is older than one that is known to exist: continuing from it would release the same steps twice.
     #[error("the saved state is of epoch {found}, but epoch {newest} is known to exist; go on from the newest state")]
     StaleState {
         /// The state's epoch.
         found: u64,
-        /// The newest epoch that is known.
+        /// The newest known epoch.
         newest: u64,
     },
 
-    /// A saved state is not one that its counter could have had.
+    /// A saved state is not one that its counter could have reached.
     #[error("the saved state is damaged: it cannot be the state of such a counter")]
     DamagedState,
 
-    /// A counter whose memory must not be seen twice was to be written down.
+    /// An attempt to save a counter whose memory must not be seen twice.
     #[error(
         "a {counter} counter cannot be saved: a state that is saved again and again is a state that is seized again and again, and two of them differ by the values that came in between; keep its releases, and after a stop start a new counter on top of the last one"
     )]
@@ -92,15 +91,15 @@ pub enum Error {
     /// A device has given all the answers that a task's lifetime ε pays for.
     #[error("{}", already_answered(.answers))]
     AlreadyAnswered {
-        /// As many as the task allows.
+        /// The number of answers that the task allows.
         answers: u64,
     },
 
-    /// A device cannot keep, or read, what it must not forget.
+    /// A device cannot store, or read back, what it must not forget.
     #[error("the device's memory failed: {0}; nothing was sent")]
     Memory(String),
 
-    /// The operating system, or another source of entropy, gave none.
+    /// The operating system, or another entropy source, failed.
     #[error("the entropy source failed: {0}; nothing was released")]
     Entropy(String),
 }
@@ -116,7 +115,7 @@ fn already_answered(answers: &u64) -> String {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A parameter that lies outside what is allowed.
+    /// A parameter that is out of range.
     pub(crate) fn parameter(parameter: &'static str, value: impl std::fmt::Display, allowed: &'static str) -> Self {
         Self::Parameter { parameter, value: value.to_string(), allowed }
     }
@@ -131,7 +130,7 @@ impl Error {
         matches!(self, Self::AlreadyAnswered { .. })
     }
 
-    /// Is this about a budget that does not reach?
+    /// Is this about a budget that is exhausted?
     pub fn is_not_permitted(&self) -> bool {
         matches!(self, Self::NotPermitted { .. })
     }

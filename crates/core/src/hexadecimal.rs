@@ -1,12 +1,12 @@
 //! Bytes as text, two digits each.
 
-/// Two lower-case digits a byte.
+/// Two lower-case digits per byte.
 pub fn write(bytes: &[u8]) -> String {
     let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// The bytes; `None` unless there are lower-case digits in pairs: there is one way to write some bytes.
+/// The bytes; `None` unless the text is pairs of lower-case digits: any given bytes are written in exactly one way.
 pub fn read(text: &str) -> Option<Vec<u8>> {
     let value = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),

@@ -1,6 +1,7 @@
-//! What a keeper of budgets is asked, and what it answers.
+//! The interface to a budget keeper: what it is asked and what it answers.
 //!
-//! The order of every release: the charge is durable, then the data is read, then the release is durable, then it is shown.
+//! Every release happens in this order: the charge is made durable, the data is read, the release is made durable, the
+//! release is shown.
 
 use std::fmt;
 
@@ -15,7 +16,7 @@ use crate::privacy::{Adjacency, Guarantee};
 pub enum Accounting {
     /// In a ledger, durably, before the data was touched.
     Charged(Receipt),
-    /// Nowhere: an experiment. Whoever publishes it must add it up by hand.
+    /// Nowhere: an experiment. If it is published, its cost must be added up by hand.
     Unaccounted,
 }
 
@@ -28,44 +29,44 @@ impl fmt::Display for Accounting {
     }
 }
 
-/// How often something is released for one charge, and so who keeps it.
+/// How many releases one charge pays for, and therefore who keeps them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Releases {
-    /// Once. The ledger keeps the release and gives it back to whoever asks the same again.
+    /// One. The ledger keeps the release and returns it when the same request is made again.
     Once,
-    /// Again and again. What was released is kept by the stream's own state, or not at all: asking the same again is an
-    /// error, since the noise would be drawn a second time.
+    /// Many. The stream's own state keeps what was released, or nothing does: repeating the request is an error, since
+    /// the noise would be drawn a second time.
     Stream,
 }
 
-/// What a ledger is asked to write down.
+/// A charge to be recorded by a ledger.
 ///
-/// All of it together is the request: the same `request` with anything else in it is another one, and an error.
+/// All fields together make up the request: reusing a `request` id with any other field changed is an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
-    /// Whose budget.
+    /// The dataset whose budget is charged.
     pub dataset: String,
-    /// Chosen by the caller; the same request asked again is not charged again.
+    /// The request id, chosen by the caller; repeating the same request is not charged again.
     pub request: String,
-    /// Who asks.
+    /// The caller.
     pub caller: String,
-    /// What is asked, completely, in words that a privacy officer understands.
+    /// A complete description of the query, in words that a privacy officer understands.
     pub description: String,
-    /// Whose privacy is protected: `row`, `event`, or the name of a column.
+    /// The privacy unit: `row`, `event`, or the name of a column.
     pub unit: String,
-    /// Which tables are neighbours.
+    /// Which datasets are neighbours.
     pub adjacency: Adjacency,
-    /// What it costs.
+    /// The cost.
     pub guarantee: Guarantee,
-    /// How often something is released for it.
+    /// How many releases the charge pays for.
     pub releases: Releases,
 }
 
 /// Proof that a charge is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// Whose budget.
+    /// The dataset whose budget was charged.
     pub dataset: String,
     /// The caller's request id.
     pub request: String,
@@ -73,96 +74,99 @@ pub struct Receipt {
     pub entry: u64,
 }
 
-/// What a ledger says to a charge that it does not refuse.
+/// A ledger's answer to a charge that it does not refuse.
 #[derive(Debug)]
 pub enum Charged {
-    /// The charge is durable, and it was made just now.
+    /// The charge is durable and was made just now.
     Permitted(Box<Permit>),
-    /// The same was asked before and charged then, and nothing was kept for it: whoever asked still computes, failed, or ended.
+    /// The same request was charged before, but no outcome was kept for it: the earlier computation is still running,
+    /// failed, or was interrupted.
     ///
-    /// Whether a computation fails may depend on rows. Where it can, this permit must not be used, or one charge pays for the answer
-    /// to the question how each of many runs ends: what came of the request is a failure, for good.
+    /// Whether a computation fails may depend on the rows. If it can, this permit must not be used; otherwise one
+    /// charge would pay for observing how each of many runs ends. The request then counts as failed, permanently.
     Unfinished(Box<Permit>),
-    /// The same was asked before, and nothing was charged: this is the release, as it was kept.
+    /// The same request was answered before, and nothing was charged now: this is the release that was kept.
     Answered(String),
 }
 
-/// How a computation ended that was charged. The ledger keeps the text, and the same request gives it from then on.
+/// How a charged computation ended. The ledger keeps the text, and repeating the request returns it from then on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// With something to show: releases, or a refusal.
     Released(String),
-    /// Without, perhaps because of what is in the rows.
+    /// With nothing to show, perhaps because of what is in the rows.
     Failed(String),
 }
 
-/// What becomes of a request that was charged and of which nothing is kept, because the process ended in between.
+/// What happens to a request that was charged but has no outcome, because the process ended in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupted {
-    /// It is not computed again: how a run ends may depend on the rows, and each further run would tell more.
+    /// It is not computed again: how a run ends may depend on the rows, and each further run would reveal more.
     StaysOpen,
     /// It is computed now: it cannot fail because of what is in the rows.
     IsComputed,
 }
 
-/// What a request gives.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
-    /// What was computed and kept just now, or was kept by somebody who asked the same and was faster.
+    /// The outcome that was computed and kept just now, or the one kept by a concurrent caller of the same request that
+    /// was faster.
     Now(String),
-    /// What was kept when the same was asked before.
+    /// The outcome that was kept when the same request was made before.
     Before(String),
-    /// It was charged before, nothing was kept, and it is not computed again.
+    /// The request was charged before, no outcome was kept, and it is not computed again.
     Never,
 }
 
-/// What is said of a request that was charged and of which no outcome is kept. It claims none: there may be one yet.
+/// The message for a request that was charged but has no outcome. It does not claim that there will be none: one may
+/// still arrive.
 pub const UNFINISHED: &str = "this request was charged and has no outcome: it is still being answered, or it was interrupted and is \
                               not computed again";
 
-/// A keeper of budgets.
+/// A budget keeper.
 ///
-/// To release something, call [`Ledger::release`], or [`Ledger::start`] and later [`Ledger::resume`] for a stream: the other methods are
-/// the parts of these.
+/// To release something, call [`Ledger::release`]; for a stream, call [`Ledger::start`] and later [`Ledger::resume`].
+/// The other methods are the parts of these.
 pub trait Ledger {
-    /// Why a charge was not made: the budget does not reach, the storage failed.
+    /// Why a charge was not made: budget exhausted, or a storage failure.
     type Error: std::error::Error;
 
-    /// Writes the charge down durably and gives leave to draw noise for it; or refuses, and nothing is spent.
+    /// Records the charge durably and returns a permit to draw noise for it; or refuses, and nothing is spent.
     ///
     /// # Errors
-    /// If the budget does not reach, if the request's id was used for another request, or if the charge could not be made
-    /// durable.
+    /// If there is not enough budget left, if the request's id was used for another request, or if the charge could not
+    /// be made durable.
     fn charge(&self, charge: &Charge) -> Result<Charged, Self::Error>;
 
-    /// Keeps what is released for a charge; to be called before anyone sees it.
+    /// Keeps what is released for a charge. Call it before anyone sees the release.
     ///
-    /// What comes back is what may be shown: if two processes asked the same at once, the release that was kept first, in
-    /// both of them.
+    /// Only the returned text may be shown: if two processes made the same request at once, both get the release that
+    /// was kept first.
     ///
     /// # Errors
     /// If there is no such charge, or the release could not be made durable.
     fn keep(&self, receipt: &Receipt, release: &str) -> Result<String, Self::Error>;
 
-    /// Keeps that a charge ended without a release, and suspends the dataset: nothing more is charged to it until its operator has
-    /// looked into the failure.
+    /// Records that a charge ended without a release, and suspends the dataset: nothing more is charged to it until its
+    /// operator has investigated the failure.
     ///
-    /// Whether a run fails can depend on one unit's rows, and ε does not cover that bit. So a failure is told once, and an
-    /// analyst who learns to provoke failures is stopped by the first of them.
+    /// Whether a run fails can depend on one unit's rows, and ε does not cover that bit. So a failure is disclosed
+    /// once, and an analyst who learns to provoke failures is stopped by the first one.
     ///
-    /// What comes back is what may be shown, as with [`Ledger::keep`].
+    /// Only the returned text may be shown, as with [`Ledger::keep`].
     ///
     /// # Errors
     /// If there is no such charge, or the failure could not be made durable.
     fn fail(&self, receipt: &Receipt, failure: &str) -> Result<String, Self::Error>;
 
-    /// The one way to a release: what was kept for the same request; otherwise the charge, then the computation, then what came of it
-    /// is kept, and only then may anyone see it.
+    /// The one way to make a release. Returns what was kept for the same request, if anything; otherwise charges,
+    /// computes, keeps the outcome, and only then lets anyone see it.
     ///
     /// # Privacy
-    /// `compute` runs after the charge is durable, at most once for it (unless the request is one that
-    /// [is computed](Interrupted::IsComputed) again), and draws from the charge's own permit. A failure is kept like a release. If
-    /// `compute` gives an error, nothing is kept: that must not depend on rows.
+    /// `compute` runs after the charge is durable, at most once for it (unless the request is one that [is
+    /// computed](Interrupted::IsComputed) again), and draws from the charge's own permit. A failure is kept like a
+    /// release. If `compute` returns an error, nothing is kept, so such an error must not depend on the rows.
     ///
     /// # Errors
     /// As for [`Ledger::charge`] and [`Ledger::keep`], and those of `compute`.
@@ -189,7 +193,7 @@ pub trait Ledger {
         Ok(Answered::Now(shown))
     }
 
-    /// The one way to a stream: the charge, then leave to draw all of its noise.
+    /// The one way to start a stream: makes the charge, then returns the permit to draw all of its noise.
     ///
     /// # Panics
     /// If the charge is for [a single release](Releases::Once).
@@ -204,7 +208,7 @@ pub trait Ledger {
         }
     }
 
-    /// Leave to go on with a stream that was charged before and has kept its own state.
+    /// The permit to continue a stream that was charged before and has kept its own state.
     ///
     /// # Errors
     /// If there is no such charge of a stream.

@@ -1,7 +1,7 @@
 //! Differential privacy with exact noise and honest accounting.
 //!
-//! Reticent publishes statistics about people without betraying any one of them. This crate is its core: no input or
-//! output, no async, no unsafe code; it builds for WebAssembly.
+//! Reticent publishes statistics about groups of people while protecting each individual. This crate is its core: no
+//! input or output, no async, no unsafe code; it builds for WebAssembly.
 //!
 //! ```
 //! use reticent::Permit;
@@ -17,9 +17,9 @@
 //! # Ok::<(), reticent::Error>(())
 //! ```
 //!
-//! # The way of the data
+//! # Data flow
 //! raw rows → bounded → exact integer statistic → mechanism → [`Release`] (a value, its error bar, its guarantee) or a
-//! refusal. Noise is drawn only with a [`Permit`], which a ledger gives for a durable charge.
+//! refusal. Noise is drawn only with a [`Permit`], which a ledger issues for a durable charge.
 //!
 //! | module | holds |
 //! |---|---|
@@ -27,27 +27,27 @@
 //! | [`noise`] | where randomness comes from: entropy, exact coins, discrete Laplace and Gaussian, negative binomial |
 //! | [`statistic`] | what is measured, as exact whole numbers, and how far one unit can move it |
 //! | [`mechanism`] | how a statistic is released once |
-//! | [`continual`] | how a statistic is released again and again: counters over streams |
-//! | [`local`] | what a person's own device says: randomised answers, tasks, reports, and estimates from many of them |
-//! | [`multiparty`] | what parties say to each other: plans, shares of noise, masks, transcripts, views |
+//! | [`continual`] | how a statistic is released repeatedly: counters over streams |
+//! | [`local`] | what a person's own device sends: randomised answers, tasks, reports, and estimates from many reports |
+//! | [`multiparty`] | what parties send to each other: plans, noise shares, masks, transcripts, views |
 //! | [`release`] | what leaves the engine: [`Release`], [`ErrorBar`], [`Outcome`] |
 //! | [`permit`] | [`Permit`]: no noise without a charge |
-//! | [`ledger`] | what a keeper of budgets is asked: charges, receipts, the [`Ledger`] trait |
+//! | [`ledger`] | the interface to a budget keeper: charges, receipts, the [`Ledger`] trait |
 //! | [`audit`] | evidence: empirical bounds on ε, goodness of fit |
 //! | [`numeric`] | tails, intervals and laws of sums: the numbers behind statements |
 //! | [`exact`] | fractions that are never rounded behind your back |
 //! | [`hexadecimal`] | bytes as text, for hashes and ids |
-//! | [`secrets`] | keys, tokens and passwords: hidden in texts that people see |
+//! | [`secrets`] | keys, tokens and passwords, masked in text that people see |
 //! | [`error`] | the one error type |
 //!
 //! # What is not promised
-//! Noise protects against what can be learned from the releases. It does not protect the memory of the machine, and the
-//! time a call takes is constant only where a sampler says so. A library user can of course print raw data; the types make
-//! the private way the easy one, they cannot make it the only one.
+//! Noise protects against what can be learned from the releases. It does not protect the machine's memory, and a call
+//! runs in constant time only where its sampler says so. A library user can still print raw data: the types make the
+//! private way the easy one, but cannot make it the only one.
 //!
 //! # Features
 //! - `os-entropy` (default): seeds from the operating system. Without it, supply a [`noise::EntropySource`].
-//! - `test-util`: seeded generators for tests. There is no privacy with a known seed.
+//! - `test-util`: seeded generators for tests. A known seed gives no privacy.
 
 pub mod audit;
 pub mod continual;
@@ -71,7 +71,7 @@ pub use ledger::Ledger;
 pub use permit::Permit;
 pub use release::{ErrorBar, Outcome, Release};
 
-/// Public types can be shared between threads; this does not compile otherwise.
+/// Public types can be shared between threads; otherwise this does not compile.
 #[cfg(test)]
 mod send_and_sync {
     fn check<T: Send + Sync>() {}

@@ -1,4 +1,4 @@
-//! Leave to draw noise.
+//! Permission to draw noise.
 
 use crate::error::{Error, Result};
 use crate::ledger::{Accounting, Receipt};
@@ -7,10 +7,10 @@ use crate::privacy::Guarantee;
 use crate::privacy::guarantee::Balance;
 use rand_core::{Infallible, Rng, TryCryptoRng, TryRng};
 
-/// Leave to draw noise for releases that cost no more than was charged.
+/// Permission to draw noise for releases that cost no more than was charged.
 ///
-/// The only way to a [`Release`](crate::Release). Every release takes its cost from the permit before any noise is drawn, and
-/// nothing ever puts it back.
+/// The only way to a [`Release`](crate::Release). Every release deducts its cost from the permit before any noise is
+/// drawn, and nothing ever puts it back.
 ///
 /// # Example
 /// ```
@@ -31,7 +31,7 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Leave to draw noise for experiments. Every release made with it says that it was not accounted for.
+    /// A permit for experiments. Every release made with it says that it was not accounted for.
     ///
     /// # Errors
     /// If the operating system gives no entropy.
@@ -40,32 +40,34 @@ impl Permit {
         Ok(Self::unaccounted_from(Entropy::from_os()?))
     }
 
-    /// [`Permit::unaccounted`] with entropy of the caller's own.
+    /// [`Permit::unaccounted`] with entropy supplied by the caller.
     pub fn unaccounted_from(entropy: Entropy) -> Self {
         Self { accounting: Accounting::Unaccounted, left: None, entropy }
     }
 
-    /// For ledgers only: leave to draw noise worth `guarantee`, because a charge of that much **is durable already**.
+    /// For ledgers only: a permit to draw noise worth `guarantee`, because a charge of that much **is durable
+    /// already**.
     pub fn from_durable_charge(receipt: Receipt, guarantee: &Guarantee, entropy: Entropy) -> Self {
         Self { accounting: Accounting::Charged(receipt), left: Some(guarantee.balance()), entropy }
     }
 
-    /// For ledgers only: leave to go on with a stream whose charge **is durable already** and was taken when it started.
+    /// For ledgers only: a permit to continue a stream whose charge **is durable already** and was deducted when it
+    /// started.
     ///
-    /// Nothing is left on it: it is good for [`Permit::resume_stream`] alone.
+    /// Nothing is left on it: it is good for [`Permit::resume_stream`] only.
     pub fn from_stream_charge(receipt: Receipt, entropy: Entropy) -> Self {
         Self { accounting: Accounting::Charged(receipt), left: Some(Balance::NOTHING), entropy }
     }
 
-    /// Where releases made with it are charged.
+    /// Where releases made with this permit are charged.
     pub fn accounting(&self) -> &Accounting {
         &self.accounting
     }
 
-    /// Takes `cost` off what is left and opens the generator for one release.
+    /// Deducts `cost` from what is left and opens the generator for one release.
     ///
     /// # Errors
-    /// [`Error::NotPermitted`] if the cost exceeds what is left or is of another kind; nothing is taken then.
+    /// [`Error::NotPermitted`] if the cost exceeds what is left or is of another kind; nothing is deducted then.
     pub fn spend(&mut self, cost: &Guarantee) -> Result<PermittedDraw<'_>> {
         if let Some(left) = &self.left {
             let rest = left
@@ -76,17 +78,17 @@ impl Permit {
         Ok(PermittedDraw { draw: self.entropy.draw()?, accounting: &self.accounting })
     }
 
-    /// Random bytes that no release shows, such as the key by which a unit's rows are chosen. They cost nothing.
+    /// Random bytes that no release reveals, such as the key by which a unit's rows are chosen. They cost nothing.
     ///
     /// # Errors
-    /// [`Error::Entropy`] if a fresh seed is due and cannot be had.
+    /// [`Error::Entropy`] if a fresh seed is due and none is available.
     pub fn secret(&mut self) -> Result<[u8; 32]> {
         let mut bytes = [0; 32];
         self.entropy.draw()?.fill_bytes(&mut bytes);
         Ok(bytes)
     }
 
-    /// Takes the cost of a whole stream off what is left and becomes the stream's own permit.
+    /// Deducts the cost of a whole stream from what is left and becomes the stream's own permit.
     ///
     /// # Errors
     /// [`Error::NotPermitted`] if the cost exceeds what is left or is of another kind.
@@ -95,10 +97,11 @@ impl Permit {
         Ok(StreamPermit { accounting: self.accounting, entropy: self.entropy })
     }
 
-    /// For a stream that was charged before and goes on after a restart: takes nothing off, but must be of the same charge.
+    /// For a stream that was charged before and continues after a restart: deducts nothing, but must belong to the same
+    /// charge.
     ///
     /// # Errors
-    /// [`Error::OtherCharge`] if it is not.
+    /// [`Error::OtherCharge`] if it does not.
     pub fn resume_stream(self, charged: &Accounting) -> Result<StreamPermit> {
         if self.accounting != *charged {
             let (stream, permit) = (charged.to_string(), self.accounting.to_string());
@@ -108,7 +111,7 @@ impl Permit {
     }
 }
 
-/// Leave to go on drawing noise for one stream that was charged once, when it started.
+/// Permission to keep drawing noise for one stream that was charged once, when it started.
 ///
 /// Made by [`Permit::into_stream`]; kept by the stream's counter.
 #[derive(Debug)]
@@ -126,7 +129,7 @@ impl StreamPermit {
     /// Opens the generator for the next releases of the stream.
     ///
     /// # Errors
-    /// [`Error::Entropy`] if a fresh seed is due and cannot be had.
+    /// [`Error::Entropy`] if a fresh seed is due and none is available.
     pub fn draw(&mut self) -> Result<PermittedDraw<'_>> {
         Ok(PermittedDraw { draw: self.entropy.draw()?, accounting: &self.accounting })
     }
@@ -136,18 +139,18 @@ impl StreamPermit {
     /// [`StreamPermit::draw`] with a fresh seed: see [`Entropy::draw_afresh`].
     ///
     /// # Errors
-    /// [`Error::Entropy`] if a fresh seed cannot be had.
+    /// [`Error::Entropy`] if no fresh seed is available.
     pub fn draw_afresh(&mut self) -> Result<PermittedDraw<'_>> {
         Ok(PermittedDraw { draw: self.entropy.draw_afresh()?, accounting: &self.accounting })
     }
 
-    /// After this nobody can tell from the generator what was drawn: see [`Entropy::forget`].
+    /// Afterwards the generator's state no longer reveals what was drawn: see [`Entropy::forget`].
     pub fn forget(&mut self) {
         self.entropy.forget();
     }
 }
 
-/// A cryptographic generator for one release that was paid for.
+/// A cryptographic generator for one release that has been paid for.
 #[derive(Debug)]
 pub struct PermittedDraw<'permit> {
     draw: Draw<'permit>,

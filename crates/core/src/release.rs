@@ -10,8 +10,8 @@ use crate::privacy::Guarantee;
 /// The level of the error bars that mechanisms put on their releases.
 pub const LEVEL: f64 = 0.95;
 
-/// The level at which each of `parts` numbers must hold by itself for all of them to hold together at `level`: the
-/// probability of being outside is shared out evenly (union bound).
+/// The level at which each of `parts` numbers must hold individually for all of them to hold together at `level`: the
+/// probability of being outside is divided evenly (union bound).
 ///
 /// ```
 /// use reticent::release::joint_level;
@@ -24,10 +24,9 @@ pub fn joint_level(level: &Rational, parts: u64) -> Rational {
     Rational::ONE - outside / Rational::from(parts.max(1))
 }
 
-/// How far the noise may have carried a value: |noise| ≤ half-width with probability at least `level`.
+/// How far the noise may have moved a value: |noise| ≤ half-width with probability at least `level`.
 ///
-/// Computed from the exact noise law. It speaks of the noise only: what clamping or bounding did to the data before is not
-/// in it.
+/// Computed from the exact noise law. It covers noise only, not bias from clamping or contribution bounding.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ErrorBar {
     half_width: f64,
@@ -35,7 +34,7 @@ pub struct ErrorBar {
 }
 
 impl ErrorBar {
-    /// An error bar at a level.
+    /// An error bar at the given level.
     ///
     /// # Errors
     /// If the half-width is negative or NaN, or the level lies outside 0 < level < 1.
@@ -62,19 +61,19 @@ impl ErrorBar {
     /// The error bar of a value that was multiplied by `factor`.
     pub fn scaled(self, factor: f64) -> Self {
         let half_width = self.half_width * factor.abs();
-        // What cannot be told is not within any bar.
+        // An undefined width is covered by no finite bar.
         Self { half_width: if half_width.is_nan() { f64::INFINITY } else { half_width }, level: self.level }
     }
 }
 
 /// A released value.
 ///
-/// Made by mechanisms only, each from the [draw](crate::permit::PermittedDraw) that a [`Permit`](crate::Permit) gave: so
-/// there is no release without a charge, or without saying that there was none.
+/// Only mechanisms make releases, each from the [draw](crate::permit::PermittedDraw) that a [`Permit`](crate::Permit)
+/// gave: so every release was charged, or says that it was not.
 ///
 /// # Privacy
-/// Whatever is computed from a release alone is covered by the release's guarantee; [`Release::map`] is how, and the type
-/// keeps the guarantee with the value.
+/// Anything computed from a release alone is covered by the release's guarantee; [`Release::map`] does this, and the
+/// type keeps the guarantee with the value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Release<T> {
     value: T,
@@ -98,12 +97,12 @@ impl<T> Release<T> {
         self.value
     }
 
-    /// How far the noise may have carried it.
+    /// How far the noise may have moved it.
     pub fn error(&self) -> ErrorBar {
         self.error
     }
 
-    /// What was promised.
+    /// Its privacy guarantee.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
@@ -113,7 +112,7 @@ impl<T> Release<T> {
         &self.accounting
     }
 
-    /// Post-processing: a function of the value, and what it does to the error bar. The guarantee stays.
+    /// Post-processing: applies one function to the value and another to its error bar. The guarantee is unchanged.
     ///
     /// # Example
     /// ```
@@ -136,8 +135,8 @@ impl<T> Release<T> {
     }
 }
 
-/// What a mechanism that may refuse gives back. Both cases cost the same: a refusal is drawn with noise, too, and says
-/// something about the data.
+/// The result of a mechanism that may refuse. Both cases cost the same: the decision to refuse is drawn with noise,
+/// too, and reveals something about the data.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome<T> {
@@ -159,7 +158,7 @@ impl Refusal {
         Self { guarantee, accounting }
     }
 
-    /// What was promised, and spent.
+    /// The guarantee that was spent.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
@@ -179,7 +178,7 @@ impl<T> Outcome<T> {
         }
     }
 
-    /// What was promised and spent, whatever came of it.
+    /// The guarantee that was spent, in either case.
     pub fn guarantee(&self) -> &Guarantee {
         match self {
             Self::Released(release) => &release.guarantee,

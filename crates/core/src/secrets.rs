@@ -1,28 +1,29 @@
-//! Keys, tokens and passwords in texts that people see.
+//! Masks keys, tokens and passwords in text that people see.
 //!
-//! An error that quotes what it was given quotes a key that stands in the wrong place, too. What is written to a terminal, a log or
-//! a reply passes through [`hide`]; what is kept or sent to others is refused if it [`holds_a_key`].
+//! An error that quotes its input also quotes a key that was put in the wrong place. Text written to a terminal, a log
+//! or a reply passes through [`hide`]; text that is stored or sent to others is refused if it [`holds_a_key`].
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// How the private key of a party begins in its file.
+/// The prefix of a party's private key in its file.
 pub const PRIVATE_KEY: &str = "ed25519-private:";
-/// How the token of a service begins.
+/// The prefix of a service's token.
 pub const TOKEN: &str = "reticent_";
 
-/// What stands where a secret was.
+/// The replacement for a secret.
 const MASK: &str = "***";
-/// A token has more digits than that; a name that begins in the same way has fewer.
+/// A token has at least this many digits; an ordinary name with the same prefix has fewer.
 const SHORTEST_TOKEN: usize = 32;
-/// A private key without its beginning has more digits than that.
+/// A private key without its prefix has at least this many digits.
 const SHORTEST_KEY: usize = 64;
 /// Every Ed25519 key in PKCS #8 names its algorithm with these digits, near its beginning.
 const ALGORITHM: &str = "06032b6570";
 
-/// The text with `***` for each private key, token and password in it.
+/// The text with `***` in place of each private key, token and password.
 ///
-/// Rather too much than too little is hidden: an address ends at the next space, because a password may hold anything else.
+/// Errs on the side of hiding too much: an address ends at the next space, because a password may contain anything
+/// else.
 ///
 /// # Example
 /// ```
@@ -40,7 +41,7 @@ pub fn hide(text: &str) -> Cow<'_, str> {
     if rest.len() == text.len() { Cow::Borrowed(text) } else { Cow::Owned(shown + rest) }
 }
 
-/// Does the text hold a private key or a token? These have forms of their own; a password has not.
+/// Does the text contain a private key or a token? These have recognisable forms; a password has none.
 pub fn holds_a_key(text: &str) -> bool {
     first(text, &[private_key, bare_key, token]).is_some()
 }
@@ -75,7 +76,8 @@ fn bare_key(text: &str) -> Option<Range<usize>> {
     .find(is_key)
 }
 
-/// The password of `SCHEME://USER:PASSWORD@…`; all of the login where there is no user, as NATS has it, but a user of PostgreSQL.
+/// The password of `SCHEME://USER:PASSWORD@…`. Without a colon, the whole login, which is NATS's form of a token; for
+/// PostgreSQL it is only a user name and is not hidden.
 fn login(text: &str) -> Option<Range<usize>> {
     text.match_indices("://").find_map(|(place, separator)| {
         let address = run_from(text, place + separator.len(), |letter| !letter.is_whitespace() && !letter.is_control());
@@ -112,7 +114,7 @@ fn password(text: &str) -> Option<Range<usize>> {
     })
 }
 
-/// The letters of a kind that follow each `prefix`.
+/// The runs of matching letters that follow each `prefix`.
 fn runs_after<'text>(
     text: &'text str,
     prefix: &'static str,
@@ -121,7 +123,7 @@ fn runs_after<'text>(
     text.match_indices(prefix).map(move |(place, _)| run_from(text, place + prefix.len(), belongs))
 }
 
-/// From a place to the first letter that does not belong.
+/// The range from `start` to the first letter that does not belong.
 fn run_from(text: &str, start: usize, belongs: impl Fn(char) -> bool) -> Range<usize> {
     start..text[start..].find(|letter| !belongs(letter)).map_or(text.len(), |length| start + length)
 }
