@@ -1,4 +1,4 @@
-//! Which tables count as neighbours.
+//! Which datasets count as neighbours.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! How much Gaussian noise a promise (ε, δ) needs.
+//! How much Gaussian noise an (ε, δ) guarantee needs.
 //!
 //! | function | noise |
 //! |---|---|
@@ -18,9 +18,9 @@ mod discrete;
 
 pub use discrete::{discrete_gaussian_delta, discrete_gaussian_sigma};
 
-/// Digits of the answers, which are rounded up.
+/// Significant digits of the answers, which are rounded up.
 const DIGITS: u32 = 15;
-/// Noise beyond this is refused: the digits of `f64` do not reach.
+/// More noise than this is refused: `f64` does not have the digits for it.
 const MAX_SIGMA: f64 = 1e15;
 const MAX_SIGMA_TEXT: &str = "larger: the noise would exceed 1e15 times the sensitivity";
 
@@ -52,7 +52,7 @@ fn profile(epsilon: f64, s: f64) -> f64 {
     direct.min(trapezoid).clamp(f64::MIN_POSITIVE, 1.0)
 }
 
-/// The δ of Gaussian noise at a given ε; never too small.
+/// The δ of Gaussian noise at a given ε, never underestimated.
 ///
 /// # Privacy
 /// For *continuous* noise N(0, σ²) on an answer that one unit moves by at most `sensitivity` (in the Euclidean norm for
@@ -62,7 +62,7 @@ fn profile(epsilon: f64, s: f64) -> f64 {
 /// The exact expression of \[BW18, Theorem 8\], with its rounding error added.
 ///
 /// # Errors
-/// If σ or the sensitivity is not positive, or no δ below 1 can be promised.
+/// If σ or the sensitivity is not positive, or no δ below 1 holds.
 ///
 /// # Example
 /// ```
@@ -111,7 +111,7 @@ pub fn analytic_gaussian_sigma(epsilon: &Epsilon, delta: &Delta, sensitivity: &R
     let ratio = smallest_ratio(epsilon, delta)?;
     let exact = Rational::from_f64_bits(ratio).ok_or_else(|| Error::parameter("sigma", ratio, "finite"))?;
     let mut sigma = (&exact * sensitivity).round_up(DIGITS);
-    // Rounded up, it is private all the more; the bound that `analytic_gaussian_delta` computes has to agree, too.
+    // Rounding up only makes it more private; the bound computed by `analytic_gaussian_delta` has to agree, too.
     let target = usable(delta)?;
     while profile(epsilon.value().to_f64_down(), (&sigma / sensitivity).to_f64_down()) > target {
         sigma = nudged(&sigma)?;
@@ -119,7 +119,7 @@ pub fn analytic_gaussian_sigma(epsilon: &Epsilon, delta: &Delta, sensitivity: &R
     Ok(sigma)
 }
 
-/// A little more.
+/// Slightly larger.
 fn nudged(sigma: &Rational) -> Result<Rational> {
     Ok((sigma * &Rational::new(1_000_000_000_001, 1_000_000_000_000)?).round_up(DIGITS))
 }
@@ -142,7 +142,7 @@ fn smallest_ratio(epsilon: &Epsilon, delta: &Delta) -> Result<f64> {
     Ok(bisect(low, high, fits))
 }
 
-/// Closes in on the edge between `low`, which does not fit, and `high`, which does; returns one that fits.
+/// Narrows the interval between `low`, which does not fit, and `high`, which does; returns a value that fits.
 fn bisect(mut low: f64, mut high: f64, fits: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
@@ -154,7 +154,7 @@ fn bisect(mut low: f64, mut high: f64, fits: impl Fn(f64) -> bool) -> f64 {
     high
 }
 
-/// δ as a float that is not larger, if floats reach that far.
+/// δ as a float that is not larger, if a float can represent it.
 fn usable(delta: &Delta) -> Result<f64> {
     let target = delta.value().to_f64_down();
     if target < 9.9e-291 {

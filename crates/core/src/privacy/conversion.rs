@@ -1,4 +1,4 @@
-//! From one kind of promise to another, always rounded to the safe side.
+//! Conversions between kinds of guarantee, always rounded to the safe side.
 
 use dashu_int::UBig;
 
@@ -7,15 +7,16 @@ use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::logarithm::neg_ln;
 
-/// What `f64` may lose of a sum, as a part of its terms' magnitudes: each term below takes fewer than ten operations and
-/// library functions, each good to two units in the last place, and their sums three more.
+/// A bound on the rounding error of a sum in `f64`, relative to the magnitudes of its terms: each term below takes
+/// fewer than ten operations and library functions, each good to two units in the last place, and their sums three
+/// more.
 const ROUNDING: f64 = 32.0 * f64::EPSILON;
-/// Digits of a converted parameter, rounded up.
+/// Significant digits of a converted parameter, rounded up.
 const DIGITS: u32 = 15;
-/// The least ε that is stated.
+/// The smallest ε that is ever stated.
 const LEAST_EPSILON: f64 = 1e-300;
 
-/// The sum of some terms, and what rounding may have taken from it on top: never too small, however much they cancel.
+/// The sum of the terms plus a bound on its rounding error: never too small, however much they cancel.
 fn upper_sum(terms: [f64; 4]) -> f64 {
     let magnitude: f64 = terms.iter().map(|term| term.abs()).sum();
     terms.iter().sum::<f64>() + ROUNDING * magnitude
@@ -33,8 +34,8 @@ fn epsilon_at(rho: f64, neg_log_delta: f64, a: f64) -> f64 {
     upper_sum([(1.0 + a) * rho, neg_log_delta / a, -libm::log(a) / a, -(1.0 + a) * libm::log1p(1.0 / a) / a])
 }
 
-/// The smallest value of a function with one valley on (0, ∞), searched over ln a. Any point gives a valid bound, so the
-/// search need not be exact.
+/// The smallest value of a function with one minimum on (0, ∞), searched over ln a. Any point gives a valid bound, so
+/// the search need not be exact.
 fn minimum(function: impl Fn(f64) -> f64) -> f64 {
     const GOLDEN: f64 = 0.618_033_988_749_894_8;
     let at = |log_a: f64| function(libm::exp(log_a));
@@ -55,7 +56,7 @@ fn minimum(function: impl Fn(f64) -> f64) -> f64 {
     at_low.min(at_high)
 }
 
-/// −ln δ, rounded up. Of the fraction itself: no float need be able to hold δ.
+/// −ln δ, rounded up. Computed from the fraction itself, since δ may be too small for a float.
 fn neg_log(delta: &Delta) -> f64 {
     const BITS: usize = 80;
     Rational::from_big(neg_ln(delta.value(), BITS).hi, UBig::ONE << BITS).to_f64_up()
@@ -67,7 +68,7 @@ fn rounded_up(value: f64) -> Result<Rational> {
 }
 
 impl Epsilon {
-    /// The ρ that a pure promise implies: ε²/2, exactly \[BS16, Proposition 1.4\].
+    /// The ρ that a pure guarantee implies: ε²/2, exactly \[BS16, Proposition 1.4\].
     ///
     /// ```
     /// # use reticent::privacy::Epsilon;
@@ -81,10 +82,10 @@ impl Epsilon {
 }
 
 impl Rho {
-    /// A δ for which ρ-zCDP implies (ε, δ)-privacy; never too small.
+    /// A δ for which ρ-zCDP implies (ε, δ)-privacy, never underestimated.
     ///
     /// # Errors
-    /// If no δ below 1 can be promised at this ε, or ρ exceeds a million.
+    /// If no δ below 1 holds at this ε, or ρ exceeds a million.
     ///
     /// # Example
     /// ```
@@ -105,7 +106,7 @@ impl Rho {
         Delta::new(rounded_up(delta.max(f64::MIN_POSITIVE))?)
     }
 
-    /// An ε for which ρ-zCDP implies (ε, δ)-privacy; never too small.
+    /// An ε for which ρ-zCDP implies (ε, δ)-privacy, never underestimated.
     ///
     /// # Errors
     /// If ρ exceeds a million.
@@ -122,7 +123,7 @@ impl Rho {
         self.to_epsilon_at(neg_log(delta))
     }
 
-    /// The same, of −ln δ, rounded up.
+    /// The same, given −ln δ rounded up.
     fn to_epsilon_at(&self, neg_log_delta: f64) -> Result<Epsilon> {
         self.check_convertible()?;
         let rho = self.value().to_f64_up();
@@ -169,7 +170,7 @@ impl Rho {
         best.ok_or_else(|| Error::parameter("epsilon", epsilon, "large enough for some rho to fit"))
     }
 
-    /// Beyond a million ρ promises nothing, and floats lose the digits that the margin counts on.
+    /// Above a million, ρ gives no meaningful guarantee, and floats lose the digits that the margin relies on.
     fn check_convertible(&self) -> Result<()> {
         if *self.value() > Rational::from(1_000_000) {
             return Err(Error::parameter("rho", self, "at most 1000000 to be converted"));
@@ -179,10 +180,10 @@ impl Rho {
 }
 
 impl Guarantee {
-    /// The promise in zCDP: exact from pure, unchanged from zCDP.
+    /// The guarantee in zCDP: exact from pure, unchanged from zCDP.
     ///
     /// # Errors
-    /// An (ε, δ) promise implies no zCDP.
+    /// An (ε, δ) guarantee implies no zCDP guarantee.
     pub fn to_zcdp(&self) -> Result<Self> {
         match self {
             Self::Pure(epsilon) => Ok(Self::Zcdp(epsilon.to_rho())),
@@ -193,12 +194,12 @@ impl Guarantee {
         }
     }
 
-    /// The promise as (ε, δ) with the given δ.
+    /// The guarantee as (ε, δ) with the given δ.
     ///
-    /// A pure promise keeps its ε; an approximate one keeps both numbers if its δ fits.
+    /// A pure guarantee keeps its ε; an approximate one keeps both numbers if its δ fits.
     ///
     /// # Errors
-    /// If an approximate promise already leaves out more than `delta`.
+    /// If an approximate guarantee already has a larger δ than `delta`.
     pub fn to_approx(&self, delta: &Delta) -> Result<Self> {
         match self {
             Self::Pure(epsilon) => Ok(Self::Approx(epsilon.clone(), delta.clone())),
@@ -286,7 +287,7 @@ mod tests {
         assert!((-1e-19..1e-10).contains(&excess), "{what}: {excess:e}");
     }
 
-    /// δ below what a float can hold: its logarithm is taken of the fraction. The largest ρ by bisection, to 50 digits.
+    /// δ too small for a float: its logarithm is computed from the fraction. The largest ρ by bisection, to 50 digits.
     #[test]
     fn the_largest_rho_is_found_for_every_delta() {
         for (epsilon, zeros, exact) in [

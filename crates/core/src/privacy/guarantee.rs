@@ -1,4 +1,4 @@
-//! What is promised, and how promises add up.
+//! Privacy guarantees and their composition.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
 
-/// A promise about every unit's privacy.
+/// A guarantee about every unit's privacy.
 ///
 /// # Privacy
 /// Let M be the mechanism and D, D′ neighbours in the stated [`Adjacency`].
@@ -17,7 +17,7 @@ use crate::exact::enclosure::{Enclosure, exp_neg};
 /// - `Approx(ε, δ)`: P(M(D) ∈ S) ≤ e^ε·P(M(D′) ∈ S) + δ.
 /// - `Zcdp(ρ)`: the Rényi divergence of order α is at most ρα, for every α > 1 \[BS16\].
 ///
-/// Post-processing is free: whatever is computed from a release carries the release's guarantee
+/// Post-processing is free: anything computed from a release carries the release's guarantee
 /// ([`Release::map`](crate::Release::map)).
 ///
 /// # Example
@@ -51,7 +51,8 @@ impl fmt::Display for Guarantee {
 }
 
 impl Guarantee {
-    /// Both promises about the same data: ε, δ and ρ add up, whatever the second query learned from the first.
+    /// Both guarantees about the same data: ε, δ and ρ add up, even if the second query was chosen after seeing the
+    /// first answer.
     ///
     /// # Errors
     /// [`Error::KindsDiffer`] if one is zCDP and the other is not; a parameter error if δ reaches 1.
@@ -65,7 +66,7 @@ impl Guarantee {
         }
     }
 
-    /// All promises about the same data; `None` if there are none.
+    /// All guarantees about the same data combined; `None` if the iterator is empty.
     ///
     /// # Errors
     /// As for [`Guarantee::and`].
@@ -75,7 +76,7 @@ impl Guarantee {
         parts.try_fold(first, |total, part| total.and(&part)).map(Some)
     }
 
-    /// Promises about disjoint parts of the data, where each unit's value decides which part it belongs to.
+    /// Guarantees about disjoint parts of the data, where each unit's value decides which part it belongs to.
     ///
     /// Under [`Adjacency::AddRemove`] a unit touches one part: the largest ε, δ, ρ. Under [`Adjacency::Replace`] it
     /// may leave one part and enter another: the sum of the two largest.
@@ -124,13 +125,13 @@ impl Guarantee {
         }
     }
 
-    /// The promise to any k units together.
+    /// The guarantee for any k units together.
     ///
     /// ε becomes kε, δ becomes δ·(e^{kε}−1)/(e^ε−1) (rounded up to 20 digits from a proved enclosure), ρ becomes
     /// k²ρ.
     ///
     /// # Errors
-    /// If k is 0, or if δ reaches 1 and nothing is promised any more.
+    /// If k is 0, or if δ reaches 1 and nothing is guaranteed any more.
     ///
     /// # Example
     /// ```
@@ -158,7 +159,7 @@ impl Guarantee {
         }
     }
 
-    /// ε, if this is a promise in ε.
+    /// ε, if the guarantee is stated in ε.
     pub fn epsilon(&self) -> Option<&Epsilon> {
         match self {
             Self::Pure(epsilon) | Self::Approx(epsilon, _) => Some(epsilon),
@@ -166,7 +167,7 @@ impl Guarantee {
         }
     }
 
-    /// δ, if part of the probability is left out.
+    /// δ, if the guarantee is approximate.
     pub fn delta(&self) -> Option<&Delta> {
         match self {
             Self::Approx(_, delta) => Some(delta),
@@ -197,7 +198,7 @@ fn group_delta(epsilon: &Rational, delta: &Rational, k: u64) -> Result<Rational>
     use dashu_int::ops::BitTest;
     let nothing_left = || Error::parameter("group size", k, "smaller: at this size delta reaches 1");
     let last = epsilon * &Rational::from(k - 1);
-    // Beyond e^4096 no δ that anybody asks for is left; this also bounds the precision below.
+    // Beyond e^4096 no δ of practical use is left; this also bounds the precision below.
     if last > Rational::from(4096) {
         return Err(nothing_left());
     }
@@ -211,7 +212,7 @@ fn group_delta(epsilon: &Rational, delta: &Rational, k: u64) -> Result<Rational>
     if upper < Rational::ONE { Ok(upper) } else { Err(nothing_left()) }
 }
 
-/// How much of a promise is left, zero included.
+/// How much of a budget is left, possibly zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Balance {
     EpsilonDelta(Rational, Rational),
@@ -222,7 +223,7 @@ impl Balance {
     /// Covers nothing, of either kind.
     pub const NOTHING: Self = Self::EpsilonDelta(Rational::ZERO, Rational::ZERO);
 
-    /// What is left after `cost`; `None` if it does not reach or is of another kind.
+    /// What is left after `cost`; `None` if there is not enough or the kinds differ.
     pub fn minus(&self, cost: &Self) -> Option<Self> {
         match (self, cost) {
             (Self::EpsilonDelta(epsilon, delta), Self::EpsilonDelta(less, also)) => {

@@ -1,14 +1,14 @@
-//! What is promised.
+//! Privacy guarantees: parameters, composition, conversion and accounting.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`parameter`] | [`Epsilon`], [`Delta`], [`Rho`]: exact, validated |
-//! | [`adjacency`] | [`Adjacency`]: which tables are neighbours |
+//! | [`adjacency`] | [`Adjacency`]: which datasets are neighbours |
 //! | [`guarantee`] | [`Guarantee`] and its sequential, parallel and group composition |
-//! | [`conversion`] | between pure, approximate and zero-concentrated promises |
-//! | [`calibration`] | the σ of Gaussian and discrete Gaussian noise for an (ε, δ) promise |
-//! | [`pld`] | [`Accountant`](pld::Accountant): many fixed mechanisms together, by their privacy loss distributions |
-//! | [`weak`] | promises that say little about anyone, and that must be asked for twice |
+//! | [`conversion`] | between pure, approximate and zero-concentrated guarantees |
+//! | [`calibration`] | the σ of Gaussian and discrete Gaussian noise for an (ε, δ) guarantee |
+//! | [`pld`] | [`Accountant`](pld::Accountant): composition of many fixed mechanisms, by privacy loss distributions |
+//! | [`weak`] | guarantees that protect little, and need explicit confirmation |
 
 pub mod adjacency;
 pub mod calibration;

@@ -1,4 +1,4 @@
-//! The three numbers a promise is made of: ε, δ and ρ.
+//! The three parameters of a guarantee: ε, δ and ρ.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 
-/// Defines a validated newtype over [`Rational`]; text, floats and serde all pass through `new`.
+/// Defines a validated newtype over [`Rational`]; text, floats and serde all go through `new`.
 macro_rules! parameter {
     ($(#[$doc:meta])* $name:ident, $label:literal, $valid:expr, $allowed:literal) => {
         $(#[$doc])*
@@ -58,7 +58,7 @@ macro_rules! parameter {
             }
         }
 
-        /// Reads the shortest decimal that denotes the float: 0.1 is one tenth.
+        /// Parses the shortest decimal that denotes the float: 0.1 is one tenth.
         impl TryFrom<f64> for $name {
             type Error = Error;
 
@@ -83,7 +83,7 @@ macro_rules! parameter {
 }
 
 parameter!(
-    /// ε: how much the probability of any event may grow or shrink, as a factor e^ε, when one unit changes.
+    /// ε: when one unit changes, the probability of any event grows or shrinks by a factor of at most e^ε.
     ///
     /// # Example
     /// ```
@@ -102,7 +102,7 @@ parameter!(
 );
 
 parameter!(
-    /// δ: the probability that is left out of the promise; far below one over the number of people.
+    /// δ: the probability that the guarantee leaves out; choose it far below one over the number of people.
     ///
     /// # Example
     /// ```

@@ -10,14 +10,14 @@ use crate::privacy::{Delta, Epsilon};
 
 /// Up to this σ the outcomes are summed one by one.
 const MAX_SUMMED_SIGMA: f64 = 4096.0;
-/// The largest sensitivity: half of the bits of an exact `f64` integer to spare.
+/// The largest sensitivity: leaves 13 of the 53 bits of an exact `f64` integer unused.
 const MAX_SENSITIVITY: u64 = 1 << 40;
-/// No outcome further out than this many σ is looked at.
+/// Outcomes further out than this many σ are not considered.
 const REACH: f64 = 40.0;
 /// The scan for the largest σ that does not fit goes down in steps of this factor.
 const SCAN: f64 = 1.002;
 
-/// The δ of discrete Gaussian noise at a given ε; never too small.
+/// The δ of discrete Gaussian noise at a given ε, never underestimated.
 ///
 /// # Privacy
 /// For noise P(k) ∝ e^{−k²/(2σ²)} on whole numbers added to a whole number that one unit moves by at most `sensitivity`
@@ -33,8 +33,7 @@ const SCAN: f64 = 1.002;
 ///   F′(x*) = f(x*)·D/σ², and sup|F″| ≤ 2ε·f(x*)/σ² + sup|F‴|/2. All three remainders are added.
 ///
 /// # Errors
-/// If the sensitivity is not between 1 and 2^40, σ not between 0.01·sensitivity and 1e15, or no δ below 1 can be
-/// promised.
+/// If the sensitivity is not between 1 and 2^40, σ not between 0.01·sensitivity and 1e15, or no δ below 1 holds.
 ///
 /// # Example
 /// The σ that is right for continuous noise is too small here.
@@ -102,7 +101,8 @@ pub fn discrete_gaussian_sigma(epsilon: &Epsilon, delta: &Delta, sensitivity: u6
     let edge = bisect(low, high, fits);
 
     let mut sigma = Rational::from_f64_bits(edge).ok_or_else(too_large)?.round_up(DIGITS);
-    // Rounding up is not safe by itself where δ is not monotone in σ: what is returned is what is checked.
+    // Rounding up alone is not safe where δ is not monotone in σ: the value that is returned is the one that is
+    // checked.
     while !fits(sigma.to_f64()) {
         sigma = nudged(&sigma)?;
     }
@@ -123,7 +123,7 @@ fn discrete_profile(epsilon: f64, s: f64, d: f64) -> f64 {
     bound.clamp(f64::MIN_POSITIVE, 1.0)
 }
 
-/// Term by term. Exponents are off by 6 UNIT relatively, σ's rounding included.
+/// Term by term. Exponents have a relative error of 6 UNIT, σ's rounding included.
 fn summed(epsilon: f64, s: f64, d: f64) -> f64 {
     let double_variance = 2.0 * s * s;
     let reach = libm::ceil(REACH * s);
@@ -141,7 +141,7 @@ fn summed(epsilon: f64, s: f64, d: f64) -> f64 {
         }
         k += 1.0;
         looked_at += 1;
-        // Enough, once all that is left cannot change the sum.
+        // Stop once the remaining terms cannot change the sum.
         if looked_at.is_multiple_of(32) && k > 1.0 && rest(s, k) < 1e-17 * sum.value() {
             break;
         }
@@ -179,7 +179,7 @@ fn integrated(epsilon: f64, s: f64, d: f64) -> f64 {
     }
     // Continuous noise is monotone in σ: a σ a little too small is on the safe side.
     let continuous = profile(epsilon, s / d * (1.0 - 4.0 * UNIT));
-    // Half a step either way changes f by less than 1.02 for these σ and at most 80 of them.
+    // Half a step either way changes f by a factor below 1.02 for these σ and at most 80 of them.
     let height = libm::exp(-near * near / 2.0) * 1.02;
     let uncertain = 8.0 * UNIT * (epsilon * s * s / d + d);
     let off = ((crossing - libm::floor(crossing) - 0.5).abs() - uncertain).max(0.0);
@@ -200,13 +200,13 @@ fn integrated(epsilon: f64, s: f64, d: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The two evaluations agree where both are good.
+    /// The two evaluations agree where both are accurate.
     #[test]
     fn sum_and_integral_agree() {
         for (epsilon, s, d) in [(0.01, 500.0, 1.0), (1.0, 600.0, 150.0), (1.0, 5000.0, 1200.0), (0.3, 3000.0, 1000.0)] {
             let (by_sum, by_integral) = (summed(epsilon, s, d), integrated(epsilon, s, d));
             let ratio = by_integral / by_sum;
-            // The remainders shrink with σ³: what is lost where the integral is used is far below 1e-8.
+            // The remainders shrink with σ³: the loss where the integral is used is far below 1e-8.
             let lost = if s < MAX_SUMMED_SIGMA { 3e-6 } else { 1e-8 };
             assert!((1.0 - 1e-11..1.0 + lost).contains(&ratio), "{epsilon} {s} {d}: {by_sum} {by_integral}");
         }
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Without the correction the integral would be below the sum: the comparison above has power.
+    /// Without the correction the integral would be below the sum: this shows that the comparison above has power.
     #[test]
     fn the_integral_alone_is_not_a_bound() {
         let (epsilon, s, d) = (1.0, 4.224_678_889_326_835, 1.0);

@@ -17,40 +17,40 @@ use crate::exact::Rational;
 use crate::numeric::normal::UNIT;
 use crate::privacy::{Delta, Epsilon};
 
-/// Digits of the answers, which are rounded up.
+/// Significant digits of the answers, which are rounded up.
 const DIGITS: u32 = 15;
 /// Added to every answer, relatively, on top of all errors that are accounted for: a guard against a library function
 /// that is worse than assumed. It also decides comparisons with other accountants that overshoot by a little: for a
-/// hundred discrete Laplace mechanisms of parameter 0.1 at δ = 1e-6 the truth is 4.774567588107986, and the reference
-/// table's lower bound is above it by 6.5e-11, relatively.
+/// hundred discrete Laplace mechanisms of parameter 0.1 at δ = 1e-6 the truth is 4.774567588107986, and the lower bound
+/// in the reference table exceeds it by a relative 6.5e-11.
 const GUARD: f64 = 1e-10;
 /// Beyond this, n·UNIT would no longer be negligible.
 const MAX_COUNT: u64 = 1 << 30;
 
-/// What fixed mechanisms promise together, computed from the whole distribution of their privacy loss.
+/// The joint guarantee of fixed mechanisms, computed from the whole distribution of their privacy loss.
 ///
 /// # Privacy
-/// The mechanisms and their parameters are chosen beforehand; their inputs may depend on earlier answers. Whoever
-/// chooses the *next mechanism* after seeing answers needs a budget that adds up ε, (ε, δ) or ρ instead
-/// ([`Guarantee::and`](crate::privacy::Guarantee::and)): this accountant is no filter.
+/// The mechanisms and their parameters must be chosen beforehand; their inputs may depend on earlier answers. To choose
+/// the *next mechanism* after seeing answers, use a budget that adds up ε, (ε, δ) or ρ instead
+/// ([`Guarantee::and`](crate::privacy::Guarantee::and)): this accountant is not a privacy filter.
 ///
-/// The answers are never below the truth: discretisation moves probability to the unsafe side only, tails that are cut
-/// are added to δ, and every rounding error, that of the Fourier transforms included, is bounded and paid for.
-/// See [the module](crate::privacy::pld) for the argument.
+/// The answers are never below the truth: discretisation moves probability to the unsafe side only, truncated tails are
+/// added to δ, and every rounding error, that of the Fourier transforms included, is bounded and accounted for. See
+/// [the module](crate::privacy::pld) for the argument.
 ///
 /// # Accuracy
-/// For the eighteen compositions of the reference table (`tests/data/accounting.json`) ε is at most 3e-6 above the
-/// tool's own upper bound, relatively, and up to 1 % below it. The step of the grid is bounded by 2^18 bins, so what
-/// discretisation costs grows slowly with the count: about 1e-5 of the variance of the loss at 10,000 mechanisms.
-/// For the 180 compositions of up to a hundred Gaussian mechanisms on samples of 1e-6 to 1e-2 in
-/// `tests/data/rare_sampling.csv`, whose δ goes down to 6e-251, δ is at most 0.4 % above an upper bound made by other means. With
-/// many different rarely sampled mechanisms in one sum, or a great many that have small losses next to ε, answers are never too
-/// small, but can be looser.
+/// For the eighteen compositions of the reference table (`tests/data/accounting.json`) ε is at most a relative 3e-6
+/// above the tool's own upper bound, and up to 1 % below it. The step of the grid is bounded by 2^18 bins, so the cost
+/// of discretisation grows slowly with the count: about 1e-5 of the variance of the loss at 10,000 mechanisms. For the
+/// 180 compositions of up to a hundred Gaussian mechanisms on samples of 1e-6 to 1e-2 in
+/// `tests/data/rare_sampling.csv`, whose δ goes down to 6e-251, δ is at most 0.4 % above an independently computed
+/// upper bound. With many different rarely sampled mechanisms in one sum, or a great many whose losses are small
+/// compared to ε, answers are never too small, but can be looser.
 ///
 /// # Algorithm
-/// Privacy loss distributions \[DGKKM22\], tilted and composed by fast Fourier transform \[KJPH21, GLW21\]. For a mixture
-/// with Poisson sampling both directions, adding and removing a unit, are composed and the larger answer counts.
-/// Gaussian noise without sampling is merged into one Gaussian beforehand, which is exact.
+/// Privacy loss distributions \[DGKKM22\], tilted and composed by fast Fourier transform \[KJPH21, GLW21\]. For a
+/// mixture with Poisson sampling, both directions (adding and removing a unit) are composed, and the larger answer
+/// counts. Gaussian noise without sampling is merged into one Gaussian beforehand, which is exact.
 ///
 /// # Example
 /// A hundred counts with Laplace noise of scale 10: the sum of the ε is 10, the truth at δ = 1e-6 is below 4.7.
@@ -65,12 +65,12 @@ const MAX_COUNT: u64 = 1 << 30;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accountant {
-    /// Sorted, so that the answer does not depend on the order of adding.
+    /// Sorted, so that the answer does not depend on the order of insertion.
     counts: BTreeMap<Mechanism, u64>,
 }
 
 impl Accountant {
-    /// Nothing composed yet.
+    /// An accountant with nothing composed yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -78,7 +78,7 @@ impl Accountant {
     /// Adds a mechanism, `count` times.
     ///
     /// # Errors
-    /// If the mechanisms would be more than 2^30.
+    /// If there would be more than 2^30 mechanisms.
     pub fn add(&mut self, mechanism: &Mechanism, count: u64) -> Result<&mut Self> {
         let total = self.counts.values().try_fold(count, |sum, more| sum.checked_add(*more));
         if total.is_none_or(|total| total > MAX_COUNT) {
@@ -90,7 +90,7 @@ impl Accountant {
         Ok(self)
     }
 
-    /// An ε such that everything added so far is (ε, δ)-private together; never too small.
+    /// An ε such that everything added so far is jointly (ε, δ)-private, never underestimated.
     ///
     /// # Errors
     /// If δ is below what can be computed (about 1e-290).
@@ -112,13 +112,13 @@ impl Accountant {
         Epsilon::new(least.unwrap_or(bound))
     }
 
-    /// A δ such that everything added so far is (ε, δ)-private together; never too small.
+    /// A δ such that everything added so far is jointly (ε, δ)-private, never underestimated.
     ///
     /// # Errors
-    /// If no δ below 1 can be promised at this ε.
+    /// If no δ below 1 holds at this ε.
     pub fn delta(&self, epsilon: &Epsilon) -> Result<Delta> {
         let target = epsilon.value().to_f64_down();
-        // A δ of zero, or one that underflows, is met by the smallest positive number.
+        // A δ of zero, or one that underflows, is bounded by the smallest positive number.
         let mut delta = f64::MIN_POSITIVE;
         let pure = self.pure_sum().is_some_and(|sum| sum <= *epsilon.value());
         if !self.counts.is_empty() && !pure {
@@ -131,7 +131,7 @@ impl Accountant {
         Delta::new(rounded_up(delta)?)
     }
 
-    /// The sum of the ε of all mechanisms, if each has one.
+    /// The sum of the mechanisms' ε, if each has one.
     fn pure_sum(&self) -> Option<Rational> {
         let mut sum = Rational::ZERO;
         for (mechanism, count) in &self.counts {
@@ -177,7 +177,7 @@ impl Accountant {
         [Direction::Remove, Direction::Add].into_iter().take(if both { 2 } else { 1 })
     }
 
-    /// The atoms of every mechanism; Gaussian noise on all rows is one Gaussian with Δ²/σ² summed up.
+    /// The atoms of every mechanism; Gaussian noise on all rows becomes one Gaussian with the sum of Δ²/σ².
     pub(super) fn parts(&self, direction: Direction) -> Vec<Part> {
         let mut precision = Rational::ZERO;
         let mut parts = Vec::new();
@@ -212,7 +212,7 @@ impl Accountant {
         let step = unit.to_f64_up();
         let mut parts = Vec::new();
         for (mechanism, &count) in &self.counts {
-            // Less noise than was asked for, by a rounding: the loss is a whole multiple of the step as it stands.
+            // Less noise than requested, by one rounding: the loss is then exactly a multiple of the step.
             let exact_step = Rational::from_f64_bits(step)?;
             let multiple = |gap: &Rational| &(gap / &unit) * &exact_step;
             let cells = match &mechanism.law {
@@ -266,7 +266,7 @@ pub(super) fn part(mechanism: &Mechanism, count: u64, direction: Direction) -> P
         Law::DiscreteGaussian { sigma } => gaussians::discrete_gaussian(sigma, whole()),
         Law::RandomizedResponse { epsilon, values } => laws::randomised_response(epsilon, *values),
     };
-    // Taking part more often is never more private.
+    // Sampling at a higher rate is never more private.
     let rate = mechanism.sampling.to_f64_up();
     if mechanism.is_subsampled() && rate < 1.0 {
         let cells: Vec<Cell> = cells.iter().map(|cell| cell.subsampled(rate, direction)).collect();

@@ -9,21 +9,21 @@ use crate::numeric::normal::UNIT;
 
 /// The share of δ that may be spent on declaring rare losses infinite.
 const CUT: f64 = 1e-7;
-/// An ε of zero or less is met by this one.
+/// Used for an ε of zero or less.
 pub(super) const MIN_EPSILON: f64 = 1e-12;
-/// More than this share of δ from errors alone, and there is a better way.
+/// If errors alone account for more than this share of δ, another method is better.
 const DOUBT: f64 = 1e-3;
 /// An estimate that is smaller by this factor shows that a bound is loose.
 const LOOSE: f64 = 0.5;
-/// One that is smaller than another estimate by this factor shows that there is no need to compute the other.
+/// An estimate that is smaller than another by this factor shows that the other need not be computed.
 const HOPELESS: f64 = 1e-3;
 /// The search for ε ends when it, and δ there, change by less than this, relatively.
 const CLOSE: f64 = 1e-4;
 const ROUNDS: u32 = 24;
-/// How far down the search for ε goes at once, as a factor.
+/// The largest step down of the search for ε, as a factor.
 const FARTHEST: f64 = 0.25;
 
-/// An upper bound of δ at every ε, good around one of them.
+/// An upper bound of δ at every ε, tight around one of them.
 pub(super) enum Bound {
     /// The parts' losses never exceed `top`; beyond, δ is what lies at infinity.
     Bounded { top: f64, infinite: f64 },
@@ -31,14 +31,14 @@ pub(super) enum Bound {
     Single(Single),
     /// One transform.
     Whole(Curve),
-    /// One for each number of rare losses.
+    /// One transform for each number of rare losses.
     Apart(Terms),
-    /// Both, and the smaller counts.
+    /// Both; the smaller counts.
     Either(Curve, Terms),
 }
 
 impl Bound {
-    /// The best bound there is around ε.
+    /// The best available bound around ε.
     pub fn around(parts: &[Part], epsilon: f64) -> Self {
         if let [part] = parts
             && part.count == 1
@@ -91,7 +91,7 @@ impl Bound {
         if !fits(most) {
             return None;
         }
-        // What holds throughout: the upper end fits. Halving the logarithm finds it to the last digits.
+        // Invariant: the upper end fits. Bisecting the logarithm finds it to the last digits.
         let (mut low, mut high) = (MIN_EPSILON, most);
         for _ in 0..64 {
             let middle = (low * high).sqrt();
@@ -101,7 +101,7 @@ impl Bound {
     }
 }
 
-/// The most that the losses can sum up to, and how often they are infinite at most.
+/// An upper bound on the sum of the losses, and on how often it is infinite.
 pub(super) fn extent(parts: &[Part]) -> (f64, f64) {
     let (mut top, mut size, mut infinite) = (0.0, 0.0, 0.0);
     for part in parts {
@@ -134,13 +134,13 @@ pub(super) fn epsilon(parts: &[Part], delta: f64) -> Option<f64> {
     if best <= MIN_EPSILON || !rare::division(parts, best).is_some_and(loose) {
         return Some(best);
     }
-    // δ is about ε to the power of −slope; too small a slope leads too far down, from where the way back is seen.
+    // δ is about ε to the power of −slope; too small a slope overshoots downwards, which the next step corrects.
     let (mut at, mut slope, mut last) = (best, 1.0, None);
     for _ in 0..ROUNDS {
         let bound = Bound::around(parts, at);
         let reached = bound.delta(at);
         let Some(found) = bound.epsilon(delta, best) else {
-            // Too far down to see it: half way back, on the scale of logarithms.
+            // Overshot: go half way back, on a logarithmic scale.
             if at >= best * (1.0 - CLOSE) {
                 break;
             }
@@ -148,7 +148,7 @@ pub(super) fn epsilon(parts: &[Part], delta: f64) -> Option<f64> {
             continue;
         };
         best = best.min(found);
-        // A bound around one ε may be blind to all smaller ones: that it finds none there says nothing.
+        // A bound around one ε may be useless at all smaller ones: finding none there proves nothing.
         let settled = reached > delta * (1.0 - CLOSE) && found >= at * (1.0 - CLOSE) && found <= at * (1.0 + CLOSE);
         if settled || best <= MIN_EPSILON {
             break;
@@ -164,8 +164,8 @@ pub(super) fn epsilon(parts: &[Part], delta: f64) -> Option<f64> {
     Some(best)
 }
 
-/// The curve around a target. What may be cut off depends on δ; where δ is what is asked for, a first answer tells
-/// whether the estimate allowed too much.
+/// The curve around a target. How much may be cut off depends on δ; if δ is the unknown, a first answer shows whether
+/// the estimate allowed too much.
 pub(super) fn curve(parts: Vec<Part>, target: Target) -> Curve {
     let mut estimate = Sketch::new(&parts).delta_estimate(target);
     loop {
@@ -187,8 +187,8 @@ pub(super) fn curve(parts: Vec<Part>, target: Target) -> Curve {
     }
 }
 
-/// Tries smaller and smaller shares of the tilt until the window reaches down to the ε that belongs to the target. The
-/// saddle point comes from a bound of δ, which is loose for a few mechanisms with small losses.
+/// Tries smaller and smaller shares of the tilt until the window reaches down to the target's ε. The saddle point comes
+/// from a bound of δ, which is loose for a few mechanisms with small losses.
 pub(super) fn reaching(target: Target, attempt: impl Fn(f64) -> Option<Curve>) -> Option<Curve> {
     let mut share = 1.0;
     loop {

@@ -4,7 +4,7 @@ use crate::numeric::normal::{Bounds, UNIT};
 
 /// A set of outcomes with its probability under P and under Q, on which the loss ln(P/Q) stays within [low, high].
 ///
-/// `low` may be −∞ (outcomes that P hardly ever has), `high` may be +∞ (outcomes that Q hardly ever has).
+/// `low` may be −∞ (outcomes with almost no mass under P), `high` may be +∞ (outcomes with almost no mass under Q).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
     pub p: Bounds,
@@ -30,14 +30,14 @@ pub(super) enum Direction {
 }
 
 impl Cell {
-    /// A cell whose end points are known up to `units` roundings; it is widened, which is always allowed.
+    /// A cell whose end points are known up to `units` roundings; it is widened by them, which is always safe.
     pub fn new(p: Bounds, q: Bounds, low: f64, high: f64, units: f64) -> Self {
         let down = |loss: f64| if loss.is_finite() { loss - units * UNIT * loss.abs() } else { loss };
         let up = |loss: f64| if loss.is_finite() { loss + units * UNIT * loss.abs() } else { loss };
         Self { p, q, low: down(low), high: up(high) }
     }
 
-    /// The same outcomes when the unit takes part with probability `rate` only.
+    /// The same outcomes when the unit takes part only with probability `rate`.
     ///
     /// With S = (1−rate)·Q + rate·P the run with the unit, the pair becomes (S, Q) when the unit is removed and (Q, S)
     /// when it is added. The laws here are symmetric (exchanging P and Q gives the same losses), so the second is
@@ -55,11 +55,11 @@ impl Cell {
         }
     }
 
-    /// Replaces the cell by atoms at its two ends with the same mass under P and under Q; what is uncertain goes to
+    /// Replaces the cell by atoms at its two ends with the same mass under P and under Q; anything uncertain goes to
     /// the upper end. Returns the mass at infinite loss.
     ///
     /// With a and b the masses under P and Q, the upper atom weighs (a − b·e^low)/(1 − e^{low−high}): most when a is
-    /// largest and b smallest. The lower atom is what is left of the largest a. Compared with the exact pair, mass has
+    /// largest and b smallest. The lower atom gets the rest of the largest a. Compared with the exact pair, mass has
     /// been added and mass has moved up; both are on the safe side.
     pub fn spread(&self, atoms: &mut Vec<Atom>) -> f64 {
         let all = self.p.hi;
@@ -68,7 +68,7 @@ impl Cell {
             atoms.push(Atom { mass: all, loss: self.high });
             return 0.0;
         }
-        // Beyond e^600 the product is not trusted: with nothing under Q, everything goes up.
+        // Beyond e^600 the product is not reliable: treat Q as empty there, so that everything goes up.
         let stays = if self.low < 600.0 { self.q.lo * libm::exp(self.low) * (1.0 - 8.0 * UNIT) } else { 0.0 };
         let share = -libm::expm1(self.low - self.high);
         let upper = ((all - stays) / share * (1.0 + 8.0 * UNIT)).clamp(0.0, all);
@@ -133,7 +133,7 @@ mod tests {
         assert!((above.spread(&mut atoms) - 1e-9).abs() < 1e-20 && atoms.is_empty());
         let below = Cell { p: Bounds::up_to(1e-9), q: Bounds::up_to(0.5), low: f64::NEG_INFINITY, high: -5.0 };
         assert!(below.spread(&mut atoms) == 0.0 && atoms.len() == 1);
-        // A unit that is sampled may be missed: what P never has becomes a loss of ln(1 − rate).
+        // A sampled unit may be left out: outcomes that P never has get a loss of ln(1 − rate).
         let sampled = below.subsampled(0.25, Direction::Remove);
         assert!((sampled.low - 0.75_f64.ln()).abs() < 1e-15 && sampled.p.hi > 0.375);
         assert!((above.subsampled(0.25, Direction::Add).high + 0.75_f64.ln()).abs() < 1e-15);

@@ -1,4 +1,4 @@
-//! Convolution by Fourier transform, with every rounding error paid for.
+//! Convolution by Fourier transform, with every rounding error accounted for.
 
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
@@ -10,7 +10,7 @@ use crate::numeric::normal::UNIT;
 /// Relative error of a transform of length N in the Euclidean norm, per log₂N and UNIT. The analysis gives about 7 for
 /// radix 2 and well-computed roots of unity \[Hig02, Theorem 24.2\]; other radices do no worse.
 const TRANSFORM: f64 = 32.0;
-/// Where the product of the spectra is certainly below this, it is taken as zero.
+/// Where the product of the spectra is certainly below this, it is treated as zero.
 const NOTHING: f64 = 1e-18;
 /// Covers the rounding of the error bounds themselves.
 const SAFETY: f64 = 1.01;
@@ -19,17 +19,17 @@ const SAFETY: f64 = 1.01;
 #[derive(Debug, Clone)]
 pub(super) struct Curve {
     pub step: f64,
-    /// The multiple of the step that the first bound is for.
+    /// The multiple of the step at which the first bound holds.
     pub first: i64,
-    /// Falling; δ(ε) is at most the last for every larger ε.
+    /// Decreasing; δ(ε) is at most the last for every larger ε.
     pub deltas: Vec<f64>,
-    /// Chernoff's bound for every ε, should the window not reach.
+    /// Chernoff's bound for every ε, used outside the window.
     pub bound: Chernoff,
-    /// What of these bounds is there for errors alone.
+    /// The part of these bounds that is due to errors alone.
     pub noise: Noise,
 }
 
-/// The error of every tilted bin, as a part of δ.
+/// The error of every tilted bin, as a share of δ.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Noise {
     pub theta: f64,
@@ -48,7 +48,7 @@ pub(super) struct Chernoff {
 }
 
 impl Chernoff {
-    /// Rounding moves the exponent by a few UNIT of its terms.
+    /// Rounding changes the exponent by a few UNIT of its terms.
     fn slack(&self, epsilon: f64) -> f64 {
         8.0 * UNIT * (self.log_moment.abs() + self.theta * epsilon.abs() + 8.0)
     }
@@ -258,7 +258,8 @@ impl Curve {
         self.chord(epsilon).min(self.bound.delta(epsilon))
     }
 
-    /// About how much of δ at ε is there for errors alone: Σ e^{−θjΔ}(1 − e^{−jΔ}) over j > 0, times the error of one bin.
+    /// Roughly how much of δ at ε is due to errors alone: Σ e^{−θjΔ}(1 − e^{−jΔ}) over j > 0, times the error of one
+    /// bin.
     pub fn noise(&self, epsilon: f64) -> f64 {
         let Noise { theta, log_error, base } = self.noise;
         let bins = 1.0 / libm::expm1(theta * self.step) - 1.0 / libm::expm1((theta + 1.0) * self.step);
@@ -305,7 +306,8 @@ mod tests {
     use super::super::grid::Pair;
     use super::*;
 
-    /// Two parts, thrice and twice, against plain convolution; the claimed error must cover the difference and be small.
+    /// Two parts, three times and twice, against plain convolution; the claimed error must cover the difference and be
+    /// small.
     #[test]
     fn the_transform_agrees_with_plain_convolution_within_its_claimed_error() {
         let part = |count, masses: &[f64]| GridPart {
@@ -347,7 +349,7 @@ mod tests {
             let epsilon = curve.epsilon(delta).unwrap();
             assert!((curve.delta(epsilon) / delta - 1.0).abs() < 1e-9, "{delta}: {epsilon}");
         }
-        // Below the window Chernoff's bound takes over, until nothing is left of δ.
+        // Below the window Chernoff's bound takes over, until δ vanishes.
         let far = curve.epsilon(0.0725).unwrap();
         assert!((far - (9.0 - 0.01_f64.ln())).abs() < 1e-12 && (curve.delta(far) - 0.0725).abs() < 1e-12);
         assert_eq!(curve.epsilon(0.05), None);

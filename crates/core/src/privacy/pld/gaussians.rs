@@ -10,7 +10,7 @@ use crate::numeric::normal::{Bounds, Sum, UNIT, normal_mass, upper_tail};
 const REACH: f64 = 37.0;
 /// Cells per standard deviation: a power of two, so that the cuts are exact.
 const FINENESS: f64 = 256.0;
-/// Up to this σ every outcome of discrete Gaussian noise is a cell of its own.
+/// Up to this σ every outcome of discrete Gaussian noise gets its own cell.
 const MAX_LISTED_SIGMA: f64 = 256.0;
 
 /// Gaussian noise, `mu` ≥ sensitivity/σ. In units of σ, y is the distance from P's centre and Q is centred μ below:
@@ -27,7 +27,7 @@ pub(super) fn gaussian(mu: f64) -> Vec<Cell> {
     cells
 }
 
-/// What lies beyond ±`REACH` around P's centre, with Q centred `mu` below.
+/// The mass beyond ±`REACH` around P's centre, with Q centred `mu` below.
 ///
 /// The bounds hold for discrete noise too: terms of a falling function sum to less than its integral one step
 /// earlier, and the normalising sum is at least σ√(2π) (Poisson summation).
@@ -109,7 +109,7 @@ fn run(sigma: f64, from: f64, to: f64) -> Bounds {
     let slope = |x: f64| -x * libm::exp(-x * x / 2.0) / (2.0 * PI).sqrt() / (sigma * sigma);
     let correction = (slope(a) - slope(b)) / 24.0;
     let x = a.abs().max(b.abs());
-    // The last term pays for the rounding of the correction, whose parts may cancel.
+    // The last term covers the rounding of the correction, whose parts may cancel.
     let remainder = mass.hi * ((x * x + 6.0) * x * x + 3.0) / (384.0 * sigma.powi(4))
         + (slope(a).abs() + slope(b).abs()) * (8.0 + 4.0 * x * x) * UNIT;
     // σ is off by up to one rounding, which moves either end by x·UNIT.

@@ -3,7 +3,7 @@
 use super::cell::Atom;
 use crate::numeric::normal::UNIT;
 
-/// The losses of one mechanism, and how many of it there are.
+/// The losses of one mechanism, and how many times it occurs.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub count: u64,
@@ -21,7 +21,7 @@ impl Part {
         Self { count, atoms, infinite }
     }
 
-    /// Declares the highest losses infinite, as long as all the mechanisms together lose no more than `budget` by it.
+    /// Declares the highest losses infinite, as long as this adds no more than `budget` to δ over all the mechanisms.
     /// This keeps the rare huge losses of subsampled mechanisms from stretching the grid.
     pub fn cut(&mut self, budget: f64) {
         let mut moved = 0.0;

@@ -1,8 +1,8 @@
 //! Dominating pairs of Laplace noise, discrete Laplace noise and randomised response.
 //!
-//! Parameters that are not floats are replaced by a float with a little less noise. That is on the safe side: noise of
-//! a larger scale is noise of a smaller scale plus more noise, for both Laplace laws, and randomised response with a
-//! smaller ε answers again, at random, what one with a larger ε answered.
+//! Parameters that are not floats are replaced by a float with slightly less noise. That is on the safe side: for both
+//! Laplace laws, noise of a larger scale is noise of a smaller scale plus more noise, and randomised response with a
+//! smaller ε is randomised response applied once more to an answer given with a larger ε.
 
 use super::cell::Cell;
 use crate::exact::Rational;
@@ -56,9 +56,10 @@ pub(super) fn discrete_laplace(parameter: &Rational, sensitivity: u64) -> Vec<Ce
     cells
 }
 
-/// Randomised response among k values: one answer is e^ε times likelier under P, one under Q, the others do not tell.
+/// Randomised response among k values: one answer is e^ε times likelier under P, one under Q, the others equally
+/// likely.
 pub(super) fn randomised_response(epsilon: &Rational, values: u64) -> Vec<Cell> {
-    // The units below allow for one more rounding of ε, which happens when losses are put on a lattice.
+    // The units below allow for one more rounding of ε, when losses are put on a lattice.
     let e = epsilon.to_f64_up();
     let others = values as f64 - 1.0;
     let truth = 1.0 / (1.0 + others * libm::exp(-e));

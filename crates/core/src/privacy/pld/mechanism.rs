@@ -5,7 +5,7 @@ use std::fmt;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 
-/// A mechanism whose privacy loss is known: the law of its noise, a sensitivity, and perhaps a sampling of the rows.
+/// A mechanism whose privacy loss is known: a noise law, a sensitivity, and optionally sampling of the rows.
 ///
 /// Scales and parameters are exact; nothing is rounded before the privacy loss is computed.
 ///
@@ -30,11 +30,11 @@ use crate::exact::Rational;
 pub struct Mechanism {
     pub(super) law: Law,
     pub(super) sensitivity: Rational,
-    /// 1 when every row takes part.
+    /// 1 if every row takes part.
     pub(super) sampling: Rational,
 }
 
-/// The law of the noise.
+/// The noise law.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Law {
     Laplace { scale: Rational },
@@ -45,7 +45,7 @@ pub(super) enum Law {
 }
 
 /// The smallest and the largest ratio of sensitivity to noise: outside, `f64` would lose its digits or overflow, and
-/// nobody would call the result private.
+/// the result would not be called private anyway.
 const RATIO: (f64, f64) = (1e-9, 500.0);
 /// For Gaussian noise the loss grows with the square of the ratio.
 const MAX_GAUSSIAN_RATIO: f64 = 30.0;
@@ -115,7 +115,7 @@ impl Mechanism {
     /// is kept secret. Sampling twice multiplies the probabilities.
     ///
     /// # Errors
-    /// If the probability is not above 0 and at most 1; below 1e-9 nothing would be gained that `f64` can see.
+    /// If the probability is not above 0 and at most 1, or is below 1e-9, where `f64` would show no further gain.
     pub fn subsampled(mut self, probability: Rational) -> Result<Self> {
         self.sampling = &self.sampling * &probability;
         if !probability.is_positive() || probability > Rational::ONE || self.sampling.to_f64() < RATIO.0 {
@@ -171,12 +171,12 @@ impl Mechanism {
         Ok(self)
     }
 
-    /// Does a sample of the rows take part?
+    /// Is the mechanism applied to a sample of the rows?
     pub(super) fn is_subsampled(&self) -> bool {
         self.sampling != Rational::ONE
     }
 
-    /// The largest loss of the mechanism on all rows, if there is a largest.
+    /// The largest loss of the mechanism on all rows, if it is bounded.
     pub(super) fn largest_loss(&self) -> Option<Rational> {
         match &self.law {
             Law::Laplace { scale } => Some(&self.sensitivity / scale),

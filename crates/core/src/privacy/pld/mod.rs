@@ -1,9 +1,9 @@
-//! Composition by privacy loss distributions: the most exact accounting there is for mechanisms fixed beforehand.
+//! Composition by privacy loss distributions: the tightest accounting there is for mechanisms fixed beforehand.
 //!
 //! | part | does |
 //! |---|---|
-//! | [`Mechanism`] | what is composed: a law of noise, a sensitivity, perhaps a sampling of the rows |
-//! | [`Accountant`] | how much all of it promises together |
+//! | [`Mechanism`] | what is composed: a noise law, a sensitivity, optionally sampling of the rows |
+//! | [`Accountant`] | the guarantee of all mechanisms together |
 //! | `laws`, `gaussians` | a pair of laws (P, Q) for each mechanism, cut into cells |
 //! | `cell` | subsampling of cells, and the atoms that replace them |
 //! | `grid` | atoms moved onto the multiples of one step |
@@ -11,11 +11,11 @@
 //! | `compose` | the Fourier transforms, their error, and δ as a function of ε |
 //! | `rare` | one composition for each number of rare, large losses |
 //! | `single` | δ as a function of ε for one mechanism alone |
-//! | `bound` | which of these answers, and the way from δ back to ε |
+//! | `bound` | chooses among these methods, and inverts from δ to ε |
 //!
 //! # Why the answers are never below the truth
-//! For a mechanism there is a pair of laws (P, Q) that no neighbours are easier to tell apart than. The *loss* of an
-//! outcome is l = ln(P/Q), and for mechanisms 1..n together
+//! For every mechanism there is a dominating pair of laws (P, Q): no neighbouring datasets are easier to tell apart.
+//! The *loss* of an outcome is l = ln(P/Q), and for mechanisms 1..n together
 //!
 //! δ(ε) = E\[h(l₁ + … + l_n)\], h(s) = max(0, 1 − e^{ε − s}),
 //!
@@ -26,24 +26,24 @@
 //! 3. **Mass spread** from a loss to two losses around it, keeping its mass under P and under Q, that is, the mean of
 //!    u = e^{−l}: as a function of u, h is max(0, 1 − c·u), which is convex. This is "connect the dots" \[DGKKM22\].
 //!
-//! All that is done to the exact laws is one of the three. Cells of outcomes are replaced by atoms at their two extreme
-//! losses (3), twice: once by outcomes, once on the grid. Tails become an atom at infinity (2), masses and losses are
-//! rounded up by more than their error (1, 2). Parameters are rounded to where the law has less noise.
+//! Every change made to the exact laws is one of the three. Cells of outcomes are replaced by atoms at their two
+//! extreme losses (3), twice: once by outcomes, once on the grid. Tails become an atom at infinity (2); masses and
+//! losses are rounded up by more than their error (1, 2). Parameters are rounded towards less noise.
 //!
 //! # Small δ
 //! A transform's error is relative to the largest mass, so a δ of 1e-12 would drown in it. Hence the tilt: masses are
-//! multiplied by e^{θl} with θ at the saddle point of the target, as in \[AGACKS23\], so that the losses that matter for
-//! this δ are the likely ones. The error, bounded a priori bin by bin, then costs a relative 1e-9 or so of δ, be δ 1e-3
-//! or 1e-100. What wraps around the window only adds mass to it (1); what lies above is bounded by Chernoff's inequality
-//! and added to δ.
+//! multiplied by e^{θl} with θ at the saddle point of the target, as in \[AGACKS23\], so that the losses that matter
+//! for this δ become the likely ones. The error, bounded a priori bin by bin, then costs a relative 1e-9 or so of δ,
+//! whether δ is 1e-3 or 1e-100. What wraps around the window only adds mass to it (1); what lies above is bounded by
+//! Chernoff's inequality and added to δ.
 //!
-//! One tilt does not suit losses that are about nothing nearly always and large once in a while, as those of rarely sampled
-//! mechanisms: there the sum is taken apart by the number of large losses, and each term has a tilt of its own.
+//! One tilt does not suit losses that are nearly always about zero and occasionally large, as those of rarely sampled
+//! mechanisms: there the sum is split by the number of large losses, and each term gets its own tilt.
 //!
 //! # What is not promised
-//! Library functions (`exp`, `expm1`, `log1p`, `erfc`, …) are taken to be good to two units in the last place, four for
-//! `erfc`, and the Fourier transform to keep the textbook bound with a constant four times as large. These are assumptions
-//! about code elsewhere; a relative guard of 1e-10 on every answer stands behind them.
+//! Library functions (`exp`, `expm1`, `log1p`, `erfc`, …) are assumed to be good to two units in the last place, four
+//! for `erfc`, and the Fourier transform to satisfy the textbook bound with a constant four times as large. These are
+//! assumptions about code elsewhere; a relative guard of 1e-10 on every answer backs them up.
 
 mod accountant;
 mod bound;

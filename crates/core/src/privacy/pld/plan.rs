@@ -1,4 +1,4 @@
-//! Where to look: the tilt, the window and the step of one composition.
+//! Planning one composition: the tilt, the window and the step.
 //!
 //! Nothing here needs to be exact. A poor plan costs accuracy; the bounds in `compose` hold for every plan.
 
@@ -13,14 +13,14 @@ const OUTSIDE: f64 = 1e-10;
 /// The share of the loss's variance that splitting on the grid may add.
 const EXTRA_VARIANCE: f64 = 1e-6;
 
-/// What is asked of a composition.
+/// The target of a composition.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Target {
     Delta(f64),
     Epsilon(f64),
 }
 
-/// How to answer it.
+/// The parameters of one composition.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub theta: f64,
@@ -34,10 +34,10 @@ pub(super) struct Plan {
     pub size: usize,
 }
 
-/// The parts, coarsened: enough to find the plan.
+/// The parts, coarsened: accurate enough to find the plan.
 pub(super) struct Sketch {
     parts: Vec<(f64, Vec<(f64, f64)>)>,
-    /// The standard deviation of the sum of all losses, and that of the part with the smallest.
+    /// The standard deviation of the sum of all losses, and the smallest among the parts.
     spread: f64,
     finest: f64,
 }
@@ -84,15 +84,16 @@ impl Sketch {
         atoms.iter().map(weigh).map(|(weight, loss)| weight * (loss - mean).powi(2)).sum()
     }
 
-    /// The standard deviation of the sum under the tilt; a small positive number if there is none. Small beside the span of one
-    /// mechanism's losses, not of all together: many rarely sampled mechanisms deviate by far less than a millionth of that.
+    /// The standard deviation of the sum under the tilt, or a small positive number if it is zero. Small compared to
+    /// the span of one mechanism's losses, not of all together: many rarely sampled mechanisms deviate by far less than
+    /// a millionth of that.
     fn deviation(&self, theta: f64) -> f64 {
         let total: f64 = self.parts.iter().map(|(count, atoms)| count * Self::variance(atoms, theta)).sum();
         let spans = self.parts.iter().filter_map(|(_, atoms)| Some(atoms.last()?.1 - atoms.first()?.1));
         total.sqrt().max(1e-6 * spans.fold(0.0, f64::max)).max(1e-12)
     }
 
-    /// The least and the most the losses can sum up to.
+    /// The smallest and the largest possible sum of the losses.
     fn range(&self) -> (f64, f64) {
         let loss = |edge: Option<&(f64, f64)>| edge.map_or(0.0, |&(_, loss)| loss);
         let lowest = self.parts.iter().map(|(count, atoms)| count * loss(atoms.first())).sum();
@@ -124,7 +125,7 @@ impl Sketch {
         }
     }
 
-    /// An estimate of δ, from above: the Chernoff bound.
+    /// An estimate of δ from above: the Chernoff bound.
     pub fn delta_estimate(&self, target: Target) -> f64 {
         match target {
             Target::Delta(delta) => delta,
@@ -136,7 +137,7 @@ impl Sketch {
     }
 
     /// The plan for a target, with a share of the best tilt; on a given step if all losses are multiples of it. `None`
-    /// if that would need too large a window.
+    /// if the window would be too large.
     pub fn plan(&self, target: Target, share: f64, lattice: Option<f64>) -> Option<Plan> {
         let theta = share * self.tilt(target);
         let here = self.log_moment(theta);

@@ -1,19 +1,19 @@
-//! Rare losses taken apart from frequent ones.
+//! Rare losses, separated from frequent ones.
 //!
-//! A tilt makes those losses likely that sum up to ε. That works if many small losses do, and fails if one large loss does: a
-//! mechanism on one row in a million has a loss of about nothing nearly always, and a loss of 1 once in 1e15 times. No tilt has
-//! its weight between the two humps, Chernoff's inequality is off by many orders of magnitude, and next to the first hump the error
-//! of the transform drowns the second.
+//! A tilt makes those losses likely that sum up to ε. That works if many small losses do, and fails if one large loss
+//! does: a mechanism on one row in a million has a loss of nearly zero almost always, and a loss of 1 once in 1e15
+//! times. No tilt puts its weight between the two humps, Chernoff's inequality is off by many orders of magnitude, and
+//! next to the first hump the error of the transform drowns the second.
 //!
 //! So the humps are separated. With L = F + R the losses of one mechanism up to a level and above it, those of n together are
 //!
 //! L^{∗n} = Σ_k C(n, k)·F^{∗(n−k)} ∗ R^{∗k},
 //!
-//! and δ, a sum over outcomes, is the sum of the δ of these terms. Each has one hump, and gets a tilt, a window and a step of its
-//! own. The terms with more rare losses than are looked at weigh at most (n·r)^{k+1}/(k+1)! together, r being the mass of R,
-//! and are added to δ in full.
+//! and δ, a sum over outcomes, is the sum of the δ of these terms. Each has one hump, and gets its own tilt, window and
+//! step. The terms with more rare losses than are considered weigh at most (n·r)^{k+1}/(k+1)! together, r being the
+//! mass of R, and are added to δ in full.
 //!
-//! A level need not be good for the sum to be an upper bound. Several are estimated; the best is computed.
+//! Any level gives an upper bound. Several are estimated; the best is computed.
 
 use super::bound::{curve, extent};
 use super::cell::Atom;
@@ -26,26 +26,26 @@ use crate::numeric::normal::UNIT;
 const LEVELS: [f64; 9] = [4.0, 1.5, 0.95, 0.8, 0.6, 0.45, 0.3, 0.1, 0.03];
 /// Losses are called rare if they are expected less often than this among all mechanisms of a part.
 const RARE: f64 = 0.25;
-/// The share of δ that terms may weigh to be left out.
+/// The share of δ that omitted terms may weigh.
 const LEFT_OUT: f64 = 1e-6;
-/// The most terms that are computed.
+/// The maximum number of terms that are computed.
 const MOST_TERMS: usize = 32;
-/// The most rare losses in one sum that are looked at.
+/// The maximum number of rare losses in one sum that are considered.
 const MOST_RARE: u32 = 12;
-/// The most ways to have so many rare losses that are looked at.
+/// The maximum number of ways to distribute a number of rare losses that are considered.
 const MOST_CHOICES: usize = 256;
-/// Atoms that are enough for an estimate.
+/// Enough atoms for an estimate.
 const COARSE: usize = 512;
-/// So many standard deviations are far: those of Gaussian noise end at 37.
+/// A loss this many standard deviations out counts as far: those of Gaussian noise end at 37.
 const FAR: f64 = 64.0;
 
 /// The terms of a sum of losses, each with its δ around one ε.
 pub(super) struct Terms {
     /// How often each occurs, and its curve.
     curves: Vec<(f64, Curve)>,
-    /// Terms whose losses never exceed a number, and what they weigh.
+    /// Terms whose losses never exceed a number, and their weight.
     bounded: Vec<(f64, f64)>,
-    /// What counts in full at every ε: infinite losses, and terms that were left out.
+    /// What counts in full at every ε: infinite losses and omitted terms.
     rest: f64,
 }
 
@@ -59,7 +59,7 @@ impl Terms {
     }
 }
 
-/// One part: its frequent losses and, if they are taken apart, its rare ones.
+/// One part: its frequent losses and, if they are separated, its rare ones.
 struct Halves {
     count: u64,
     frequent: Part,
@@ -71,14 +71,14 @@ pub(super) struct Division {
     halves: Vec<Halves>,
     /// The mass of all infinite losses.
     infinite: f64,
-    /// How many rare losses are expected.
+    /// The expected number of rare losses.
     expected: f64,
-    /// By how much all masses together exceed 1, as a factor: rounding up adds a little to each.
+    /// The factor by which all masses together exceed 1: rounding up adds a little to each.
     excess: f64,
 }
 
 impl Division {
-    /// `None` if there is nothing to take apart at this level.
+    /// `None` if there is nothing to separate at this level.
     fn at(parts: &[Part], level: f64) -> Option<Self> {
         let (mut infinite, mut expected, mut excess) = (0.0, 0.0, 1.0);
         let mut halves = Vec::with_capacity(parts.len());
@@ -102,7 +102,7 @@ impl Division {
         halves.iter().any(|half| half.rare.is_some()).then_some(Self { halves, infinite, expected, excess })
     }
 
-    /// The ways to have `total` rare losses: how many in each part. `None` if they are too many to look at.
+    /// The ways to distribute `total` rare losses among the parts. `None` if there are too many to consider.
     fn choices(&self, total: u32) -> Option<Vec<Vec<u64>>> {
         let mut choices: Vec<(Vec<u64>, u64)> = vec![(Vec::new(), total.into())];
         for half in &self.halves {
@@ -118,7 +118,7 @@ impl Division {
         Some(choices.into_iter().filter(|(_, left)| *left == 0).map(|(chosen, _)| chosen).collect())
     }
 
-    /// The term with so many rare losses in each part; `None` if it has no mass.
+    /// The term with the given number of rare losses in each part; `None` if it has no mass.
     fn term(&self, chosen: &[u64]) -> Option<Term> {
         let mut term = Term { weight: 1.0, parts: Vec::new() };
         for (half, &rare) in self.halves.iter().zip(chosen) {
@@ -135,8 +135,8 @@ impl Division {
         Some(term)
     }
 
-    /// A bound of the probability of more than `total` rare losses: then there are `total` + 1 mechanisms that have one, and
-    /// there are so many ways to choose these.
+    /// A bound on the probability of more than `total` rare losses: some `total` + 1 mechanisms then have one each, and
+    /// this counts the ways to choose them.
     fn more_than(&self, total: u32) -> f64 {
         let most: u64 = self.halves.iter().filter(|half| half.rare.is_some()).map(|half| half.count).sum();
         if most <= u64::from(total) {
@@ -146,7 +146,7 @@ impl Division {
         ways * self.excess * (1.0 + (4.0 * f64::from(total) + 8.0) * UNIT) + f64::MIN_POSITIVE
     }
 
-    /// About how large the δ of all terms is, from above, by Chernoff's inequality; `None` if there are too many.
+    /// An approximate upper bound on the δ of all terms, by Chernoff's inequality; `None` if there are too many.
     fn estimate(&self, epsilon: f64) -> Option<f64> {
         let mut sum = self.more_than(1) + self.infinite;
         for total in 0..=1 {
@@ -156,13 +156,14 @@ impl Division {
         Some(sum)
     }
 
-    /// Term by term, until all that are left do not matter.
+    /// Term by term, until the remaining ones do not matter.
     pub fn compute(&self, epsilon: f64) -> Terms {
         let mut terms = Terms { curves: Vec::new(), bounded: Vec::new(), rest: self.infinite };
         for total in 0..=MOST_RARE {
             let Some(choices) = self.choices(total).filter(|choices| terms.curves.len() + choices.len() <= MOST_TERMS)
             else {
-                // Fewer rare losses than `total` have been looked at; with one at least if the estimate was computed.
+                // Terms with fewer rare losses than `total` have been considered; with at least one if the estimate was
+                // computed.
                 terms.rest += total.checked_sub(1).map_or(1.0, |looked_at| self.more_than(looked_at));
                 return terms;
             };
@@ -188,7 +189,7 @@ impl Division {
 
 /// A number of rare losses in each part, the others being frequent.
 struct Term {
-    /// In how many ways it comes about.
+    /// The number of ways in which it comes about.
     weight: f64,
     parts: Vec<Part>,
 }
@@ -221,7 +222,7 @@ fn power(mass: f64, count: u64) -> f64 {
     libm::exp(exponent + 8.0 * UNIT * exponent.abs()) * (1.0 + 8.0 * UNIT) + f64::MIN_POSITIVE
 }
 
-/// Are there losses that are rare, and far larger than those that are not? Without them one tilt suits all.
+/// Are there losses that are rare and far larger than the others? If not, one tilt suits all.
 fn are_there(parts: &[Part]) -> bool {
     parts.iter().any(|part| {
         let moment = |order| part.atoms.iter().map(|atom| atom.mass * atom.loss.powi(order)).sum::<f64>();
@@ -230,7 +231,8 @@ fn are_there(parts: &[Part]) -> bool {
     })
 }
 
-/// The division with the smallest estimate of δ at ε, which comes with it; `None` if there is nothing to take apart.
+/// The division with the smallest estimate of δ at ε, together with that estimate; `None` if there is nothing to
+/// separate.
 pub(super) fn division(parts: &[Part], epsilon: f64) -> Option<(f64, Division)> {
     if !are_there(parts) {
         return None;
@@ -275,7 +277,7 @@ mod tests {
         sums.iter().filter(|(_, loss)| *loss > epsilon).map(|(mass, loss)| -mass * f64::exp_m1(epsilon - loss)).sum()
     }
 
-    /// Losses of about nothing, and rare ones of very different sizes, in two parts, beside one without rare losses.
+    /// Losses near zero and rare ones of very different sizes, in two parts, beside one without rare losses.
     fn lopsided() -> Vec<Part> {
         vec![
             part(3, &[(0.6, -2e-6), (0.399_999, 3e-6), (1e-6, 0.4), (1e-13, 1.7), (1e-21, 5.0)]),
@@ -292,7 +294,7 @@ mod tests {
             for share in LEVELS {
                 let Some(division) = Division::at(&parts, share * epsilon) else { continue };
                 let terms = division.compute(epsilon);
-                // At other ε than that it was made for, too, it is an upper bound.
+                // It is an upper bound at other ε, too.
                 for other in [0.2 * epsilon, 0.9 * epsilon, 1.3 * epsilon] {
                     assert!(
                         terms.delta(other) >= enumerated(&parts, other) * (1.0 - 1e-12),

@@ -1,16 +1,16 @@
-//! One mechanism: nothing to compose, nothing to put on a grid.
+//! A single mechanism: nothing to compose, nothing to put on a grid.
 
 use super::grid::Part;
 use crate::numeric::normal::UNIT;
 
-/// δ as a function of ε for the atoms of one mechanism, exact but for rounding.
+/// δ as a function of ε for the atoms of one mechanism, exact up to rounding.
 ///
 /// # Algorithm
 /// Between two neighbouring losses a < b, with S the mass from b on, δ(ε) = δ(b)·e^{ε − b} + S·(1 − e^{ε − b}): sums of positive
 /// terms only, from the highest loss downwards. A step multiplies the relative error by less than 1 + 8 UNIT.
 #[derive(Debug, Clone)]
 pub(super) struct Single {
-    /// Rising losses, each with δ there and the mass from there on.
+    /// Increasing losses, each with δ there and the mass from there on.
     points: Vec<Point>,
     infinite: f64,
     safety: f64,

@@ -1,4 +1,4 @@
-//! The accountant against values that are known exactly.
+//! The accountant against exactly known values.
 
 use proptest::prelude::*;
 
