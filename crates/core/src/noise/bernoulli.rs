@@ -12,11 +12,11 @@ use crate::exact::enclosure::{Enclosure, exp_neg};
 use crate::exact::exp_fraction::ExpFraction;
 use crate::privacy::Epsilon;
 
-/// A coin that is tossed again and again with one exactly known probability: rational, e^−γ, or 1/(1+e^ε).
+/// A coin tossed repeatedly with one exactly known probability: rational, e^−γ, or 1/(1+e^ε).
 ///
 /// # Accuracy
 /// Exact. A toss compares a uniform real number U, of which 64 bits are drawn, with the probability p, of which 64 bits
-/// are kept. When they leave it open (one toss in about 2^63) more bits of both are worked out.
+/// are stored. If these do not decide (one toss in about 2^63), more bits of both are computed.
 ///
 /// # Algorithm
 /// U = Σ u_i·2^−i and "U < p" has probability p for every real p. Each toss takes one 64-bit word and two comparisons,
@@ -41,7 +41,7 @@ pub struct Coin {
     hi: u64,
 }
 
-/// The probability of heads, as a formula that can be worked out to any precision.
+/// The probability of heads, as a formula that can be evaluated to any precision.
 #[derive(Debug, Clone)]
 enum Bias {
     Ratio(Rational),
@@ -129,7 +129,7 @@ impl Coin {
         }
     }
 
-    /// What the first 64 bits of the uniform number say, unless they leave it open.
+    /// The outcome decided by the first 64 bits of the uniform number, unless they leave it open.
     #[inline]
     pub(crate) fn decide(&self, word: u64) -> Option<bool> {
         if word < self.lo {
@@ -141,7 +141,7 @@ impl Coin {
         }
     }
 
-    /// The toss whose first 64 bits left it open.
+    /// A toss that its first 64 bits left open.
     #[cold]
     pub(crate) fn decide_further<R: CryptoRng + ?Sized>(&self, word: u64, rng: &mut R) -> bool {
         always(self.look_further(word, rng))
@@ -197,7 +197,7 @@ pub(crate) fn is_below<B: BitSource + ?Sized>(
         if prefix.value >= hi {
             return Ok(false);
         }
-        // One bit halves what is open: two more on average.
+        // One bit halves the open interval: two more on average.
         prefix.value = (prefix.value << 1) + source.bits(1)?;
         prefix.bits += 1;
     }
@@ -229,7 +229,7 @@ pub(crate) fn ratio<B: BitSource + ?Sized>(
 }
 
 /// True with probability e^−(numerator/denominator), by the alternating series of \[CKS20, Algorithm 1\]; for exponents
-/// that change with every toss, where a [`Coin`] would not pay.
+/// that change with every toss, where preparing a [`Coin`] does not pay off.
 ///
 /// For γ ≤ 1: toss coins of probability γ/1, γ/2, γ/3, … until one fails, at the K-th; P(K odd) = e^−γ. A larger γ takes
 /// ⌊γ⌋ tosses of e^−1 first and stops at the first failure. Denominators below 2^120.

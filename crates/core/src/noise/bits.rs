@@ -1,4 +1,4 @@
-//! Fair bits, from a generator or from an enumerator that walks every branch.
+//! Fair bits, from a generator or from an enumerator that visits every branch.
 
 use std::convert::Infallible;
 
@@ -7,9 +7,9 @@ use rand_core::Rng;
 /// A stream of independent fair bits.
 ///
 /// Every sampler is written over this trait, so that the code that runs in production on a CSPRNG is the code that an
-/// enumerator ([`crate::audit::enumerate`]) walks branch by branch.
+/// enumerator ([`crate::audit::enumerate`]) visits branch by branch.
 pub(crate) trait BitSource {
-    /// Why no bits could be had: never, for a generator.
+    /// Why no bits are available: never happens for a generator.
     type Error;
 
     /// The next `count` ≤ 64 bits as a number below 2^count.

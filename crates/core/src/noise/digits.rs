@@ -20,16 +20,17 @@ use super::table::{BLOCK, Law, Table, words};
 use crate::exact::Rational;
 use crate::exact::enclosure::{Enclosure, exp_neg};
 
-/// Cells of a table: 8 KiB, so that the tables of a draw share a first-level cache.
+/// Cells of a table: 8 KiB, so that the tables of a draw fit together in a first-level cache.
 pub(crate) const CELLS: usize = 1 << 10;
-/// Bits added to every asked precision; covers the few operations behind a mass and the smallest factor 1−p ≥ 2^−51.
+/// Bits added to every requested precision; covers the few operations behind a mass and the smallest factor 1−p ≥
+/// 2^−51.
 const GUARD_BITS: usize = 128;
 
 /// Draws G or K as above.
 #[derive(Debug, Clone)]
 pub(crate) struct Digits<const W: u32, const N: usize> {
     top: Table<TopDigit, W, N>,
-    /// Below the top digit, the most significant first.
+    /// The digits below the top one, the most significant first.
     lower: Vec<(u32, Table<LowerDigit, W, N>)>,
 }
 
@@ -62,7 +63,7 @@ impl<const W: u32, const N: usize> Digits<W, N> {
         Self { top, lower }
     }
 
-    /// How many random words a draw takes.
+    /// The number of random words that a draw takes.
     #[cfg(test)]
     fn words(&self) -> usize {
         1 + self.lower.len()
@@ -121,7 +122,7 @@ fn power_of_two(exponent: u32) -> Rational {
     Rational::from_big(UBig::ONE << exponent as usize, UBig::ONE)
 }
 
-/// Puts a digit of `bits` bits behind a signed number; behind a negative one its complement.
+/// Appends a digit of `bits` bits to a signed number; for a negative number, the digit's complement.
 #[inline]
 fn append(value: i64, bits: u32, digit: i32) -> i64 {
     let sign = value >> 63;
@@ -134,7 +135,7 @@ fn lower_digit(outcome: Option<i32>) -> i32 {
     outcome.unwrap_or_else(|| unreachable!("a digit's law has no mass outside its window"))
 }
 
-/// Is the noise a count, or does it go both ways?
+/// Is the noise one-sided or two-sided?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sides {
     /// 0, 1, 2, …
@@ -303,8 +304,8 @@ mod tests {
         crate::noise::DiscreteLaplace::new(scale).unwrap().mass(k, bits)
     }
 
-    /// Words of 6 to 10 bits make rare outcomes common, so that enumeration walks through all of the code: the alias
-    /// tables, the rest, the tail, the lower digits.
+    /// Words of 6 to 10 bits make rare outcomes common, so that enumeration covers all of the code: the alias tables,
+    /// the rest, the tail, the lower digits.
     fn check<const W: u32, const N: usize>(scale: &str, sides: Sides, words: usize) {
         let scale = rational(scale);
         let digits = Digits::<W, N>::new(&scale, sides);
@@ -313,7 +314,7 @@ mod tests {
         for (_, table) in &digits.lower {
             assert_exact(table, 18, 2e-3);
         }
-        // The whole sampler: tables, digits put together, and what lies beyond the window.
+        // The whole sampler: tables, combined digits, and the tail beyond the window.
         let law = enumerate(W as usize * words + 4, |tape| digits.sample(tape));
         for k in -12..=12 {
             let exact = match sides {

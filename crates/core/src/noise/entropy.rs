@@ -13,13 +13,13 @@ use crate::error::Result;
 const RESEED_AFTER_BLOCKS: u128 = 1 << 20;
 const WORDS_PER_BLOCK: u128 = 16;
 
-/// A source of seeds: the operating system, or whatever the caller can vouch for (a browser's `crypto`, a hardware
+/// A source of seeds: the operating system, or anything the caller can vouch for (a browser's `crypto`, a hardware
 /// generator).
 pub trait EntropySource: Send + Sync {
-    /// 32 bytes that nobody can predict.
+    /// 32 unpredictable bytes.
     ///
     /// # Errors
-    /// [`Error::Entropy`](crate::Error::Entropy) if there are none; no release is made then.
+    /// [`Error::Entropy`](crate::Error::Entropy) if none are available; no release is made then.
     fn seed(&mut self) -> Result<[u8; 32]>;
 }
 
@@ -37,14 +37,14 @@ impl EntropySource for OsEntropy {
     }
 }
 
-/// A buffered cryptographic generator (ChaCha20) that reseeds itself and notices a `fork`.
+/// A buffered cryptographic generator (ChaCha20) that reseeds itself and detects a `fork`.
 ///
-/// Numbers are drawn through [`Entropy::draw`], which mixes in a fresh seed when the process was forked or 64 MiB were used.
-/// A parent and its child therefore never draw the same noise, provided the draw is opened after the fork.
+/// Numbers are drawn through [`Entropy::draw`], which mixes in a fresh seed if the process was forked or 64 MiB were
+/// used. A parent and its child therefore never draw the same noise, provided the draw is opened after the fork.
 ///
-/// With the feature `os-entropy`, on Unix, a fork is noticed whatever it was made with, as the crate `reticent-fork` explains:
-/// on Linux also a `clone` past the C library, and a child that has its parent's process id in another PID namespace.
-/// Without the feature it is noticed by the process id.
+/// With the feature `os-entropy`, on Unix, a fork is detected however it was made, as the crate `reticent-fork`
+/// explains: on Linux also a `clone` that bypasses the C library, and a child that has its parent's process id in
+/// another PID namespace. Without the feature it is detected by the process id.
 ///
 /// # Example
 /// ```
@@ -59,7 +59,7 @@ impl EntropySource for OsEntropy {
 pub struct Entropy {
     source: Box<dyn EntropySource>,
     generator: ChaCha20Rng,
-    /// The process that it was seeded in.
+    /// The process in which it was seeded.
     process: u64,
 }
 
@@ -67,7 +67,7 @@ impl Entropy {
     /// Seeded by the operating system.
     ///
     /// # Errors
-    /// [`Error::Entropy`](crate::Error::Entropy) if the system gives none.
+    /// [`Error::Entropy`](crate::Error::Entropy) if the system provides none.
     #[cfg(feature = "os-entropy")]
     pub fn from_os() -> Result<Self> {
         Self::from_source(OsEntropy)
@@ -76,14 +76,14 @@ impl Entropy {
     /// Seeded by the caller's own source.
     ///
     /// # Errors
-    /// As the source's.
+    /// Those of the source.
     pub fn from_source(mut source: impl EntropySource + 'static) -> Result<Self> {
         let process = process_mark()?;
         let generator = ChaCha20Rng::from_seed(source.seed()?);
         Ok(Self { source: Box::new(source), generator, process })
     }
 
-    /// The same numbers every time, for tests: there is no privacy with a known seed.
+    /// The same numbers every time, for tests: a known seed gives no privacy.
     #[cfg(any(test, feature = "test-util"))]
     pub fn seeded(seed: u64) -> Self {
         struct Counting(u64, u64);
@@ -102,7 +102,7 @@ impl Entropy {
     /// Opens the generator for one release.
     ///
     /// # Errors
-    /// [`Error::Entropy`](crate::Error::Entropy) if a fresh seed is due and cannot be had.
+    /// [`Error::Entropy`](crate::Error::Entropy) if a fresh seed is due and none is available.
     pub fn draw(&mut self) -> Result<Draw<'_>> {
         let process = process_mark()?;
         let worn = self.generator.get_word_pos() / WORDS_PER_BLOCK >= RESEED_AFTER_BLOCKS;
@@ -112,13 +112,13 @@ impl Entropy {
         Ok(Draw { generator: &mut self.generator })
     }
 
-    /// [`Entropy::draw`] with a fresh seed mixed in first: whoever knows the generator as it was before cannot tell what is
-    /// drawn now.
+    /// [`Entropy::draw`] with a fresh seed mixed in first: knowing the generator's earlier state does not help to
+    /// predict what is drawn now.
     ///
     /// # Errors
-    /// [`Error::Entropy`](crate::Error::Entropy) if a fresh seed cannot be had.
+    /// [`Error::Entropy`](crate::Error::Entropy) if no fresh seed is available.
     pub fn draw_afresh(&mut self) -> Result<Draw<'_>> {
-        // Asked for before the seed: if a source forks, its child takes a seed of its own at the next draw.
+        // Read before the seed: if a source forks, its child takes its own seed at the next draw.
         let process = process_mark()?;
         // The old stream is mixed in: a weak seed cannot make the state more predictable than it was.
         let mut seed = Zeroizing::new(self.source.seed()?);
@@ -131,8 +131,8 @@ impl Entropy {
         Ok(Draw { generator: &mut self.generator })
     }
 
-    /// Replaces the generator by one that is seeded with its own output: whoever knows it from now on cannot tell what was
-    /// drawn before. (ChaCha20 is run backwards as easily as forwards by whoever has its key.)
+    /// Replaces the generator by one that is seeded with its own output: its state from now on does not reveal what was
+    /// drawn before. (With its key, ChaCha20 can be run backwards as easily as forwards.)
     pub fn forget(&mut self) {
         let mut seed = Zeroizing::new([0; 32]);
         self.generator.fill_bytes(&mut *seed);
@@ -146,21 +146,21 @@ impl fmt::Debug for Entropy {
     }
 }
 
-/// A number that a process does not share with one forked from it. It is asked for at every draw: it must not take a system
-/// call.
+/// A number that a process does not share with any process forked from it. It is read at every draw, so it must not
+/// take a system call.
 #[cfg(all(unix, not(target_family = "wasm"), feature = "os-entropy"))]
 #[inline]
 fn process_mark() -> Result<u64> {
     reticent_fork::mark().map_err(|error| crate::Error::Entropy(error.to_string()))
 }
 
-/// Without a system's entropy there may be no system that could be asked for more than the process id.
+/// Without the system's entropy there may be no system to ask for more than the process id.
 #[cfg(all(not(target_family = "wasm"), not(all(unix, feature = "os-entropy"))))]
 fn process_mark() -> Result<u64> {
     Ok(std::process::id().into())
 }
 
-/// There is neither a process nor a fork in WebAssembly.
+/// WebAssembly has neither processes nor forks.
 #[cfg(target_family = "wasm")]
 fn process_mark() -> Result<u64> {
     Ok(0)
@@ -245,7 +245,7 @@ mod tests {
     fn what_was_drawn_is_forgotten_and_what_will_be_is_not_known() {
         let mut entropy = Entropy::seeded(3);
         let before = entropy.draw().unwrap().next_u64();
-        // The intruder does find it in a generator that was not told to forget.
+        // The intruder does find it in a generator that has not called `forget`.
         assert!(can_be_made_from(&entropy.generator, before));
         entropy.forget();
         assert!(!can_be_made_from(&entropy.generator, before));

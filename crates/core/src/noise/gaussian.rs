@@ -23,18 +23,18 @@ use window::Window;
 ///
 /// # Privacy
 /// Added to a vector of whole numbers that one unit can move by at most Δ in the L2 norm, independent noise with σ² =
-/// Δ²/(2ρ) gives ρ-zCDP \[CKS20, Theorem 4\]. For (ε, δ) at once use
-/// [`calibration`](crate::privacy::calibration).
+/// Δ²/(2ρ) gives ρ-zCDP \[CKS20, Theorem 4\]. For (ε, δ) directly, use [`calibration`](crate::privacy::calibration).
 ///
 /// # Accuracy
 /// Exact. The variance is at most σ², and within 1e-8 of it from σ = 1 on.
 ///
 /// # Algorithm
-/// Up to σ = 52 a single table, as for [`DiscreteLaplace`](super::DiscreteLaplace): the bits read and the operations done
-/// do not depend on the value, one draw in about 2^54 aside. Beyond, rejection in blocks: a table chooses a block of 2^b
-/// neighbouring numbers (at most σ/27 of them), a uniform number the place within, and a coin accepts it with the ratio of
-/// its probability to the block's largest (98 to 99 %). The coin's bias is worked out in 64-bit integers; when that leaves
-/// the toss open, in as many bits as it takes. How many rounds it takes is independent of the value. No float takes part.
+/// Up to σ = 52 a single table, as for [`DiscreteLaplace`](super::DiscreteLaplace): except for one draw in about 2^54,
+/// the bits read and the operations done do not depend on the value. Beyond, rejection in blocks: a table chooses a
+/// block of 2^b neighbouring numbers (at most σ/27 of them), a uniform number the place within, and a coin accepts it
+/// with the ratio of its probability to the block's largest (98 to 99 %). The coin's bias is computed in 64-bit
+/// integers; if that leaves the toss open, in as many bits as it takes. The number of rounds is independent of the
+/// value. No floating-point arithmetic is involved.
 ///
 /// # Errors
 /// The constructors refuse a σ outside 0.001 to 2^50.
@@ -73,7 +73,7 @@ impl DiscreteGaussian {
         Self::with_sigma_squared(&sigma.square())
     }
 
-    /// For a rational σ²: what ρ-zCDP asks for, Δ²/(2ρ), is rational even where σ is not.
+    /// For a rational σ²: ρ-zCDP calls for Δ²/(2ρ), which is rational even where σ is not.
     ///
     /// # Errors
     /// If σ² lies outside 10^−6 to 2^100.
@@ -109,7 +109,7 @@ impl DiscreteGaussian {
         }
     }
 
-    /// One draw for each element: the fastest way to many.
+    /// One draw for each element: the fastest way to draw many.
     pub fn fill<R: CryptoRng + ?Sized>(&self, rng: &mut R, values: &mut [i64]) {
         match &self.sampler {
             Sampler::Window(window) => window.fill(rng, values),
@@ -119,7 +119,7 @@ impl DiscreteGaussian {
 
     /// P(K = k) for −reach ≤ k ≤ reach, enclosed; the normaliser is summed until less than a unit is missing.
     ///
-    /// For audits and tests at small σ: it takes as many exponentials as there are numbers within 20σ or so.
+    /// For audits and tests at small σ: it takes about as many exponentials as there are numbers within 20σ.
     pub(crate) fn masses(&self, reach: i64, bits: usize) -> Vec<Enclosure> {
         let precision = bits + 64;
         let rate = (&self.sigma_squared * &Rational::from(2)).recip().expect("σ² is positive");
@@ -140,13 +140,13 @@ impl DiscreteGaussian {
         (-reach..=reach).map(|k| weight(k).over(&normaliser, precision).coarsen(precision, bits)).collect()
     }
 
-    /// An upper bound on P(|K| > t): exact but for rounding up to σ = 1000, and beyond that by comparison with the
+    /// An upper bound on P(|K| > t): exact up to rounding for σ ≤ 1000, and beyond that by comparison with the
     /// continuous law, P(K ≥ t+1) ≤ P(N ≥ t) \[CKS20, Proposition 25\].
     pub fn two_sided_tail(&self, t: u64) -> f64 {
         tail::TwoSided::new(self.sigma_squared.to_f64_up()).beyond(t)
     }
 
-    /// A t with P(|K| ≤ t) ≥ level: the smallest up to σ = 1000, and at most one more than it beyond.
+    /// A t with P(|K| ≤ t) ≥ level: the smallest up to σ = 1000, and at most one larger beyond.
     ///
     /// # Errors
     /// If the level lies outside 0 < level < 1.

@@ -15,8 +15,8 @@ use crate::exact::Rational;
 ///
 /// # Algorithm
 /// Independent base-2^b digits, each from an alias table whose last undecided units are settled by arithmetic of any
-/// precision: one 64-bit word per digit. The bits read and the operations done do not depend on the value, one draw in
-/// about 2^54 aside.
+/// precision: one 64-bit word per digit. Except for one draw in about 2^54, the bits read and the operations done do
+/// not depend on the value.
 ///
 /// # Errors
 /// [`Geometric::new`] refuses a scale outside 0.001 to 2^50.

@@ -22,9 +22,9 @@ use crate::numeric::search::smallest_near;
 /// [`DiscreteLaplace::half_width`].
 ///
 /// # Algorithm
-/// A sign and independent base-2^b digits, each from an alias table whose last undecided units are settled by arithmetic
-/// of any precision; the sign rides with the leading digit. No float takes part. The bits read and the operations done do
-/// not depend on the value, one draw in about 2^54 aside.
+/// A sign and independent base-2^b digits, each from an alias table whose last undecided units are settled by
+/// arithmetic of any precision; the leading digit includes the sign. No floating-point arithmetic is involved. Except
+/// for one draw in about 2^54, the bits read and the operations done do not depend on the value.
 ///
 /// # Errors
 /// [`DiscreteLaplace::new`] refuses a scale outside 0.001 to 2^50.
@@ -66,7 +66,7 @@ impl DiscreteLaplace {
         &self.scale
     }
 
-    /// The scale as a float: what predicted errors are computed from.
+    /// The scale as a float, from which predicted errors are computed.
     #[inline]
     pub(crate) fn approximate_scale(&self) -> f64 {
         self.approximate_scale
@@ -78,7 +78,7 @@ impl DiscreteLaplace {
         always(self.digits.sample(rng))
     }
 
-    /// One draw for each element: the fastest way to many.
+    /// One draw for each element: the fastest way to draw many.
     pub fn fill<R: CryptoRng + ?Sized>(&self, rng: &mut R, values: &mut [i64]) {
         self.digits.fill(rng, values);
     }
@@ -104,7 +104,7 @@ impl DiscreteLaplace {
 
     /// P(K ≥ t), rounded up by less than one part in 2^100; beyond 8192 scales the bound stays at e^−8192.
     ///
-    /// The one tail of this law: thresholds are set and their δ is stated by it.
+    /// The only tail function of this law: thresholds and the δ stated for them both come from it.
     ///
     /// ```
     /// # use reticent::noise::DiscreteLaplace;
@@ -115,7 +115,7 @@ impl DiscreteLaplace {
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn upper_tail(&self, t: u64) -> Rational {
-        // The tail falls with t, so that of a smaller t is an upper bound, too.
+        // The tail falls with t, so the tail at a smaller t is an upper bound, too.
         let t = t.min(self.farthest());
         let rate = self.scale.recip().expect("a scale is positive");
         let exponent = &rate * &Rational::from(t);
@@ -127,7 +127,7 @@ impl DiscreteLaplace {
         Rational::from_big(tail.hi, UBig::ONE << bits)
     }
 
-    /// Where tails are no longer followed: 8192 scales, and nobody needs less than e^−8192.
+    /// Where the tail is cut: at 8192 scales, since no use needs less than e^−8192.
     fn farthest(&self) -> u64 {
         u64::try_from(&(&self.scale * &Rational::from(8192)).ceil()).unwrap_or(u64::MAX)
     }
@@ -135,7 +135,8 @@ impl DiscreteLaplace {
     /// The smallest t with P(|K| ≤ t) ≥ level.
     ///
     /// # Errors
-    /// If the level lies outside 0 < level < 1, or closer to 1 than the tail is followed: 1 − 10^−3557 is not.
+    /// If the level lies outside 0 < level < 1, or too close to 1 for where the tail is cut: at most 1 − 10^−3557 is
+    /// allowed.
     pub fn half_width(&self, level: &Rational) -> Result<u64> {
         if !level.is_positive() || *level >= Rational::ONE {
             return Err(Error::parameter("level", level, "greater than 0 and less than 1; write for example 0.95"));
@@ -150,7 +151,7 @@ impl DiscreteLaplace {
         Ok(smallest_near(near, fits) - 1)
     }
 
-    /// Where 2·P(K ≥ t) falls to `allowed`, in floats: infinitely far for what no float can hold.
+    /// Where 2·P(K ≥ t) falls to `allowed`, in floats: infinity if `allowed` is too small for a float.
     fn approximate_tail(&self, allowed: f64) -> f64 {
         let scale = self.approximate_scale();
         (scale * (libm::log(2.0 / allowed) - libm::log1p(libm::exp(-1.0 / scale)))).ceil()

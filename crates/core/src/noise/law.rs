@@ -1,4 +1,4 @@
-//! Either kind of noise that is added to numbers.
+//! Either kind of additive noise.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::{DiscreteGaussian, DiscreteLaplace};
 use crate::error::Result;
 use crate::exact::Rational;
 
-/// Discrete Laplace noise for pure ε, discrete Gaussian noise for ρ (or an ε and δ that a ρ implies).
+/// Discrete Laplace noise for pure ε, discrete Gaussian noise for ρ (or for an ε and δ that a ρ implies).
 ///
 /// # Example
 /// ```
@@ -23,7 +23,7 @@ use crate::exact::Rational;
 pub enum Law {
     /// For pure ε.
     Laplace(DiscreteLaplace),
-    /// For ρ-zCDP, and for (ε, δ) by way of it.
+    /// For ρ-zCDP, and for (ε, δ) through it.
     Gaussian(DiscreteGaussian),
 }
 
@@ -74,14 +74,14 @@ impl Law {
     }
 }
 
-/// The kind of noise and its width, in the steps of what it is added to.
+/// The kind of noise and its width, in grid steps of the statistic it is added to.
 impl fmt::Display for Law {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, width) = match self {
             Self::Laplace(_) => ("discrete Laplace, scale", self.scale()),
             Self::Gaussian(_) => ("discrete Gaussian, σ", self.scale()),
         };
-        // Two digits after the point, none if there is nothing to say.
+        // Two digits after the point, none if they are zero.
         let digits = if width < 1.0 { 4 } else { 2 };
         let text = format!("{width:.digits$}");
         write!(formatter, "{kind} {}", text.trim_end_matches('0').trim_end_matches('.'))

@@ -1,8 +1,8 @@
-//! Where randomness comes from, exactly.
+//! Exact sources of randomness.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`entropy`] | [`Entropy`]: a cryptographic generator, seeded by the system, reseeded, safe after `fork` |
+//! | [`entropy`] | [`Entropy`]: a cryptographic generator, seeded by the system, reseeded, safe across `fork` |
 //! | [`uniform`] | [`uniform_below`]: whole numbers, each equally likely |
 //! | [`bernoulli`] | [`Coin`]: heads with probability p/q, e^−γ or 1/(1+e^ε) |
 //! | [`geometric`] | [`Geometric`]: 0, 1, 2, … with ratio e^−1/scale |

@@ -52,7 +52,7 @@ pub struct NegativeBinomial {
     scale: Rational,
     /// r = numerator/denominator
     shape_parts: (u128, u128),
-    /// The scale's numerator and denominator where they are short enough for quick coins.
+    /// The scale's numerator and denominator, if they are short enough for quick coins.
     short_scale: Option<(u128, u128)>,
     /// I
     shared_from: u32,

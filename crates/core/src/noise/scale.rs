@@ -1,4 +1,4 @@
-//! How wide noise may be.
+//! Limits on the width of noise.
 
 use dashu_int::UBig;
 
@@ -7,9 +7,9 @@ use crate::exact::Rational;
 
 const ALLOWED: &str = "from 0.001 to 2^50 (1125899906842624); rescale the statistic if it must be wider";
 
-/// The scale of a noise law, checked: from 10^−3 to 2^50.
+/// Checks the scale of a noise law: from 10^−3 to 2^50.
 ///
-/// Below, the noise is zero but for one draw in e^1000; above, a draw could leave the range of an `i64`.
+/// Below, the noise is zero except for one draw in e^1000; above, a draw could leave the range of an `i64`.
 pub(crate) fn checked(parameter: &'static str, scale: &Rational) -> Result<Rational> {
     let least = Rational::new(1, 1000)?;
     let most = Rational::from_big(UBig::ONE << 50, UBig::ONE);

@@ -35,10 +35,10 @@ pub(crate) trait Law {
 /// P(v) = Q(v)/2^W + (R/2^W)·r(v)/R, where r(v) = 2^W·P(v) − Q(v) ∈ [0, 2) and R = 2^W − ΣQ = Σr (the tail included,
 /// with Q = 0).
 ///
-/// The first part has whole-number weights, so Walker's alias method \[W77, V91\] draws from it exactly: the word's leading bits choose
-/// a cell, the rest is compared with the cell's threshold. With weight R (a few hundred units of 2^−64) the outcome is
-/// *rare*, and then the second part is drawn by rejection: a value of the window or the tail, each equally likely,
-/// accepted with probability r/2, a comparison whose bits are worked out as far as it takes.
+/// The first part has whole-number weights, so Walker's alias method \[W77, V91\] draws from it exactly: the word's
+/// leading bits choose a cell, the rest is compared with the cell's threshold. With weight R (a few hundred units of
+/// 2^−64) the outcome is *rare*, and then the second part is drawn by rejection: a value of the window or the tail,
+/// each equally likely, accepted with probability r/2, a comparison whose bits are computed as far as needed.
 ///
 /// Unless the outcome is rare, every draw reads the same number of bits and does the same operations, whatever the value.
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ pub(crate) struct Table<L, const W: u32, const N: usize> {
 impl<L: Law, const N: usize> Table<L, 64, N> {
     /// A draw for each element, over blocks that stay in the cache; `beyond` draws what lies in the tail.
     pub fn fill<R: Rng + ?Sized>(&self, rng: &mut R, values: &mut [i64], beyond: impl Fn(&mut R) -> i64) {
-        /// Stands for "rare" until the block is done: no value of a window is so small.
+        /// Stands for "rare" until the block is done: no value of a window is this small.
         const OPEN: i64 = i64::MIN;
         let mut bytes = [0; 8 * BLOCK];
         for block in values.chunks_mut(BLOCK) {
@@ -83,9 +83,9 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
 /// Walker's alias table over whole-number weights that sum to 2^W: every value owns exactly its weight in words, and all
 /// remaining words are rare.
 ///
-/// With N = 2^m cells a word is m bits of cell number followed by W−m bits of rest. A cell is one number of 64 bits: in front a
-/// threshold of W−m bits, behind it the m-bit number of the other outcome. A rest below the threshold means the outcome of
-/// the cell's own number. Eight bytes a cell keep the tables of a draw in the first-level cache.
+/// With N = 2^m cells a word is m bits of cell number followed by W−m bits of rest. A cell is one 64-bit number: a
+/// threshold of W−m bits followed by the m-bit number of the other outcome. A rest below the threshold means the
+/// outcome of the cell's own number. Eight bytes per cell keep the tables of a draw in the first-level cache.
 #[derive(Clone)]
 pub(crate) struct Alias<const W: u32, const N: usize> {
     cells: Box<[u64; N]>,
@@ -94,7 +94,7 @@ pub(crate) struct Alias<const W: u32, const N: usize> {
     values: u64,
 }
 
-/// A thousand numbers would say nothing.
+/// Printing a thousand numbers would be useless.
 impl<const W: u32, const N: usize> fmt::Debug for Alias<W, N> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Alias({} values from {})", self.values, self.first)
@@ -115,7 +115,7 @@ impl<const W: u32, const N: usize> Alias<W, N> {
         let capacity = 1u128 << (W - Self::INDEX_BITS);
         let cell = |threshold: u128, other: usize| (threshold as u64) << Self::INDEX_BITS | other as u64;
         let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..N).partition(|&index| left[index] < capacity);
-        // A cell that is all its own has no rest below 0, and itself as the other.
+        // A cell that is all its own has threshold 0 and itself as the other outcome.
         let mut cells = Box::new(std::array::from_fn(|index| cell(0, index)));
         while let (Some(&donor), Some(taker)) = (large.last(), small.pop()) {
             cells[taker] = cell(left[taker], donor);
@@ -135,7 +135,7 @@ impl<const W: u32, const N: usize> Alias<W, N> {
         self.look_up_by(word, |rest, threshold| rest < threshold)
     }
 
-    /// [`Alias::look_up`] with the comparison left open, so that a test can show that a wrong one is seen.
+    /// [`Alias::look_up`] with the comparison as a parameter, so that a test can show that a wrong one is detected.
     #[inline]
     fn look_up_by(&self, word: u64, is_own: impl Fn(u64, u64) -> bool) -> Option<i32> {
         let own = word >> (W - Self::INDEX_BITS) & (N as u64 - 1);
@@ -154,7 +154,7 @@ impl<L: Law, const W: u32, const N: usize> Table<L, W, N> {
         Self { alias: Alias::new(law.window().start, &weights), law, weights: weights.into() }
     }
 
-    /// The law it draws from.
+    /// The law that it draws from.
     pub fn law(&self) -> &L {
         &self.law
     }
@@ -185,7 +185,7 @@ impl<L: Law, const W: u32, const N: usize> Table<L, W, N> {
     }
 
     /// One round of rejection: each value of the window, and the tail, comes out with probability r/2^(w+1), where 2^w is
-    /// the number of places among which the round chooses; `None` if it comes to nothing.
+    /// the number of places among which the round chooses; `None` if the round rejects.
     fn rare_round<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<Option<Option<i32>>, B::Error> {
         let index = source.bits(self.places())? as usize;
         if index > self.weights.len() {
@@ -221,7 +221,7 @@ pub(crate) mod tests {
     use crate::audit::enumerate::enumerate;
     use crate::exact::Rational;
 
-    /// Proves that a table draws from its law: each value owns exactly Q words, and the rare words are shared out in
+    /// Proves that a table draws from its law: each value owns exactly Q words, and the rare words are distributed in
     /// proportion to r, as far as `depth` bits resolve. The two together are P, as derived above.
     pub(crate) fn assert_exact<L: Law, const W: u32, const N: usize>(
         table: &Table<L, W, N>,
@@ -257,7 +257,7 @@ pub(crate) mod tests {
     /// 1/3, 2/3 − 1/1000 and, in the tail, 1/1000: no probability is a multiple of 2^−10.
     #[derive(Debug, Clone)]
     struct Thirds {
-        /// Added to the tail, to show that the checks see it.
+        /// Added to the tail, to show that the checks detect it.
         wrong_by: Rational,
     }
 

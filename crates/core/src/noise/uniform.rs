@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// A number from 0 to n−1, each with probability exactly 1/n.
 ///
 /// # Algorithm
-/// As many bits as n−1 has, drawn again while the number is not below n: at most two rounds on average. The number of
+/// As many bits as n−1 has, redrawn while the number is not below n: at most two rounds on average. The number of
 /// rounds is independent of the result.
 ///
 /// # Errors
@@ -44,15 +44,15 @@ pub(crate) fn below<B: BitSource + ?Sized>(n: u64, source: &mut B) -> Result<u64
     }
 }
 
-/// [`below`] from one word of `width` bits, for 1 ≤ n ≤ 2^width and width ≤ 64; `None` if the word is not to be used.
+/// [`below`] from one word of `width` bits, for 1 ≤ n ≤ 2^width and width ≤ 64; `None` if the word must be rejected.
 ///
-/// The word times n is a number of two such words. For each upper word there are ⌊2^width/n⌋ or one more words that lead to it,
-/// and a lower word of less than 2^width mod n occurs exactly for the one more: those are not used \[L19\].
+/// The word times n is a number of two such words. Each upper word is reached from ⌊2^width/n⌋ words or one more, and a
+/// lower word of less than 2^width mod n occurs exactly for the extra one: those words are rejected \[L19\].
 #[inline]
 pub(crate) fn scaled(word: u64, width: u32, n: u64) -> Option<u64> {
     let product = u128::from(word) * u128::from(n);
     let lower = product & ((1 << width) - 1);
-    // The remainder is below n, and a division is slow.
+    // The remainder is below n, so the slow division is rarely needed.
     if lower < u128::from(n) && lower < (1u128 << width) % u128::from(n) {
         return None;
     }

@@ -10,9 +10,9 @@
 //! - with probability Q_t/2^W for each sign, the tail from magnitude M = nB (or nB + 1) on: g geometric with ratio e^−2aM,
 //!   accepted with probability κ·f(M)·e^−ag²/(B·Q_t·(1−e^−2aM)): together κ·f(M+g)/(B·2^W).
 //!
-//! Every number has the same factor κ/(B·2^W) in front of f, so what a round accepts has exactly the discrete Gaussian law,
-//! whatever κ and the weights are; they only decide how often a round is accepted. Rounds are independent and alike, so
-//! their number tells nothing about the value.
+//! Every number has the same factor κ/(B·2^W) in front of f, so what a round accepts has exactly the discrete Gaussian
+//! law, whatever κ and the weights are; they only decide how often a round accepts. Rounds are independent and
+//! identically distributed, so their number reveals nothing about the value.
 
 use dashu_int::UBig;
 use rand_core::Rng;
@@ -31,7 +31,7 @@ pub(super) struct Blocks<const W: u32, const N: usize> {
     alias: Alias<W, N>,
     /// Q(v)
     weights: Box<[u64]>,
-    /// What the quick toss needs of each block.
+    /// Data for the quick toss in each block.
     slopes: Box<[Slope]>,
     /// a = 1/(2σ²)
     rate: Rational,
@@ -47,7 +47,7 @@ pub(super) struct Blocks<const W: u32, const N: usize> {
     curve: u64,
 }
 
-/// How the acceptance begins in a block, and how it falls; in units of 2^−64, rounded down.
+/// The acceptance at the start of a block and its slope; in units of 2^−64, rounded down.
 #[derive(Debug, Clone, Copy)]
 struct Slope {
     /// κ·f(vB)/Q(v)
@@ -126,7 +126,7 @@ impl<const W: u32, const N: usize> Blocks<W, N> {
         }
     }
 
-    /// One round; `None` if nothing is accepted.
+    /// One round; `None` if it rejects.
     #[inline]
     fn round<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<Option<i64>, B::Error> {
         let Some(block) = self.alias.look_up(source.bits(W)?) else {
@@ -146,7 +146,7 @@ impl<const W: u32, const N: usize> Blocks<W, N> {
         self.place_bits <= W * 7 / 16
     }
 
-    /// A word's leading bits are the place, the others begin the toss.
+    /// A word's leading bits are the place; the rest begin the toss.
     #[inline]
     fn split(&self, word: u64) -> Within {
         let known_bits = W - self.place_bits;
@@ -247,8 +247,8 @@ struct Within {
     known_bits: u32,
 }
 
-/// b and n for a σ: the narrowest blocks of which 2n fit the table, n·B reaching so far that f(nB) ≈ 2^−W. (A float will do:
-/// the law is exact for any choice.)
+/// b and n for a σ: the narrowest blocks of which 2n fit the table, with n·B large enough that f(nB) ≈ 2^−W. (A float
+/// will do: the law is exact for any choice.)
 fn layout(sigma_squared: f64, cells: usize, width: u32) -> (u32, usize) {
     let reach = (2.0 * f64::from(width) * std::f64::consts::LN_2 * sigma_squared).sqrt();
     let most = cells / 2 - 1;
@@ -334,7 +334,7 @@ mod tests {
         }
     }
 
-    /// The quick comparison must agree with the exact one wherever it dares to decide, in particular next to the threshold.
+    /// The quick comparison must agree with the exact one wherever it decides, in particular next to the threshold.
     #[test]
     fn the_quick_toss_agrees_with_the_exact_one() {
         let mut entropy = Entropy::seeded(5);

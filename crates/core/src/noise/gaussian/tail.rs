@@ -1,4 +1,4 @@
-//! How much of the discrete Gaussian law lies far out.
+//! The tails of the discrete Gaussian law.
 
 /// Up to this σ tails are summed term by term.
 const SUMMED_UP_TO: f64 = 1000.0;
@@ -8,14 +8,14 @@ const MARGIN: f64 = 1e-10;
 /// Upper bounds on P(|K| > t) for one σ.
 pub(super) struct TwoSided {
     sigma_squared: f64,
-    /// Where the sum ends, and the sum of all weights; nothing where tails are not summed.
+    /// Where the sum ends, and the sum of all weights; `None` where tails are not summed.
     summed: Option<(u64, f64)>,
 }
 
 impl TwoSided {
     pub fn new(sigma_squared: f64) -> Self {
         let sigma = sigma_squared.sqrt();
-        // Beyond 39σ a weight is below 2^−1000; what is left of the tail is less than the margin adds.
+        // Beyond 39σ a weight is below 2^−1000; the rest of the tail is less than what the margin adds.
         let end = (39.0 * sigma).ceil() as u64 + 2;
         let all = || 1.0 + 2.0 * sum(sigma_squared, 1..end);
         Self { sigma_squared, summed: (sigma <= SUMMED_UP_TO).then(|| (end, all())) }
@@ -27,13 +27,14 @@ impl TwoSided {
             let scaled = t as f64 / (self.sigma_squared.sqrt() * std::f64::consts::SQRT_2);
             return libm::erfc(scaled) * (1.0 + MARGIN) + f64::MIN_POSITIVE;
         };
-        // The tail falls with t, so that of a smaller t is an upper bound, too.
+        // The tail falls with t, so the tail at a smaller t is an upper bound, too.
         let t = t.min(end);
         let outside = 2.0 * sum(self.sigma_squared, t + 1..end.max(t + 2)) + f64::MIN_POSITIVE;
         outside / all * (1.0 + MARGIN)
     }
 
-    /// About 1 + the t beyond which this much lies: where the law is as smooth as a normal one, to the next whole number.
+    /// About 1 + the t beyond which this much lies: where the law is as smooth as a normal one, to the next whole
+    /// number.
     pub fn near(&self, allowed: f64) -> f64 {
         let (mut low, mut high) = (0.0, 40.0);
         for _ in 0..52 {
@@ -46,7 +47,7 @@ impl TwoSided {
     }
 }
 
-/// From the smallest term on, so that none is lost.
+/// Starting with the smallest term, so that none is lost.
 fn sum(sigma_squared: f64, range: std::ops::Range<u64>) -> f64 {
     let weight = |k: u64| libm::exp(-(k as f64) * (k as f64) / (2.0 * sigma_squared));
     range.rev().map(weight).sum()

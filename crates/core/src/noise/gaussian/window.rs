@@ -31,7 +31,7 @@ impl<const W: u32, const N: usize> Window<W, N> {
     /// `None` if σ is too large for a table.
     pub fn new(sigma_squared: &Rational) -> Option<Self> {
         let rate = (sigma_squared * &Rational::from(2)).recip().expect("σ² is positive");
-        // An n whose tail is below 2^−W: guessed in floats, made sure of by the bound.
+        // An n whose tail is below 2^−W: guessed in floats, verified by the bound.
         let guess = 1.05 * (2.0 * f64::from(W) * std::f64::consts::LN_2 * sigma_squared.to_f64()).sqrt();
         let enough = |n: i32| tail_bound(&rate, n, W as usize + 8).hi <= UBig::from(1u16 << 8);
         let most = N as i32 / 2 - 1;
@@ -88,8 +88,8 @@ fn tail_bound(rate: &Rational, n: i32, bits: usize) -> Enclosure {
 }
 
 impl Bell {
-    /// Σ e^−ak² over |k| ≤ n, and the normaliser Z = Σ over all k, at precision `bits`. The sum for Z is carried on until
-    /// [`tail_bound`] says that less than one unit is missing.
+    /// Σ e^−ak² over |k| ≤ n, and the normaliser Z = Σ over all k, at precision `bits`. The sum for Z continues until
+    /// [`tail_bound`] shows that less than one unit is missing.
     fn sums(&self, bits: usize) -> (Enclosure, Enclosure) {
         let two_sided = |k: i64| {
             let term = exp_neg(&(&self.rate * &Rational::from(k).square()), bits);
@@ -111,7 +111,7 @@ impl Bell {
         }
     }
 
-    /// Bits that cover the width that a sum of up to a few thousand enclosures has.
+    /// Covers the width of a sum of up to a few thousand enclosures, in bits.
     const GUARD: usize = 32;
 }
 
