@@ -1,4 +1,4 @@
-//! At most so many groups and rows per unit.
+//! Contribution bounding: at most a fixed number of groups and rows per unit.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use crate::noise::uniform::below;
 /// Keeps, for every unit, at most the contribution's number of groups and of rows in each, chosen at random.
 ///
 /// # Privacy
-/// What is kept of one unit depends on this unit's rows and on fresh randomness alone, so that adding, removing or replacing a
-/// unit changes nothing of the others': the sensitivities of [`Contribution`] hold afterwards.
+/// What is kept of one unit depends only on that unit's rows and on fresh randomness. So adding, removing or replacing
+/// a unit does not affect what is kept of the others: the sensitivities of [`Contribution`] hold afterwards.
 ///
 /// # Accuracy
-/// Every group of a unit is as likely to be kept as any other, and so is every row within a group: which rows come first does
-/// not matter. Dropping rows biases counts and sums downwards; no error bar speaks of that.
+/// Every group of a unit is as likely to be kept as any other, and so is every row within a group: the order of the
+/// rows does not matter. Dropping rows biases counts and sums downwards; no error bar covers that.
 ///
 /// # Algorithm
-/// Per unit, the first places of a uniform (Fisher–Yates) shuffle of its groups, then of each kept group's rows; of all its
-/// rows together if there is one statistic over all of them.
+/// Per unit, the first places of a uniform (Fisher–Yates) shuffle of its groups, then of each kept group's rows; of all
+/// its rows together if there is one statistic over all of them.
 ///
 /// # Example
 /// ```
@@ -64,7 +64,7 @@ pub fn bound_contributions<U: Ord, K: Ord + Clone, V, R: CryptoRng + ?Sized>(
     kept
 }
 
-/// `count` of the items, each set of them equally likely; all if there are no more.
+/// `count` of the items, each subset equally likely; all of them if there are no more.
 fn choose<T, R: CryptoRng + ?Sized>(mut items: Vec<T>, count: usize, rng: &mut R) -> Vec<T> {
     if items.len() <= count {
         return items;
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// One statistic over all rows: the groups do not multiply what a unit may keep.
+    /// One statistic over all rows: a unit's number of groups does not multiply what it may keep.
     #[test]
     fn without_groups_the_cap_is_on_all_rows() {
         let mut entropy = Entropy::seeded(4);

@@ -1,4 +1,4 @@
-//! The range that values are clamped to.
+//! Clamping bounds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ const ALLOWED: &str = "two numbers with the smaller first; write for example 0..
 
 /// A public range lower..upper, both ends included.
 ///
-/// Bounds are chosen without looking at the data: they decide how much noise a sum needs, and what lies outside is moved to
+/// Choose bounds without looking at the data: they decide how much noise a sum needs, and values outside are moved to
 /// the nearer end.
 ///
 /// # Example
@@ -36,8 +36,8 @@ impl Bounds {
     /// From `lower` to `upper`.
     ///
     /// # Errors
-    /// If they are equal or the wrong way round, or larger than 10^140 or closer together than 10^−140: their squares must be
-    /// floats.
+    /// If they are equal or the wrong way round, or larger than 10^140 or closer together than 10^−140: their squares
+    /// must be representable as floats.
     pub fn new(lower: Rational, upper: Rational) -> Result<Self> {
         let text = || format!("{lower}..{upper}");
         if lower >= upper {

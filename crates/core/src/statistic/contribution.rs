@@ -1,25 +1,25 @@
-//! What one unit can touch, and how far it can move a statistic.
+//! How much one unit can contribute, and how far it can move a statistic.
 
 use crate::error::{Error, Result};
 use crate::privacy::Adjacency;
 use crate::statistic::Grid;
 
-/// How many rows of one unit count, in each group it touches.
+/// How many rows of one unit count in each group it contributes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rows {
-    /// Always this many, none of which a filter can take away. A missing value (NaN, NULL) must then count as a value, as in
+    /// Always this many; no filter may remove any. A missing value (NaN, NULL) must then count as a value, as in
     /// [`Grid::sum_of_all`]; statistics that drop missing values treat this as [`Rows::AtMost`].
     Exactly(u64),
     /// Up to this many; the usual case.
     AtMost(u64),
 }
 
-/// What one unit can touch.
+/// How much one unit can contribute.
 ///
 /// # Privacy
-/// Here, and nowhere else, sensitivities are derived. Let a unit have at most r rows in each of at most g groups, values
-/// between L and U in steps of the grid, M = max(|L|, |U|), and W the width of what a row can add: U − L if the row is
-/// certainly there, else max(U, 0) − min(L, 0), as it may also add nothing. W ≤ 2M.
+/// All sensitivities are derived here and nowhere else. Let a unit have at most r rows in each of at most g groups,
+/// values between L and U in steps of the grid, M = max(|L|, |U|), and W the width of what a row can add: U − L if the
+/// row is certainly there, else max(U, 0) − min(L, 0), as it may also add nothing. W ≤ 2M.
 /// - Add or remove the unit: each of g groups moves by at most rM. L1: g·r·M, L2²: g·(rM)².
 /// - Replace it, one statistic over all rows: r·W.
 /// - Replace it, in groups: for each of g groups left, another may be entered. A group that is both left and entered moves by
@@ -54,7 +54,7 @@ pub struct Contribution {
 }
 
 impl Contribution {
-    /// One statistic over all rows, of which a unit has `rows`.
+    /// One statistic over all rows, to which a unit contributes `rows`.
     ///
     /// # Errors
     /// If the number of rows is 0 or above 2^32.
@@ -73,22 +73,23 @@ impl Contribution {
         Ok(Self { adjacency, groups: Some(max_groups), rows })
     }
 
-    /// Which tables are neighbours.
+    /// Which datasets are neighbours.
     pub fn adjacency(&self) -> Adjacency {
         self.adjacency
     }
 
-    /// How many groups a unit may be in; `None` if there is one statistic over all rows.
+    /// The maximum number of groups per unit; `None` if there is one statistic over all rows.
     pub fn max_groups(&self) -> Option<u64> {
         self.groups
     }
 
-    /// How many rows a unit may have in each.
+    /// The maximum number of rows per unit in each group.
     pub fn max_rows(&self) -> u64 {
         self.rows.number()
     }
 
-    /// Of counts of rows (all of them: a count of values that may be missing is one of [`Rows::AtMost`]).
+    /// The sensitivity of counts of rows (all of them: a count of values that may be missing is one of
+    /// [`Rows::AtMost`]).
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -96,7 +97,7 @@ impl Contribution {
         self.of_values(1, 1)
     }
 
-    /// Of counts of units: one per unit and group, however many rows it has there.
+    /// The sensitivity of counts of units: one per unit and group, however many rows it has there.
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -108,11 +109,12 @@ impl Contribution {
         Self { rows, ..*self }.of_values(1, 1)
     }
 
-    /// Of histograms: counts of rows per bin, in each group or over all rows, where a row's value decides its bin.
+    /// The sensitivity of histograms: counts of rows per bin, in each group or over all rows, where a row's value
+    /// decides its bin.
     ///
-    /// What a unit adds to the bins of a group is not negative and at most r in all, so r in the L2 norm, too; replaced
-    /// within the group, it moves them by at most 2r and r√2, which is no more than two different groups have. L1: g·r, L2²:
-    /// g·r²; under replace 2g·r and 2g·r².
+    /// A unit's contribution to the bins of a group is non-negative and at most r in total, so at most r in the L2
+    /// norm, too; replacing it within the group moves the bins by at most 2r and r√2, which is no more than for two
+    /// different groups. L1: g·r, L2²: g·r²; under replace 2g·r and 2g·r².
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -120,12 +122,12 @@ impl Contribution {
         self.in_bins().of_count()
     }
 
-    /// The same where every group has several numbers and a row's value decides how it is spread over them.
+    /// The same if every group has several numbers and a row's value decides how it is spread over them.
     pub(crate) fn in_bins(&self) -> Self {
         Self { groups: Some(self.groups.unwrap_or(1)), ..self.with_gaps() }
     }
 
-    /// How many rows one unit can add or take away in all: g·r, and under replace both.
+    /// The number of rows that one unit can add or remove in total: g·r, and under replace both.
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -133,7 +135,7 @@ impl Contribution {
         self.in_bins().of_count()?.l1()
     }
 
-    /// Of [`Grid::sum`], which drops missing values.
+    /// The sensitivity of [`Grid::sum`], which drops missing values.
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -141,8 +143,8 @@ impl Contribution {
         self.with_gaps().of_values(grid.lower(), grid.upper())
     }
 
-    /// Of [`Grid::sum_of_all`], which gives missing values a value: under replace, a row that is certainly there moves it by
-    /// no more than the range.
+    /// The sensitivity of [`Grid::sum_of_all`], which substitutes a value for missing ones: under replace, a row that
+    /// is certainly there moves it by no more than the range.
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -155,7 +157,7 @@ impl Contribution {
         Self { rows: Rows::AtMost(self.rows.number()), ..*self }
     }
 
-    /// Of sums of whole numbers from `lower` to `upper`, one for every row.
+    /// The sensitivity of sums of whole numbers from `lower` to `upper`, one for every row.
     ///
     /// # Errors
     /// If the bounds are the wrong way round or the result does not fit in 64 bits.
@@ -216,7 +218,7 @@ pub struct Sensitivity {
 }
 
 impl Sensitivity {
-    /// In the L1 norm: for Laplace noise.
+    /// In the L1 norm, for Laplace noise.
     ///
     /// # Errors
     /// If no unit can move the statistic at all: it is public and needs no noise.
@@ -224,7 +226,7 @@ impl Sensitivity {
         if self.l1 == 0 { Err(public()) } else { Ok(self.l1) }
     }
 
-    /// The square of the L2 norm: for Gaussian noise.
+    /// The square of the L2 norm, for Gaussian noise.
     ///
     /// # Errors
     /// If no unit can move the statistic at all: it is public and needs no noise.
@@ -290,8 +292,8 @@ mod tests {
         all
     }
 
-    /// The formulas against the largest difference that any unit can make, by trying all of them. Three groups hold the
-    /// worst case for g = 1 exactly; for g = 2 the formula may only be larger.
+    /// The formulas against the largest difference that any unit can make, by exhaustive search. Three groups contain
+    /// the worst case for g = 1 exactly; for g = 2 the formula may only be larger.
     #[test]
     fn no_unit_can_move_more_than_the_formulas_say() {
         for (lower, upper) in [(1, 1), (0, 2), (-1, 2), (-2, 2), (-2, -1), (1, 3)] {

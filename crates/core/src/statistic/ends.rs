@@ -1,23 +1,23 @@
-//! How far the values of a column are from both ends of their range: count and sum in one statistic.
+//! Distances of a column's values from both ends of their range: count and sum in one statistic.
 
 use super::grid::saturated;
 use super::{Contribution, Grid, Sensitivity};
 use crate::error::Result;
 
-/// The sums A = Σ(x − L) and B = Σ(U − x) of a column within L..U, exactly: what the values are away from either end.
+/// The sums A = Σ(x − L) and B = Σ(U − x) of a column within L..U, exactly: the values' distances from either end.
 ///
 /// # Privacy
-/// A value adds x − L to A and U − x to B: two numbers that are not negative and add up to U − L, whatever x is. So a
-/// unit's rows are to (A, B) what they are to a histogram of two bins, times U − L, and the [`Sensitivity`] of the
-/// *pair* follows: L1 g·r·(U−L) under add/remove and twice that under replace; L2² g·(r·(U−L))², and twice that.
+/// A value adds x − L to A and U − x to B: two non-negative numbers that add up to U − L, whatever x is. So a unit's
+/// rows contribute to (A, B) as to a histogram of two bins, times U − L, and the [`Sensitivity`] of the *pair* follows:
+/// L1 g·r·(U−L) under add/remove and twice that under replace; L2² g·(r·(U−L))², and twice that.
 ///
 /// # Accuracy
 /// N = (A + B)/(U − L), SUM = (U·A + L·B)/(U − L) and AVG = mid + h·(A − B)/(A + B), with mid and h the middle and half
 /// the width of the range, are functions of the two. Compare, in groups and under pure ε, with noise on N and on the
 /// centred sum S at ε/2 each: there b = 2gr/ε is the scale for N and b·h that for S, so their variances are 2b² and
 /// 2b²h². Here both A and B have scale b·h (as g·r·2h/ε), variance 2b²h²; N = (A + B)/2h has 4b²h²/4h² = b² and S = (A
-/// − B)/2 has b²h²: **half the variance of either**, at the same price. (What a row adds to N and S/h fills the square
-/// of numbers within ±1; Laplace noise on A and B is the noise made to its measure \[HT10\].) Under ρ-zCDP and
+/// − B)/2 has b²h²: **half the variance of either**, at the same cost. (What a row adds to N and S/h fills the square
+/// of numbers within ±1; Laplace noise on A and B is the noise that fits its shape \[HT10\].) Under ρ-zCDP and
 /// add/remove the two ways are equal.
 ///
 /// # Example
@@ -38,7 +38,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Of a column; NaN and NULL are dropped.
+    /// The ends of a column; NaN and NULL are dropped.
     pub fn of(grid: &Grid, values: impl IntoIterator<Item = Option<f64>>) -> Self {
         let (mut above, mut below) = (0i128, 0i128);
         for steps in values.into_iter().flatten().filter_map(|value| grid.steps(value)) {
@@ -48,24 +48,24 @@ impl Ends {
         Self { above_lower: saturated(above), below_upper: saturated(below) }
     }
 
-    /// Adds one value, in steps that the grid has clamped.
+    /// Adds one value, in steps already clamped by the grid.
     ///
-    /// No sum of fewer than 2^34 values leaves an `i64`; beyond that it stays at the end, which moves no two sums
-    /// further apart.
+    /// No sum of fewer than 2^34 values leaves an `i64`; beyond that it saturates, which moves no two sums further
+    /// apart.
     #[inline]
     pub fn add(&mut self, grid: &Grid, steps: i64) {
         let (above, below) = (steps.saturating_sub(grid.lower()), grid.upper().saturating_sub(steps));
         self.merge(&Self { above_lower: above, below_upper: below });
     }
 
-    /// Adds what other values of the same column came to.
+    /// Adds the ends of other values of the same column.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.above_lower = self.above_lower.saturating_add(other.above_lower);
         self.below_upper = self.below_upper.saturating_add(other.below_upper);
     }
 
-    /// How far one unit can move the two together.
+    /// How far one unit can move the pair.
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -73,7 +73,7 @@ impl Ends {
         contribution.in_bins().of_values(0, width(grid))
     }
 
-    /// The number of values: of exact ends a whole number, of released ones any.
+    /// The number of values: a whole number for exact ends, any number for released ones.
     pub fn count(&self, grid: &Grid) -> f64 {
         (i128::from(self.above_lower) + i128::from(self.below_upper)) as f64 / width(grid) as f64
     }
@@ -85,7 +85,7 @@ impl Ends {
         sum as f64 / width(grid) as f64 * grid.step()
     }
 
-    /// The mean: within the bounds, and the middle of the range if there is nothing.
+    /// The mean: within the bounds, and the middle of the range if there are no values.
     pub fn mean(&self, grid: &Grid) -> f64 {
         let (lower, upper) = (grid.value(grid.lower()), grid.value(grid.upper()));
         let twice_the_sum = (i128::from(self.above_lower) - i128::from(self.below_upper)) as f64 * grid.step();
@@ -93,8 +93,8 @@ impl Ends {
         mean.clamp(lower, upper)
     }
 
-    /// N and S = Σ(x − mid) as in [`Moments`](super::Moments), rounded to whole numbers: for what needs squares as
-    /// well.
+    /// N and S = Σ(x − mid) as in [`Moments`](super::Moments), rounded to whole numbers: for statistics that also need
+    /// squares.
     pub fn to_count_and_sum(&self, grid: &Grid) -> (i64, i64) {
         let (above, below, width) =
             (i128::from(self.above_lower), i128::from(self.below_upper), i128::from(width(grid)));
@@ -106,24 +106,24 @@ impl Ends {
     }
 }
 
-/// How far the noise may have carried what is computed from released ends.
+/// How far the noise may have moved results computed from released ends.
 impl Ends {
-    /// Of [`Ends::count`], where the *sum* of the noises on A and on B is within `half_width_of_sum`.
+    /// For [`Ends::count`], if the *sum* of the noises on A and on B is within `half_width_of_sum`.
     pub fn count_half_width(grid: &Grid, half_width_of_sum: u64) -> f64 {
         half_width_of_sum as f64 / width(grid) as f64
     }
 
-    /// Of [`Ends::total`], where the noises on A and on B are each within `half_width`, jointly.
+    /// For [`Ends::total`], if the noises on A and on B are each within `half_width`, jointly.
     pub fn total_half_width(grid: &Grid, half_width: u64) -> f64 {
         let both = grid.lower().unsigned_abs() + grid.upper().unsigned_abs();
         half_width as f64 * both as f64 / width(grid) as f64 * grid.step()
     }
 
-    /// Of [`Ends::mean`], where the noises on A and on B are each within `half_width`, jointly.
+    /// For [`Ends::mean`], if the noises on A and on B are each within `half_width`, jointly.
     ///
-    /// The mean never falls as A grows or as B falls: where A + B is less than one value's, that is plain; elsewhere
-    /// h·(A − B)/(A + B) grows with A while B ≥ 0, and where B < 0 it is above h and clamped. So it is farthest at two
-    /// corners.
+    /// The mean never falls as A grows or as B falls: this is clear where A + B is less than one value's; elsewhere
+    /// h·(A − B)/(A + B) grows with A while B ≥ 0, and where B < 0 it is above h and clamped. So its extremes are at
+    /// two corners.
     pub fn mean_half_width(&self, grid: &Grid, half_width: u64) -> f64 {
         let half_width = i64::try_from(half_width).unwrap_or(i64::MAX);
         let here = self.mean(grid);
@@ -134,8 +134,8 @@ impl Ends {
         (most - here).max(here - least)
     }
 
-    /// Of [`Ends::to_count_and_sum`], where the sum of the noises on A and B *and* their difference are within
-    /// `half_width_of_sum`, jointly (their laws are the same). Rounding is paid for.
+    /// For [`Ends::to_count_and_sum`], if the sum of the noises on A and B *and* their difference are within
+    /// `half_width_of_sum`, jointly (their laws are the same). Rounding is included.
     pub fn count_and_sum_half_widths(grid: &Grid, half_width_of_sum: u64) -> (u64, u64) {
         let in_values = half_width_of_sum / width(grid).unsigned_abs() + 1;
         (in_values, half_width_of_sum.saturating_add(in_values) / 2 + 1)
@@ -147,7 +147,7 @@ fn width(grid: &Grid) -> i64 {
     grid.upper() - grid.lower()
 }
 
-/// n/d for d > 0, to the nearest.
+/// n/d for d > 0, rounded to the nearest.
 fn round_div(n: i128, d: i128) -> i128 {
     (n + d / 2).div_euclid(d)
 }
@@ -193,8 +193,8 @@ mod tests {
         assert!(noisy.mean_half_width(&grid, u64::MAX) <= 10.0);
     }
 
-    /// Everything that one unit can add to (A, B) in two groups, on a range of four steps: no two of them are further
-    /// apart than the sensitivity says, and some are exactly as far.
+    /// Everything that one unit can add to (A, B) in two groups, on a range of four steps: no two contributions are
+    /// further apart than the sensitivity says, and some are exactly that far.
     #[test]
     fn no_unit_can_move_the_pair_further() {
         const WIDTH: i64 = 4;

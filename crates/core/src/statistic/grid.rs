@@ -9,19 +9,19 @@ use crate::exact::Rational;
 
 /// Bits of the larger end of the range: a step is at most 2^−28 of it.
 pub(crate) const BITS: i32 = 28;
-/// The exponents of all bounds that there are: their larger end is at least ½·10^−140 > 2^−467 and at most 10^140 < 2^466.
+/// The exponents that any bounds can have: their larger end is at least ½·10^−140 > 2^−467 and at most 10^140 < 2^466.
 const EXPONENTS: std::ops::RangeInclusive<i32> = -466 - BITS..=466 - BITS;
 
 /// The lattice on which real values are summed: multiples of a power of two that depends on the bounds alone.
 ///
 /// # Privacy
-/// Every value is clamped and rounded *before* it is added, and whole numbers are added without rounding. So a sum does not
-/// depend on the order of its terms, and one value moves it by no more than its own size: the two facts on which a
-/// floating-point sum fails.
+/// Every value is clamped and rounded *before* it is added, and whole numbers are added without rounding. So a sum does
+/// not depend on the order of its terms, and one value moves it by no more than its own size. A floating-point sum has
+/// neither property.
 ///
 /// # Accuracy
-/// The step is 2^(⌈log₂ max(|L|, |U|)⌉ − 28): a value is off by at most half a step, two parts in a billion of the larger
-/// bound.
+/// The step is 2^(⌈log₂ max(|L|, |U|)⌉ − 28): a value is off by at most half a step, two parts in a billion of the
+/// larger bound.
 ///
 /// # Example
 /// ```
@@ -56,7 +56,7 @@ impl Grid {
         Self { exponent, lower, upper }
     }
 
-    /// Steps of 2^exponent from `lower` to `upper`, for bounds whose grid was worked out already.
+    /// Steps of 2^exponent from `lower` to `upper`, for bounds whose grid is already known.
     pub(crate) fn of_steps(exponent: i32, lower: i64, upper: i64) -> Self {
         Self { exponent, lower, upper }
     }
@@ -95,7 +95,7 @@ impl Grid {
         Some(i64::from(whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5)))
     }
 
-    /// 2^−exponent, which is a normal float for all bounds that there are.
+    /// 2^−exponent, which is a normal float for all possible bounds.
     #[inline]
     fn steps_per_one(&self) -> f64 {
         f64::from_bits(((1023 - self.exponent) as u64) << 52)
@@ -104,13 +104,13 @@ impl Grid {
     /// A whole number in steps, without going through a float.
     #[inline]
     pub fn steps_of_integer(&self, value: i64) -> i64 {
-        // What a float holds exactly takes the faster way, to the same end.
+        // Numbers that a float holds exactly take the faster path, with the same result.
         if value.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS {
             return self.steps(value as f64).unwrap_or_default();
         }
         let exact = i128::from(value);
         let steps = match self.exponent {
-            // Beyond 2^62 steps per unit only 0 is within any range that has such a grid.
+            // Beyond 2^62 steps per unit, no range with such a grid contains a whole number other than 0.
             exponent if exponent < -62 => exact.signum() << 62,
             exponent if exponent <= 0 => exact << -exponent,
             exponent if exponent > 64 => 0,
@@ -120,8 +120,8 @@ impl Grid {
         steps.clamp(self.lower.into(), self.upper.into()) as i64
     }
 
-    /// The sum of all values in steps; NaN and NULL are dropped. Saturates at the ends of an `i64`, which keeps it as
-    /// insensitive as it was.
+    /// The sum of all values in steps; NaN and NULL are dropped. Saturates at the ends of an `i64`, which does not
+    /// increase its sensitivity.
     pub fn sum(&self, values: impl IntoIterator<Item = Option<f64>>) -> i64 {
         saturated(values.into_iter().flatten().filter_map(|value| self.steps(value)).map(i128::from).sum())
     }
@@ -139,7 +139,7 @@ impl Grid {
         saturated(values.into_iter().map(|value| i128::from(steps(value))).sum())
     }
 
-    /// The real number that many steps stand for.
+    /// The real number that this many steps represent.
     pub fn value(&self, steps: i64) -> f64 {
         libm::ldexp(steps as f64, self.exponent)
     }
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(grid.steps_of_integer(i64::MAX), grid.upper());
     }
 
-    /// The definition, in as many words: scale, round to the nearest with ties away from zero, clamp.
+    /// The definition, spelled out: scale, round to the nearest with ties away from zero, clamp.
     fn steps_by_definition(grid: &Grid, value: f64) -> i64 {
         (libm::round(libm::ldexp(value, -grid.exponent)) as i64).clamp(grid.lower, grid.upper)
     }

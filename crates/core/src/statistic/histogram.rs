@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Counts rows per key, for keys that are known beforehand: every one of them appears, in the order given, empty ones too;
+/// Counts rows per key, for keys that are known beforehand: each of them appears, in the order given, even if empty;
 /// rows with other keys are dropped.
 ///
 /// # Privacy
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 /// assert_eq!(histogram::with_known_keys(&colours, rows), vec![2, 0, 1]);
 /// ```
 pub fn with_known_keys<K: Ord>(keys: &[K], rows: impl IntoIterator<Item = K>) -> Vec<i64> {
-    // A key that is given twice is counted at its first place only: one row must not count twice.
+    // A key that is given twice is counted only at its first place: one row must not count twice.
     let mut places: BTreeMap<&K, usize> = BTreeMap::new();
     for (place, key) in keys.iter().enumerate() {
         places.entry(key).or_insert(place);
@@ -32,8 +32,8 @@ pub fn with_known_keys<K: Ord>(keys: &[K], rows: impl IntoIterator<Item = K>) ->
     counts
 }
 
-/// Counts units per key, for keys that only the data knows; what may be released of it is decided by private selection, never
-/// by the keys' presence.
+/// Counts units per key, for keys known only from the data; private selection decides which of them may be released,
+/// never the mere presence of a key.
 ///
 /// Takes (unit, key) pairs, after [`bound_contributions`](super::bound_contributions); a unit counts once per key, however
 /// many rows it has there.

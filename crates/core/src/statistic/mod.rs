@@ -1,19 +1,19 @@
-//! What is measured, as exact whole numbers, and how far one unit can move it.
+//! Exact whole-number statistics, and how far one unit can move them.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`bounds`] | [`Bounds`]: the public range that values are clamped to |
 //! | [`grid`] | [`Grid`]: real values as whole steps of a power of two, summed without rounding |
-//! | [`contribution`] | [`Contribution`]: what one unit can touch, and the [`Sensitivity`] that follows |
-//! | [`bounding`] | at most so many groups and rows per unit, chosen at random |
+//! | [`contribution`] | [`Contribution`]: how much one unit can contribute, and the resulting [`Sensitivity`] |
+//! | [`bounding`] | contribution bounding: at most a fixed number of groups and rows per unit, chosen at random |
 //! | [`ends`] | [`Ends`]: distances to both ends of the range, from which count, sum and mean follow |
 //! | [`histogram`] | counts per key, for keys known beforehand or not |
 //! | [`moments`] | [`Moments`]: count, centred sum and centred squares, from which mean and variance follow |
 //! | [`spread`] | [`Spread`]: values spread over three bins, from which count, mean and variance follow |
 //!
 //! # Bad values
-//! What lies in the rows is never an error. NaN and NULL are dropped, everything else (±∞ too) is clamped to the bounds, and
-//! nobody is told how often.
+//! Values in the rows never cause an error. NaN and NULL are dropped, everything else (±∞ too) is clamped to the
+//! bounds, and it is not reported how often.
 //!
 //! # Example
 //! The sum of incomes, each person counted once:

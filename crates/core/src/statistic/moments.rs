@@ -4,19 +4,20 @@ use super::grid::saturated;
 use super::{Contribution, Grid, Sensitivity};
 use crate::error::Result;
 
-/// Squares are rounded until the largest has at most this many bits: as fine relative to it as the values are to theirs.
+/// Squares are rounded until the largest has at most this many bits: the same relative resolution as for the values.
 const SQUARE_BITS: u32 = 28;
 
 /// Count, centred sum and centred sum of squares of a column, exactly.
 ///
 /// # Privacy
-/// N is the number of values, S = Σ(x − mid) in grid steps, Q = Σ⌊(x − mid)²/2^q⌉ in steps of 2^q squared grid steps, mid the
-/// public middle of the range and q the smallest number for which one square takes at most 28 bits. Centring halves what one value can add: S needs
-/// noise for (U − L)/2 instead of max(|L|, |U|).
-/// Each has its own [`Sensitivity`]; whoever releases all of them pays for all of them.
+/// N is the number of values, S = Σ(x − mid) in grid steps, Q = Σ⌊(x − mid)²/2^q⌉ in steps of 2^q squared grid steps,
+/// mid the public middle of the range and q the smallest number for which one square takes at most 28 bits. Centring
+/// halves what one value can add: S needs noise for (U − L)/2 instead of max(|L|, |U|). Each has its own
+/// [`Sensitivity`]; releasing all three costs the sum.
 ///
 /// # Accuracy
-/// SUM = S + mid·N, AVG = mid + S/N and the variance Q/N − (S/N)² are functions of the three, so they cost nothing more.
+/// SUM = S + mid·N, AVG = mid + S/N and the variance Q/N − (S/N)² are functions of the three, so they cost nothing
+/// extra.
 ///
 /// # Example
 /// ```
@@ -39,7 +40,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of a column.
+    /// The moments of a column.
     pub fn of(grid: &Grid, values: impl IntoIterator<Item = Option<f64>>) -> Self {
         let terms = MomentsOf::new(grid);
         let (mut count, mut sum, mut squares) = (0i64, 0i128, 0i128);
@@ -90,19 +91,20 @@ impl Moments {
         grid.value(sum) + grid.value(grid.middle()) * count as f64
     }
 
-    /// The mean, from a released count and centred sum: within the bounds, and the middle of the range if there is nothing.
+    /// The mean, from a released count and centred sum: within the bounds, and the middle of the range if there are no
+    /// values.
     pub fn mean(grid: &Grid, count: i64, sum: i64) -> f64 {
         let mean = grid.value(grid.middle()) + grid.value(sum) / count.max(1) as f64;
         mean.clamp(grid.value(grid.lower()), grid.value(grid.upper()))
     }
 
-    /// What one step of Q is worth, a power of two.
+    /// The value of one step of Q, a power of two.
     pub fn square_step(grid: &Grid) -> f64 {
         libm::ldexp(grid.step() * grid.step(), square_shift(grid) as i32)
     }
 
-    /// The variance, from a released count, centred sum and sum of squares: Q/N − (S/N)², from 0 to a quarter of the squared
-    /// range, times N/(N − 1) if that is the divisor. Where there are fewer than two values, they are taken for two.
+    /// The variance, from a released count, centred sum and sum of squares: Q/N − (S/N)², from 0 to a quarter of the
+    /// squared range, times N/(N − 1) if that is the divisor. A count below two is treated as two.
     pub fn variance(grid: &Grid, divisor: Divisor, [count, sum, squares]: [i64; 3]) -> f64 {
         let n = count.max(1) as f64;
         let mean = grid.value(sum) / n;
@@ -111,17 +113,17 @@ impl Moments {
     }
 }
 
-/// What the sum of squared deviations from the mean is divided by.
+/// The divisor of the sum of squared deviations from the mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Divisor {
     /// N: the variance of the values themselves.
     Count,
-    /// N − 1: what it says of a population of which the values are a sample.
+    /// N − 1: the estimate for a population of which the values are a sample.
     CountMinusOne,
 }
 
 impl Divisor {
-    /// What Q/N − (S/N)² is multiplied by.
+    /// The factor of Q/N − (S/N)².
     fn correction(self, count: i64) -> f64 {
         match self {
             Self::Count => 1.0,
@@ -129,7 +131,7 @@ impl Divisor {
         }
     }
 
-    /// The counts, of which one is nearest to where [`Moments::variance`] is largest for a given sum and squares.
+    /// Candidate counts, one of which is nearest to where [`Moments::variance`] is largest for a given sum and squares.
     fn peaks(self, grid: &Grid, sum: i64, squares: i64) -> [f64; 2] {
         let square = sum as f64 * sum as f64;
         let squares = libm::ldexp(squares as f64, square_shift(grid) as i32);
@@ -148,17 +150,17 @@ impl Divisor {
     }
 }
 
-/// How far the noise may have carried what is computed from released moments, at a level at which the parts hold *jointly*:
-/// see [`joint_level`](crate::release::joint_level).
+/// How far the noise may have moved results computed from released moments, at a level at which the parts hold
+/// *jointly*: see [`joint_level`](crate::release::joint_level).
 impl Moments {
-    /// Of [`Moments::total`]: the count may be off by the first half-width, the centred sum by the second (in steps).
+    /// For [`Moments::total`]: the count may be off by the first half-width, the centred sum by the second (in steps).
     pub fn total_half_width(grid: &Grid, half_widths: (u64, u64)) -> f64 {
         let (count, sum) = (half_widths.0 as f64, half_widths.1 as f64);
         sum * grid.step() + count * grid.value(grid.middle()).abs()
     }
 
-    /// Of [`Moments::mean`]: the farthest that the mean can be from the released one while count and sum are within their
-    /// half-widths. It is monotone in either while the other stays, so it is farthest at a corner.
+    /// For [`Moments::mean`]: the farthest that the mean can be from the released one while count and sum are within
+    /// their half-widths. It is monotone in either while the other is fixed, so it is farthest at a corner.
     pub fn mean_half_width(grid: &Grid, count: i64, sum: i64, half_widths: (u64, u64)) -> f64 {
         let here = Self::mean(grid, count, sum);
         let corners = ends(count, half_widths.0)
@@ -167,10 +169,11 @@ impl Moments {
         corners.map(|corner| (corner - here).abs()).fold(0.0, f64::max)
     }
 
-    /// Of [`Moments::variance`]: the farthest that it can be while count, sum and squares are within their half-widths.
+    /// For [`Moments::variance`]: the farthest that it can be while count, sum and squares are within their
+    /// half-widths.
     ///
-    /// So it covers the exact variance whenever the three half-widths hold, the uncertainty of N in N/(N − 1) included. Proof that the
-    /// farthest point is among those that are tried, for every range of N, S and Q:
+    /// So it covers the exact variance whenever the three half-widths hold, the uncertainty of N in N/(N − 1) included.
+    /// Proof that the farthest point is among those that are tried, for every range of N, S and Q:
     ///
     /// Let V(N) = Q/N − S²/N², c a quarter of the squared range, and F(N) = g(N)·min(max(V(N), 0), c) with g = 1 or, for
     /// N ≥ 2, g(N) = N/(N − 1). For each N, F never falls as Q grows or as S² falls. So F is largest where Q is at its upper end and S nearest
@@ -182,12 +185,12 @@ impl Moments {
     /// r = x + √(x² − x) ≤ 2x at most, and falls beyond. V ≥ c between the roots of cN² − QN + S², if there are any; let N₁ be the smaller, which is at
     /// most 2x. F = max(h, 0) outside of them and F = c·g, which falls, between them; beyond the larger one, V and g fall, and
     /// so does h. So F rises (or is 0) up to min(r, N₁) and falls beyond: on any range of N ≥ 2 it is smallest at one of the ends, and largest
-    /// at an end or at a whole number next to r or N₁. N < 2 stands for itself: all such N give the same.
+    /// at an end or at a whole number next to r or N₁. N < 2 is a case of its own: all such N give the same.
     pub fn variance_half_width(grid: &Grid, divisor: Divisor, released: [i64; 3], half_widths: [u64; 3]) -> f64 {
         Self::farthest(grid, divisor, released, half_widths, |variance| variance)
     }
 
-    /// Of the square root of [`Moments::variance`], in the same way: a root grows with its square.
+    /// For the square root of [`Moments::variance`], in the same way: a root grows with its square.
     pub fn standard_deviation_half_width(
         grid: &Grid,
         divisor: Divisor,
@@ -210,7 +213,7 @@ impl Moments {
         let mut farthest = 0f64;
         for sum in [low, high, 0i64.clamp(low, high)] {
             for squares in squares {
-                // Floats tell where a peak is to within one.
+                // Floats locate a peak to within one.
                 let next_to = |peak: f64| [-1, 0, 1, 2].map(|more| (peak as i64).saturating_add(more));
                 let peaks = divisor.peaks(grid, sum, squares).into_iter().flat_map(next_to);
                 for count in [fewest, most, 1, 2].into_iter().chain(peaks) {
@@ -223,13 +226,13 @@ impl Moments {
     }
 }
 
-/// Both ends of what a number may have been before the noise.
+/// Both ends of the range that a number may have had before the noise.
 fn ends(released: i64, half_width: u64) -> [i64; 2] {
     let half_width = i64::try_from(half_width).unwrap_or(i64::MAX);
     [released.saturating_sub(half_width), released.saturating_add(half_width)]
 }
 
-/// What one value adds to [`Moments`], worked out once per column: for loops over many rows.
+/// What one value adds to [`Moments`], prepared once per column for loops over many rows.
 ///
 /// # Example
 /// ```
@@ -257,7 +260,7 @@ impl MomentsOf {
         Self { middle: grid.middle(), shift: square_shift(grid) }
     }
 
-    /// x − mid in steps, and its square in steps of 2^q squared ones, of a value that the grid has clamped.
+    /// x − mid in steps, and its square in steps of 2^q squared ones, for a value clamped by the grid.
     #[inline]
     pub fn term(&self, steps: i64) -> (i64, i64) {
         // Within the grid a centred value is below 2^29, so its square fits.
@@ -265,9 +268,9 @@ impl MomentsOf {
         (centred, coarse_square(centred, self.shift))
     }
 
-    /// Adds one value, in steps that the grid has clamped.
+    /// Adds one value, in steps already clamped by the grid.
     ///
-    /// No sum of fewer than 2^34 values leaves an `i64`; beyond that it stays at the end, which moves no two sums further
+    /// No sum of fewer than 2^34 values leaves an `i64`; beyond that it saturates, which moves no two sums further
     /// apart.
     #[inline]
     pub fn add(&self, moments: &mut Moments, steps: i64) {
@@ -321,7 +324,7 @@ mod tests {
         assert!((of(Divisor::CountMinusOne) / variance - n / (n - 1.0)).abs() < 1e-6);
     }
 
-    /// A range that is narrow next to its distance from 0: timestamps of one day, a tenth above a thousand.
+    /// A range that is narrow compared to its distance from 0: timestamps of one day, a tenth above a thousand.
     #[test]
     fn narrow_ranges_keep_their_variance() {
         for (bounds, first, width) in [("1700000000..1700086400", 1.7e9, 86_400.0), ("1000..1000.1", 1000.0, 0.1)] {
@@ -343,7 +346,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever count, sum and squares are within their half-widths, and every count is tried: none is farther.
+        /// For every count, sum and squares within their half-widths, with every count tried: none is farther.
         #[test]
         fn no_variance_is_farther_than_the_half_width(
             count in -3i64..60, sum in -1.0f64..1.0, squares in -0.5f64..1.5,

@@ -1,10 +1,10 @@
-//! How the values of a column are spread over their range: count, sum and variance in one statistic.
+//! How a column's values are spread over their range: count, sum and variance in one statistic.
 
 use super::grid::saturated;
 use super::{Contribution, Grid, Sensitivity};
 use crate::error::Result;
 
-/// What one value adds in all takes at most this many bits.
+/// The total that one value adds takes at most this many bits.
 const BITS: u32 = 28;
 
 /// The values of a column within L..U, each spread over three bins: near the lower end, in between, near the upper end.
@@ -13,7 +13,7 @@ const BITS: u32 = 28;
 /// With u = (x − L)/(U − L), a value adds (1 − u)² to the first bin, 2u(1 − u) to the second and u² to the third, in
 /// units of 1/T: the squares are rounded down to whole units, and what is missing to T goes to the second bin. (T =
 /// ⌊W²/2^q⌋ for W steps of the grid and the smallest q for which T takes at most 28 bits; (1 − u)² + u² ≤ 1, so nothing
-/// is negative.) The three add up to T whatever the value is. So a unit's rows are to the bins what they are to a
+/// is negative.) The three add up to T whatever the value is. So a unit's rows contribute to the bins as to a
 /// histogram, times T, and the [`Sensitivity`] of *all three* follows: L1 g·r·T under add/remove and twice that under
 /// replace; L2² g·(r·T)², and twice.
 ///
@@ -26,7 +26,7 @@ const BITS: u32 = 28;
 /// more**. If only count and mean are wanted, [`Ends`](super::Ends) has 4 and 4h².
 ///
 /// # Algorithm
-/// Released bins below 0 are taken for 0, and a sum below T (less than one value) for T.
+/// Released bins below 0 are treated as 0, and a sum below T (less than one value) as T.
 ///
 /// # Example
 /// ```
@@ -45,7 +45,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of a column; NaN and NULL are dropped.
+    /// The spread of a column; NaN and NULL are dropped.
     pub fn of(grid: &Grid, values: impl IntoIterator<Item = Option<f64>>) -> Self {
         let terms = SpreadOf::new(grid);
         let mut sums = [0i128; 3];
@@ -57,7 +57,7 @@ impl Spread {
         Self { bins: sums.map(saturated) }
     }
 
-    /// Adds what other values of the same column came to.
+    /// Adds the spread of other values of the same column.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         for (bin, more) in self.bins.iter_mut().zip(other.bins) {
@@ -73,7 +73,7 @@ impl Spread {
         contribution.in_bins().of_values(0, SpreadOf::new(grid).total)
     }
 
-    /// The number of values: of exact bins a whole number, of released ones any.
+    /// The number of values: a whole number for exact bins, any number for released ones.
     pub fn count(&self, grid: &Grid) -> f64 {
         self.bins.iter().map(|&bin| bin as f64).sum::<f64>() / SpreadOf::new(grid).unit()
     }
@@ -84,7 +84,7 @@ impl Spread {
         weighted / SpreadOf::new(grid).unit()
     }
 
-    /// The mean: within the bounds, and the middle of the range if there is nothing.
+    /// The mean: within the bounds, and the middle of the range if there are no values.
     pub fn mean(&self, grid: &Grid) -> f64 {
         mean_of(grid, self.bins.map(|bin| bin as f64))
     }
@@ -95,29 +95,29 @@ impl Spread {
     }
 }
 
-/// How far the noise may have carried what is computed from released bins.
+/// How far the noise may have moved results computed from released bins.
 impl Spread {
-    /// Of [`Spread::count`], where the *sum* of the noises on the three bins is within `half_width_of_sum`.
+    /// For [`Spread::count`], if the *sum* of the noises on the three bins is within `half_width_of_sum`.
     pub fn count_half_width(grid: &Grid, half_width_of_sum: u64) -> f64 {
         half_width_of_sum as f64 / SpreadOf::new(grid).unit()
     }
 
-    /// Of [`Spread::total`], where the noises on the three bins are each within `half_width`, jointly.
+    /// For [`Spread::total`], if the noises on the three bins are each within `half_width`, jointly.
     pub fn total_half_width(grid: &Grid, half_width: u64) -> f64 {
         half_width as f64 * knots(grid).iter().map(|knot| knot.abs()).sum::<f64>() / SpreadOf::new(grid).unit()
     }
 
-    /// Of [`Spread::mean`], where the noises on the three bins are each within `half_width`, jointly.
+    /// For [`Spread::mean`], if the noises on the three bins are each within `half_width`, jointly.
     ///
-    /// The mean falls with A and grows with C; B draws it towards the middle, from whichever side it is on. So it is
-    /// farthest at corners.
+    /// The mean falls with A and grows with C; B pulls it towards the middle from either side. So it is farthest at
+    /// corners.
     pub fn mean_half_width(&self, grid: &Grid, half_width: u64) -> f64 {
         let ([a, most_a], [b, most_b], [c, most_c]) = self.ends(half_width);
         let corners = [[a, b, most_c], [a, most_b, most_c], [most_a, b, c], [most_a, most_b, c]];
         farthest(self.mean(grid), corners.map(|corner| mean_of(grid, corner)))
     }
 
-    /// Of [`Spread::variance`], where the noises on the three bins are each within `half_width`, jointly.
+    /// For [`Spread::variance`], if the noises on the three bins are each within `half_width`, jointly.
     ///
     /// f = (AC − B²/4)/M² with M = max(A + B + C, T) falls with B. As a function of A it rises up to A = max(B + C +
     /// B²/2C, T − B − C) and falls from there on; and so for C. So it is smallest at a corner with the largest B, and
@@ -127,7 +127,7 @@ impl Spread {
         farthest(self.variance(grid), self.extreme_variances(grid, half_width))
     }
 
-    /// Of the square root of [`Spread::variance`], in the same way: a root grows with its square.
+    /// For the square root of [`Spread::variance`], in the same way: a root grows with its square.
     pub fn standard_deviation_half_width(&self, grid: &Grid, half_width: u64) -> f64 {
         farthest(self.variance(grid).sqrt(), self.extreme_variances(grid, half_width).map(f64::sqrt))
     }
@@ -152,7 +152,7 @@ impl Spread {
         .map(|bins| variance_of(grid, bins))
     }
 
-    /// Both ends of what each bin may have been, none below 0.
+    /// Both ends of the range that each bin may have had, none below 0.
     fn ends(&self, half_width: u64) -> ([f64; 2], [f64; 2], [f64; 2]) {
         let half_width = half_width as f64;
         let [a, b, c] = self.bins.map(|bin| [bin as f64 - half_width, bin as f64 + half_width].map(|end| end.max(0.0)));
@@ -160,7 +160,7 @@ impl Spread {
     }
 }
 
-/// What one value adds to a [`Spread`], worked out once per column: for loops over many rows.
+/// What one value adds to a [`Spread`], prepared once per column for loops over many rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpreadOf {
     lower: i64,
@@ -181,7 +181,7 @@ impl SpreadOf {
         Self { lower: grid.lower(), width, shift, total: (width * width) >> shift }
     }
 
-    /// What a value adds to the three bins, in steps that the grid has clamped.
+    /// What a value, in steps already clamped by the grid, adds to the three bins.
     #[inline]
     pub fn term(&self, steps: i64) -> [i64; 3] {
         let t = (steps - self.lower).clamp(0, self.width);
@@ -190,10 +190,10 @@ impl SpreadOf {
         [a, self.total - a - c, c]
     }
 
-    /// Adds one value, in steps that the grid has clamped.
+    /// Adds one value, in steps already clamped by the grid.
     ///
-    /// No sum of fewer than 2^34 values leaves an `i64`; beyond that it stays at the end, which moves no two sums
-    /// further apart.
+    /// No sum of fewer than 2^34 values leaves an `i64`; beyond that it saturates, which moves no two sums further
+    /// apart.
     #[inline]
     pub fn add(&self, spread: &mut Spread, steps: i64) {
         spread.merge(&Spread { bins: self.term(steps) });
@@ -204,13 +204,13 @@ impl SpreadOf {
     }
 }
 
-/// L, the middle and U: where the bins stand.
+/// L, the middle and U: the positions of the bins.
 fn knots(grid: &Grid) -> [f64; 3] {
     let (lower, upper) = (grid.value(grid.lower()), grid.value(grid.upper()));
     [lower, f64::midpoint(lower, upper), upper]
 }
 
-/// The bins without what is below 0, and what they are divided by.
+/// The bins with negative ones set to 0, and the divisor.
 fn parts(grid: &Grid, bins: [f64; 3]) -> ([f64; 3], f64) {
     let bins = bins.map(|bin| bin.max(0.0));
     (bins, bins.iter().sum::<f64>().max(SpreadOf::new(grid).unit()))
