@@ -1,4 +1,4 @@
-//! Several statistics of the same groups, one promise.
+//! Several statistics of the same groups under one guarantee.
 
 use dashu_int::UBig;
 
@@ -16,38 +16,39 @@ use crate::statistic::Sensitivity;
 pub struct Part {
     /// How far one unit can move all its numbers, over all groups.
     pub sensitivity: Sensitivity,
-    /// Its share of ε or ρ is this over the sum of all weights; at least 1.
+    /// Its share of ε or ρ is this weight over the sum of all weights; at least 1.
     pub weight: u32,
 }
 
-/// Releases several additive statistics at once: counts, sums, histograms, each of them for every group.
+/// Releases several additive statistics at once: counts, sums, histograms, each for every group.
 ///
 /// # Privacy
-/// The promise is the guarantee's, in the adjacency that the sensitivities were derived for. With weights w₁ … wₘ, part
-/// i has the share sᵢ = wᵢ/Σw, and a unit moves its numbers, over all groups, by at most Δ₁ᵢ in the L1 norm and Δ₂ᵢ in
-/// the L2 norm.
+/// The guarantee holds in the adjacency that the sensitivities were derived for. With weights w₁ … wₘ, part i has the
+/// share sᵢ = wᵢ/Σw, and a unit moves its numbers, over all groups, by at most Δ₁ᵢ in the L1 norm and Δ₂ᵢ in the L2
+/// norm.
 /// - `Pure(ε)`: discrete Laplace noise of scale Δ₁ᵢ/(sᵢ·ε) on every number of part i, so part i is sᵢ·ε-private.
 /// - `Zcdp(ρ)`: discrete Gaussian noise with σ² = Δ₂ᵢ²/(2·sᵢ·ρ), so part i is sᵢ·ρ-zCDP.
 /// - `Approx(ε, δ)`: either the first with ε, in which case δ is not used and [`Batch::guarantee`] is `Pure(ε)`; or the
-///   second with the largest ρ that implies (ε, δ) ([`Rho::within`]). The one with the smaller product over all parts
-///   of the half-widths at 95 %; of equal ones the first. That depends on the parameters alone, never on data.
+///   second with the largest ρ that implies (ε, δ) ([`Rho::within`]). The choice is the one with the smaller product
+///   over all parts of the half-widths at 95 %, and the first if they are equal. It depends only on the parameters,
+///   never on the data.
 ///
-/// The shares add up to one, and parts drawn independently add up ([`Guarantee::and`]). How many groups there are does
-/// not matter: how many of them a unit can touch is in the sensitivities.
+/// The shares add up to one, and parts drawn independently add up ([`Guarantee::and`]). The number of groups does not
+/// matter: how many of them a unit can contribute to is part of the sensitivities.
 ///
 /// # Accuracy
 /// Every number of part i has the noise [`Batch::noise`], hence [`Batch::half_width`]. The error bar of the release is
-/// the largest of the parts' at 95 %: it holds for each number by itself. What is computed from several parts has the
-/// half-widths of [`Ends`](crate::statistic::Ends), [`Spread`](crate::statistic::Spread) or
+/// the largest of the parts' at 95 %: it holds for each number individually. Results computed from several parts have
+/// the half-widths of [`Ends`](crate::statistic::Ends), [`Spread`](crate::statistic::Spread) or
 /// [`Moments`](crate::statistic::Moments): a mean needs one part of the first kind, a variance one of the second.
 ///
 /// # Algorithm
-/// Noise is drawn part by part and number by number: what is drawn depends on how many numbers there are, not on what
-/// they are.
+/// Noise is drawn part by part and number by number: the draws depend on how many numbers there are, not on their
+/// values.
 ///
 /// # Errors
 /// If there is no part, a weight is 0, no unit can move a part, or a part's noise would be out of range; (when
-/// releasing) if there are more or fewer lists than parts or the permit does not cover the guarantee.
+/// releasing) if the number of lists differs from the number of parts or the permit does not cover the guarantee.
 ///
 /// # Example
 /// Count and mean of every group; a person is in up to 4 groups, with up to 4 rows in each:
@@ -119,7 +120,7 @@ impl Batch {
         Self::with_noises(guarantee, noises)
     }
 
-    /// Whichever of the two has the smaller product of half-widths; one that is out of range is no candidate.
+    /// Whichever of the two has the smaller product of half-widths; one that is out of range is not considered.
     fn narrower(parts: &[Part], shares: &[Rational], epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
         let laplace = Self::laplace(parts, shares, epsilon);
         let gaussian = Rho::within(epsilon, delta)
@@ -138,12 +139,12 @@ impl Batch {
         Ok(Self { guarantee, noises, log_width, error: ErrorBar::new(widest as f64, LEVEL)? })
     }
 
-    /// What a release promises, and costs.
+    /// The guarantee of a release, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
 
-    /// How many parts there are.
+    /// The number of parts.
     pub fn parts(&self) -> usize {
         self.noises.len()
     }
@@ -167,11 +168,11 @@ impl Batch {
         self.noises[part].half_width(level)
     }
 
-    /// Releases all parts: for each the numbers of all groups. Which groups, and in which order, must not depend on the
-    /// rows unless by a release of its own.
+    /// Releases all parts: for each part the numbers of all groups. Which groups appear, and in which order, must not
+    /// depend on the rows, except through a separate release.
     ///
     /// # Errors
-    /// If there are more or fewer lists than parts, or the permit does not cover the guarantee.
+    /// If the number of lists differs from the number of parts, or the permit does not cover the guarantee.
     pub fn release(&self, mut values: Vec<Vec<i64>>, permit: &mut Permit) -> Result<Release<Vec<Vec<i64>>>> {
         if values.len() != self.noises.len() {
             return Err(Error::parameter("number of statistics", values.len(), "that of the batch's parts"));

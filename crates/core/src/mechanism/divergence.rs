@@ -15,7 +15,7 @@ pub(crate) fn zero() -> Enclosure {
     Enclosure { lo: UBig::ZERO, hi: UBig::ZERO }
 }
 
-/// The law of independent outcomes together.
+/// The joint law of independent outcomes.
 pub(crate) fn product(laws: &[Law]) -> Law {
     laws.iter().fold(vec![Enclosure::one(BITS)], |joint, law| {
         joint.iter().flat_map(|left| law.iter().map(move |right| left.times(right, BITS))).collect()
@@ -46,12 +46,12 @@ pub(crate) fn worst<'a>(
     worst
 }
 
-/// Beyond what enclosures of 256 bits can tell.
+/// Beyond the resolution of 256-bit enclosures.
 pub(crate) fn hair() -> Rational {
     Rational::from_big(UBig::ONE, UBig::ONE << 200)
 }
 
-/// All pairs of count vectors over `keys` keys that one unit tells apart: every choice of the other units' counts (each
+/// All pairs of count vectors over `keys` keys that differ by one unit: every choice of the other units' counts (each
 /// below `most`), of the unit's keys before (none under add/remove) and of its keys after, at most `max_groups` each.
 pub(crate) fn neighbours(keys: usize, most: u64, max_groups: u32, replace: bool) -> Vec<(Vec<u64>, Vec<u64>)> {
     let sets: Vec<u32> = (0..1u32 << keys).filter(|set| set.count_ones() <= max_groups).collect();

@@ -75,7 +75,7 @@ impl Gaussian {
         Ok(Self { guarantee, noise, error: ErrorBar::new(half_width as f64, LEVEL)? })
     }
 
-    /// What a release promises, and costs.
+    /// The guarantee of a release, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
@@ -95,7 +95,7 @@ impl Gaussian {
         Ok(Release::new(noisy, self.error, self.guarantee.clone(), draw.accounting().clone()))
     }
 
-    /// Releases a vector; the error bar holds for each coordinate by itself.
+    /// Releases a vector; the error bar holds for each coordinate individually.
     ///
     /// # Errors
     /// If the mechanism was calibrated for a single number and the vector has more, or if the permit does not cover the cost.
@@ -150,7 +150,7 @@ mod tests {
         let gaussian = Gaussian::with_delta(1, &"1".parse().unwrap(), &"1e-6".parse().unwrap()).unwrap();
         let sigma = gaussian.noise().sigma_squared().to_f64().sqrt();
         assert!(sigma > 4.224_678_889_326_835 && sigma < 4.26, "{sigma}");
-        // The promise, summed from the definition.
+        // The guarantee, summed from the definition.
         let weight = |k: f64| (-(k * k) / (2.0 * sigma * sigma)).exp();
         let total: f64 = (-200..=200).map(|k| weight(f64::from(k))).sum();
         let e = 1f64.exp();

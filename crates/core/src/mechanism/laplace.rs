@@ -16,8 +16,8 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// e^(ε·‖difference‖₁/Δ) ≤ e^ε.
 ///
 /// # Accuracy
-/// 95 % of the noise lies within about 3·Δ/ε for one number; for k at once see [`Laplace::half_width`]. All from the exact
-/// law.
+/// 95 % of the noise lies within about 3·Δ/ε for one number; for k at once see [`Laplace::half_width`]. Both come from
+/// the exact law.
 ///
 /// # Algorithm
 /// value + [`DiscreteLaplace`] noise \[DMNS06, GRS12\].
@@ -57,7 +57,7 @@ pub struct Laplace {
 }
 
 impl Laplace {
-    /// For numbers that one unit can move by at most `sensitivity`, in the L1 norm if they are several.
+    /// For numbers that one unit can move by at most `sensitivity`; for several numbers, in the L1 norm.
     ///
     /// # Errors
     /// If the sensitivity is 0 or Δ/ε lies outside 0.001 to 2^50.
@@ -71,7 +71,7 @@ impl Laplace {
         Ok(Self { guarantee: Guarantee::Pure(epsilon.clone()), noise, error })
     }
 
-    /// What a release promises, and costs.
+    /// The guarantee of a release, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
@@ -92,7 +92,7 @@ impl Laplace {
         Ok(Release::new(noisy, self.error, self.guarantee.clone(), draw.accounting().clone()))
     }
 
-    /// Releases a vector whose L1 sensitivity is the mechanism's; the error bar holds for each coordinate by itself.
+    /// Releases a vector whose L1 sensitivity is the mechanism's; the error bar holds for each coordinate individually.
     ///
     /// # Errors
     /// If the permit does not cover ε.
@@ -135,13 +135,13 @@ fn simultaneous_half_width(noise: &DiscreteLaplace, k: u64, level: &Rational) ->
     if !level.is_positive() || *level >= Rational::ONE {
         return Err(Error::parameter("level", level, "greater than 0 and less than 1; write for example 0.95"));
     }
-    // ln(1 − 2·tail)·k ≥ ln(level), by ln1p; a margin of 10^−12 pays for the floats.
+    // ln(1 − 2·tail)·k ≥ ln(level), by ln1p; a margin of 10^−12 covers the rounding of floats.
     let log_level = libm::log(level.to_f64_up());
     let fits = |t: u64| {
         let outside = 2.0 * noise.upper_tail(t + 1).to_f64_up();
         outside < 1.0 && libm::log1p(-outside) * k as f64 * (1.0 + 1e-12) >= log_level
     };
-    // The union bound is a t that does; the exact one is not larger.
+    // The union bound gives a t that suffices; the exact one is not larger.
     let share = (Rational::ONE - level.clone()) / Rational::from(k);
     let mut high = noise.half_width(&(Rational::ONE - share))?;
     let mut low = 0;

@@ -1,21 +1,21 @@
-//! How a statistic is released once.
+//! Mechanisms that release a statistic once.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`laplace`] | [`Laplace`]: whole numbers with discrete Laplace noise, for pure ε |
 //! | [`gaussian`] | [`Gaussian`]: whole numbers with discrete Gaussian noise, for ρ or (ε, δ) |
 //! | [`moments`] | [`MeanMechanism`], [`VarianceMechanism`]: sums, means, variances, standard deviations |
-//! | [`batch`] | [`Batch`]: several statistics of the same groups, one promise |
-//! | [`range`] | [`RangeMechanism`]: bounds that nobody knew beforehand, for pure ε |
+//! | [`batch`] | [`Batch`]: several statistics of the same groups under one guarantee |
+//! | [`range`] | [`RangeMechanism`]: bounds found from the data, for pure ε |
 //! | [`quantile`] | [`Quantile`], [`Quantiles`]: values of a given rank, for pure ε |
-//! | [`threshold`] | [`Threshold`]: keys from the data with their counts, those above a threshold |
+//! | [`threshold`] | [`Threshold`]: keys from the data with counts above a threshold |
 //! | [`selection`] | [`Selection`]: keys from the data, as many as privacy allows, without counts |
 //! | [`stable`] | medians, modes and any answer with a distance: exact if stable, refused if not |
 //! | [`per_group`] | [`PerGroup`]: quantiles, stable medians and modes of every group, for units with many rows |
 //! | [`subsample`] | any query, asked of many parts of the data |
 //!
-//! Whatever the mechanism, what it promises is a [`Guarantee`](crate::privacy::Guarantee): several of them about the same
-//! people add up, and a promise to one person is a weaker promise to a household.
+//! Every mechanism states a [`Guarantee`](crate::privacy::Guarantee): several guarantees about the same people add up,
+//! and a guarantee for one person implies a weaker one for a household.
 //!
 //! ```
 //! use reticent::mechanism::{Laplace, Threshold, stable::StableMedian};
@@ -57,8 +57,8 @@ pub use range::RangeMechanism;
 pub use selection::Selection;
 pub use threshold::Threshold;
 
-/// Adds noise to every value, drawn in blocks that stay in the cache. Saturation is post-processing: it depends on the noisy
-/// sum alone.
+/// Adds noise to every value, drawn in blocks that stay in the cache. Saturation is post-processing: it depends only on
+/// the noisy sum.
 fn add_noise(values: &mut [i64], mut fill: impl FnMut(&mut [i64])) {
     const BLOCK: usize = 1024;
     let mut noise = [0; BLOCK];

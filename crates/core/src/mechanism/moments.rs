@@ -8,7 +8,7 @@ use crate::privacy::{Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release, joint_level};
 use crate::statistic::{Bounds, Contribution, Divisor, Grid, Moments};
 
-/// What is known about a column after one release of its mean.
+/// The results of one release of a column's mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mean {
     /// The number of values.
@@ -26,8 +26,8 @@ pub struct Mean {
 /// noise; sum and mean are post-processing.
 ///
 /// # Accuracy
-/// The error bar is the mean's, from the two noise laws and the *released* count, at 95 %: with 97.5 % each, S and N are
-/// within their half-widths, and the mean within the extremes of mid + S/N over that rectangle. It speaks of the noise
+/// The error bar is the mean's, from the two noise laws and the *released* count, at 95 %: with 97.5 % each, S and N
+/// are within their half-widths, and the mean within the extremes of mid + S/N over that rectangle. It covers noise
 /// only.
 ///
 /// # Algorithm
@@ -57,12 +57,12 @@ pub struct MeanMechanism {
     guarantee: Guarantee,
     count: Laplace,
     sum: Laplace,
-    /// Half-widths of the count and of the sum, in steps, that hold together at the level of the error bars.
+    /// Half-widths of the count and of the sum, in steps, that hold jointly at the level of the error bars.
     half_widths: (u64, u64),
 }
 
 impl MeanMechanism {
-    /// For a column with public bounds, of which a unit can touch `contribution`.
+    /// For a column with public bounds, to which a unit can contribute `contribution`.
     ///
     /// # Errors
     /// If the noise would be out of range.
@@ -76,7 +76,7 @@ impl MeanMechanism {
         Ok(Self { grid, guarantee: Guarantee::Pure(epsilon.clone()), count, sum, half_widths })
     }
 
-    /// What a release promises, and costs.
+    /// The guarantee of a release, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
@@ -97,7 +97,7 @@ impl MeanMechanism {
     }
 }
 
-/// What is known about a column after one release of its variance.
+/// The results of one release of a column's variance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Variance {
     /// The number of values.
@@ -150,7 +150,7 @@ pub struct VarianceMechanism {
 }
 
 impl VarianceMechanism {
-    /// For a column with public bounds, of which a unit can touch `contribution`.
+    /// For a column with public bounds, to which a unit can contribute `contribution`.
     ///
     /// # Errors
     /// If the noise would be out of range.
@@ -165,7 +165,7 @@ impl VarianceMechanism {
         Ok(Self { grid, guarantee: Guarantee::Pure(epsilon.clone()), count, sum, squares, half_widths })
     }
 
-    /// What a release promises, and costs.
+    /// The guarantee of a release, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }

@@ -1,4 +1,4 @@
-//! Mechanisms whose promise is about one row, released in many groups at once.
+//! Mechanisms with a guarantee for one row, released in many groups at once.
 
 use super::stable::{StableMedian, StableMode, StableRelease};
 use super::{Quantiles, Ranked};
@@ -11,20 +11,20 @@ use crate::statistic::Contribution;
 
 /// A mechanism for one table of rows, released for every group of a table whose units have many rows.
 ///
-/// [`Quantiles`], [`StableMedian`] and [`StableMode`] promise something to whoever has one row in one table. Here a
-/// unit has up to r rows in each of up to g groups, all groups are released at once, and the promise is to the unit.
+/// [`Quantiles`], [`StableMedian`] and [`StableMode`] protect a unit with one row in one table. Here a unit has up to r
+/// rows in each of up to g groups, all groups are released at once, and the guarantee is for the unit.
 ///
 /// # Privacy
-/// Every group has a mechanism and a draw of its own, so what one group shows depends on that group's rows alone. Add
-/// or remove a unit, and at most k = g·r rows appear or vanish; replace it, and at most k = 2·g·r do, since what it had
-/// may go and what it has now may come, in the same groups or in others. (It is so with one statistic over all rows,
-/// too: a filter or a missing value may drop one of two replaced rows.) Hence neighbours are linked by a chain of at
-/// most k tables, each with one row more or less *in one group* than the one before.
+/// Every group has its own mechanism and its own draw, so what one group shows depends on that group's rows alone. Add
+/// or remove a unit, and at most k = g·r rows appear or vanish; replace it, and at most k = 2·g·r do, since its old
+/// rows may vanish and its new ones appear, in the same groups or in others. (The same holds with one statistic over
+/// all rows: a filter or a missing value may drop one of two replaced rows.) Hence neighbours are linked by a chain of
+/// at most k tables, each with one row more or less *in one group* than the one before.
 ///
 /// *Quantiles*: ε. Each group's mechanism is ε/k-private for one row more or less; each link of the chain changes the
 /// input of one of them and costs ε/k; k of them cost ε. Groups that the unit is not in cost nothing.
 ///
-/// *Stable median and mode*: (ε, δ). The chain would cost δ more than it must; instead look at one group whose table
+/// *Stable median and mode*: (ε, δ). The chain would cost more δ than necessary; instead look at one group whose table
 /// changes by j rows. The distance of [`StableRelease`] moves by at most 1 with each row, and is at most 1 where an
 /// answer changes: so it moves by at most j in all, and is at most j at both ends if their answers differ (walk from
 /// either end to the first change). With noise of scale s this group is therefore (j/s, δⱼ)-private with δⱼ = P(j + K ≥
@@ -37,12 +37,12 @@ use crate::statistic::Contribution;
 ///
 /// τ is the smallest for which that is at most δ.
 ///
-/// Which groups there are is not protected by any of this: their keys must be public, or selected privately
-/// ([`Selection`](super::Selection)) at a price of its own.
+/// None of this protects which groups exist: their keys must be public, or selected privately
+/// ([`Selection`](super::Selection)) at an additional cost.
 ///
 /// # Accuracy
 /// Per group, that of the mechanism with its share of the budget: [`PerGroup::mechanism`]. The error bar holds for each
-/// group by itself.
+/// group individually.
 ///
 /// # Algorithm
 /// The groups in the order given, each with the next draw of one permit, which pays once for all of them.
@@ -75,12 +75,12 @@ pub struct PerGroup<M> {
 }
 
 impl<M> PerGroup<M> {
-    /// What a release of all groups promises, and costs.
+    /// The guarantee of a release of all groups, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
 
-    /// The mechanism of each group. (The guarantee that it states of itself is not that of [`PerGroup`].)
+    /// The mechanism of each group. (Its own guarantee is not that of [`PerGroup`].)
     pub fn mechanism(&self) -> &M {
         &self.mechanism
     }

@@ -12,7 +12,7 @@ use crate::permit::{Permit, PermittedDraw};
 use crate::privacy::{Adjacency, Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release};
 
-/// Something chosen for its rank among the data: a release's error bar then speaks of *ranks*, not of values.
+/// Something chosen for its rank in the data: the release's error bar is then in *ranks*, not in values.
 ///
 /// "31 ± 12" reads: 31 is the exact quantile of the table, or at most 12 rows away from it. How far that is in value
 /// depends on the data.
@@ -36,18 +36,18 @@ impl<T> Ranked<T> {
 ///
 /// # Privacy
 /// ε-differential privacy, where one unit is one value; m quantiles take ε/m each. For one of them, let n values be given,
-/// L(z) of them below z and G(z) above. z is a p-quantile if L(z) ≤ pn and G(z) ≤ (1−p)n; if not, it is off by so many
-/// ranks:
+/// L(z) of them below z and G(z) above. z is a p-quantile if L(z) ≤ pn and G(z) ≤ (1−p)n; if not, the number of ranks
+/// by which it is off is
 ///
 /// > d(z) = max( 0, L(z) − pn, G(z) − (1−p)n ).
 ///
 /// Every z of the grid lo, lo+1, …, hi is released with probability ∝ e^(−ε·d(z)/2Δ), where Δ bounds the change of d(z):
-/// - add/remove: Δ = max(p, 1−p). A value more below z adds 1−p to the second term and takes 1−p from the third; one above z
-///   takes p and adds p; one equal to z takes p and takes 1−p.
+/// - add/remove: Δ = max(p, 1−p). One more value below z adds 1−p to the second term and takes 1−p from the third; one
+///   above z takes p and adds p; one equal to z takes p and takes 1−p.
 /// - replace: Δ = 1. n stays, L and G change by at most 1.
 ///
-/// The weight of z changes by at most e^(ε/2), and so does the sum of all weights: together e^ε. The 2 cannot be dropped:
-/// one value more can bring some z closer by Δ and carry others away by Δ.
+/// The weight of z changes by at most e^(ε/2), and so does the sum of all weights: together e^ε. The 2 cannot be
+/// dropped: one more value can bring some z closer by Δ and move others away by Δ.
 ///
 /// # Accuracy
 /// The error bar is in ranks, see [`Ranked`]. There is a z with d(z) = 0, so that P(d > t) ≤ |grid|·e^(−εt/2Δ), and each of
@@ -97,7 +97,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// The p-quantiles, in ascending order of p, of values that are taken to lie in lo..=hi (and clamped to it).
+    /// The p-quantiles, in ascending order of p, of values that are assumed to lie in lo..=hi (and clamped to it).
     ///
     /// # Errors
     /// As above: p, bounds.
@@ -118,14 +118,14 @@ impl Quantiles {
         let count = ps.len() as u64;
         let share = epsilon.value() / &Rational::from(count);
         let targets = ps.iter().map(|p| Target::new(p, &share, adjacency)).collect::<Result<Vec<_>>>()?;
-        // ln(20·m·|grid|), up to a float's rounding, which a part in 10^12 pays for.
+        // ln(20·m·|grid|), up to a float's rounding, which one part in 10^12 covers.
         let log = libm::log(count as f64 / (1.0 - LEVEL) * points as f64) * (1.0 + 1e-12);
         let ranks = targets.iter().map(|target| target.ranks_per_nat.to_f64() * log).fold(0.0, f64::max);
         let error = ErrorBar::new(ranks, LEVEL)?;
         Ok(Self { guarantee: Guarantee::Pure(epsilon.clone()), lo, hi, targets, error })
     }
 
-    /// What a release promises, and costs.
+    /// The guarantee of a release, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
@@ -140,7 +140,7 @@ impl Quantiles {
         Ok(Release::new(quantiles, self.error, self.guarantee.clone(), draw.accounting().clone()))
     }
 
-    /// The quantiles of one table, with a draw that was paid for already.
+    /// The quantiles of one table, with a draw that has already been paid for.
     pub(super) fn sample_with(&self, values: &[i64], draw: &mut PermittedDraw<'_>) -> Ranked<Vec<i64>> {
         let table = Table::new(values, self.lo, self.hi);
         let mut quantiles: Vec<i64> =
@@ -149,7 +149,7 @@ impl Quantiles {
         Ranked(quantiles)
     }
 
-    /// How many ranks each quantile may be off, all at once with probability 95 %.
+    /// The number of ranks that each quantile may be off, all at once with probability 95 %.
     pub fn error(&self) -> ErrorBar {
         self.error
     }
@@ -178,7 +178,7 @@ impl Quantiles {
 pub struct Quantile(Quantiles);
 
 impl Quantile {
-    /// The p-quantile of values that are taken to lie in lo..=hi (and clamped to it).
+    /// The p-quantile of values that are assumed to lie in lo..=hi (and clamped to it).
     ///
     /// # Errors
     /// As for [`Quantiles::new`].
@@ -186,7 +186,7 @@ impl Quantile {
         Quantiles::new(std::slice::from_ref(p), lo, hi, epsilon, adjacency).map(Self)
     }
 
-    /// What a release promises, and costs.
+    /// The guarantee of a release, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         self.0.guarantee()
     }
@@ -201,7 +201,7 @@ impl Quantile {
     }
 }
 
-/// Levels beyond 0: what lies deeper is proposed as if at this one. Below 2^62 points each weigh at most 2^64.
+/// Levels beyond 0: deeper points are proposed as if at this one. Fewer than 2^62 points each weigh at most 2^64.
 const LEVELS: u32 = 64;
 
 /// One p with its share of ε.
@@ -241,7 +241,7 @@ impl Target {
         let rate = &gamma * &Rational::new(1_442_695, 1_000_000).expect("10^6 is not 0");
         let farthest = |level: u32| {
             let end = (&Rational::from(u64::from(level) + 1) / &rate).ceil();
-            // D is below 2^104: whatever is larger is all there is.
+            // D is below 2^104, so a larger bound covers everything.
             u128::try_from(&end).map_or(u128::MAX, |end| end - 1).min(1 << 120)
         };
         let farthest = (0..LEVELS).map(farthest).collect();
@@ -255,7 +255,7 @@ impl Target {
         (b * below).saturating_sub(a * n).max((b * above).saturating_sub((b - a) * n))
     }
 
-    /// Which points have which level.
+    /// The points of each level.
     fn proposal<'a>(&'a self, table: &'a Table, levels: u32) -> Proposal<'a> {
         let (a, b, n) = (u128::from(self.a), u128::from(self.b), table.sorted.len() as u128);
         let levels = self.farthest.iter().take(levels as usize);
@@ -316,7 +316,7 @@ impl Proposal<'_> {
         }
     }
 
-    /// How many points have each level.
+    /// The number of points of each level.
     fn sizes(&self) -> impl Iterator<Item = u128> {
         let size = |(first, last): &(i64, i64)| (i128::from(*last) - i128::from(*first) + 1).unsigned_abs();
         let before = std::iter::once(0).chain(self.intervals.iter().map(size));
@@ -335,7 +335,7 @@ impl Proposal<'_> {
         self.settle(number, source)
     }
 
-    /// The point that a number below the total stands for, if it is accepted.
+    /// The point that a number below the total denotes, if it is accepted.
     fn settle<B: BitSource + ?Sized>(&self, number: u128, source: &mut B) -> Result<Option<i64>, B::Error> {
         let levels = self.intervals.len() - 1;
         let mut rest = number;
@@ -358,7 +358,7 @@ impl Proposal<'_> {
         Ok(accepted.then_some(z))
     }
 
-    /// The point with this offset among those of a level: first those left of the interval before, then those right.
+    /// The point with this offset among those of a level: first those left of the previous interval, then those right.
     fn point(&self, level: usize, offset: u128) -> i64 {
         let (first, _) = self.intervals[level];
         let z = i128::from(first) + offset as i128;

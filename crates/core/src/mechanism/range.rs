@@ -1,4 +1,4 @@
-//! Bounds that nobody knew beforehand.
+//! Bounds found from the data.
 
 use super::add_noise;
 use super::threshold::some_of;
@@ -11,25 +11,25 @@ use crate::privacy::{Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Outcome, Refusal, Release};
 use crate::statistic::{Bounds, Contribution};
 
-/// The smallest magnitude that is told from 0: 2^−32.
+/// The smallest magnitude that is distinguished from 0: 2^−32.
 const SMALLEST: i32 = -32;
-/// The largest magnitudes that are told apart: from 2^63 on.
+/// Magnitudes from 2^63 on are not distinguished.
 const LARGEST: i32 = 63;
 /// Powers of two on either side of 0.
 const POWERS: usize = (LARGEST - SMALLEST + 1) as usize;
 
 /// One bin for 0, and one for each power of two on either side.
 pub const BINS: usize = 2 * POWERS + 1;
-/// The place of the bin for 0.
+/// The index of the bin for 0.
 const ZERO: usize = POWERS;
 
-/// The probability that some bin without a row is taken for one that has rows: one in this many.
+/// The probability that some bin without rows is mistaken for one that has rows: 1/`ONE_IN`.
 const ONE_IN: u64 = 1000;
 
-/// The bin of a value, from the most negative on; `None` for NaN.
+/// The bin of a value, counted from the most negative; `None` for NaN.
 ///
 /// The middle bin holds what is nearer to 0 than 2^−32. Every other holds the numbers ±x with 2^k ≤ x < 2^(k+1), for
-/// one k from −32 to 63 and one sign; what is farther out (±∞ too) is in the outermost ones.
+/// one k from −32 to 63 and one sign; anything farther out (±∞ too) is in the outermost ones.
 ///
 /// ```
 /// use reticent::mechanism::range::{BINS, bin};
@@ -44,7 +44,8 @@ pub fn bin(value: f64) -> Option<usize> {
     if value.is_nan() {
         return None;
     }
-    // The exponent field: floor(log₂|value|) for normal numbers, −1023 for 0 and all that is smaller, 1024 for infinities.
+    // The exponent field: floor(log₂|value|) for normal numbers, −1023 for 0 and subnormal numbers, 1024 for
+    // infinities.
     let power = ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023;
     if power < SMALLEST {
         return Some(ZERO);
@@ -53,17 +54,17 @@ pub fn bin(value: f64) -> Option<usize> {
     Some(if value < 0.0 { ZERO - distance } else { ZERO + distance })
 }
 
-/// Finds bounds for a column from the column itself: the range of powers of two in which there are enough rows to be
-/// seen. If there are too few rows anywhere, it refuses.
+/// Finds bounds for a column from the column itself: the range of powers of two that contains enough rows to be
+/// detected. If there are too few rows anywhere, it refuses.
 ///
 /// # Privacy
 /// ε-differential privacy. The rows are counted in [`BINS`] bins that are fixed beforehand ([`bin`]), a histogram whose
-/// L1 sensitivity is [`Contribution::of_histogram`]; every count gets discrete Laplace noise for it; all else is
+/// L1 sensitivity is [`Contribution::of_histogram`]; every count gets discrete Laplace noise for it; everything else is
 /// post-processing, the refusal too. One histogram over all groups has no more sensitivity than one per group.
 ///
 /// # Accuracy
-/// A bin counts as filled if its noisy count reaches τ, the smallest whole number for which *no* empty bin is taken for
-/// a filled one with probability at least 99.9 %:
+/// A bin counts as filled if its noisy count reaches τ, the smallest whole number for which *no* empty bin is mistaken
+/// for a filled one with probability at least 99.9 %:
 ///
 /// > 1 − (1 − P(K ≥ τ))^193 ≤ 0.001,
 ///
@@ -72,8 +73,8 @@ pub fn bin(value: f64) -> Option<usize> {
 ///
 /// # Algorithm
 /// The smallest range whose ends are 0 or ± powers of two and that covers every filled bin: for 2^k..2^(k+1) both, the
-/// bin of 0 as 0. If that of 0 alone is filled, the bounds are −1..1. If no bin is, nothing is known of the column, and the
-/// mechanism refuses: any range that it made up would clamp values to where none of them is.
+/// bin of 0 as 0. If only the bin of 0 is filled, the bounds are −1..1. If no bin is, nothing is known of the column,
+/// and the mechanism refuses: any made-up range might clamp values to where none of them is.
 ///
 /// # Errors
 /// If the noise's scale Δ/ε lies outside 0.001 to 2^50, or (when releasing) if there are not [`BINS`] counts or the
@@ -104,7 +105,7 @@ pub struct RangeMechanism {
 }
 
 impl RangeMechanism {
-    /// For a column of which a unit can touch `contribution`.
+    /// For a column to which a unit can contribute `contribution`.
     ///
     /// # Errors
     /// If the noise would be out of range.
@@ -122,7 +123,7 @@ impl RangeMechanism {
         Ok(Self { guarantee: Guarantee::Pure(epsilon.clone()), noise, threshold, error })
     }
 
-    /// What a release promises, and costs.
+    /// The guarantee of a release, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
@@ -164,7 +165,7 @@ impl RangeMechanism {
     }
 }
 
-/// The smallest range that covers all filled bins; `None` if there are none.
+/// The smallest range that covers all filled bins; `None` if no bin is filled.
 fn covering(filled: impl DoubleEndedIterator<Item = bool> + ExactSizeIterator + Clone) -> Result<Option<Bounds>> {
     let (Some(first), Some(last)) = (filled.clone().position(|filled| filled), filled.rev().position(|filled| filled))
     else {

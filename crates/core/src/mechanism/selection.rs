@@ -1,4 +1,4 @@
-//! Keys that nobody knew beforehand, without counts: as many as privacy allows.
+//! Keys found from the data, without counts: as many as privacy allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ use crate::permit::Permit;
 use crate::privacy::{Adjacency, Delta, Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release};
 
-/// Releases keys that come from the data, each with the largest probability that privacy allows, and no counts.
+/// Releases keys that come from the data, without counts, each with the largest probability that privacy allows.
 ///
 /// # Privacy
-/// (ε, δ)-differential privacy for units with at most g keys each (`max_groups`; the caller sees to that). A key that n
-/// units have is kept with probability π(n), independently of the others, where π(0) = 0 and
+/// (ε, δ)-differential privacy for units with at most g keys each (`max_groups`; the caller must ensure this). A key
+/// that n units have is kept with probability π(n), independently of the others, where π(0) = 0 and
 ///
 /// > π(n) = min( e^ε′·π(n−1) + δ′, 1 − e^−ε′·(1 − π(n−1) − δ′), 1 ).
 ///
@@ -42,7 +42,7 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// A key is kept if a uniform real number, drawn bit by bit, is below π(n), itself enclosed as closely as it takes: exact,
 /// without floats. (As e^ε′ is transcendental, the comparison that defines n₁ is never a tie and ends.)
 ///
-/// Counts of the keys that were kept can be released by [`Laplace`](super::Laplace) with a share of ε of its own and
+/// Counts of the keys that were kept can be released by [`Laplace`](super::Laplace) with a separate share of ε and
 /// sensitivity g (replace: 2g).
 ///
 /// # Errors
@@ -94,7 +94,7 @@ impl Selection {
         Ok(Self { guarantee: Guarantee::Approx(epsilon.clone(), delta.clone()), keep, error })
     }
 
-    /// What a release promises, and costs.
+    /// The guarantee of a release, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
@@ -110,12 +110,12 @@ impl Selection {
         self.keep.probability(units, bits)
     }
 
-    /// The smallest number of units that are always seen.
+    /// The smallest number of units from which on a key is always kept.
     pub fn certain_from(&self) -> u64 {
         self.keep.certain
     }
 
-    /// Releases the keys that were kept, in their own order.
+    /// Releases the keys that were kept, in key order.
     ///
     /// # Errors
     /// If the permit does not cover (ε, δ).
@@ -128,14 +128,14 @@ impl Selection {
         ))
     }
 
-    /// [`Selection::release`] for keys that are known by their place: which of them are kept. The order of the counts must
+    /// [`Selection::release`] for keys identified by their index: which of them are kept. The order of the counts must
     /// not depend on the data beyond the keys themselves.
     ///
     /// # Errors
     /// If the permit does not cover (ε, δ).
     pub fn select(&self, counts: &[u64], permit: &mut Permit) -> Result<Release<Vec<bool>>> {
         let mut draw = permit.spend(&self.guarantee)?;
-        // Counts repeat: 64 bits of each probability are worked out once.
+        // Counts repeat: 64 bits of each probability are computed once.
         let mut words = BTreeMap::new();
         let mut kept = |&count: &u64| {
             if count >= self.keep.certain {
@@ -149,7 +149,7 @@ impl Selection {
     }
 }
 
-/// Bits of a probability that are kept at hand.
+/// Bits of a probability that are precomputed.
 const WORD: usize = 64;
 
 /// π, for one key.
@@ -161,7 +161,8 @@ struct Keep {
     rising: u64,
     /// The smallest n with π(n) = 1.
     certain: u64,
-    /// Bits that the formulas may lose: e^(n₁ε) ≤ 1/δ, 1/(1 − e^−ε) ≤ 2^51, and δ·e^−ε > 0 must be told from 0.
+    /// Bits that the formulas may lose: e^(n₁ε) ≤ 1/δ, 1/(1 − e^−ε) ≤ 2^51, and δ·e^−ε > 0 must be distinguished from
+    /// 0.
     guard: usize,
 }
 
@@ -179,7 +180,7 @@ impl Keep {
         keep
     }
 
-    /// Is δ·(e^(nε) − 1)/(e^ε − 1) > (1−δ)/(e^ε + 1)? More bits until it is plain; see the note on ties above.
+    /// Is δ·(e^(nε) − 1)/(e^ε − 1) > (1−δ)/(e^ε + 1)? Uses more bits until it is decided; see the note on ties above.
     fn has_crossed(&self, n: u64) -> bool {
         if n == 0 {
             return false;
@@ -192,7 +193,7 @@ impl Keep {
             let rest = Enclosure::rational(&(Rational::ONE - self.delta.clone()), work);
             let crossing = rest.times(&small, work).over(&Enclosure::one(work).add(&small), work);
             match self.first_bound(n, work) {
-                // e^−nε is below 2^−work: its inverse is beyond everything.
+                // e^−nε is below 2^−work: its inverse exceeds everything.
                 None => return true,
                 Some(bound) if bound.lo > crossing.hi => return true,
                 Some(bound) if bound.hi < crossing.lo => return false,
@@ -211,7 +212,7 @@ impl Keep {
         }
         let series = one.minus(&power(n)).over(&one.minus(&power(1)), work);
         let delta = Enclosure::rational(&self.delta, work);
-        // δ first: what is small meets what is large before it is rounded.
+        // δ first, so that the small factor meets the large one before rounding.
         Some(delta.over(&inverse, work).times(&series, work))
     }
 
@@ -225,7 +226,7 @@ impl Keep {
         power.times(&at_crossing, work).minus(&delta.times(&series, work))
     }
 
-    /// Is π(n) = 1 for certain? (If it is so by a hair, the answer may be no, and a draw decides the same.)
+    /// Is π(n) = 1 for certain? (If it is barely so, the answer may be no, and a draw then gives the same result.)
     fn is_certain(&self, n: u64) -> bool {
         self.left_out(n - self.rising, 256 + self.guard).hi == UBig::ZERO
     }
@@ -271,7 +272,7 @@ impl Keep {
     }
 }
 
-/// The same formulas in floats: where to look first, and nothing depends on whether that was right.
+/// The same formulas in floats: only a starting point for searches, so nothing depends on their accuracy.
 struct Guess {
     epsilon: f64,
     delta: f64,
@@ -354,7 +355,7 @@ mod tests {
         vec![Enclosure::one(BITS).minus(&kept), kept]
     }
 
-    /// One key: the exact δ is δ, neither more nor less; with ε or δ a little smaller it is not kept.
+    /// One key: the exact δ is δ, neither more nor less; with ε or δ slightly smaller the guarantee fails.
     #[test]
     fn one_key_costs_exactly_what_is_promised() {
         for (epsilon, delta) in BUDGETS {
@@ -434,7 +435,7 @@ mod tests {
         }
     }
 
-    /// When 64 bits leave it open the next ones decide.
+    /// If 64 bits do not decide, the next ones do.
     #[test]
     fn undecided_words_are_refined() {
         /// The bits of a number, the most significant first.

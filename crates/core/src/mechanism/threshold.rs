@@ -1,4 +1,4 @@
-//! Counts of keys that nobody knew beforehand: only those above a threshold.
+//! Counts of keys found from the data: only those above a threshold.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::permit::Permit;
 use crate::privacy::{Adjacency, Delta, Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release};
 
-/// Releases the keys of a histogram, with the number of units behind each, when the keys themselves come from the data.
+/// Releases the keys of a histogram, with the number of units behind each, if the keys themselves come from the data.
 ///
-/// A key that one person alone has must not appear: its mere presence would say that the person is there. So every
-/// count gets noise, and a key is released, with its noisy count, only if that reaches a threshold τ.
+/// A key that only one person has must not appear: its mere presence would reveal that the person is in the data. So
+/// every count gets noise, and a key is released, with its noisy count, only if that reaches a threshold τ.
 ///
 /// # Privacy
-/// (ε, δ)-differential privacy for units that count once for each of at most g keys (`max_groups`; the caller sees to
-/// that). The noise has scale g/ε under add/remove and 2g/ε under replace; q = P(1 + K ≥ τ) is the probability that a
-/// key with one unit appears; τ is the smallest whole number from 2 on with
+/// (ε, δ)-differential privacy for units that count once for each of at most g keys (`max_groups`; the caller must
+/// ensure this). The noise has scale g/ε under add/remove and 2g/ε under replace; q = P(1 + K ≥ τ) is the probability
+/// that a key with one unit appears; τ is the smallest whole number from 2 on with
 ///
 /// > 1 − (1−q)^g ≤ δ.
 ///
@@ -36,17 +36,17 @@ use crate::release::{ErrorBar, LEVEL, Release};
 ///
 /// > P(S) − e^ε·P′(S) ≤ 1 − (1−q)^a + [(1−q)^a − (1−q)^a′]·R(S₀) ≤ 1 − (1−q)^max(a, a′) ≤ 1 − (1−q)^g.
 ///
-/// Equality is reached when the unit is alone with g keys: no smaller threshold would do. Under replace it is g here, not
-/// 2g: only the keys that vanish count, whichever way one looks.
+/// Equality is reached if the unit is alone with g keys: no smaller threshold would do. Under replace it is g here, not
+/// 2g: only the keys that vanish count, in either direction.
 ///
 /// # Accuracy
-/// The error bar is that of the noise: a key is off by more with probability at most 5 %, whether it is released or not.
-/// Among keys with *few* units those released are the ones whose noise was large; their counts are too high as a rule.
+/// The error bar is that of the noise: a count is off by more with probability at most 5 %, whether it is released or
+/// not. Among keys with *few* units, those released are the ones with large noise; their counts are usually too high.
 ///
 /// # Algorithm
-/// \[KKMN09\], with [`DiscreteLaplace`] noise; τ is set by the very tail function that belongs to the noise, in exact
-/// arithmetic. Keys come in their own order, never in that of the counts or of the data.
-/// [`Selection`](super::Selection) finds more keys, but gives no counts.
+/// \[KKMN09\], with [`DiscreteLaplace`] noise; τ is set in exact arithmetic by the noise law's own tail function. Keys
+/// come in key order, never in the order of the counts or of the data. [`Selection`](super::Selection) finds more keys,
+/// but gives no counts.
 ///
 /// # Errors
 /// If `max_groups` is 0, δ is below 10^−300, the noise scale lies outside 0.001 to 2^50, or (when releasing) the permit
@@ -92,7 +92,7 @@ impl Threshold {
         Ok(Self { guarantee: Guarantee::Approx(epsilon.clone(), delta.clone()), noise, threshold, error })
     }
 
-    /// What a release promises, and costs.
+    /// The guarantee of a release, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
@@ -109,7 +109,7 @@ impl Threshold {
 
     /// Releases the keys whose noisy counts reach the threshold, with those counts.
     ///
-    /// A key with count 0 is no key: it never appears.
+    /// A key with count 0 is treated as absent: it never appears.
     ///
     /// # Errors
     /// If the permit does not cover (ε, δ).
@@ -123,7 +123,7 @@ impl Threshold {
         Ok(Release::new(released, self.error, self.guarantee.clone(), draw.accounting().clone()))
     }
 
-    /// What is shown of a key with so many units and this noise.
+    /// What is shown of a key with this many units and this noise.
     fn shown(&self, count: u64, noise: i64) -> Option<i64> {
         // Capping a count moves neighbours no further apart; saturation is post-processing.
         let noisy = i64::try_from(count).unwrap_or(i64::MAX).saturating_add(noise);
@@ -131,7 +131,7 @@ impl Threshold {
     }
 }
 
-/// How many keys' counts one unit can change, each by 1.
+/// The number of keys whose counts one unit can change, each by 1.
 pub(super) fn touched_keys(max_groups: u64, adjacency: Adjacency) -> Result<Rational> {
     if max_groups == 0 {
         return Err(Error::parameter("max_groups", 0, "at least 1"));
@@ -144,8 +144,8 @@ pub(super) fn touched_keys(max_groups: u64, adjacency: Adjacency) -> Result<Rati
     Ok(&Rational::from(max_groups) * &Rational::from(sides))
 }
 
-/// Below this no threshold could be told from "never"; it keeps all searches within 64 bits: scale·ln(g/δ) is at most
-/// 2^50·(300·ln 10 + 64·ln 2) < 2^60.
+/// Below this, no threshold could be distinguished from "never"; it keeps all searches within 64 bits: scale·ln(g/δ) is
+/// at most 2^50·(300·ln 10 + 64·ln 2) < 2^60.
 pub(super) fn check_delta(delta: &Delta) -> Result<()> {
     let least: Rational = "1e-300".parse()?;
     if *delta.value() < least {
@@ -206,7 +206,7 @@ mod tests {
         let mut hidden = Enclosure::one(BITS);
         if count > 0 {
             let scale = mechanism.noise.scale();
-            // Shown values are positive, so noise from −count on is all that can show.
+            // Shown values are positive, so noise from −count on is all that can appear.
             for noise in -(count as i64)..=(reach - count) as i64 {
                 if let Some(shown) = mechanism.shown(count, noise) {
                     let mass = mass(scale, noise);
@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    /// Mutants: the tail with `>`, the scale of the other adjacency, a unit's keys forgotten in δ or in the scale.
+    /// Mutants: the tail with `>`, the scale of the other adjacency, a unit's keys ignored in δ or in the scale.
     #[test]
     fn wrong_mechanisms_break_their_promise() {
         // Thresholds are tested by rare keys, scales by common ones.

@@ -46,7 +46,8 @@ fn parts(unit: &Contribution) -> [Part; 3] {
     [0, 1, 2].map(|place| Part { sensitivity: sensitivities[place], weight: WEIGHTS[place] })
 }
 
-/// The largest loss between any two things that a unit can add, `of` one number: the sum over all numbers.
+/// The largest loss between any two possible contributions of a unit, with `of` giving the loss of one number: the sum
+/// over all numbers.
 fn worst_loss(adjacency: Adjacency, of: impl Fn(usize, u64) -> Rational) -> Rational {
     let all = possibilities();
     let others = if adjacency == Adjacency::Replace { all.clone() } else { vec![[[0; 5]; GROUPS]] };
@@ -91,7 +92,7 @@ fn under_pure_epsilon_no_unit_loses_more() {
         let batch = Batch::new(&parts(&contribution(adjacency, 2, 2)), &Guarantee::Pure(epsilon.clone())).unwrap();
         let loss = laplace_loss(adjacency, &laplace_scales(&batch));
         assert!(loss <= *epsilon.value(), "{adjacency}: {loss}");
-        // With two groups of three under replace, four different ones cannot be had.
+        // With two groups of three under replace, four different ones are impossible.
         assert!(adjacency == Adjacency::Replace || loss == *epsilon.value(), "{adjacency}: {loss}");
     }
 }
@@ -120,7 +121,7 @@ fn mutants_lose_more() {
         laplace_scales(&Batch::new(&parts(&contribution(adjacency, groups, rows)), &guarantee).unwrap())
     };
     let right = scales(Adjacency::AddRemove, 2, 2);
-    // Groups forgotten; rows forgotten; the adjacency forgotten.
+    // Ignoring groups; ignoring rows; ignoring the adjacency.
     for (adjacency, wrong) in [
         (Adjacency::AddRemove, scales(Adjacency::AddRemove, 1, 2)),
         (Adjacency::AddRemove, scales(Adjacency::AddRemove, 2, 1)),
@@ -128,13 +129,13 @@ fn mutants_lose_more() {
     ] {
         assert!(laplace_loss(adjacency, &wrong) > *epsilon);
     }
-    // The L2 norm where the L1 norm is due: √8 (rounded up) instead of 4 for the count.
+    // The L2 norm in place of the L1 norm: √8 (rounded up) instead of 4 for the count.
     let unit = contribution(Adjacency::AddRemove, 2, 2);
     let (l1, l2) = (unit.of_count().unwrap().l1().unwrap(), unit.of_count().unwrap().l2_squared().unwrap().isqrt() + 1);
     let mut wrong = right.clone();
     wrong[0] = &right[0] * &Rational::new(l2 as i64, l1).unwrap();
     assert!(laplace_loss(Adjacency::AddRemove, &wrong) > *epsilon);
-    // Every part with the whole of ε.
+    // Every part with all of ε.
     let whole: Vec<Rational> = right
         .iter()
         .zip(WEIGHTS)
@@ -179,7 +180,7 @@ fn what_is_drawn_depends_on_the_shape_alone() {
         let (noise, moved) = (release(0), release(1000));
         for (part, sign) in [1, -1, 1].into_iter().enumerate() {
             assert!(noise[part].iter().zip(&moved[part]).all(|(noise, moved)| noise + 1000 * sign == *moved));
-            // Every number has noise of its own, as wide as stated: 5.5 standard errors of 2,000 squares.
+            // Every number has its own noise, as wide as stated: 5.5 standard errors of 2,000 squares.
             let n = noise[part].len() as f64;
             let square = noise[part].iter().map(|&k| (k * k) as f64).sum::<f64>() / n;
             let variance = batch.noise(part).variance();
@@ -287,7 +288,7 @@ fn half_widths_of_means_and_variances_hold_as_often_as_they_say() {
             held[6] += usize::from(off(&|s| s.variance(&grid).sqrt()) <= deviation);
         }
         assert!(held.iter().all(|&held| held as f64 >= 0.923 * RELEASES as f64), "{guarantee}: {held:?}");
-        // The counts' half-widths come from the exact law: they hold no more often than they must.
+        // The counts' half-widths come from the exact law: they hold no more often than necessary.
         assert!([held[0], held[3]].iter().all(|&held| (held as f64) < 0.98 * RELEASES as f64), "{guarantee}: {held:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The exact law of the outcomes of all groups together, on every small table and all that one unit can change.
+//! The exact joint law of the outcomes of all groups, on every small table and everything that one unit can change.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ fn tables() -> BTreeSet<Table> {
     all
 }
 
-/// The table itself and with up to `rows` rows more.
+/// The table itself and with up to `rows` more rows.
 fn with(table: &Table, rows: u64) -> BTreeSet<Table> {
     let mut all = BTreeSet::from([table.clone()]);
     for _ in 0..rows {
@@ -44,7 +44,7 @@ fn with(table: &Table, rows: u64) -> BTreeSet<Table> {
     all
 }
 
-/// What a unit can do to one group: come with up to `entered` rows where it had up to `left`.
+/// What a unit can do to one group: enter with up to `entered` rows where it had up to `left`.
 fn changes(propose: &dyn Fn(&Table) -> Proposal<u8>, left: u64, entered: u64) -> BTreeSet<Change> {
     let mut changes = BTreeSet::new();
     for others in tables() {
@@ -128,7 +128,7 @@ fn all_groups_together_cost_no_more_than_is_promised() {
             let (_, most) = exact_delta(median.mechanism().test(), epsilon.value(), &groups_touched);
             assert!(most <= delta.value() + &hair(), "{unit:?}: {}", most.to_f64());
             if unit.changed_rows().unwrap() > 1 {
-                // Mutant: the promise to one row taken for one to the unit.
+                // Mutant: using the guarantee for one row as one for the unit.
                 let one_row = StableRelease::new(1, &epsilon, &delta).unwrap();
                 let (least, _) = exact_delta(&one_row, epsilon.value(), &groups_touched);
                 assert!(least > *delta.value(), "{unit:?}: {}", least.to_f64());
@@ -137,7 +137,8 @@ fn all_groups_together_cost_no_more_than_is_promised() {
     }
 }
 
-/// With one group nothing is given away: a threshold one lower breaks the promise. (One lower is a distance one larger.)
+/// With one group the threshold is tight: a threshold one lower breaks the guarantee. (One lower is a distance one
+/// larger.)
 #[test]
 fn no_smaller_threshold_would_do_in_one_group() {
     let (epsilon, delta): (Epsilon, Delta) = ("1".parse().unwrap(), "1e-3".parse().unwrap());

@@ -1,4 +1,4 @@
-//! The law of the released point, exactly, for every small table and each of its neighbours.
+//! The exact law of the released point, for every small table and each of its neighbours.
 
 use std::collections::BTreeMap;
 
@@ -124,7 +124,7 @@ fn neighbours_are_within_the_promised_factor() {
     }
 }
 
-/// Mutants: half the factor 2Δ, the sensitivity of the other adjacency, that of 1 − p taken for max(p, 1−p).
+/// Mutants: half the factor 2Δ, the sensitivity of the other adjacency, that of 1 − p in place of max(p, 1−p).
 #[test]
 fn wrong_sensitivities_break_the_promise() {
     let epsilon = rational("4");
@@ -139,8 +139,9 @@ fn wrong_sensitivities_break_the_promise() {
     }
 }
 
-/// With few levels every number that a round may start from, and every branch of what follows, can be walked: over all
-/// numbers below the total, each point is accepted with mass 2^levels·e^(−γD). The uniform number has tests of its own.
+/// With few levels, every number that a round may start from, and every branch of what follows, can be enumerated: over
+/// all numbers below the total, each point is accepted with mass 2^levels·e^(−γD). The uniform number is tested
+/// separately.
 #[test]
 fn rounds_accept_in_proportion_to_the_weights() {
     const POINTS: i64 = 8;
@@ -201,7 +202,7 @@ fn levels_are_what_they_are_defined_to_be() {
     }
 }
 
-/// χ² over 100,000 draws of the whole sampler sees an error of 5 % in ε here; a mutant shows it.
+/// χ² over 100,000 draws of the whole sampler detects an error of 5 % in ε here; a mutant shows it.
 #[test]
 fn draws_follow_the_exponential_law() {
     const DRAWS: u64 = 100_000;
@@ -278,7 +279,7 @@ fn ranks_are_as_close_as_stated_on_skewed_data() {
             relative[most],
         );
         assert!(outside <= 31);
-        // Fixed seeds: what was measured, with room to spare.
+        // Fixed seeds: the measured values, with room to spare.
         assert!(ranks[half] < 40.0 && ranks[most] < 150.0 && relative[half] < 0.02 && relative[most] < 0.1);
     }
 }
@@ -338,8 +339,8 @@ fn bars_are_the_stated_formula() {
     assert_eq!(json, "[5,5]");
 }
 
-/// A unit with up to two rows in each of up to three groups: each of its groups costs no more than a third, and rows in one
-/// group that cost more than a row's share would be found out.
+/// A unit with up to two rows in each of up to three groups: each of its groups costs no more than a third, and rows in
+/// one group that cost more than a row's share would be detected.
 #[test]
 fn units_with_several_rows_in_several_groups_pay_for_all_of_them() {
     use crate::mechanism::PerGroup;

@@ -7,7 +7,7 @@ use crate::permit::Permit;
 use crate::privacy::{Adjacency, Delta, Epsilon, Guarantee};
 use crate::release::Outcome;
 
-/// Releases the median of a column exactly, or refuses because few changes would move it.
+/// Releases the median of a column exactly, or refuses because a few changes would move it.
 ///
 /// Of n sorted values x₀ ≤ … ≤ x₍ₙ₋₁₎ the median is v = x_h with h = ⌊(n−1)/2⌋: the middle one, or the lower of the two
 /// middle ones. No bounds need to be known, and the median may have any sensitivity: with ε = 1 and δ = 10⁻⁸, 51 people with
@@ -64,7 +64,7 @@ pub struct StableMedian {
 }
 
 impl StableMedian {
-    /// For tables of which neighbours are as in `adjacency`; the unit is a row.
+    /// For tables with neighbours as in `adjacency`; the privacy unit is a row.
     ///
     /// # Errors
     /// If 1/ε lies outside 0.001 to 2^50 or δ is below e^−4096.
@@ -72,12 +72,12 @@ impl StableMedian {
         Ok(Self::with_test(adjacency, StableRelease::new(1, epsilon, delta)?))
     }
 
-    /// With a test for units that are more than a row.
+    /// With a test for units that have more than one row.
     pub(crate) fn with_test(adjacency: Adjacency, test: StableRelease) -> Self {
         Self { adjacency, test }
     }
 
-    /// What an outcome promises, and costs.
+    /// The guarantee of an outcome, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         self.test.guarantee()
     }
@@ -87,7 +87,8 @@ impl StableMedian {
         &self.test
     }
 
-    /// Releases the median, or refuses. Values in an unfortunate order are copied; see [`StableMedian::release_in_place`].
+    /// Releases the median, or refuses. Copies the values if their order is unfavourable; see
+    /// [`StableMedian::release_in_place`].
     ///
     /// # Errors
     /// If the permit does not cover (ε, δ).
@@ -96,7 +97,7 @@ impl StableMedian {
         Ok(self.test.decide(self.propose(values), &mut draw))
     }
 
-    /// [`StableMedian::release`] that never copies the values, but may leave them in another order.
+    /// [`StableMedian::release`] that never copies the values, but may reorder them.
     ///
     /// # Errors
     /// If the permit does not cover (ε, δ).
@@ -105,12 +106,13 @@ impl StableMedian {
         Ok(self.test.decide(self.propose_in_place(values), &mut draw))
     }
 
-    /// The median and its distance. Exact, and **not private**: to look at one's own data, or for a mechanism of one's own.
+    /// The median and its distance. Exact, and **not private**: for looking at your own data, or for your own
+    /// mechanism.
     pub fn propose<T: Ord + Copy>(&self, values: &[T]) -> Proposal<T> {
         self.propose_from(values.len(), |h| selection::rank(values, h))
     }
 
-    /// [`StableMedian::propose`] that never copies the values, but may leave them in another order.
+    /// [`StableMedian::propose`] that never copies the values, but may reorder them.
     pub fn propose_in_place<T: Ord + Copy>(&self, values: &mut [T]) -> Proposal<T> {
         self.propose_from(values.len(), |h| selection::rank_in_place(values, h))
     }

@@ -1,4 +1,4 @@
-//! Answers that are exact if they are stable, and refused if not.
+//! Answers that are released exactly if they are stable, and refused if not.
 //!
 //! | module | holds |
 //! |---|---|

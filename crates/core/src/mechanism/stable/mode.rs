@@ -56,7 +56,7 @@ pub struct StableMode {
 }
 
 impl StableMode {
-    /// For tables of which neighbours are as in `adjacency`; the unit is a row.
+    /// For tables with neighbours as in `adjacency`; the privacy unit is a row.
     ///
     /// # Errors
     /// If 1/ε lies outside 0.001 to 2^50 or δ is below e^−4096.
@@ -64,12 +64,12 @@ impl StableMode {
         Ok(Self::with_test(adjacency, StableRelease::new(1, epsilon, delta)?))
     }
 
-    /// With a test for units that are more than a row.
+    /// With a test for units that have more than one row.
     pub(crate) fn with_test(adjacency: Adjacency, test: StableRelease) -> Self {
         Self { adjacency, test }
     }
 
-    /// What an outcome promises, and costs.
+    /// The guarantee of an outcome, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         self.test.guarantee()
     }
@@ -87,7 +87,8 @@ impl StableMode {
         self.release_counts(values.into_iter().map(|value| (value, 1)), permit)
     }
 
-    /// [`StableMode::release`] of values that were counted already. A value may come several times: its counts are added.
+    /// [`StableMode::release`] for values that are already counted. A value may occur several times: its counts are
+    /// added.
     ///
     /// # Errors
     /// If the permit does not cover (ε, δ).
@@ -100,12 +101,12 @@ impl StableMode {
         Ok(self.test.decide(self.propose_counts(counts), &mut draw))
     }
 
-    /// The mode and its distance. Exact, and **not private**: to look at one's own data, or for a mechanism of one's own.
+    /// The mode and its distance. Exact, and **not private**: for looking at your own data, or for your own mechanism.
     pub fn propose<T: Ord>(&self, values: impl IntoIterator<Item = T>) -> Proposal<T> {
         self.propose_counts(values.into_iter().map(|value| (value, 1)))
     }
 
-    /// [`StableMode::propose`] for values that were counted already.
+    /// [`StableMode::propose`] for values that are already counted.
     pub fn propose_counts<T: Ord>(&self, counts: impl IntoIterator<Item = (T, u64)>) -> Proposal<T> {
         let (answer, gap) = mode_and_gap(counts);
         let distance = match self.adjacency {
@@ -116,7 +117,7 @@ impl StableMode {
     }
 }
 
-/// The most frequent value, the smallest of several, and by how much it leads the next; `None` and 0 if all counts are 0.
+/// The most frequent value (the smallest of equals) and its lead over the next; `None` and 0 if all counts are 0.
 pub(crate) fn mode_and_gap<T: Ord>(counts: impl IntoIterator<Item = (T, u64)>) -> (Option<T>, u64) {
     let mut frequencies = BTreeMap::new();
     for (value, count) in counts {
@@ -124,7 +125,7 @@ pub(crate) fn mode_and_gap<T: Ord>(counts: impl IntoIterator<Item = (T, u64)>) -
         *frequency = frequency.saturating_add(count);
     }
     let (mut mode, mut highest, mut second) = (None, 0, 0);
-    // In ascending order, so that the first of equals stays.
+    // In ascending order, so that the first of equals wins.
     for (value, frequency) in frequencies {
         if frequency > highest {
             (mode, second, highest) = (Some(value), highest, frequency);

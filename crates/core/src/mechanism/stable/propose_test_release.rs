@@ -16,7 +16,7 @@ pub struct Proposal<T> {
     pub distance: u64,
 }
 
-/// Propose–test–release: gives an answer unchanged if it is far from changing, and refuses otherwise.
+/// Propose–test–release: releases an answer unchanged if it is far from changing, and refuses otherwise.
 ///
 /// The caller supplies an answer q and a distance Δ ≥ 0 such that for all neighbours x, x′ in the chosen adjacency
 /// 1. |Δ(x) − Δ(x′)| ≤ C, and
@@ -38,7 +38,7 @@ pub struct Proposal<T> {
 /// P(M(x) ∈ S) ≤ P(M(x) = ⊥, ⊥ ∈ S) + δ′ ≤ e^ε·P(M(x′) = ⊥, ⊥ ∈ S) + δ′ ≤ e^ε·P(M(x′) ∈ S) + δ′.
 ///
 /// τ is the smallest whole number above C with δ′ ≤ δ; δ′ is [`DiscreteLaplace::upper_tail`], a fraction that is not below
-/// the truth. One less would break the promise wherever neighbours with different answers have Δ = C.
+/// the truth. One less would break the guarantee wherever neighbours with different answers have Δ = C.
 ///
 /// Showing the answer `None` as a refusal is post-processing. A refusal is drawn with the same noise and costs as much.
 ///
@@ -49,8 +49,8 @@ pub struct Proposal<T> {
 ///
 /// # Algorithm
 /// \[DL09\], with the stability test of \[DR14, section 7.3\] and the discrete law. The noise-free version, "refuse if one
-/// change would alter the answer", is not private: a neighbour may be sure to be answered where the other is sure to be
-/// refused.
+/// change would alter the answer", is not private: one dataset may be certain to be answered where its neighbour is
+/// certain to be refused.
 ///
 /// # Errors
 /// If C is 0, if C/ε lies outside 0.001 to 2^50, if δ is below e^−4096, or (when releasing) if the permit does not cover
@@ -89,8 +89,8 @@ pub struct StableRelease {
 const LONGEST_TAIL: i32 = 4096;
 
 impl StableRelease {
-    /// For a distance that moves by at most `lipschitz` = C between neighbours, and is at most C at both if their answers
-    /// differ.
+    /// For a distance that moves by at most `lipschitz` = C between neighbours, and is at most C at both if their
+    /// answers differ.
     ///
     /// # Errors
     /// If C is 0, C/ε lies outside 0.001 to 2^50 or δ is below e^−4096.
@@ -99,7 +99,7 @@ impl StableRelease {
             return Err(Error::parameter("Lipschitz constant", 0, "at least 1: what no unit can change needs no test"));
         }
         let noise = DiscreteLaplace::new(&(&Rational::from(lipschitz) / epsilon.value()))?;
-        // C ≤ 2^50·ε; what does not fit 64 bits is no distance that a table could have.
+        // C ≤ 2^50·ε; a threshold that does not fit 64 bits is a distance that no table could have.
         let threshold = lipschitz.checked_add(smallest_tail_below(&noise, delta)?).ok_or_else(|| {
             Error::parameter("Lipschitz constant", lipschitz, "smaller: the threshold does not fit 64 bits")
         })?;
@@ -112,12 +112,12 @@ impl StableRelease {
         })
     }
 
-    /// The same test as part of a mechanism that promises less: some of its δ is spent elsewhere.
+    /// The same test as part of a mechanism with a weaker guarantee: some of its δ is spent elsewhere.
     pub(crate) fn promising(self, guarantee: Guarantee) -> Self {
         Self { guarantee, ..self }
     }
 
-    /// What an outcome promises, and costs, be it an answer or a refusal.
+    /// The guarantee of an outcome, and its cost, whether it is an answer or a refusal.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
@@ -137,7 +137,7 @@ impl StableRelease {
         self.threshold
     }
 
-    /// Gives the answer if it passes the test.
+    /// Releases the answer if it passes the test.
     ///
     /// # Errors
     /// If the permit does not cover (ε, δ).
@@ -146,7 +146,8 @@ impl StableRelease {
         Ok(self.decide(proposal, &mut draw))
     }
 
-    /// [`StableRelease::release`] with a draw that was paid for already. The noise is drawn whatever the proposal is.
+    /// [`StableRelease::release`] with a draw that has already been paid for. The noise is drawn whatever the proposal
+    /// is.
     pub(crate) fn decide<T>(&self, proposal: Proposal<T>, draw: &mut PermittedDraw<'_>) -> Outcome<T> {
         let answer = self.answer(proposal, draw);
         let (guarantee, accounting) = (self.guarantee.clone(), draw.accounting().clone());
@@ -176,7 +177,7 @@ impl StableRelease {
         self.refusal_bounds(distance).1.to_f64()
     }
 
-    /// Two fractions that the probability of a refusal at this distance is proved to lie between.
+    /// Two fractions that provably enclose the probability of a refusal at this distance.
     ///
     /// P(Δ + K < τ): for Δ < τ it is 1 − P(K ≥ τ − Δ), otherwise, K being symmetric, P(K ≥ Δ − τ + 1). The two differ by
     /// less than 2^−100 of the tail; tails below e^−1000 are enclosed by 0 and about e^−1000.
@@ -304,7 +305,7 @@ mod tests {
         assert!(test.refusal_probability(u64::MAX) < 1e-300);
     }
 
-    /// 100,000 outcomes per distance: a probability that is wrong by 0.01 is seen.
+    /// 100,000 outcomes per distance: a probability that is wrong by 0.01 is detected.
     #[test]
     fn refusals_are_as_frequent_as_stated() {
         const OUTCOMES: u64 = 100_000;

@@ -1,6 +1,6 @@
-//! The value of a rank, and how many are smaller and equal, in linear time.
+//! The value of a given rank, and how many values are smaller and equal, in linear time.
 
-/// x_h of the sorted values, with the number of values that are smaller and that are equal to it.
+/// x_h of the sorted values, with the number of smaller values and of equal ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rank<T> {
     pub value: T,
@@ -8,7 +8,7 @@ pub(super) struct Rank<T> {
     pub equal: usize,
 }
 
-/// Below this, sampling does not pay.
+/// Below this size, sampling does not pay off.
 const FEW: usize = 1 << 12;
 
 /// The rank h < n, values untouched.
@@ -16,12 +16,13 @@ pub(super) fn rank<T: Ord + Copy>(values: &[T], h: usize) -> Rank<T> {
     by_sampling(values, h).unwrap_or_else(|| by_partition(&mut values.to_vec(), h))
 }
 
-/// The rank h < n; the values may be left in another order.
+/// The rank h < n; the values may be reordered.
 pub(super) fn rank_in_place<T: Ord + Copy>(values: &mut [T], h: usize) -> Rank<T> {
     by_sampling(values, h).unwrap_or_else(|| by_partition(values, h))
 }
 
-/// By the standard library's selection: what is left of x_h is ≤, what is right of it is ≥, so only equals are counted.
+/// By the standard library's selection: everything left of x_h is ≤, everything right of it is ≥, so only equals are
+/// counted.
 fn by_partition<T: Ord + Copy>(values: &mut [T], h: usize) -> Rank<T> {
     let (left, value, right) = values.select_nth_unstable(h);
     let value = *value;
@@ -42,7 +43,7 @@ fn by_sampling<T: Ord + Copy>(values: &[T], h: usize) -> Option<Rank<T>> {
     }
     let size = n >> (n.ilog2() / 3);
     let stride = n / size;
-    // One value of each stretch, at a place that no period of the data is likely to follow.
+    // One value of each stretch, at an irregular position that no period of the data is likely to match.
     let mut place = 0x9E37_79B9_7F4A_7C15u64;
     let mut sample: Vec<T> = (0..size)
         .map(|stretch| {
@@ -72,7 +73,7 @@ fn by_sampling<T: Ord + Copy>(values: &[T], h: usize) -> Option<Rank<T>> {
     (low < high && h < below_high + equal_high).then_some(Rank { value: high, less: below_high, equal: equal_high })
 }
 
-/// How values lie about a bracket.
+/// How the values lie around a bracket.
 struct Between<T> {
     below_low: usize,
     equal_low: usize,
@@ -82,7 +83,7 @@ struct Between<T> {
 
 impl<T: Ord + Copy> Between<T> {
     fn of(values: &[T], low: T, high: T) -> Self {
-        /// Values that are looked at while they are in the nearest cache.
+        /// Values processed while they are in the nearest cache.
         const STRETCH: usize = 1024;
         let (mut below_low, mut up_to_low, mut inside) = (0, 0, Vec::new());
         let mut kept = [low; STRETCH];
@@ -92,7 +93,7 @@ impl<T: Ord + Copy> Between<T> {
                 let above_low = value > low;
                 below_low += usize::from(value < low);
                 up_to_low += usize::from(!above_low);
-                // Written whether it stays or not: nothing here depends on a guess of the processor.
+                // Written whether it is kept or not, so that nothing depends on branch prediction.
                 kept[length % STRETCH] = value;
                 length += usize::from(above_low & (value < high));
             }

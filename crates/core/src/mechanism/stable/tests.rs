@@ -7,7 +7,7 @@ use crate::exact::Rational;
 use crate::exact::enclosure::exp_neg;
 use crate::privacy::{Adjacency, Delta, Epsilon};
 
-/// A table as sorted values: neither median nor mode look at the order.
+/// A table as sorted values: neither median nor mode depends on the order.
 type Table = Vec<u8>;
 type Propose<'a> = &'a dyn Fn(&Table) -> Proposal<u8>;
 
@@ -40,7 +40,7 @@ fn neighbours(table: &Table, values: u8, adjacency: Adjacency) -> BTreeSet<Table
     }
 }
 
-/// What decides the law of the outcomes on two neighbours: both distances, and whether the answers agree.
+/// What determines the law of the outcomes on two neighbours: both distances, and whether the answers agree.
 type Pair = (u64, u64, bool);
 
 /// The pairs that occur among all tables with at most `rows` rows over `values` values and their neighbours.
@@ -141,7 +141,7 @@ fn the_mode_s_distance_is_never_above_the_true_one() {
         for table in tables(rows, 3).into_iter().filter(|table| !table.is_empty()) {
             let distance = true_distance(&table, &propose, 4, adjacency, 2 * rows).unwrap();
             let stated = propose(&table).distance;
-            // The tie-break is not looked at: at most one change is given away.
+            // The tie-break is ignored: this costs at most one change.
             assert!(stated <= distance && distance <= stated + 1, "{adjacency} {table:?}: {stated} {distance}");
         }
     }
@@ -194,8 +194,8 @@ fn excess(here: &Law, there: &Law, same: bool, epsilon: &Epsilon) -> (Rational, 
     (answer.0 + refusal.0, answer.1 + refusal.1)
 }
 
-/// Is the promise kept for certain (`Some(true)`) or broken for certain (`Some(false)`) by any of the pairs? Every pair is
-/// looked at in both directions, as each is in the set both ways.
+/// Does the guarantee certainly hold (`Some(true)`) or certainly fail (`Some(false)`) for any of the pairs? Every pair
+/// is checked in both directions, as each is in the set both ways.
 fn kept(test: &StableRelease, pairs: &BTreeSet<Pair>, shift: u64) -> Option<bool> {
     let (epsilon, delta) = (test.guarantee().epsilon().unwrap(), test.guarantee().delta().unwrap().value());
     let excesses: Vec<(Rational, Rational)> = pairs
@@ -253,7 +253,7 @@ fn the_distance_of_the_other_adjacency_is_caught() {
     }
 }
 
-/// "Refuse if changing one row could change the median": sure to answer here, sure to refuse next door.
+/// "Refuse if changing one row could change the median": certain to answer here, certain to refuse next door.
 #[test]
 fn the_deterministic_test_is_caught() {
     let (epsilon, delta) = parameters();
