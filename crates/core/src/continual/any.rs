@@ -21,8 +21,8 @@ use crate::ledger::Accounting;
 use crate::permit::{Permit, StreamPermit};
 use crate::privacy::Guarantee;
 
-/// One enum over all strategies, with what every one of them can do; a new strategy is one more line where this is used.
-/// Behind the semicolon: designs, which see the data, hold no exact sum, and cannot be saved.
+/// One enum over all strategies, with the operations they share; to add a strategy, add one line where this macro is
+/// used. After the semicolon: designs, which see the data, hold no exact sum, and cannot be saved.
 macro_rules! strategies {
     ($($variant:ident),+ $(,)?; $($design:ident),+ $(,)?) => {
         /// Any strategy.
@@ -41,7 +41,7 @@ macro_rules! strategies {
             $(#[allow(missing_docs, reason = "named as its type")] $design(Box<SeizableCounter<$design>>),)+
         }
 
-        /// Any counter, written down.
+        /// Any counter, saved.
         #[derive(Debug, Clone, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         #[non_exhaustive]
@@ -73,7 +73,7 @@ macro_rules! strategies {
                 })
             }
 
-            /// Starts on a charge that was taken before: see [`StreamCounter::begin`].
+            /// Starts on a charge that was made before: see [`StreamCounter::begin`].
             pub fn begin(self, permit: StreamPermit) -> AnyCounter {
                 match self {
                     $(Self::$variant(strategy) => AnyCounter::$variant(Box::new(StreamCounter::begin(strategy, permit))),)+
@@ -116,7 +116,7 @@ macro_rules! strategies {
                 match self { $(Self::$variant(strategy) => strategy.shape(step),)+ $(Self::$design(strategy) => strategy.shape(step),)+ }
             }
 
-            /// The largest |noise| of the first steps in one run without data: for simulations.
+            /// The largest |noise| of the first steps in one run without data, for simulations.
             pub(super) fn largest_noise<R: CryptoRng + ?Sized>(&self, steps: u64, rng: &mut R) -> u128 {
                 match self {
                     $(Self::$variant(strategy) => {
@@ -141,7 +141,7 @@ macro_rules! strategies {
             /// See [`StreamCounter::advance_all`].
             ///
             /// # Errors
-            /// As [`Counter::advance`]; if the horizon does not reach for all of them, none is taken.
+            /// As [`Counter::advance`]; if the horizon leaves too few steps for all of them, none is taken.
             pub fn advance_all(&mut self, values: &[i64], released: impl FnMut(i64)) -> Result<()> {
                 match self { $(Self::$variant(counter) => counter.advance_all(values, released),)+ $(Self::$design(counter) => counter.advance_all(values, released),)+ }
             }
@@ -151,7 +151,7 @@ macro_rules! strategies {
                 match self { $(Self::$variant(counter) => counter.restart(),)+ $(Self::$design(counter) => counter.restart(),)+ }
             }
 
-            /// Writes the counter down, in a new epoch.
+            /// Saves the counter, in a new epoch.
             ///
             /// # Errors
             /// [`Error::CannotBeSaved`] if its memory must not be seen twice: see [`pan_private`](super::pan_private).
@@ -165,7 +165,7 @@ macro_rules! strategies {
             /// See [`StreamCounter::restore`].
             ///
             /// # Errors
-            /// If the state is stale or damaged, or the permit is of another charge.
+            /// If the state is stale or damaged, or the permit belongs to another charge.
             pub fn restore(saved: AnySaved, newest_epoch: u64, permit: Permit) -> Result<Self> {
                 Ok(match saved {
                     $(AnySaved::$variant(saved) => Self::$variant(Box::new(StreamCounter::restore(saved, newest_epoch, permit)?)),)+
@@ -174,7 +174,7 @@ macro_rules! strategies {
         }
 
         impl AnySaved {
-            /// Larger than those of all earlier savings of the same counter.
+            /// Larger than those of all earlier saved states of the same counter.
             pub fn epoch(&self) -> u64 {
                 match self { $(Self::$variant(saved) => saved.epoch(),)+ }
             }

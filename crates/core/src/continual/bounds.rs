@@ -1,15 +1,15 @@
-//! What no counter can beat.
+//! Lower bounds on the error of any counter.
 
 use crate::privacy::Rho;
 
 const EULER_GAMMA: f64 = 0.577_215_664_901_532_9;
-/// Up to here singular values are added one by one.
+/// Up to this many, singular values are added one by one.
 const SUMMED: u64 = 64;
 
-/// The least average root mean square error that any factorisation L·R = A of the prefix sums over `steps` steps can have
-/// under ρ-zCDP, when one step moves by 1: √(mean over the steps of the variance).
+/// The least average root mean square error that any factorisation L·R = A of the prefix sums over `steps` steps can
+/// have under ρ-zCDP, if one step moves by 1: √(mean over the steps of the variance).
 ///
-/// For noise on a lattice and answers rounded to whole numbers it holds all the more.
+/// It holds a fortiori for noise on a lattice and answers rounded to whole numbers.
 ///
 /// # Accuracy
 /// With noise z of variance σ² = ‖R‖²/(2ρ), where ‖R‖ is the largest L2 norm of a column of R, the mean square error is
@@ -34,7 +34,7 @@ pub fn lower_bound(steps: u64, rho: &Rho) -> f64 {
     } else {
         use core::f64::consts::PI;
         let all = 2.0 * odd / PI * (EULER_GAMMA + libm::log(8.0 * odd / PI)) + PI / (72.0 * odd);
-        // All angles but π/2, where the sine is 1, come twice.
+        // All angles but π/2, where the sine is 1, occur twice.
         (all - 1.0) / 2.0
     };
     twice_the_norm / 2.0 / steps as f64 / libm::sqrt(2.0 * rho.value().to_f64())

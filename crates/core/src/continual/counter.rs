@@ -1,4 +1,4 @@
-//! A statistic that is released again and again.
+//! A statistic that is released repeatedly.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
@@ -16,7 +16,7 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// A running sum, released after every step.
 ///
 /// # Privacy
-/// All releases together, however many and whatever the inputs were made to depend on, keep the one guarantee that was
+/// All releases together, however many there are and whatever the inputs depend on, satisfy the one guarantee that was
 /// charged when the counter started.
 ///
 /// # Example
@@ -34,39 +34,39 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// # Ok::<(), reticent::Error>(())
 /// ```
 pub trait Counter {
-    /// Its name among the counters.
+    /// The counter's name.
     fn kind(&self) -> Kind;
 
-    /// The stream it counts.
+    /// The stream that it counts.
     fn stream(&self) -> &Stream;
 
-    /// What all releases together promise.
+    /// The guarantee of all releases together.
     fn guarantee(&self) -> &Guarantee;
 
     /// Where the stream was charged.
     fn accounting(&self) -> &Accounting;
 
-    /// How many steps have been released.
+    /// The number of steps released so far.
     fn steps(&self) -> u64;
 
-    /// Closes a step with the sum of its values and gives the value to release, without its error bar: the fast way.
+    /// Closes a step with the sum of its values and returns the value to release, without its error bar: the fast way.
     ///
     /// # Errors
-    /// [`Error::HorizonReached`] at the horizon; [`Error::Entropy`] if fresh entropy is due and cannot be had. The step is
-    /// not taken then.
+    /// [`Error::HorizonReached`] at the horizon; [`Error::Entropy`] if fresh entropy is due and not available. The step
+    /// is not taken then.
     fn advance(&mut self, value: i64) -> Result<i64>;
 
     /// [`Counter::advance`] with a value that is overwritten once it is counted.
     ///
     /// # Errors
-    /// As [`Counter::advance`]; the value is left where it is then.
+    /// As [`Counter::advance`]; the value is left unchanged then.
     fn advance_erasing(&mut self, value: &mut i64) -> Result<i64> {
         let released = self.advance(*value)?;
         value.zeroize();
         Ok(released)
     }
 
-    /// The last value again, without new noise; none before the first step.
+    /// The last value again, without new noise; `None` before the first step.
     fn value(&self) -> Option<i64>;
 
     /// The variance of the noise at any step, past or future, as [`Strategy::variance`].
@@ -87,10 +87,10 @@ pub trait Counter {
         Ok(self.release()?.expect("a step was just closed"))
     }
 
-    /// The last release again, without new noise; none before the first step.
+    /// The last release again, without new noise; `None` before the first step.
     ///
     /// # Errors
-    /// None that the last step did not have.
+    /// None, unless the last step failed in the same way.
     fn release(&self) -> Result<Option<Release<i64>>> {
         let Some(value) = self.value() else { return Ok(None) };
         let error = ErrorBar::new(self.half_width(self.steps(), LEVEL)?, LEVEL)?;
@@ -98,11 +98,11 @@ pub trait Counter {
     }
 }
 
-/// The exact sum of a stream, plus the noise that a [`Strategy`] makes for it.
+/// The exact sum of a stream, plus the noise that a [`Strategy`] produces for it.
 ///
 /// # Privacy
-/// As the strategy's; values are released as S + noise, saturated to 64 bits (post-processing). The memory holds S itself:
-/// this is the curator's counter. For one whose memory may be seized see [`PanPrivate`](super::PanPrivate).
+/// That of the strategy; values are released as S + noise, saturated to 64 bits (post-processing). The memory holds S
+/// itself: this is the curator's counter. If the memory may be seized, see [`PanPrivate`](super::PanPrivate).
 #[derive(Debug)]
 pub struct StreamCounter<S: Strategy> {
     strategy: S,
@@ -114,13 +114,13 @@ pub struct StreamCounter<S: Strategy> {
     state: S::State,
 }
 
-/// A counter written down: everything but the generator, which starts anew, so that noise already drawn is kept and noise
+/// A saved counter: everything but the generator, which starts anew, so that noise already drawn is kept and noise
 /// still to come is never drawn twice.
 ///
 /// # Privacy
-/// It holds the exact sum and the noise: as secret as the data. Two counters restored from one saved state would release
-/// different noise about the same sums; so every saving has a larger *epoch* than the one before, and restoring asks for the
-/// largest epoch that is known.
+/// It holds the exact sum and the noise: as secret as the data. Two counters restored from one saved state would
+/// release different noise about the same sums; so every saved state has a larger *epoch* than the one before, and
+/// restoring asks for the largest known epoch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Saved<S: Strategy> {
@@ -136,7 +136,7 @@ pub struct Saved<S: Strategy> {
 }
 
 impl<S: Strategy> Saved<S> {
-    /// Larger than those of all earlier savings of the same counter.
+    /// Larger than those of all earlier saved states of the same counter.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
@@ -163,25 +163,25 @@ impl<S: Strategy> StreamCounter<S> {
         Ok(Self::begin(strategy, permit))
     }
 
-    /// Starts on a charge that was taken before.
+    /// Starts on a charge that was made before.
     ///
     /// # Privacy
-    /// It is for the caller to see to it that nothing was released on this charge, or that each event enters only one of the
+    /// The caller must ensure that nothing was released on this charge, or that each event enters only one of the
     /// counters that share it.
     pub fn begin(strategy: S, permit: StreamPermit) -> Self {
         let state = strategy.begin();
         Self { strategy, permit, epoch: 0, steps: 0, sum: 0, value: 0, state }
     }
 
-    /// How its noise is made.
+    /// The strategy that produces its noise.
     pub fn strategy(&self) -> &S {
         &self.strategy
     }
 
-    /// [`Counter::advance`] for many steps at once, the fastest way: fresh entropy is asked for once.
+    /// [`Counter::advance`] for many steps at once, the fastest way: fresh entropy is requested once.
     ///
     /// # Errors
-    /// As [`Counter::advance`]; if the horizon does not reach for all of them, none is taken.
+    /// As [`Counter::advance`]; if the horizon leaves too few steps for all of them, none is taken.
     pub fn advance_all(&mut self, values: &[i64], mut released: impl FnMut(i64)) -> Result<()> {
         check_horizon(self.strategy.stream(), self.steps, values.len() as u64)?;
         let mut draw = self.permit.draw()?;
@@ -190,20 +190,20 @@ impl<S: Strategy> StreamCounter<S> {
             self.steps += 1;
             self.sum += i128::from(stream.admit(value));
             let noise = self.strategy.next(&mut self.state, self.steps, &mut draw);
-            // Saturation is post-processing: it depends on the noisy sum alone.
+            // Saturation is post-processing: it depends only on the noisy sum.
             self.value = saturated(self.sum + noise);
             released(self.value);
         }
         Ok(())
     }
 
-    /// Begins again on the same permit: for audits, which release nothing.
+    /// Starts over on the same permit: for audits, which release nothing.
     pub(crate) fn restart(&mut self) {
         (self.steps, self.sum, self.value) = (0, 0, 0);
         self.state = self.strategy.begin();
     }
 
-    /// Writes the counter down, in a new epoch.
+    /// Saves the counter, in a new epoch.
     pub fn save(&mut self) -> Saved<S> {
         self.epoch += 1;
         Saved {
@@ -219,12 +219,12 @@ impl<S: Strategy> StreamCounter<S> {
         }
     }
 
-    /// Goes on from a saved state. The permit must be of the same charge; nothing is taken off it.
+    /// Continues from a saved state. The permit must belong to the same charge; nothing is deducted from it.
     ///
     /// # Errors
-    /// [`Error::StaleState`] if the state is older than `newest_epoch`, the largest that the caller knows of (0 if none);
-    /// [`Error::DamagedState`] if it cannot be the state of such a counter; [`Error::OtherCharge`] if the permit is of
-    /// another charge.
+    /// [`Error::StaleState`] if the state is older than `newest_epoch`, the largest that the caller knows of (0 if
+    /// none); [`Error::DamagedState`] if it cannot be the state of such a counter; [`Error::OtherCharge`] if the permit
+    /// belongs to another charge.
     pub fn restore(saved: Saved<S>, newest_epoch: u64, permit: Permit) -> Result<Self> {
         if saved.epoch < newest_epoch {
             return Err(Error::StaleState { found: saved.epoch, newest: newest_epoch });
@@ -240,8 +240,8 @@ impl<S: Strategy> StreamCounter<S> {
     }
 }
 
-/// Can a counter have taken so many steps, and have such sums? 2^62 steps without a horizon take longer than anyone has, and
-/// their 64-bit values add up to less than 2^126; half of that leaves room for all that is still to come.
+/// Can a counter have taken this many steps and have these sums? 2^62 steps without a horizon are out of reach, and
+/// their 64-bit values add up to less than 2^126; half of that leaves room for everything still to come.
 pub(super) fn reachable(stream: &Stream, steps: u64, sums: impl IntoIterator<Item = i128>) -> bool {
     steps <= stream.steps().unwrap_or(1 << 62) && sums.into_iter().all(|sum| sum.unsigned_abs() <= 1 << 125)
 }

@@ -1,4 +1,4 @@
-//! Sums that forget.
+//! Exponentially decayed sums.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ const SUM_BITS: u32 = 32;
 /// Half-lives up to about 2^24 steps: rounding stays below 2^−32/(1−γ) < 2^−7.
 const LEAST_LOSS: f64 = 4e-8;
 
-/// How fast a decayed sum forgets: γ, kept as 1 − γ in units of 2^−64.
+/// The rate of decay: γ, stored as 1 − γ in units of 2^−64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Decay(u64);
@@ -91,8 +91,8 @@ impl From<Decay> for u64 {
 /// The sum of all steps so far, each weighted by γ for every step since: D_t = Σ γ^(t−s)·x_s, released after every step.
 ///
 /// # Privacy
-/// D is computed from a counter's public releases alone: D_t = γ·D_(t−1) + (Y_t − Y_(t−1)). The guarantee is the counter's,
-/// however D is rounded.
+/// D is computed from a counter's public releases alone: D_t = γ·D_(t−1) + (Y_t − Y_(t−1)). The guarantee is the
+/// counter's, however D is rounded.
 ///
 /// # Accuracy
 /// Y is a counter of p-sums whose longest block repeats without end, so neither α nor the error grows with time. A p-sum
@@ -112,12 +112,12 @@ impl From<Decay> for u64 {
 /// With single steps only it would be 1/(1 − γ²).
 ///
 /// # Algorithm
-/// The lengths are the powers of the radix, and their number α, with the least α²·average (pure ε) or α·average (ρ). D is
-/// kept in units of 2^−32, γ in units of 2^−64; rounding each step towards 0 adds less than 2^−32/(1−γ), which error bars
-/// include.
+/// The lengths are the powers of the radix, and their number α, with the least α²·average (pure ε) or α·average (ρ). D
+/// is stored in units of 2^−32, γ in units of 2^−64; rounding each step towards 0 adds less than 2^−32/(1−γ), which
+/// error bars include.
 ///
 /// # Errors
-/// If the decay is outside its range or the guarantee asks for noise that cannot be drawn.
+/// If the decay is out of range or the guarantee calls for noise that cannot be drawn.
 ///
 /// # Example
 /// ```
@@ -139,7 +139,7 @@ pub struct DecayedCounter {
     memory: Memory,
 }
 
-/// What is remembered of the releases; public, as they are.
+/// State computed from the releases; public, as they are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Memory {
     decay: Decay,
@@ -149,7 +149,7 @@ struct Memory {
     last: i64,
 }
 
-/// A decayed counter written down; as secret as the data. See [`Saved`] for what the epoch is for.
+/// A saved decayed counter; as secret as the data. See [`Saved`] for the purpose of the epoch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SavedDecayed {
     counter: Saved<PSums>,
@@ -157,7 +157,7 @@ pub struct SavedDecayed {
 }
 
 impl SavedDecayed {
-    /// Larger than those of all earlier savings of the same counter.
+    /// Larger than those of all earlier saved states of the same counter.
     pub fn epoch(&self) -> u64 {
         self.counter.epoch()
     }
@@ -209,7 +209,7 @@ fn weight(lengths: &[u64], log_gamma: f64, step: u64) -> f64 {
     ended(lengths[lengths.len() - 1]) + lengths.windows(2).map(below).sum::<f64>()
 }
 
-/// The lengths with the least average variance; `power` is how a p-sum's variance grows with α.
+/// The lengths with the least average variance; `power` is the exponent with which a p-sum's variance grows with α.
 fn best_lengths(decay: Decay, power: i32) -> Vec<u64> {
     let log_gamma = decay.log();
     let mut best = (average_weight(&[1], log_gamma), vec![1]);
@@ -241,7 +241,7 @@ impl DecayedCounter {
         Ok(Self { counter, memory: Memory { decay, decayed: 0, last: 0 } })
     }
 
-    /// Closes a step with the sum of its values and gives D, without its error bar: the fast way.
+    /// Closes a step with the sum of its values and returns D, without its error bar: the fast way.
     ///
     /// # Errors
     /// As [`Counter::advance`].
@@ -268,17 +268,17 @@ impl DecayedCounter {
         Ok(self.release()?.expect("a step was just closed"))
     }
 
-    /// The last release again, without new noise; none before the first step.
+    /// The last release again, without new noise; `None` before the first step.
     ///
     /// # Errors
-    /// None that the last step did not have.
+    /// None, unless the last step failed in the same way.
     pub fn release(&self) -> Result<Option<Release<f64>>> {
         let Some(value) = self.value() else { return Ok(None) };
         let error = ErrorBar::new(self.half_width(self.steps(), LEVEL)?, LEVEL)?;
         Ok(Some(Release::new(value, error, self.guarantee().clone(), self.accounting().clone())))
     }
 
-    /// The last value again, without new noise; none before the first step.
+    /// The last value again, without new noise; `None` before the first step.
     pub fn value(&self) -> Option<f64> {
         (self.steps() > 0).then(|| self.decayed())
     }
@@ -293,12 +293,12 @@ impl DecayedCounter {
         weight(self.lengths(), self.memory.decay.log(), step) * self.counter.strategy().variance(1)
     }
 
-    /// The mean of the variances over long times.
+    /// The long-term mean of the variances.
     pub fn average_variance(&self) -> f64 {
         average_weight(self.lengths(), self.memory.decay.log()) * self.counter.strategy().variance(1)
     }
 
-    /// |noise| at a step, with all rounding, stays within this with probability at least `level`.
+    /// |noise| at a step, including all rounding, stays within this with probability at least `level`.
     ///
     /// # Errors
     /// If the level lies outside 0 < level < 1 or the step is 0.
@@ -316,7 +316,7 @@ impl DecayedCounter {
             }
             _ => Shape::Gaussian { variance },
         };
-        // Error bars are for noise rounded to whole numbers; here it is not, so it may lie ½ farther out.
+        // Error bars are for noise rounded to whole numbers; this noise is not rounded, so it may lie ½ farther out.
         let rounding = 0.5 + 1.0 / SUM_UNITS / lost(self.memory.decay.log(), 1);
         Ok(error_bar::half_width(shape, level)? + rounding)
     }
@@ -331,7 +331,7 @@ impl DecayedCounter {
         self.counter.stream()
     }
 
-    /// What all releases together promise.
+    /// The guarantee of all releases together.
     pub fn guarantee(&self) -> &Guarantee {
         self.counter.guarantee()
     }
@@ -341,17 +341,17 @@ impl DecayedCounter {
         self.counter.accounting()
     }
 
-    /// How many steps have been released.
+    /// The number of steps released so far.
     pub fn steps(&self) -> u64 {
         self.counter.steps()
     }
 
-    /// Writes it down, in a new epoch.
+    /// Saves it, in a new epoch.
     pub fn save(&mut self) -> SavedDecayed {
         SavedDecayed { counter: self.counter.save(), memory: self.memory.clone() }
     }
 
-    /// Goes on from a saved state. The permit must be of the same charge; nothing is taken off it.
+    /// Continues from a saved state. The permit must belong to the same charge; nothing is deducted from it.
     ///
     /// # Errors
     /// As [`StreamCounter::restore`].
@@ -444,7 +444,7 @@ mod tests {
         let single =
             counter.counter.strategy().variance(1) / (alpha * alpha) * average_weight(&[1], counter.memory.decay.log());
         assert!(counter.average_variance() < single / 20.0, "{:?}", counter.schedule());
-        // A short one does without blocks.
+        // A short one needs no blocks.
         assert_eq!(start(half_life(1), "1", 1).lengths(), [1]);
     }
 

@@ -1,4 +1,4 @@
-//! How far the noise of one step reaches.
+//! Half-widths for the noise of one step.
 
 #[cfg(test)]
 mod tests;
@@ -8,18 +8,18 @@ use crate::error::{Error, Result};
 use crate::numeric::laplace_sum::{self, LaplaceSum};
 use crate::numeric::{LEAST, cache, discrete_gaussian, weighted};
 
-/// |noise| stays within this with probability at least `level`: a whole number, because noise is one.
+/// |noise| stays within this with probability at least `level`: a whole number, because the noise is one.
 ///
 /// # Accuracy
-/// What is proved, and how sharp it is:
+/// The proofs, and how tight they are:
 ///
-/// | noise | proof | wider than it must be |
+/// | noise | proof | wider than necessary |
 /// |---|---|---|
 /// | sum of m equal discrete Laplace draws | exact law, or dominated by the continuous one ([`laplace_sum`]) | m ≤ 256: by nothing (scale > 20: by at most 1); beyond by at most 0.5 % and 1 |
 /// | weighted sum of such draws | scale mixture, majorised ([`weighted`]) | with 8 terms or more of scale b by about 2 % + 25 %/b |
 /// | Gaussian | with whole weights or on a fine lattice; else checked by convolution ([`discrete_gaussian`]) | by at most 1 |
 ///
-/// Floats are rounded to nearest; one part in 10⁶ of the probability pays for it.
+/// Floats are rounded to nearest; one part in 10⁶ of the probability covers this.
 ///
 /// # Errors
 /// If the level lies outside 0 < level < 1.
@@ -37,7 +37,7 @@ pub(super) fn reach(shape: Shape<'_>, outside: f64) -> f64 {
     let outside = outside.max(LEAST);
     match shape {
         Shape::Sum { law, terms } => {
-            // The exact law is found once for every so many numbers of terms.
+            // The exact law is computed once for each of a few numbers of terms.
             let terms = laplace_sum::at_least(terms);
             let scale = law.approximate_scale();
             cache::get((scale.to_bits(), terms, outside.to_bits()), || LaplaceSum::new(scale, terms).reach(outside))

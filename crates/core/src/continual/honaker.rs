@@ -11,13 +11,14 @@ use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::privacy::Guarantee;
 
-/// Noise is kept in units of 2^−20.
+/// Noise is stored in units of 2^−20.
 const FRACTION_BITS: u32 = 20;
-/// Weights are kept in units of 2^−24.
+/// Weights are stored in units of 2^−24.
 const WEIGHT_BITS: u32 = 24;
 /// What rounding to a whole number adds to the variance.
 const ROUNDING: f64 = 1.0 / 12.0;
-/// No noise kept is larger: a draw is below 2^63, in fixed point below 2^83, and estimates add up fewer than 2^10 of them.
+/// No stored noise is larger: a draw is below 2^63, in fixed point below 2^83, and estimates add up fewer than 2^10 of
+/// them.
 const LARGEST: u128 = 1 << 100;
 
 /// The binary counter, with every block's noisy sum combined with the estimates of its two halves.
@@ -59,11 +60,11 @@ pub struct Honaker {
     levels: Vec<(f64, i128)>,
 }
 
-/// The noise of the estimates in the present answer, one for each binary digit of the step, in fixed point.
+/// The noise of the estimates in the current answer, one for each binary digit of the step, in fixed point.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Estimates(Vec<i128>);
 
-/// Nothing is chosen beforehand.
+/// No parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoChoice {}
 
@@ -75,8 +76,8 @@ pub(super) fn ones(digit: u32, last: u64) -> u64 {
 }
 
 impl Honaker {
-    /// Of all answers: the variance of the narrowest law, and that of the largest weighted term, which is the last block's own
-    /// at odd steps.
+    /// Over all answers: the variance of the narrowest law, and that of the largest weighted term, which is the last
+    /// block's own at odd steps.
     pub(super) fn extremes(&self) -> (f64, f64) {
         (self.law.variance(), self.law.variance())
     }

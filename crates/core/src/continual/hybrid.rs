@@ -1,4 +1,4 @@
-//! `hybrid`: a stream without end, in blocks that double.
+//! `hybrid`: a stream without end, in doubling blocks.
 
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
@@ -13,12 +13,13 @@ use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::privacy::{Epsilon, Guarantee, Rho};
 
-/// The last block that is provided for ends with step 2^63.
+/// The last supported block ends with step 2^63.
 const MOST_BLOCKS: u32 = 63;
-/// No noise remembered is larger than so many draws of 63 bits.
+/// No stored noise is larger: it would take 2^37 draws of 63 bits.
 const LARGEST: u128 = 1 << 100;
 
-/// The first step, then blocks (2^j, 2^(j+1)]: noise on each block as a whole, and a binary counter inside the present one.
+/// The first step, then blocks (2^j, 2^(j+1)]: noise on each block as a whole, and a binary counter inside the current
+/// one.
 ///
 /// # Privacy
 /// A share of ε (or ρ) goes to the blocks, the rest to the levels 0 to j − 1 of the binary counter inside block j: a step is
@@ -28,7 +29,7 @@ const LARGEST: u128 = 1 << 100;
 ///
 /// # Accuracy
 /// At step 2^j + s, 0 < s < 2^j: (j + 1)·σ_L² + (ones in the binary digits of s)·σ_j²; at the end of block j (j + 2)·σ_L²,
-/// and σ_L² at step 1. The block's share is 1/6 of ε: the best for a horizon of 2^18 that is not known; 1/4 of ρ.
+/// and σ_L² at step 1. The block's share is 1/6 of ε, the best for an unknown horizon of 2^18; 1/4 of ρ.
 ///
 /// # Algorithm
 /// \[CSS11\], the hybrid mechanism.
@@ -56,14 +57,14 @@ pub struct Hybrid {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockShare(pub Rational);
 
-/// The noise of past blocks, and of the nodes in the present answer inside the open block, by level.
+/// The noise of past blocks, and of the nodes in the current answer inside the open block, by level.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HybridState {
     past: i128,
     inside: Vec<i128>,
 }
 
-/// Where a step is: block j = ⌊log₂(t − 1)⌋ and s = t − 2^j; none for the first step.
+/// The position of a step: block j = ⌊log₂(t − 1)⌋ and s = t − 2^j; `None` for the first step.
 #[inline]
 fn place(step: u64) -> Option<(u32, u64)> {
     let block = (step - 1).checked_ilog2()?;
@@ -75,7 +76,8 @@ impl Hybrid {
         block.checked_sub(1).map_or(0.0, |index| self.inside[index as usize].variance())
     }
 
-    /// Of the answers at steps 1 to `steps`: the variances of the narrowest law and of the largest, as all weights are 1.
+    /// Over the answers at steps 1 to `steps`: the variances of the narrowest law and of the largest, as all weights
+    /// are 1.
     pub(super) fn extremes(&self, steps: u64) -> (f64, f64) {
         let whole = self.whole.variance();
         // The first block has nothing inside.
@@ -83,7 +85,7 @@ impl Hybrid {
         inside.fold((whole, whole), |(least, most), inside| (least.min(inside), most.max(inside)))
     }
 
-    /// Every block with one of the first `steps` steps but the first, and how many of its steps are among them.
+    /// Every block but the first that has some of the first `steps` steps, and how many of its steps are among them.
     fn blocks(steps: u64) -> impl Iterator<Item = (u32, u64)> {
         (0..MOST_BLOCKS)
             .map(|block| (block, 1u64 << block))
@@ -157,7 +159,7 @@ impl Strategy for Hybrid {
             && s < 1 << block
         {
             let level = s.trailing_zeros() as usize;
-            // The node that ends takes the place of all shorter ones.
+            // The node that ends replaces all shorter ones.
             state.inside[..level].fill(0);
             state.inside[level] = self.inside[block as usize - 1].sample(rng).into();
             return state.past + state.inside[..block as usize].iter().sum::<i128>();
@@ -180,7 +182,7 @@ impl Strategy for Hybrid {
         let whole = self.whole.variance();
         let sum = |(block, within): (u32, u64)| {
             let ends = within == 1 << block;
-            // At its end the block as a whole takes the place of the one node of its size.
+            // At its end the block as a whole replaces the one node of its size.
             let nodes = Schedule::binary(1 << block).total_sums(within) - u128::from(ends);
             within as f64 * f64::from(block + 1) * whole
                 + nodes as f64 * self.variance_inside(block)

@@ -11,24 +11,24 @@ use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::privacy::Guarantee;
 
-/// The largest fan-out: a counter remembers half of it for each level.
+/// The largest fan-out: a counter stores half of it for each level.
 const LARGEST_FAN_OUT: u64 = 1025;
 /// (3^26 − 1)/2 exceeds 2^40, the longest horizon.
 const MOST_LEVELS: u32 = 26;
-/// No noise remembered is larger than so many draws of 63 bits.
+/// No stored noise is larger: it would take 2^37 draws of 63 bits.
 const LARGEST: u128 = 1 << 100;
 
 /// Blocks of 1, k, k², … steps; answers add and subtract the fewest of them.
 ///
 /// # Privacy
 /// ε-differential privacy: R is the 0/1 matrix of the blocks, each step is in α = h of them, one of each length
-/// ([`Law::new`]), and answers are sums and differences of entries of y = R·x + z. They may use blocks that reach into the
-/// future; with pure ε that is no loss even for inputs that depend on earlier answers (as shown for
+/// ([`Law::new`]), and answers are sums and differences of entries of y = R·x + z. They may use blocks that reach into
+/// the future; with pure ε this costs nothing even for inputs that depend on earlier answers (as shown for
 /// [`Bridged`](super::Bridged)); ρ is refused.
 ///
 /// # Accuracy
 /// With t = Σ d_i·k^i in balanced digits, |d_i| ≤ (k−1)/2, the answer at t adds |d_i| blocks of each length k^i; its variance
-/// is σ²·Σ|d_i|. h lengths reach to (k^h − 1)/2 steps. k and h are those of the least average variance.
+/// is σ²·Σ|d_i|. h lengths reach to (k^h − 1)/2 steps. k and h are chosen for the least average variance.
 ///
 /// # Algorithm
 /// \[APST24\]. t_i, the multiple of k^i that is nearest to t, moves from left to right past the multiple t_{i+1}: the
@@ -36,7 +36,7 @@ const LARGEST: u128 = 1 << 100;
 /// right of it are drawn when t_i passes them.
 ///
 /// # Errors
-/// A stream without end and guarantees other than pure ε are refused.
+/// Streams without end and guarantees other than pure ε are refused.
 ///
 /// # Example
 /// ```
@@ -65,13 +65,13 @@ pub struct Digits {
     pub levels: u32,
 }
 
-/// For each length, from the shortest: where t_i stands next to t_{i+1}.
+/// For each length, from the shortest: the position of t_i relative to t_{i+1}.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Positions(Vec<Position>);
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Position {
-    /// How many blocks right of t_{i+1} were passed; 0 if t_i is left of it.
+    /// The number of blocks right of t_{i+1} that were passed; 0 if t_i is left of it.
     right: u64,
     /// The noise on the blocks between t_i and t_{i+1} if t_i is left of it, the nearest to t_i last.
     left: Vec<i64>,
@@ -123,8 +123,8 @@ impl Digits {
         (0..self.levels).map(level).sum()
     }
 
-    /// The largest of [`Digits::blocks`] over the steps 1 to `steps`: at `steps`, or where one digit is lowered and those
-    /// below are as large as can be; the first digit that is not 0 stays at least 0.
+    /// The largest of [`Digits::blocks`] over the steps 1 to `steps`: at `steps`, or where one digit is lowered and
+    /// those below are as large as possible; the first digit that is not 0 stays at least 0.
     fn most_blocks(self, steps: u64) -> u64 {
         let mut above = 0;
         let mut most = self.blocks(steps);
@@ -155,7 +155,7 @@ impl KAry {
     #[inline]
     fn draw_next(&self, state: &mut Positions, mut fill: impl FnMut(&mut [i64])) -> i128 {
         let half = self.shape.half();
-        // Lengths whose position is at its right end begin anew; the one after them moves on.
+        // Lengths at their right end start over; the one after them moves on.
         let moving = state.0.iter().position(|position| position.right < half).unwrap_or(state.0.len() - 1);
         for position in &mut state.0[..moving] {
             position.right = 0;
@@ -261,7 +261,7 @@ impl Strategy for KAry {
 
     fn shape(&self, step: u64) -> Shape<'_> {
         match &self.law {
-            // The law is symmetric: what is subtracted counts as what is added.
+            // The law is symmetric: a subtracted draw counts like an added one.
             Law::Laplace(law) => Shape::Sum { law, terms: self.shape.blocks(step) },
             Law::Gaussian(_) => Shape::Gaussian { variance: self.variance(step) },
         }
@@ -310,7 +310,7 @@ mod tests {
         let (mut at, mut found) = (0i128, Vec::new());
         for level in (0..digits.levels).rev() {
             let length = k.pow(level);
-            // What the shorter lengths can still reach.
+            // The distance that the shorter lengths can still cover.
             let near = (-half..=half).find(|d| (i128::from(step) - at - d * length).abs() <= (length - 1) / 2).unwrap();
             for index in 0..near.abs() {
                 let from = if near > 0 { at + index * length } else { at - (index + 1) * length };
@@ -322,8 +322,8 @@ mod tests {
         found
     }
 
-    /// Each answer is a signed sum of the noise of its blocks, every block's noise the same in all answers: replayed with
-    /// noise that tells blocks apart, and blocks that tile the steps so far.
+    /// Each answer is a signed sum of the noise of its blocks, and every block's noise is the same in all answers:
+    /// replayed with noise that identifies each block, and blocks that tile the steps so far.
     #[test]
     fn answers_use_the_blocks_that_digits_name() {
         for (steps, digits) in [(62, Digits { fan_out: 5, levels: 3 }), (40, Digits { fan_out: 3, levels: 4 })] {
@@ -343,7 +343,7 @@ mod tests {
                 assert!(strategy.fits(&state, step) && !strategy.fits(&state, step - 1));
                 let answer = answer(digits, step);
                 assert_eq!(digits.blocks(step), answer.len() as u64);
-                // Draws come in the order: lengths from the shortest, blocks left of a multiple from right to left.
+                // Draws come in this order: lengths from the shortest, blocks left of a multiple from right to left.
                 let mut unknown: Vec<_> =
                     answer.iter().filter(|block| !known.contains_key(&(block.0, block.1))).collect();
                 unknown.sort_by_key(|(from, length, _)| (*length, -from));

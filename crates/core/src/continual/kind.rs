@@ -24,8 +24,8 @@ use crate::privacy::Guarantee;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// The one with the least average error that the stream and the guarantee allow; where ε and δ are given, also among those
-    /// that keep ε alone.
+    /// The counter with the least average error that the stream and the guarantee allow; for an (ε, δ) guarantee, those
+    /// with pure ε are candidates, too.
     Auto,
     /// Fresh noise on every answer.
     OutputNoise,
@@ -41,15 +41,15 @@ pub enum Kind {
     KAry,
     /// Noise bridged between the boundaries of a tree.
     Bridged,
-    /// Noise on blocks that double, and on dyadic blocks inside.
+    /// Noise on doubling blocks, and on dyadic blocks inside.
     Hybrid,
     /// Gaussian noise by the square root of the prefix sums.
     Toeplitz,
-    /// Gaussian noise that decaying buffers take back.
+    /// Gaussian noise that decaying buffers cancel.
     Blt,
-    /// Noise in memory, too: may be seized once, if counting ends with that.
+    /// Noisy in memory, too: the memory may be seized once, if counting ends there.
     PanPrivate,
-    /// Noise in memory, too: may be seized once without anybody noticing.
+    /// Noisy in memory, too: the memory may be seized once, unnoticed.
     PanPrivateSurviving,
 }
 
@@ -94,10 +94,10 @@ impl Kind {
         matches!(self, Self::PanPrivate | Self::PanPrivateSurviving)
     }
 
-    /// How this counter would make its noise; nothing is charged.
+    /// The strategy of this counter; nothing is charged.
     ///
     /// # Errors
-    /// If it cannot serve the stream and the guarantee.
+    /// If the counter does not support the stream and the guarantee.
     pub fn plan(self, stream: Stream, guarantee: Guarantee) -> Result<AnyStrategy> {
         match self {
             Self::Auto => Self::least_error(&stream, &guarantee),
@@ -119,17 +119,18 @@ impl Kind {
     /// Charges the whole stream to the permit and starts counting.
     ///
     /// # Errors
-    /// If the counter cannot serve the stream and the guarantee, or the permit does not cover it.
+    /// If the counter does not support the stream and the guarantee, or the permit does not cover it.
     pub fn start(self, stream: Stream, guarantee: Guarantee, permit: Permit) -> Result<AnyCounter> {
         self.plan(stream, guarantee)?.start(permit)
     }
 
-    /// The counter with the least mean square error over the horizon (over the first 2^20 steps if there is none).
+    /// The counter with the least mean square error over the horizon (over the first 2^20 steps if the stream has no
+    /// end).
     fn least_error(stream: &Stream, guarantee: &Guarantee) -> Result<AnyStrategy> {
         let steps = stream.steps().unwrap_or(1 << 20);
-        // Whoever wants a counter that cannot be saved asks for it by name.
+        // A counter that cannot be saved must be asked for by name.
         let kinds = Self::ALL.iter().filter(|kind| !kind.is_pan_private());
-        // Whoever may fail with probability δ may also not fail at all.
+        // Pure ε satisfies an (ε, δ) guarantee, too.
         let pure = match guarantee {
             Guarantee::Approx(epsilon, _) => Some(Guarantee::Pure(epsilon.clone())),
             Guarantee::Pure(_) | Guarantee::Zcdp(_) => None,
@@ -140,13 +141,13 @@ impl Kind {
         let error = |plan: &AnyStrategy| plan.average_variance(steps);
         match plans.min_by(|a, b| error(a).total_cmp(&error(b))) {
             Some(plan) => Ok(plan),
-            // None can serve: input-noise, which serves all streams, says why.
+            // No counter fits: input-noise, which supports all streams, reports why.
             None => Self::InputNoise.plan(stream.clone(), guarantee.clone()),
         }
     }
 }
 
-/// A strategy with the parameters that it chooses for itself.
+/// A strategy with the parameters that it chooses itself.
 fn best<S: Strategy + Into<AnyStrategy>>(stream: Stream, guarantee: Guarantee) -> Result<AnyStrategy> {
     let parameters = S::choose(&stream, &guarantee)?;
     Ok(S::new(stream, guarantee, parameters)?.into())

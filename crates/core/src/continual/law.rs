@@ -10,16 +10,16 @@ use crate::numeric::{LEAST, discrete_gaussian};
 use crate::privacy::{Guarantee, Rho};
 
 impl Law {
-    /// For p-sums of which each step is in at most `sums_per_step`.
+    /// Noise for p-sums such that each step is in at most `sums_per_step` of them.
     ///
     /// # Privacy
-    /// One unit moves at most c steps by at most r, hence the vector of all p-sums by at most c·r·α in the L1 norm, and, as
-    /// each step moves α p-sums by r (L2 norm r√α), by at most c·r·√α in the L2 norm. Scale c·r·α/ε gives ε; σ² =
-    /// (c·r)²·α/(2ρ) gives ρ. Both hold for inputs that are chosen after seeing earlier outputs: a p-sum's noise is
-    /// independent of all that was decided before it, and the bounds hold on every path.
+    /// One unit moves at most c steps by at most r, hence the vector of all p-sums by at most c·r·α in the L1 norm,
+    /// and, as each step moves α p-sums by r (L2 norm r√α), by at most c·r·√α in the L2 norm. Scale c·r·α/ε gives ε; σ²
+    /// = (c·r)²·α/(2ρ) gives ρ. Both hold for inputs chosen after seeing earlier outputs: a p-sum's noise is
+    /// independent of everything decided before it, and the bounds hold on every path.
     ///
     /// # Errors
-    /// If the scale is outside what can be drawn.
+    /// If noise of this scale cannot be drawn.
     pub fn new(stream: &Stream, guarantee: &Guarantee, sums_per_step: u64) -> Result<Self> {
         let reach = &Rational::from(stream.touched()) * &Rational::from(stream.size());
         let alpha = Rational::from(sums_per_step);
@@ -34,8 +34,9 @@ impl Law {
         }
     }
 
-    /// A t that the sum of so many independent draws, each added or taken off, exceeds in size with probability at most 1 −
-    /// level: the exact law for Laplace noise of scale up to 20, and at most one more than it must be beyond.
+    /// A t that the sum of this many independent draws, each added or subtracted, exceeds in absolute value with
+    /// probability at most 1 − level: from the exact law for Laplace noise of scale up to 20, and at most one more than
+    /// necessary beyond.
     ///
     /// # Errors
     /// If the level lies outside 0 < level < 1, or is closer to 1 than 10^−60.
@@ -69,10 +70,10 @@ impl Law {
     }
 }
 
-/// The ρ that a guarantee leaves for Gaussian noise.
+/// The ρ available for Gaussian noise under a guarantee.
 ///
 /// # Errors
-/// If the guarantee is pure: no Gaussian noise keeps it.
+/// If the guarantee is pure: no Gaussian noise satisfies it.
 pub(crate) fn rho(guarantee: &Guarantee) -> Result<Rho> {
     match guarantee {
         Guarantee::Zcdp(rho) => Ok(rho.clone()),

@@ -1,23 +1,23 @@
-//! How a statistic is released again and again.
+//! Statistics released repeatedly: counters over streams.
 //!
-//! A [`Counter`] takes one number a step and releases the sum so far, each time with noise, and keeps one guarantee for all
-//! releases together. The noise is the art of it: fresh noise on every release would need to be T times as large, noise on
-//! every input would pile up. In between lie the [strategies](Strategy): noise on sums of several steps, put together anew
-//! for every answer.
+//! A [`Counter`] takes one number per step and releases the sum so far, each time with noise, under one guarantee for
+//! all releases together. The difficulty is the noise: fresh noise on every release would have to be T times as large,
+//! and noise on every input would pile up. Between these extremes lie the [strategies](Strategy): noise on sums of
+//! several steps, recombined for every answer.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`stream`] | [`Stream`]: range, [`Unit`], [`Horizon`]; how far one unit can move a step |
 //! | [`counter`] | [`Counter`], and [`StreamCounter`]: the exact sum plus a strategy's noise; saving and restoring |
-//! | [`strategy`] | [`Strategy`]: how noise is made; what has to be proved for each |
+//! | [`strategy`] | [`Strategy`]: how noise is produced; what must be proved for each |
 //! | [`schedule`] | [`Schedule`]: which p-sums are kept |
 //! | [`p_sums`] | `output-noise`, `input-noise`, `two-level`, `binary`: any schedule as a counter |
 //! | [`honaker`] | `honaker`: dyadic blocks, each improved by those inside it |
 //! | [`k_ary`] | `k-ary`: few blocks, some of them subtracted |
 //! | [`mod@bridged`] | `bridged`: a tree in which every level corrects those below it; with or without a horizon |
-//! | [`hybrid`] | `hybrid`: blocks that double, for streams without end |
+//! | [`hybrid`] | `hybrid`: doubling blocks, for streams without end |
 //! | [`toeplitz`] | `toeplitz`: Gaussian noise by the square root of the prefix sums |
-//! | [`blt`] | `blt`: Gaussian noise that a few decaying buffers take back |
+//! | [`blt`] | `blt`: Gaussian noise that a few decaying buffers cancel |
 //! | [`pan_private`] | `pan-private`, `pan-private-surviving`: counters whose memory may be seized |
 //! | [`kind`] | [`Kind`]: the counters by name, and `auto` |
 //! | [`any`] | [`AnyCounter`]: a counter whose kind is known only when the program runs |
@@ -31,7 +31,7 @@
 //! | [`throughout`] | [`Throughout`]: half-widths that hold for all steps so far at once |
 //! | [`tails`] | how unlikely large noise is |
 //! | [`usefulness`] | (λ, δ)-usefulness, and the largest error of all steps together |
-//! | [`bounds`] | what no counter can beat |
+//! | [`bounds`] | lower bounds on the error of any counter |
 
 pub mod any;
 pub mod blt;

@@ -12,7 +12,7 @@ use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::privacy::Guarantee;
 
-/// No noise in memory is as large: fewer than 2^62 draws of 64 bits would have to be.
+/// No noise in memory is this large: it would take 2^62 draws of 64 bits.
 const LARGEST: u128 = 1 << 122;
 
 /// Any [`Schedule`] as a counter, its guarantee derived from α.
@@ -25,8 +25,8 @@ const LARGEST: u128 = 1 << 122;
 /// The variance at step t is β(t) times the variance on one p-sum.
 ///
 /// # Algorithm
-/// One accumulator for each block length holds the noise of the blocks used by the present answer. When blocks of several
-/// lengths end together, the longest takes the place of all shorter ones \[CSS11\].
+/// One accumulator for each block length holds the noise of the blocks used by the current answer. When blocks of
+/// several lengths end together, the longest replaces all shorter ones \[CSS11\].
 #[derive(Debug, Clone)]
 pub struct PSums {
     kind: Kind,
@@ -36,7 +36,7 @@ pub struct PSums {
     law: Law,
 }
 
-/// The noise of the blocks in the present answer, by length, and its sum.
+/// The noise of the blocks in the current answer, by length, and its sum.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Accumulators {
     by_length: Vec<i128>,
@@ -51,7 +51,7 @@ pub struct Named {
 }
 
 impl PSums {
-    /// The schedule that bears a name, for a stream.
+    /// The schedule of a counter, by name, for a stream.
     pub(super) fn named(kind: Kind, stream: &Stream) -> Result<Named> {
         let needs_an_end = || {
             Error::parameter(
@@ -86,7 +86,7 @@ impl Strategy for PSums {
 
     fn new(stream: Stream, guarantee: Guarantee, parameters: Named) -> Result<Self> {
         let Named { kind, schedule } = parameters;
-        // Any blocks serve a stream of any length; prefixes only as many steps as their α counts.
+        // Blocks support a stream of any length; prefixes only as many steps as their α counts.
         if schedule.lengths().is_none() && stream.steps().is_none_or(|steps| steps > schedule.sums_per_step()) {
             return Err(Error::parameter("horizon", stream.horizon(), "no longer than the schedule's"));
         }
@@ -118,7 +118,7 @@ impl Strategy for PSums {
         let lengths = self.schedule.lengths().map_or(0, <[u64]>::len);
         let small = |noise: &i128| noise.unsigned_abs() <= LARGEST;
         let sum = state.by_length.iter().try_fold(0i128, |sum, noise| small(noise).then(|| sum + noise));
-        // Prefixes keep no accumulator: the last answer's noise is all there is.
+        // Prefixes have no accumulators: the state is the last answer's noise.
         state.by_length.len() == lengths && small(&state.sum) && (lengths == 0 || sum == Some(state.sum))
     }
 
@@ -144,7 +144,7 @@ impl Strategy for PSums {
 
     /// Draws only the p-sums of the answer at the last skipped step: no other enters a later answer.
     fn skip<R: CryptoRng + ?Sized>(&self, state: &mut Accumulators, steps: u64, rng: &mut R) {
-        // Prefixes keep nothing from one answer to the next.
+        // Prefixes carry nothing from one answer to the next.
         let lengths = self.schedule.lengths().unwrap_or_default();
         let from_the_longest = state.by_length.iter_mut().rev();
         for (accumulator, (_, digit)) in from_the_longest.zip(digits(lengths, steps)) {

@@ -1,7 +1,7 @@
-//! Numbers written down side by side, in as few bytes as the largest needs.
+//! Numbers stored side by side, in as few bytes as the largest needs.
 //!
-//! For `#[serde(with = "packed")]`. Programs get bytes: how many a number takes, then the numbers, the lowest byte first, so
-//! that counters of ten thousand keys are written at the speed of copying them. People get a list.
+//! For `#[serde(with = "packed")]`. Binary formats get bytes: the width of a number, then the numbers, lowest byte
+//! first, so that saving counters of ten thousand keys is as fast as copying them. Human-readable formats get a list.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use serde::{Deserialize, Deserializer, Serializer};
 
 /// The bytes of a number.
 const WHOLE: usize = size_of::<i128>();
-/// Numbers are put together in lots of so many, without a detour through the heap.
+/// Numbers are assembled in batches of this size, without heap allocation.
 const LOT: usize = 64;
 
-/// How many of its lowest bytes tell a number: what is left out repeats the sign.
+/// How many of its lowest bytes determine a number: the omitted ones repeat the sign.
 fn width(number: i128) -> usize {
     let magnitude = number ^ (number >> 127);
     // One bit more for the sign.
@@ -36,7 +36,7 @@ pub(super) fn serialize<S: Serializer>(numbers: &[i128], serializer: S) -> Resul
     serializer.serialize_bytes(&room[..length])
 }
 
-/// Whole numbers, each over the end of the one before; there is room for the last to be whole.
+/// Writes whole numbers, each overlapping the end of the one before; there is room for the last one in full.
 fn put(numbers: &[i128], width: usize, room: &mut [u8]) {
     room[0] = width as u8;
     for (place, number) in numbers.iter().enumerate() {

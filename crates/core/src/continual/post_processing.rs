@@ -1,4 +1,4 @@
-//! Releases brought to what the truth must satisfy.
+//! Releases corrected to satisfy known constraints.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +11,14 @@ use crate::ledger::Accounting;
 use crate::privacy::Guarantee;
 use crate::release::LEVEL;
 
-/// What the truth is known to satisfy.
+/// A constraint that the true values are known to satisfy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// It is never negative: max(Y, 0) is released in place of Y. That this is so is the caller's word (people in a room:
-    /// joins minus leaves); error bars rest on it.
+    /// Never negative: max(Y, 0) is released in place of Y. The caller vouches for this (people in a room: joins minus
+    /// leaves); error bars rely on it.
     NonNegative,
-    /// It starts at 0 and never falls: the largest of 0 and all Y so far is released. Only for values that are never
+    /// Starts at 0 and never falls: the largest of 0 and all Y so far is released. Only for values that are never
     /// negative.
     Monotone,
 }
@@ -26,20 +26,20 @@ pub enum Rule {
 /// A counter whose releases satisfy a [`Rule`].
 ///
 /// # Privacy
-/// A function of the counter's releases alone: its guarantee stays.
+/// A function of the counter's releases alone: the guarantee is unchanged.
 ///
 /// # Accuracy
-/// - `NonNegative`: with S ≥ 0, |max(Y, 0) − S| ≤ |Y − S|: no release is farther from the truth than before. Error bars are
-///   kept.
+/// - `NonNegative`: with S ≥ 0, |max(Y, 0) − S| ≤ |Y − S|: no release is farther from the truth than before. Error bars
+///   are unchanged.
 /// - `Monotone`: with R_t = max(0, Y_1, …, Y_t) and S never falling, |Y_s − S_s| ≤ λ for all s ≤ t implies |R_t − S_t| ≤ λ.
 ///   *Proof.* R_t ≥ Y_t ≥ S_t − λ; and R_t is 0 ≤ S_t or some Y_s ≤ S_s + λ ≤ S_t + λ. ∎ So the largest error up to any step
 ///   is not larger than before. A single step's error can be: R_t is too high if any earlier Y was. Hence its error bar at
 ///   level 1 − β is one that holds for all steps up to t at once ([`Throughout`]).
-/// - Both make the releases biased upwards where S is small against the noise. [`Counter::variance`] stays that of the noise
-///   before; around 0 the mean square error is less.
+/// - Both bias the releases upwards where S is small compared to the noise. [`Counter::variance`] remains that of the
+///   noise before; around 0 the mean square error is less.
 ///
 /// # Algorithm
-/// The last release is remembered, and the half-width for all steps so far.
+/// The last release and the half-width for all steps so far are stored.
 ///
 /// # Errors
 /// `Monotone` is refused for streams with negative values.
@@ -67,7 +67,7 @@ pub struct PostProcessed<C> {
     memory: Memory,
 }
 
-/// What a [`PostProcessed`] counter remembers besides its counter; public, as releases are.
+/// The state of a [`PostProcessed`] counter besides its counter; public, as releases are.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
     /// The last release.
@@ -94,11 +94,11 @@ impl<C: Counter> PostProcessed<C> {
         Self::resume(counter, rule, Memory::default())
     }
 
-    /// Goes on with a restored counter and the memory that was saved with it.
+    /// Continues with a restored counter and the memory that was saved with it.
     ///
     /// # Errors
-    /// If the rule is [`Rule::Monotone`] and values can be negative; [`Error::DamagedState`] if the memory cannot be the
-    /// counter's.
+    /// If the rule is [`Rule::Monotone`] and values can be negative; [`Error::DamagedState`] if the memory cannot
+    /// belong to the counter.
     pub fn resume(counter: C, rule: Rule, memory: Memory) -> Result<Self> {
         let (low, high) = counter.stream().range();
         if rule == Rule::Monotone && low < 0 {
@@ -123,12 +123,12 @@ impl<C: Counter> PostProcessed<C> {
         &self.counter
     }
 
-    /// The counter itself, to be saved; its steps must go through here.
+    /// The counter itself, for saving; its steps must go through this wrapper.
     pub fn counter_mut(&mut self) -> &mut C {
         &mut self.counter
     }
 
-    /// What has to be saved with the counter.
+    /// The state to save along with the counter.
     pub fn memory(&self) -> Memory {
         self.memory
     }
@@ -234,12 +234,12 @@ mod tests {
         for step in 1..=64u64 {
             ruled.advance(1).unwrap();
             let bar = ruled.half_width(step, 0.95).unwrap();
-            // At least that of every step so far, each with its share of what may fail.
+            // At least that of every step so far, each with its share of the failure probability.
             let share = 1.0 - 0.05 / step as f64;
             for earlier in 1..=step {
                 assert!(bar >= ruled.counter().half_width(earlier, share).unwrap());
             }
-            // A step in the past is looked up, to the same effect.
+            // A step in the past is looked up, with the same result.
             assert!(step == 1 || ruled.half_width(step - 1, 0.95).unwrap() <= bar);
         }
         assert!(ruled.half_width(0, 0.95).is_err() && ruled.half_width(5, 1.0).is_err());

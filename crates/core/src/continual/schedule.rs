@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 
 /// A choice of p-sums: sums of the values of consecutive steps, each released once with fresh noise.
 ///
-/// α is the number of p-sums that one step is in, which sets the noise; β the number of p-sums that one answer adds up,
-/// which sets the error: about α·√β/ε.
+/// α is the number of p-sums that one step is in, which determines the noise; β the number of p-sums that one answer
+/// adds up, which determines the error: about α·√β/ε.
 ///
 /// | schedule | α | β |
 /// |---|---|---|
@@ -42,12 +42,12 @@ enum PSums {
 }
 
 impl Schedule {
-    /// \[1, t\] for every t up to the horizon: each answer has noise of its own.
+    /// \[1, t\] for every t up to the horizon: each answer has its own noise.
     pub fn prefixes(horizon: u64) -> Self {
         Self(PSums::Prefixes(horizon.max(1)))
     }
 
-    /// Every step by itself: each input has noise of its own.
+    /// Every step separately: each input has its own noise.
     pub fn steps() -> Self {
         Self(PSums::Blocks(vec![1]))
     }
@@ -72,7 +72,7 @@ impl Schedule {
         PSums::Blocks(lengths).try_into()
     }
 
-    /// α: in how many p-sums one step is, at the most.
+    /// α: the maximum number of p-sums that one step is in.
     pub fn sums_per_step(&self) -> u64 {
         match &self.0 {
             PSums::Prefixes(horizon) => *horizon,
@@ -80,7 +80,7 @@ impl Schedule {
         }
     }
 
-    /// β: how many p-sums the answer at a step adds up.
+    /// β: the number of p-sums that the answer at a step adds up.
     pub fn sums_per_answer(&self, step: u64) -> u64 {
         match &self.0 {
             PSums::Prefixes(_) => 1,
@@ -114,7 +114,7 @@ impl Schedule {
         };
         let numbers = u128::from(steps) + 1; // 0 to steps; 0 has no digits
         let triangle = |n: u128| n * n.saturating_sub(1) / 2;
-        // The digit of `length` counts 0, 1, …, each for `length` numbers, and begins anew at the next longer one.
+        // The digit of `length` counts 0, 1, …, each for `length` numbers, and starts over at the next longer one.
         let ramp =
             |numbers: u128, length: u128| triangle(numbers / length) * length + numbers / length * (numbers % length);
         let level = |(index, &length): (usize, &u64)| match lengths.get(index + 1) {
@@ -127,8 +127,8 @@ impl Schedule {
         lengths.iter().enumerate().map(level).sum()
     }
 
-    /// The largest β of steps 1 to `steps`: attained at `steps` itself or where one digit is lowered and all below it are
-    /// as large as they can be.
+    /// The largest β of steps 1 to `steps`: attained at `steps` itself or where one digit is lowered and all below it
+    /// are as large as possible.
     pub(crate) fn most_sums(&self, steps: u64) -> u64 {
         let lengths = match &self.0 {
             PSums::Prefixes(_) => return 1,
@@ -138,7 +138,7 @@ impl Schedule {
         lowered.chain([steps]).map(|step| self.sums_per_answer(step)).max().unwrap_or(0)
     }
 
-    /// The lengths of its blocks; none if its p-sums are prefixes.
+    /// The lengths of its blocks; `None` if its p-sums are prefixes.
     pub(crate) fn lengths(&self) -> Option<&[u64]> {
         match &self.0 {
             PSums::Prefixes(_) => None,
@@ -196,7 +196,7 @@ mod tests {
         ]
     }
 
-    /// By listing every p-sum: what α and β claim, and what the closed forms add up.
+    /// The claims about α and β and the closed forms, checked by listing every p-sum.
     #[test]
     fn claims_agree_with_all_sums_written_out() {
         for horizon in (1..40).chain([63, 64, 65, 200]) {

@@ -1,4 +1,4 @@
-//! What is known of the noise at one step: enough to say how far it reaches.
+//! What error bars need to know about the noise at one step.
 
 use super::error_bar;
 use crate::error::Result;
@@ -7,28 +7,28 @@ use crate::noise::DiscreteLaplace;
 /// The law of the noise at one step, as far as error bars need it.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape<'law> {
-    /// The sum of so many independent draws of one discrete Laplace law.
+    /// The sum of independent draws of one discrete Laplace law.
     Sum {
-        /// Of each.
+        /// The law of each draw.
         law: &'law DiscreteLaplace,
-        /// How many.
+        /// The number of draws.
         terms: u64,
     },
     /// A weighted sum of independent discrete Laplace draws, perhaps rounded to the nearest whole number.
     ///
     /// The draws may be of several laws; no weight exceeds 1 in size.
     Weighted {
-        /// Of the sum, or more.
+        /// An upper bound on the variance of the sum.
         variance: f64,
-        /// Of the largest weighted term, w²·variance of the draw, or more.
+        /// An upper bound on the variance of the largest weighted term, w²·variance of the draw.
         largest: f64,
-        /// Of a draw of the narrowest law, or less.
+        /// A lower bound on the variance of a draw of the narrowest law.
         narrowest: f64,
     },
-    /// A weighted sum of independent discrete Gaussian draws with σ² ≥ 2 in units of their lattice, perhaps rounded to the
-    /// nearest whole number; no weight exceeds 1 in size, or the lattice is fine.
+    /// A weighted sum of independent discrete Gaussian draws with σ² ≥ 2 in units of their lattice, perhaps rounded to
+    /// the nearest whole number; no weight exceeds 1 in size, or the lattice is fine.
     Gaussian {
-        /// Of the sum.
+        /// The variance of the sum.
         variance: f64,
     },
 }

@@ -1,4 +1,4 @@
-//! What a stream is: the range of its values, whose privacy is protected, how long it lasts.
+//! The definition of a stream: the range of its values, its privacy unit, its horizon.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::privacy::Adjacency;
 
-/// The longest horizon that a counter can be made for.
+/// The longest supported horizon.
 pub const LONGEST_HORIZON: u64 = 1 << 40;
 
-/// Whose privacy a stream protects.
+/// The privacy unit of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// One event: one value more or less (or another value) in one step. A step may hold any number of events.
+    /// One event: one value added, removed or replaced in one step. A step may hold any number of events.
     Event,
     /// Everything that happened in one step, which may become anything else within the range.
     Step,
-    /// Someone with at most this many events, in as many steps or fewer.
+    /// A person with at most this many events, in as many steps or fewer.
     Steps(u64),
 }
 
@@ -46,7 +46,7 @@ impl FromStr for Unit {
     }
 }
 
-/// How many steps a stream has.
+/// The number of steps in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Horizon {
@@ -115,15 +115,15 @@ impl Stream {
         Self::new(0, 1).expect("0..=1 is a range")
     }
 
-    /// For another unit.
+    /// With another privacy unit.
     ///
     /// # Errors
-    /// If the unit touches no step, or cannot change anything within the range.
+    /// If the unit has no events, or cannot change anything within the range.
     pub fn with_unit(self, unit: Unit) -> Result<Self> {
         Definition { unit, ..self.definition }.try_into()
     }
 
-    /// With other neighbours.
+    /// With another adjacency.
     ///
     /// # Errors
     /// If replacing a value cannot change anything within the range.
@@ -131,7 +131,7 @@ impl Stream {
         Definition { adjacency, ..self.definition }.try_into()
     }
 
-    /// That ends after so many steps: known ends make smaller errors.
+    /// Ends after this many steps: a known horizon gives smaller errors.
     ///
     /// # Errors
     /// If there is no step or more than 2^40.
@@ -139,7 +139,7 @@ impl Stream {
         self.with_horizon(Horizon::Steps(steps))
     }
 
-    /// With another end.
+    /// With another horizon.
     ///
     /// # Errors
     /// As [`Stream::until`].
@@ -152,7 +152,7 @@ impl Stream {
         (self.definition.low, self.definition.high)
     }
 
-    /// Whose privacy is protected.
+    /// The privacy unit.
     pub fn unit(&self) -> Unit {
         self.definition.unit
     }
@@ -162,12 +162,12 @@ impl Stream {
         self.definition.adjacency
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     pub fn horizon(&self) -> Horizon {
         self.definition.horizon
     }
 
-    /// The number of steps, if there is an end.
+    /// The number of steps; `None` without a horizon.
     pub fn steps(&self) -> Option<u64> {
         match self.definition.horizon {
             Horizon::Steps(steps) => Some(steps),
@@ -180,7 +180,7 @@ impl Stream {
         self.size
     }
 
-    /// c: how many events one unit has, and so how many steps it can touch, at the most.
+    /// c: the maximum number of events of one unit, and so of steps that it can affect.
     pub fn touched(&self) -> u64 {
         match self.definition.unit {
             Unit::Event | Unit::Step => 1,
@@ -188,13 +188,13 @@ impl Stream {
         }
     }
 
-    /// The value of one event, or of one step if that is the unit, brought into the range.
+    /// The value of one event, or of one step if that is the unit, clamped to the range.
     pub fn clamp(&self, value: i64) -> i64 {
         value.clamp(self.definition.low, self.definition.high)
     }
 
-    /// What a counter takes for a step's value: clamped if the step is the unit. A step of many events is their sum, which
-    /// has no range; its events were clamped one by one.
+    /// The value that a counter uses for a step: clamped if the step is the unit. A step of many events is their sum,
+    /// which has no range; its events were clamped one by one.
     pub(crate) fn admit(&self, value: i64) -> i64 {
         if self.definition.unit == Unit::Step { self.clamp(value) } else { value }
     }

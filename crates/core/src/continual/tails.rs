@@ -1,4 +1,4 @@
-//! How unlikely large noise is: bounds on the tails of sums of Laplace draws.
+//! Bounds on the tails of sums of Laplace draws.
 //!
 //! The thresholds that admit keys come from the same Chernoff bound: see [`Admission`](super::keyed::Admission).
 
@@ -10,7 +10,7 @@ use crate::numeric::{discrete_gaussian, weighted};
 /// An upper bound on P(noise ≥ at), for the noise of one step and at ≥ 1.
 ///
 /// # Accuracy
-/// Always at least the truth; one part in 10⁶ pays for the rounding of floats.
+/// Always at least the truth; one part in 10⁶ covers the rounding of floats.
 /// - Sums ([`Shape::Sum`]): exact up to that part, where the law is narrow enough to be computed (scale up to 20 and fewer than
 ///   about 10⁶/√terms numbers to add), as for a single draw of any scale; otherwise the better of Chernoff's bound and
 ///   the tail of continuous draws of the same scale.
@@ -18,7 +18,8 @@ use crate::numeric::{discrete_gaussian, weighted};
 /// - Gaussian noise ([`Shape::Gaussian`]): e^(−(at−½)²/2v).
 ///
 /// # Algorithm
-/// Chernoff: P(X ≥ x) ≤ E e^(sX)·e^(−sx) for every s > 0; a good s is looked for, and any is valid. With p = e^(−1/b) a draw
+/// Chernoff: P(X ≥ x) ≤ E e^(sX)·e^(−sx) for every s > 0; the code searches for a good s, and any s is valid. With p =
+/// e^(−1/b) a draw
 /// has E e^(sK) = 1/(1 − (sinh(s/2)/sinh(1/2b))²) for s < 1/b.
 ///
 /// # Example
@@ -48,8 +49,8 @@ pub fn upper_tail(shape: Shape<'_>, at: f64) -> f64 {
 /// An upper bound on P(|Y₁ + … + Yₙ| > λ) for independent Laplace draws, continuous or discrete, of the given scales:
 /// 2e^(−λ²/8ν²) with ν² = Σb², for λ < 2√2·ν²/b_max \[CSS11, corollary 2.9\].
 ///
-/// Beyond that range ν² may be taken larger, just so that λ is within it again: 2e^(−λ/(2√2·b_max)). So there is a bound for
-/// every λ.
+/// Beyond that range ν² may be increased just enough for λ to be within it again: 2e^(−λ/(2√2·b_max)). So there is a
+/// bound for every λ.
 ///
 /// # Accuracy
 /// Simple rather than sharp: ln E e^(sY) = −ln(1 − s²b²) ≤ 2s²b² for s²b² ≤ ½ (discrete draws: less, by Jensen), and s =
@@ -179,7 +180,7 @@ mod tests {
             let notes = 2.0 * (-lambda * lambda / 48.0).exp();
             assert!((simple(&scales, lambda).unwrap() / notes.min(1.0) - 1.0).abs() < 2e-6);
         }
-        // Outside its range the formula would promise too much: a Laplace draw does not fall as a normal one.
+        // Outside its range the formula would claim too much: a Laplace draw does not fall off like a normal one.
         let far = 200.0;
         assert!(2.0 * (-far * far / 8.0_f64).exp() < (-far).exp() && simple(&[1.0], far).unwrap() > (-far).exp());
     }

@@ -8,7 +8,7 @@ use crate::ledger::Accounting;
 use crate::permit::Permit;
 use crate::privacy::Guarantee;
 
-/// One counter, or one for each key: what is known of a count only when the program runs.
+/// One counter, or one for each key, if this is known only when the program runs.
 #[derive(Debug)]
 pub enum Tally {
     /// One counter.
@@ -17,7 +17,7 @@ pub enum Tally {
     Keyed(AnyKeyedCounter<String>),
 }
 
-/// A [`Tally`], as it is written down; read back it is a [`SavedTally`].
+/// A [`Tally`], ready for saving; when read back it is a [`SavedTally`].
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TallySaving<'a> {
@@ -28,7 +28,7 @@ pub enum TallySaving<'a> {
 }
 
 impl TallySaving<'_> {
-    /// Larger than those of all earlier savings.
+    /// Larger than those of all earlier saved states.
     pub fn epoch(&self) -> u64 {
         match self {
             Self::One(saved) => saved.epoch(),
@@ -37,7 +37,7 @@ impl TallySaving<'_> {
     }
 }
 
-/// A [`Tally`], written down.
+/// A saved [`Tally`].
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SavedTally {
@@ -48,7 +48,7 @@ pub enum SavedTally {
 }
 
 impl SavedTally {
-    /// Larger than those of all earlier savings.
+    /// Larger than those of all earlier saved states.
     pub fn epoch(&self) -> u64 {
         match self {
             Self::One(saved) => saved.epoch(),
@@ -64,10 +64,10 @@ impl SavedTally {
         }
     }
 
-    /// Goes on.
+    /// Continues from the saved state.
     ///
     /// # Errors
-    /// If the state is stale or damaged, or the permit is of another charge.
+    /// If the state is stale or damaged, or the permit belongs to another charge.
     pub fn restore(self, newest_epoch: u64, permit: Permit) -> Result<Tally> {
         Ok(match self {
             Self::One(saved) => Tally::One(AnyCounter::restore(saved, newest_epoch, permit)?),
@@ -77,10 +77,10 @@ impl SavedTally {
 }
 
 impl Tally {
-    /// Writes it down, in a new epoch.
+    /// Saves it, in a new epoch.
     ///
     /// # Errors
-    /// If it is a counter whose memory must not be seen twice.
+    /// If the counter's memory must not be seen twice.
     pub fn save(&mut self) -> Result<TallySaving<'_>> {
         match self {
             Self::One(counter) => counter.save().map(|saved| TallySaving::One(Box::new(saved))),
@@ -96,7 +96,7 @@ impl Tally {
         }
     }
 
-    /// What is counted.
+    /// The stream that is counted.
     pub fn stream(&self) -> &Stream {
         match self {
             Self::One(counter) => counter.stream(),
@@ -104,7 +104,7 @@ impl Tally {
         }
     }
 
-    /// What all releases together promise.
+    /// The guarantee of all releases together.
     pub fn guarantee(&self) -> &Guarantee {
         match self {
             Self::One(counter) => counter.guarantee(),
@@ -120,7 +120,7 @@ impl Tally {
         }
     }
 
-    /// How many steps have been released.
+    /// The number of steps released so far.
     pub fn steps(&self) -> u64 {
         match self {
             Self::One(counter) => counter.steps(),

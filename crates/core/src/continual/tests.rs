@@ -1,4 +1,4 @@
-//! What holds for every counter.
+//! Properties that hold for every counter.
 
 use super::*;
 use crate::Permit;
@@ -23,7 +23,7 @@ fn zcdp(rho: &str) -> Guarantee {
     Guarantee::Zcdp(rho.parse().unwrap())
 }
 
-/// Every counter that can serve, for a few horizons and both guarantees.
+/// Every supported counter, for a few horizons and both guarantees.
 fn plans() -> Vec<AnyStrategy> {
     let mut plans = Vec::new();
     for horizon in [Some(1), Some(2), Some(7), Some(64), Some(100), None] {
@@ -93,11 +93,11 @@ fn a_restored_counter_goes_on_with_the_noise_it_had() {
             assert_eq!(saved.epoch(), step + 1);
             let restored = AnyCounter::restore(saved.clone(), step + 1, permit(2)).unwrap();
             assert_eq!((restored.value(), restored.steps()), (counter.value(), counter.steps()));
-            // The same generator from here on gives the same releases: all noise that was drawn is in the state.
+            // From here on the same generator gives the same releases: all noise that was drawn is in the state.
             let mut twins = [permit(3), permit(3)].map(|permit| AnyCounter::restore(saved.clone(), 0, permit).unwrap());
             let [left, right] = &mut twins;
             assert_eq!(left.advance(1).unwrap(), right.advance(1).unwrap());
-            // An older state is noticed by whoever remembers the epoch.
+            // A caller that remembers the epoch detects an older state.
             assert!(matches!(
                 AnyCounter::restore(saved, step + 2, permit(2)),
                 Err(crate::Error::StaleState { found, newest }) if (found, newest) == (step + 1, step + 2)

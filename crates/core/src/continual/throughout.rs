@@ -7,9 +7,10 @@ use crate::error::Result;
 /// The half-width within which |noise| stays at *every* step so far, with one probability for all of them together.
 ///
 /// # Accuracy
-/// By the union bound: with t steps so far and N the power of two from t on, each step stays within its own half-width but for
-/// (1 − level)/N, so all of them together but for 1 − level; the largest of these half-widths is taken. When t passes N, all
-/// are looked at again, twice for each step in the long run.
+/// By the union bound: with t steps so far and N the smallest power of two that is at least t, each step stays within
+/// its own half-width except with probability (1 − level)/N, so all of them together except with probability 1 − level;
+/// the largest of these half-widths is used. When t passes N, all steps are evaluated again: twice for each step in the
+/// long run.
 ///
 /// # Example
 /// ```
@@ -46,7 +47,7 @@ impl Throughout {
         self.level
     }
 
-    /// How many steps are covered.
+    /// The number of steps covered.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -60,7 +61,7 @@ impl Throughout {
     /// at a level.
     ///
     /// # Errors
-    /// As `one`'s.
+    /// Those of `one`.
     pub fn up_to(&mut self, step: u64, one: impl Fn(u64, f64) -> Result<f64>) -> Result<f64> {
         if step > self.room {
             *self = Self { room: step.next_power_of_two(), ..Self::new(self.level) };

@@ -14,14 +14,14 @@ use crate::noise::Entropy;
 use crate::numeric::laplace_sum::LaplaceSum;
 use crate::numeric::{LEAST, weighted};
 
-/// Steps that one call of [`max_error`] simulates at the most: a thirtieth of a second or so.
+/// The maximum number of steps that one call of [`max_error`] simulates: about a thirtieth of a second.
 const SIMULATED_STEPS: u64 = 1 << 19;
-/// Runs at the most.
+/// The maximum number of runs.
 const MOST_RUNS: u64 = 1000;
-/// Runs in which the largest error should exceed the value, at the least: fewer say little about where it lies.
+/// The minimum number of runs in which the largest error should exceed the value: fewer say little about where it lies.
 const FEWEST_BEYOND: f64 = 20.0;
 
-/// A λ for which a counter is (λ, δ)-useful at a step: the smallest up to what [`Counter::half_width`] allows itself.
+/// A λ for which a counter is (λ, δ)-useful at a step: the smallest, up to the slack of [`Counter::half_width`].
 ///
 /// [`Counter::half_width`]: super::Counter::half_width
 ///
@@ -45,8 +45,8 @@ pub fn usefulness(plan: &AnyStrategy, step: u64, delta: f64) -> Result<f64> {
     Ok(error_bar::reach(plan.shape(step), delta))
 }
 
-/// Is |noise| ≤ λ at a step with probability at least 1 − δ? If so, this says so unless λ is within a few parts in a hundred
-/// of the truth; if it says so, it is.
+/// Is |noise| ≤ λ at a step with probability at least 1 − δ? `true` is always correct; `false` may be wrong only if λ
+/// is within a few per cent of the truth.
 ///
 /// # Errors
 /// As [`usefulness`].
@@ -86,16 +86,16 @@ pub fn binary_closed_form(range_over_epsilon: f64, n: u64) -> f64 {
 pub enum Basis {
     /// From the exact law: the smallest whole number.
     Exact,
-    /// The quantile of so many runs of the counter's own noise.
+    /// The quantile of this many runs of the counter's own noise.
     Simulated {
-        /// How many.
+        /// The number of runs.
         runs: u64,
     },
-    /// Proved, and larger than it must be.
+    /// Proved, and larger than necessary.
     Bound,
 }
 
-/// What the largest |noise| of all steps stays within.
+/// A bound on the largest |noise| of all steps.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MaxError {
     /// P(max over steps of |noise| ≤ value) ≥ level.
@@ -109,7 +109,7 @@ pub struct MaxError {
 /// # Accuracy
 /// - `output-noise` with Laplace noise: exact, because steps are independent: each may fail with 1 − level^(1/T).
 /// - `input-noise`: Lévy's inequality P(max |S_t| > λ) ≤ 2·P(|S_T| > λ), for sums of symmetric draws. Nearly sharp.
-/// - Short streams: simulated, 400 to 1000 runs at 95 %; the value is good to a few parts in a hundred.
+/// - Short streams: simulated, 400 to 1000 runs at 95 %; the value is accurate to a few per cent.
 /// - Otherwise a union bound over the steps. P-sums: Σ_β (steps with β p-sums)·P(|sum of β draws| > λ), within 8 % of
 ///   long simulations for `binary`; `two-level`: over blocks, with Lévy's inequality inside each. For other noise the
 ///   probability as a function of a step's variance is at most that of a convex function h with h(0) = 0
@@ -118,7 +118,7 @@ pub struct MaxError {
 ///   narrowest law of all T steps.
 ///
 /// # Errors
-/// If the level lies outside 0 < level < 1 or there is no step; [`Error::Entropy`] if there is none.
+/// If the level lies outside 0 < level < 1 or `steps` is 0; [`Error::Entropy`] if no entropy is available.
 ///
 /// # Example
 /// ```
@@ -142,7 +142,7 @@ pub fn max_error(plan: &AnyStrategy, steps: u64, level: f64, entropy: &mut Entro
     simulated_max_error(plan, steps, level, runs, entropy)
 }
 
-/// [`max_error`] by so many runs, however long they take.
+/// [`max_error`] by this many runs, however long they take.
 ///
 /// # Errors
 /// As [`max_error`].
@@ -178,7 +178,7 @@ fn check(steps: u64, probability: f64, name: &'static str) -> Result<()> {
 fn proved(plan: &AnyStrategy, steps: u64, outside: f64) -> MaxError {
     let outside = outside.max(LEAST * steps as f64);
     let worst = plan.worst_variance(steps);
-    // By how much fewer steps would fail if all that do were of the worst variance.
+    // The factor by which fewer steps would fail if all that do had the worst variance.
     let share = outside * (worst / (plan.average_variance(steps) * steps as f64)).min(1.0);
     let bound = |value: f64| MaxError { value, is: Basis::Bound };
     match (plan.kind(), plan.shape(steps), weighted_extremes(plan, steps)) {
@@ -196,7 +196,7 @@ fn proved(plan: &AnyStrategy, steps: u64, outside: f64) -> MaxError {
             }
             bound(error_bar::reach(Shape::Gaussian { variance: worst }, outside / steps as f64))
         }
-        // Whatever the last step's noise happens to be.
+        // Whatever the last step's noise is.
         (_, _, Some(extremes)) => bound(largest_of_weighted(plan, steps, worst, extremes, outside)),
         (_, Shape::Weighted { .. }, None) => unreachable!("whoever weighs draws knows the largest"),
         (_, Shape::Sum { law, .. }, None) => {
@@ -215,8 +215,8 @@ fn proved(plan: &AnyStrategy, steps: u64, outside: f64) -> MaxError {
     }
 }
 
-/// Of the answers at steps 1 to `steps` of a strategy that weighs its draws or has several laws: the variances of the narrowest
-/// law and of the largest weighted term.
+/// For the answers at steps 1 to `steps` of a strategy that weights its draws or has several laws: the variances of the
+/// narrowest law and of the largest weighted term.
 fn weighted_extremes(plan: &AnyStrategy, steps: u64) -> Option<(f64, f64)> {
     match plan {
         AnyStrategy::Bridged(plan) => Some(plan.extremes(steps)),
@@ -245,20 +245,20 @@ fn largest_of_weighted(
     weighted::reach(whole, largest, narrowest, share.max(LEAST))
 }
 
-/// The smallest whole λ with Σ count·P(|sum of so many draws| > λ) ≤ outside, by the tails' upper bounds.
+/// The smallest whole λ with Σ count·P(|sum of that many draws| > λ) ≤ outside, by the tails' upper bounds.
 fn largest_of_sums(scale: f64, groups: &[(u64, f64)], outside: f64) -> f64 {
     let most = groups.iter().map(|group| group.0).max().unwrap_or(0);
     let all: f64 = groups.iter().map(|group| group.1).sum();
     let fails = |lambda: f64| {
         let tail = |&(terms, count): &(u64, f64)| 2.0 * count * LaplaceSum::new(scale, terms).upper_tail(lambda + 1.0);
-        // The largest sums first: most of what there is.
+        // The largest sums first: they make up most of the total.
         let mut left = outside;
         groups.iter().rev().any(|group| {
             left -= tail(group);
             left < 0.0
         })
     };
-    // As if all were the largest, or as if only one step were: in between lies the answer.
+    // As if all were the largest, or as if only one step were: the answer lies in between.
     let mut high = LaplaceSum::new(scale, most).reach((outside / all).max(LEAST));
     while fails(high) {
         high = 2.0 * high + 1.0;
@@ -271,11 +271,11 @@ fn largest_of_sums(scale: f64, groups: &[(u64, f64)], outside: f64) -> f64 {
     high
 }
 
-/// How many times which sums of draws may fail, so that no answer at steps 1 to `steps` does.
+/// Which sums of draws must not fail, and how many times each, so that no answer at steps 1 to `steps` does.
 ///
-/// Two lengths, 1 and B: within a block the noise is that of the k blocks before plus a growing sum of single steps. By Lévy's
-/// inequality, P(|noise| > λ anywhere in the block) ≤ 2·P(|sum of k + B − 1 draws| > λ): twice for each block instead of once
-/// for each step. Blocks are taken together by the 64th, with the terms of the last.
+/// Two lengths, 1 and B: within a block the noise is that of the k blocks before plus a growing sum of single steps. By
+/// Lévy's inequality, P(|noise| > λ anywhere in the block) ≤ 2·P(|sum of k + B − 1 draws| > λ): twice for each block
+/// instead of once for each step. Blocks are grouped, 64 groups in all, each with the terms of its last block.
 fn failures_by_sums(schedule: &Schedule, steps: u64) -> Vec<(u64, f64)> {
     const PARTS: u64 = 64;
     let Some(&[1, block]) = schedule.lengths() else { return answers_by_sums(schedule, steps) };
@@ -287,8 +287,8 @@ fn failures_by_sums(schedule: &Schedule, steps: u64) -> Vec<(u64, f64)> {
     ends.scan(0, group).filter(|group| group.1 > 0.0).collect()
 }
 
-/// How many of the answers at steps 1 to `steps` add up so many p-sums: in order, and with numbers of p-sums rounded up to the
-/// largest if there are very many.
+/// How many of the answers at steps 1 to `steps` add up each number of p-sums: in order, and with numbers of p-sums
+/// rounded up to the largest if there are very many.
 fn answers_by_sums(schedule: &Schedule, steps: u64) -> Vec<(u64, f64)> {
     const MANY: u64 = 128;
     let most = schedule.most_sums(steps);

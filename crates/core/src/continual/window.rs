@@ -18,7 +18,7 @@ use crate::permit::{Permit, StreamPermit};
 use crate::privacy::Guarantee;
 use crate::release::{ErrorBar, LEVEL, Release};
 
-/// The longest window: it is remembered step by step.
+/// The longest window: every step of it is stored.
 pub const LONGEST_WINDOW: u64 = 1 << 26;
 
 /// The sum of the last w steps, released after every step (of all steps while there are fewer than w).
@@ -40,11 +40,11 @@ pub const LONGEST_WINDOW: u64 = 1 << 26;
 ///
 /// # Algorithm
 /// The lengths are those with the least average variance: α = h + 1, and a p-sum's variance grows as α² (pure ε) or α (ρ),
-/// so α²·(Σ(k_j − 1) + w/L) is made as small as can be over all products of factors k and k + 1. The last w running sums
-/// are remembered, 16 bytes each.
+/// so α²·(Σ(k_j − 1) + w/L) is minimised over all products of factors k and k + 1. The last w running sums are stored,
+/// 16 bytes each.
 ///
 /// # Errors
-/// If the window is 0 or longer than 2^26 steps, or the guarantee asks for noise that cannot be drawn.
+/// If the window is 0 or longer than 2^26 steps, or the guarantee calls for noise that cannot be drawn.
 ///
 /// # Example
 /// ```
@@ -76,7 +76,7 @@ pub struct SlidingWindow {
     value: i64,
 }
 
-/// A sliding window written down; as secret as the data. See [`Saved`](super::Saved) for what the epoch is for.
+/// A saved sliding window; as secret as the data. See [`Saved`](super::Saved) for the purpose of the epoch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SavedWindow {
     epoch: u64,
@@ -93,13 +93,14 @@ pub struct SavedWindow {
 }
 
 impl SavedWindow {
-    /// Larger than those of all earlier savings of the same window.
+    /// Larger than those of all earlier saved states of the same window.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 }
 
-/// The block lengths with the least average variance for a window; `power` is how a p-sum's variance grows with α.
+/// The block lengths with the least average variance for a window; `power` is the exponent with which a p-sum's
+/// variance grows with α.
 fn best_lengths(window: u64, power: i32) -> Vec<u64> {
     let mut best = (window as f64, vec![1]);
     for levels in 1..=window.max(1).ilog2() {
@@ -148,11 +149,11 @@ impl SlidingWindow {
         Ok(Self { window, strategy, permit, epoch: 0, steps: 0, sum: 0, state, running: VecDeque::new(), value: 0 })
     }
 
-    /// Closes a step with the sum of its values and gives the window's value, without its error bar: the fast way.
+    /// Closes a step with the sum of its values and returns the window's value, without its error bar: the fast way.
     ///
     /// # Errors
-    /// [`Error::HorizonReached`] at the horizon; [`Error::Entropy`] if fresh entropy is due and cannot be had. The step is
-    /// not taken then.
+    /// [`Error::HorizonReached`] at the horizon; [`Error::Entropy`] if fresh entropy is due and not available. The step
+    /// is not taken then.
     pub fn advance(&mut self, value: i64) -> Result<i64> {
         check_horizon(self.strategy.stream(), self.steps, 1)?;
         let mut draw = self.permit.draw()?;
@@ -176,22 +177,22 @@ impl SlidingWindow {
         Ok(self.release()?.expect("a step was just closed"))
     }
 
-    /// The last release again, without new noise; none before the first step.
+    /// The last release again, without new noise; `None` before the first step.
     ///
     /// # Errors
-    /// None that the last step did not have.
+    /// None, unless the last step failed in the same way.
     pub fn release(&self) -> Result<Option<Release<i64>>> {
         let Some(value) = self.value() else { return Ok(None) };
         let error = ErrorBar::new(self.half_width(self.steps, LEVEL)?, LEVEL)?;
         Ok(Some(Release::new(value, error, self.guarantee().clone(), self.permit.accounting().clone())))
     }
 
-    /// The last value again, without new noise; none before the first step.
+    /// The last value again, without new noise; `None` before the first step.
     pub fn value(&self) -> Option<i64> {
         (self.steps > 0).then_some(self.value)
     }
 
-    /// γ: how many p-sums are in exactly one of y_t and y_(t−w).
+    /// γ: the number of p-sums that are in exactly one of y_t and y_(t−w).
     fn sums(&self, step: u64) -> u64 {
         let schedule = self.strategy.schedule();
         let Some(earlier) = step.checked_sub(self.window) else { return schedule.sums_per_answer(step) };
@@ -214,7 +215,7 @@ impl SlidingWindow {
         (digits as f64 + self.window as f64 / longest as f64) * self.strategy.variance(1)
     }
 
-    /// Never less than any step's variance: all lower digits as large as they can be, in both sums.
+    /// An upper bound on every step's variance: all lower digits as large as possible, in both sums.
     pub fn worst_variance(&self) -> f64 {
         let lengths = self.strategy.schedule().lengths().unwrap_or(&[1]);
         let digits: u64 = lengths.windows(2).map(|pair| pair[1] / pair[0] - 1).sum();
@@ -253,7 +254,7 @@ impl SlidingWindow {
         self.strategy.stream()
     }
 
-    /// What all releases together promise.
+    /// The guarantee of all releases together.
     pub fn guarantee(&self) -> &Guarantee {
         self.strategy.guarantee()
     }
@@ -263,12 +264,12 @@ impl SlidingWindow {
         self.permit.accounting()
     }
 
-    /// How many steps have been released.
+    /// The number of steps released so far.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Writes it down, in a new epoch.
+    /// Saves it, in a new epoch.
     pub fn save(&mut self) -> SavedWindow {
         self.epoch += 1;
         SavedWindow {
@@ -286,7 +287,7 @@ impl SlidingWindow {
         }
     }
 
-    /// Goes on from a saved state. The permit must be of the same charge; nothing is taken off it.
+    /// Continues from a saved state. The permit must belong to the same charge; nothing is deducted from it.
     ///
     /// # Errors
     /// As [`StreamCounter::restore`](super::StreamCounter::restore).
@@ -338,7 +339,7 @@ mod tests {
         }
     }
 
-    /// By listing the p-sums of both running sums and striking out those they share.
+    /// By listing the p-sums of both running sums and removing those they share.
     #[test]
     fn variances_count_the_sums_that_do_not_cancel() {
         for length in [1, 2, 3, 7, 12, 50, 64, 100, 1000] {

@@ -161,8 +161,7 @@ struct Keep {
     rising: u64,
     /// The smallest n with π(n) = 1.
     certain: u64,
-    /// Bits that the formulas may lose: e^(n₁ε) ≤ 1/δ, 1/(1 − e^−ε) ≤ 2^51, and δ·e^−ε > 0 must be distinguished from
-    /// 0.
+    /// Bits that the formulas may lose: e^(n₁ε) ≤ 1/δ, 1/(1 − e^−ε) ≤ 2^51, and δ·e^−ε > 0 must be separated from 0.
     guard: usize,
 }
 

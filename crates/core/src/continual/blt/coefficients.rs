@@ -1,4 +1,4 @@
-//! The whole numbers that a `blt` counter calculates with, and what they say about its sensitivity.
+//! The whole numbers that a `blt` counter computes with, and the sensitivity that follows from them.
 
 use dashu_int::UBig;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ const ONE: u64 = 1 << BITS;
 /// Bits after the point for powers of θ; 1 − θ^n may be as small as 2^−42, and errs by less than 2^−170.
 const POWER_BITS: usize = 256;
 
-/// The buffers of a `blt` counter: how fast each decays and how much of it is taken back, as multiples of 2^−63.
+/// The buffers of a `blt` counter: the decay of each and the share of it that is cancelled, as multiples of 2^−63.
 ///
 /// # Privacy
 /// The noise is calibrated to *these* numbers, however they were found.
@@ -45,7 +45,7 @@ impl Coefficients {
         Numbers { decays, weights: optimum.weights.iter().map(whole).collect() }.try_into()
     }
 
-    /// How many buffers there are.
+    /// The number of buffers.
     pub fn buffers(&self) -> usize {
         self.decays.len()
     }
@@ -61,7 +61,7 @@ impl Coefficients {
         (self.decays.iter().map(float).collect(), self.weights.iter().map(float).collect())
     }
 
-    /// Σ_{j<n} c_j², rounded up by less than 2^−170: exact but for the powers of θ, which are rounded down.
+    /// Σ_{j<n} c_j², rounded up by less than 2^−170: exact except for the powers of θ, which are rounded down.
     pub(super) fn squares(&self, n: u64) -> Rational {
         let unit = UBig::ONE << POWER_BITS;
         let exact_bits = 2 * BITS as usize;
@@ -90,7 +90,7 @@ impl Coefficients {
     }
 }
 
-/// base^exponent or less, both fractions of 2^256.
+/// base^exponent, rounded down; both are fractions of 2^256.
 fn power_down(base: &UBig, mut exponent: u64) -> UBig {
     let mut square = base.clone();
     let mut power = UBig::ONE << POWER_BITS;
@@ -134,7 +134,7 @@ impl From<Coefficients> for Numbers {
     }
 }
 
-/// How the answers' noise spreads over the steps.
+/// How the answers' noise is spread over the steps.
 pub(super) fn answers(coefficients: &Coefficients) -> factor::Answers {
     let (poles, weights) = coefficients.floats();
     let zeros = factor::zeros(&poles, &weights);

@@ -30,7 +30,7 @@ pub(super) fn weights(poles: &[f64], zeros: &[f64]) -> Vec<f64> {
 pub(super) fn zeros(poles: &[f64], weights: &[f64]) -> Vec<f64> {
     let value = |y: f64| 1.0 + poles.iter().zip(weights).map(|(pole, weight)| weight / (pole - y)).sum::<f64>();
     let zero = |(i, &pole): (usize, &f64)| {
-        // Between poles the function increases from −∞ to ∞: halve until no float is left in between.
+        // Between poles the function increases from −∞ to ∞: bisect until no float is left in between.
         let (mut low, mut high) = (pole, poles.get(i + 1).copied().unwrap_or(1.0));
         loop {
             let middle = low + (high - low) / 2.0;
@@ -102,7 +102,7 @@ impl Answers {
         Self { amplitudes, rates, fast: Box::default() }
     }
 
-    /// With what [`Answers::squares`] needs.
+    /// Prepared for [`Answers::squares`].
     pub(super) fn prepared(mut self) -> Self {
         self.fast.constant = self.amplitudes[0] * self.amplitudes[0];
         // 1 − p^t = E_i + E_k − E_i·E_k for p = θ̂_i·θ̂_k: no less than the larger of both.
@@ -147,7 +147,7 @@ impl Answers {
     }
 }
 
-/// 1 − e^(−u), quickly where it is simple: most buffers of a long stream are either full or still empty.
+/// 1 − e^(−u), with shortcuts: most buffers of a long stream are either full or still empty.
 #[inline]
 fn one_minus_exp(u: f64) -> f64 {
     if u > 40.0 {

@@ -30,11 +30,11 @@ const LEAST_GAIN: f64 = 1e-6;
 const MOST_FRACTION_BITS: u32 = 40;
 /// σ is at most 2^49 lattice units, half of what the sampler allows.
 const SIGMA_BITS: f64 = 49.0;
-/// g: buffers have so many more bits after the point than the noise.
+/// g: the number of additional bits after the point in buffers, compared to the noise.
 const GUARD_BITS: u32 = 20;
 
-/// A buffered linear Toeplitz counter: Gaussian noise whose past is undone step by step, as far as a few buffers remember
-/// it.
+/// A buffered linear Toeplitz counter: Gaussian noise whose past is cancelled step by step, as far as a few buffers
+/// remember it.
 ///
 /// With C the lower triangular Toeplitz matrix of c_0 = 1, c_j = Σ ω_i θ_i^(j−1), and A that of the prefix sums, the noise
 /// is A·C⁻¹·z, z independent discrete Gaussian.
@@ -116,13 +116,13 @@ pub struct Blt {
     buffers: Vec<(u64, u64)>,
     law: DiscreteGaussian,
     answers: factor::Answers,
-    /// Of one draw, as a multiple of 1 rather than of the lattice.
+    /// The variance of one draw, as a multiple of 1 rather than of the lattice.
     variance: f64,
-    /// Of rounding an answer to a whole number.
+    /// The variance of rounding an answer to a whole number.
     rounding: f64,
 }
 
-/// What a `blt` counter calculates with.
+/// The parameters that a `blt` counter computes with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffered {
     /// f: noise is drawn in multiples of 2^−f.
@@ -130,7 +130,7 @@ pub struct Buffered {
     coefficients: Coefficients,
 }
 
-/// The buffers in units of 2^−(f+20) and the present noise in units of 2^−f.
+/// The buffers in units of 2^−(f+20) and the current noise in units of 2^−f.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffers {
     buffers: Vec<i128>,
@@ -141,7 +141,7 @@ impl Blt {
     /// With a given number of buffers, from 2 to 6, instead of the best.
     ///
     /// # Errors
-    /// If the number lies outside 2 to 6, or the stream or the guarantee cannot be served.
+    /// If the number lies outside 2 to 6, or the stream or the guarantee is not supported.
     pub fn with_buffers(stream: Stream, guarantee: Guarantee, buffers: usize) -> Result<Self> {
         if !(FEWEST_BUFFERS..=MOST_BUFFERS).contains(&buffers) {
             return Err(Error::parameter("buffers", buffers, "from 2 to 6"));
@@ -180,9 +180,9 @@ fn horizon(stream: &Stream) -> Result<u64> {
 }
 
 impl Buffered {
-    /// On the finest lattice that keeps σ within what can be drawn.
+    /// On the finest lattice that keeps σ within the sampler's range.
     fn new(stream: &Stream, guarantee: &Guarantee, coefficients: Coefficients) -> Result<Self> {
-        // Without η, which a factor of 2 to the sampler's limit has room for.
+        // Ignores η, for which the factor of 2 below the sampler's limit leaves room.
         let moved = (&Rational::from(stream.touched()) * &Rational::from(stream.size())).square();
         let squares = (&moved * &coefficients.squares(horizon(stream)?)).to_f64();
         let bits = libm::log2(squares / (2.0 * law::rho(guarantee)?.value().to_f64())) / 2.0;

@@ -1,14 +1,14 @@
-//! Which poles and zeros make the least error.
+//! The poles and zeros with the least error.
 
 use super::factor::{Answers, sensitivity_squared, weights};
 
 /// κ may not be smaller: the fixed point of the buffers would not hold what accumulates over 1/κ steps.
 pub(super) const LEAST_KAPPA: f64 = 1.0 / (1u64 << 42) as f64;
-/// Steps of the descent; it ends much sooner.
+/// The maximum number of steps of the descent; it ends much sooner.
 const MOST_ROUNDS: usize = 200;
 /// A round that gains less than this, twice in a row, is the last.
 const LEAST_GAIN: f64 = 1e-9;
-/// How far a logarithm moves in one step.
+/// The largest change of a logarithm in one step.
 const FARTHEST: f64 = 0.3;
 /// For central differences: the error of the gradient is about 1e-8 of the curvature, and 1e-11 from rounding.
 const DIFFERENCE: f64 = 1e-4;
@@ -21,7 +21,8 @@ pub(super) struct Optimum {
     pub error: f64,
 }
 
-/// The factorisation with so many buffers that makes sensitivity² × mean square of the answers' noise over n steps least.
+/// The factorisation with this many buffers that minimises sensitivity² × mean square of the answers' noise over n
+/// steps.
 ///
 /// # Algorithm
 /// ln(κ/(1−κ)) of poles and zeros in turn form an increasing sequence; its first element and the logarithms of its
@@ -44,7 +45,7 @@ pub(super) fn optimise(buffers: usize, n: u64) -> Optimum {
             inverse = identity(size);
             direction = slope.iter().map(|s| -s).collect();
         }
-        // Nothing moves further than this at once: a pole that ran into a zero would stay there.
+        // Nothing moves further than this at once: a pole that runs into a zero would stay there.
         let longest = direction.iter().fold(FARTHEST, |longest, d| longest.max(d.abs()));
         direction.iter_mut().for_each(|d| *d *= FARTHEST / longest);
         let descent = dot(&direction, &slope);
@@ -82,7 +83,7 @@ fn places(at: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let least = libm::log(LEAST_KAPPA * 1.01);
     let mut place = 0.0;
     for (index, value) in at.iter().enumerate() {
-        // Bounds that only a flat valley reaches: poles and zeros stay apart, and within what fixed point can tell apart.
+        // Bounds that only a flat valley reaches: poles and zeros stay apart, and distinguishable in fixed point.
         place = if index == 0 { value.max(least) } else { place + libm::exp(value.clamp(-7.0, 4.0)) };
         let kappa = 1.0 / (1.0 + libm::exp(-place));
         if index % 2 == 0 { poles.push(kappa) } else { zeros.push(kappa) }
@@ -111,7 +112,7 @@ fn gradient(at: &[f64], n: f64) -> Vec<f64> {
         let below = error(&shifted, n);
         shifted[index] = at[index];
         let slope = (above - below) / (2.0 * DIFFERENCE);
-        // At the edge of what is allowed there is no slope.
+        // At the edge of the allowed range the slope is 0.
         if slope.is_finite() { slope } else { 0.0 }
     };
     (0..at.len()).map(&mut slope).collect()
@@ -129,7 +130,7 @@ fn times(matrix: &[Vec<f64>], vector: &[f64]) -> Vec<f64> {
     matrix.iter().map(|row| dot(row, vector)).collect()
 }
 
-/// BFGS: the symmetric matrix nearest to the old one that explains how the slope turned.
+/// BFGS: the symmetric matrix nearest to the old one that explains the change of the slope.
 fn update(inverse: &mut [Vec<f64>], moved: &[f64], turned: &[f64]) {
     let curvature = dot(moved, turned);
     if curvature <= 1e-14 {

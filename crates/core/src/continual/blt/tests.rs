@@ -1,4 +1,4 @@
-//! What is proved and claimed of `blt`.
+//! The proofs and claims about `blt`.
 
 use super::*;
 use crate::continual::bounds::lower_bound;
@@ -30,7 +30,7 @@ fn eta(blt: &Blt, steps: u64) -> f64 {
     1.0 + (blt.buffers.len() as f64 + reach) / f64::from(1 << GUARD_BITS)
 }
 
-/// Average root mean square errors with 3 and 5 buffers, as other software finds them for continuous noise.
+/// Average root mean square errors with 3 and 5 buffers, as computed by other software for continuous noise.
 #[test]
 fn errors_are_at_most_those_of_reference() {
     let reference = [(10, 14.1075, 14.0922), (16, 20.4134, 20.1065), (20, 25.1973, 24.1767), (24, 30.8138, 28.3747)];
@@ -42,7 +42,7 @@ fn errors_are_at_most_those_of_reference() {
     }
 }
 
-/// How far from what no factorisation can beat, with as many buffers as it takes.
+/// The distance from the lower bound of every factorisation, with as many buffers as it takes.
 #[test]
 fn errors_are_near_the_lower_bound() {
     for (bits, excess) in [(10, 1.052), (16, 1.037), (20, 1.031), (24, 1.029), (30, 1.034), (40, 1.068)] {
@@ -99,7 +99,7 @@ fn draws_moved_as_in_the_proof_give_the_same_answers() {
             let mut squares = 0.0;
             for step in 0..STEPS {
                 let draw = blt.law.sample(&mut rng);
-                // x is to be the same in both, but r less at one step: what the neighbour takes back must be made up for.
+                // x must be the same in both, but r less at one step: what the neighbour cancels must be compensated.
                 let taken_back = |state: &Buffers| {
                     let mut next = state.clone();
                     blt.step(&mut next, 0);
@@ -121,7 +121,7 @@ fn draws_moved_as_in_the_proof_give_the_same_answers() {
             let r_squared = (r * r) as f64;
             let paid_for = r_squared * blt.law.sigma_squared().to_f64() * 2.0 * RHO.parse::<f64>().unwrap();
             assert!(squares <= paid_for, "{squares} {paid_for}");
-            // And not much more is paid than is needed, if the change is early enough to be felt.
+            // And not much more is paid than necessary, if the change is early enough to matter.
             assert!(changed > 100 || squares > 0.99 * paid_for, "{squares} {paid_for}");
         }
     }

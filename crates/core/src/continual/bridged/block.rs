@@ -1,4 +1,4 @@
-//! One block of a bridged counter: what it is made of and how far its noise reaches.
+//! One block of a bridged counter: its structure and the variance of its noise.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,8 @@ const LARGEST_PART: u32 = 1 << 20;
 /// How one block is divided, and how it divides ε.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockPlan {
-    /// Into how many children a node is divided, from the block itself down to nodes of single steps; none for a block of
-    /// one step.
+    /// The number of children into which a node is divided, from the block itself down to nodes of single steps; empty
+    /// for a block of one step.
     pub fan_outs: Vec<u16>,
     /// The part of ε that the noise on the whole block uses.
     pub whole: u32,
@@ -29,7 +29,7 @@ pub struct BlockPlan {
 }
 
 impl BlockPlan {
-    /// How many steps it has; `None` if more than 2^60.
+    /// The number of its steps; `None` if more than 2^60.
     pub fn length(&self) -> Option<u64> {
         let product = self.fan_outs.iter().try_fold(1u64, |length, &fan_out| length.checked_mul(fan_out.into()));
         product.filter(|length| *length <= LONGEST_BLOCK)

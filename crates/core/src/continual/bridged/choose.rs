@@ -1,14 +1,14 @@
-//! Which blocks make the least average error.
+//! The blocks with the least average error.
 
 use super::super::stream::Stream;
 use super::block::{BlockPlan, LARGEST_FAN_OUT, levels};
 use crate::privacy::Epsilon;
 
-/// Parts of ε are chosen to this fraction of the part of one level.
+/// Parts of ε are chosen as multiples of this fraction of the part of one level.
 const PARTS: f64 = 1024.0;
-/// Most blocks that are tried; the best number is near a third of the fan-out.
+/// The maximum number of blocks that are tried; the best number is near a third of the fan-out.
 const MOST_BLOCKS: u64 = 32;
-/// Most levels inside a block that are tried; nine of fan-out 20 reach 2^40 steps.
+/// The maximum number of levels inside a block that are tried; nine of fan-out 20 reach 2^40 steps.
 const MOST_LEVELS: u32 = 12;
 /// The fan-out inside the blocks of a stream without end, and how much longer each block is than the one before: near the
 /// best of the fan-outs from 8 to 24, which differ little.
@@ -94,8 +94,8 @@ fn candidates(steps: u64) -> impl Iterator<Item = (u64, Vec<u16>)> {
     })
 }
 
-/// Blocks of 16, 16², … steps, each with the division of ε that does best when the average errors up to 2^6, 2^8, …, 2^40
-/// steps, each relative to ln³ of the steps (how the variances of counters grow), are added up.
+/// Blocks of 16, 16², … steps, each with the division of ε that minimises the sum of the average errors up to 2^6, 2^8,
+/// …, 2^40 steps, each relative to ln³ of the steps (the growth of counters' variances).
 pub(super) fn without_end() -> Vec<BlockPlan> {
     let mut begin = 0;
     let mut plans: Vec<BlockPlan> = Vec::new();
@@ -111,7 +111,7 @@ pub(super) fn without_end() -> Vec<BlockPlan> {
             sum.whole += relative * weights.whole;
             sum.inside += relative * weights.inside;
         }
-        // Blocks that begin beyond 2^40, or are hardly entered before, divide ε as the last that was weighed.
+        // Blocks that begin beyond 2^40, or are hardly entered before, divide ε like the last one that was optimised.
         let weighed = begin + length <= 1 << 40;
         let parts = if weighed { plan(&fan_outs, sum) } else { plans[plans.len() - 1].clone() };
         plans.push(BlockPlan { fan_outs, ..parts });

@@ -34,7 +34,7 @@ const ROUNDING: f64 = 1.0 / 12.0;
 ///
 /// W_j = W_lo + z₁ + … + z_j + (j/k)·(W_hi − W_lo − z₁ − … − z_k):
 ///
-/// the sum of the noisy children, put right by what is known of the whole node. The blocks of a stream without end grow
+/// the sum of the noisy children, corrected by what is known of the whole node. The blocks of a stream without end grow
 /// sixteenfold.
 ///
 /// # Privacy
@@ -130,8 +130,8 @@ impl Bridged {
         &self.blocks[(index as usize).min(self.blocks.len() - 1)]
     }
 
-    /// Every block with a step among the first `steps`: itself, the variance at its beginning, how many of its steps are
-    /// among them.
+    /// Visits every block with a step among the first `steps`: the block, the variance at its beginning, and how many
+    /// of its steps are among them.
     fn visit(&self, steps: u64, mut each: impl FnMut(&Block, f64, u64)) {
         let (mut before, mut begin) = (0u64, 0.0);
         let mut index = 0;
@@ -145,8 +145,8 @@ impl Bridged {
         }
     }
 
-    /// Of the answers at steps 1 to `steps`: the variance of the narrowest law, and of the largest weighted term or more, as in
-    /// [`Strategy::shape`]. A block's own weight grows with the part of it that is over.
+    /// Over the answers at steps 1 to `steps`: the variance of the narrowest law, and an upper bound on that of the
+    /// largest weighted term, as in [`Strategy::shape`]. A block's own weight grows with the part of it that is over.
     pub(super) fn extremes(&self, steps: u64) -> (f64, f64) {
         let (mut narrowest, mut largest) = (f64::INFINITY, 0.0_f64);
         self.visit(steps, |block, _, within| {

@@ -1,4 +1,4 @@
-//! The memory of a bridged counter.
+//! The state of a bridged counter.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use super::block::{Block, LARGEST_FAN_OUT};
 use crate::continual::packed;
 use crate::noise::DiscreteLaplace;
 
-/// Noise is kept in units of 2^−20.
+/// Noise is stored in units of 2^−20.
 pub(super) const FRACTION_BITS: u32 = 20;
-/// Reciprocals of fan-outs are kept in units of 2^−24.
+/// Reciprocals of fan-outs are stored in units of 2^−24.
 const RECIPROCAL_BITS: u32 = 24;
-/// No state with more noise is accepted. A draw is below 2^63, its fixed point below 2^83, and what a node leaves over is a
-/// difference of at most 2^10 of them: its product with a reciprocal stays below 2^(93 + 24), and below 2^126 even from an
-/// accepted state that was made up.
+/// A state with more noise is rejected. A draw is below 2^63, its fixed point below 2^83, and a node's remainder is a
+/// difference of at most 2^10 of them: its product with a reciprocal stays below 2^(93 + 24), and below 2^126 even from
+/// an accepted state that was forged.
 const LARGEST: i128 = 1 << 100;
 
 /// The noise at the boundaries of all open nodes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Bridges {
-    /// How many blocks were entered.
+    /// The number of blocks entered.
     pub(super) blocks: u64,
     /// The noise at the end of the open block.
     end: i128,
@@ -29,8 +29,8 @@ pub struct Bridges {
 /// An open node.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Node {
-    /// The noise at the boundaries of its children that are not behind us, the last first: at the end the boundary that the
-    /// next child begins with.
+    /// The noise at the boundaries of its children that have not been passed, the last boundary first: the final
+    /// element is the boundary with which the next child begins.
     #[serde(with = "packed")]
     ahead: Vec<i128>,
 }
@@ -46,7 +46,7 @@ impl Node {
         let draws = &mut draws[..fan_out];
         fill(draws);
         let sum: i128 = draws.iter().map(|&draw| i128::from(draw)).sum();
-        // In what is left over the data cancel, so that it may be rounded in any way.
+        // In the remainder the data cancel, so it may be rounded in any way.
         let left = high - low - (sum << FRACTION_BITS);
         let reciprocal = (1 << RECIPROCAL_BITS) / fan_out as i128;
         let each = (left * reciprocal) >> RECIPROCAL_BITS;
@@ -95,7 +95,7 @@ impl Bridges {
         self.enter(block, fill)
     }
 
-    /// Opens whatever begins with the next step.
+    /// Opens everything that begins with the next step.
     fn enter<'a>(
         &mut self,
         block: impl Fn(u64) -> &'a Block,
@@ -126,12 +126,12 @@ impl Bridges {
         high
     }
 
-    /// Could this be the memory after `offset` steps, 1 to its length, of block number `blocks`, counted from 1?
+    /// Could this be the state after `offset` steps, 1 to its length, of block number `blocks`, counted from 1?
     pub(super) fn fits(&self, block: &Block, blocks: u64, offset: u64) -> bool {
         if self.blocks != blocks || self.open.len() != block.levels.len() {
             return false;
         }
-        // Where the open node ends, as its parent has it.
+        // The end of the open node, according to its parent.
         let mut end = self.end;
         let mut rest = offset - 1;
         let fits = |noise: &i128| noise.unsigned_abs() <= LARGEST.unsigned_abs();
@@ -149,7 +149,7 @@ impl Bridges {
         fits(&self.end)
     }
 
-    /// Is this the memory before the first step?
+    /// Is this the state before the first step?
     pub(super) fn is_new(&self) -> bool {
         self.blocks == 0 && self.end == 0 && self.open.is_empty()
     }

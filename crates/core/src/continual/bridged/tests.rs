@@ -102,7 +102,7 @@ fn reference_errors_are_met_with_the_reference_parameters() {
     }
 }
 
-/// Where a reference error is exceeded.
+/// The case where a reference error is exceeded.
 #[test]
 fn the_worst_of_sixteen_million_steps_is_a_step() {
     let strategy = given(1 << 24, vec![equal(&[19; 5]); 7]);
@@ -131,7 +131,7 @@ fn without_a_horizon_errors_are_a_third_of_the_hybrid_counters() {
     }
 }
 
-/// The parts of ε of all nodes that a step is in make ε, exactly.
+/// The parts of ε of all nodes that a step is in add up to ε, exactly.
 #[test]
 fn every_step_spends_exactly_epsilon() {
     for (steps, strategy) in small() {

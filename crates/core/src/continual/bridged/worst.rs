@@ -6,7 +6,7 @@ use super::block::Block;
 /// end), and `least`.
 ///
 /// Branch and bound: inside a node the variance is at most that of the larger end plus a quarter of the bulge of every
-/// level below, as u(1−u) ≤ ¼; nodes that cannot exceed what was found are left out.
+/// level below, as u(1−u) ≤ ¼; nodes that cannot exceed the best so far are skipped.
 pub(super) fn worst(block: &Block, begin: f64, steps: u64, rounding: f64, least: f64) -> f64 {
     // What the levels from each depth on can add.
     let mut above = vec![0.0];
@@ -32,7 +32,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Looks into the node of this depth after `start` steps, with these variances at its ends.
+    /// Searches the node of this depth after `start` steps, with these variances at its ends.
     fn node(&mut self, depth: usize, start: u64, low: f64, high: f64) {
         let Some(level) = self.block.levels.get(depth) else { return };
         let k = level.fan_out;
@@ -47,13 +47,13 @@ impl Search<'_> {
                 break;
             }
             let (low, high) = (at(index), at(index + 1));
-            // A child's end is a step of its own; the last child's is the node's.
+            // A child's end is a separate step; the last child's is the node's.
             if index + 1 < k && from + level.child <= self.steps {
                 self.found = self.found.max(high + self.rounding);
             }
             children.push((low.max(high) + self.rounding + self.above[depth + 1], from, low, high));
         }
-        // The most promising first, so that the others can be left out.
+        // The most promising first, so that the others can be skipped.
         children.sort_by(|a, b| b.0.total_cmp(&a.0));
         for (bound, from, low, high) in children {
             if bound > self.found {

@@ -1,4 +1,4 @@
-//! Against laws that are computed in other ways.
+//! Comparisons with laws computed in other ways.
 
 use super::*;
 use crate::noise::DiscreteLaplace;
@@ -147,7 +147,8 @@ fn the_table_in_the_documentation() {
     }
 }
 
-/// Weights in units of 1/60 of many kinds: the bound holds for the exact law of every rounded sum, and is not much too wide.
+/// Many kinds of weights in units of 1/60: the bound holds for the exact law of every rounded sum, and is not much too
+/// wide.
 #[test]
 fn weighted_sums_stay_within_their_bounds() {
     const UNIT: usize = 60;

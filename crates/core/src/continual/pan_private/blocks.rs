@@ -5,13 +5,13 @@ use std::ops::RangeInclusive;
 /// The *left* dyadic blocks \[k·2^(ℓ+1) + 1, k·2^(ℓ+1) + 2^ℓ\], k ≥ 0, on levels ℓ below `levels`, that end at `last` or
 /// before.
 ///
-/// They are what any \[1, m\] with m ≤ `last` and m < 2^`levels` is put together from: for each 1 in the binary digits of m,
-/// from the highest to the lowest, one block of that length, which begins where the ones before it end. Those before it are
+/// Any \[1, m\] with m ≤ `last` and m < 2^`levels` is composed of them: for each 1 in the binary digits of m, from the
+/// highest to the lowest, one block of that length, which begins where the ones before it end. Those before it are
 /// longer, so it begins after a multiple of 2^(ℓ+1) steps: it is a left block, and ends at m or before. Right blocks
 /// never occur.
 ///
-/// Step i lies in the left block of level ℓ exactly if digit ℓ of i − 1 is 0, so on each level one block at the most is open
-/// at any time; and the block that ends with step i is of level ℓ = the number of zeros at the end of i.
+/// Step i lies in the left block of level ℓ exactly if digit ℓ of i − 1 is 0, so on each level at most one block is
+/// open at any time; and the block that ends with step i is of level ℓ = the number of trailing zeros of i.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Blocks {
     levels: u32,
@@ -24,7 +24,7 @@ impl Blocks {
         Self { levels, last }
     }
 
-    /// On how many levels there are blocks, at the most.
+    /// The maximum number of levels that have blocks.
     pub(super) fn levels(self) -> u32 {
         self.levels
     }
@@ -52,13 +52,13 @@ impl Blocks {
         (level < self.levels && step <= self.last).then_some(level)
     }
 
-    /// The blocks that have begun but not ended after so many steps.
+    /// The blocks that have begun but not ended after this many steps.
     pub(super) fn open_after(self, steps: u64) -> impl Iterator<Item = (u32, RangeInclusive<u64>)> {
         let around = move |level| self.around(level, steps.max(1)).map(|block| (level, block));
         (0..self.levels).filter_map(around).filter(move |(_, block)| steps > 0 && *block.end() > steps)
     }
 
-    /// In how many blocks a step lies.
+    /// The number of blocks that a step lies in.
     pub(super) fn count(self, step: u64) -> u64 {
         (0..self.levels).filter(|&level| self.around(level, step).is_some()).count() as u64
     }

@@ -1,4 +1,4 @@
-//! A counter whose memory may be seized, counting.
+//! A running counter whose memory may be seized.
 
 use std::fmt;
 
@@ -16,14 +16,14 @@ use crate::ledger::Accounting;
 use crate::permit::{Permit, StreamPermit};
 use crate::privacy::Guarantee;
 
-/// A [`Design`], counting.
+/// A running [`Design`].
 ///
 /// A step has one value ([`Counter::advance`]), or events that are added one by one ([`SeizableCounter::add`]).
 ///
 /// # Privacy
-/// As the design's, for the memory of this counter at any moment: between two steps, and between two events of a step that
-/// is open, whose values are added to cells that hold their noise already. It can neither be cloned nor saved: two looks at
-/// it are one too many.
+/// That of the design, for the memory of this counter at any moment: between two steps, and between two events of an
+/// open step, whose values are added to cells that already hold their noise. It can neither be cloned nor saved: its
+/// memory may be seen only once.
 ///
 /// # Example
 /// ```
@@ -56,30 +56,30 @@ impl<D: Design> SeizableCounter<D> {
         Ok(Self::begin(design, permit))
     }
 
-    /// Starts on a charge that was taken before: see [`StreamCounter::begin`](crate::continual::StreamCounter::begin).
+    /// Starts on a charge that was made before: see [`StreamCounter::begin`](crate::continual::StreamCounter::begin).
     pub fn begin(design: D, permit: StreamPermit) -> Self {
         Self { lanes: Lanes::new(design, 1, permit), value: 0 }
     }
 
-    /// How it keeps its numbers.
+    /// The design that stores its numbers.
     pub fn design(&self) -> &D {
         &self.lanes.design
     }
 
-    /// What an intruder would find now. For audits: to look is to be the intruder, and there may be one only.
+    /// What an intruder would find now. For audits: looking counts as the intrusion, of which there may be only one.
     pub fn state_after(&self) -> Seized {
         self.lanes.seized(0)
     }
 
-    /// Opens the next step, so that events can be added to it. Nothing happens if it is open.
+    /// Opens the next step, so that events can be added to it. Does nothing if it is already open.
     ///
     /// # Errors
-    /// [`Error::HorizonReached`] at the horizon; [`Error::Entropy`] if fresh entropy cannot be had.
+    /// [`Error::HorizonReached`] at the horizon; [`Error::Entropy`] if no fresh entropy is available.
     pub fn open_step(&mut self) -> Result<()> {
         self.lanes.open_step()
     }
 
-    /// Adds the value of an event to the open step, clamped, and overwrites it. Opens the step if it is not open.
+    /// Adds the value of an event to the open step, clamped, and overwrites it. Opens the step if none is open.
     ///
     /// # Errors
     /// As [`SeizableCounter::open_step`]; a parameter error if the unit is a whole step, which cannot be clamped in pieces.
@@ -87,7 +87,7 @@ impl<D: Design> SeizableCounter<D> {
         self.lanes.add(0, value)
     }
 
-    /// Closes the open step, or one without events, and gives the value to release.
+    /// Closes the open step, or one without events, and returns the value to release.
     ///
     /// # Errors
     /// As [`SeizableCounter::open_step`]. The step is not taken then.
@@ -100,13 +100,13 @@ impl<D: Design> SeizableCounter<D> {
     /// [`Counter::advance`] for many steps.
     ///
     /// # Errors
-    /// As [`Counter::advance`]; if the horizon does not reach for all of them, none is taken.
+    /// As [`Counter::advance`]; if the horizon leaves too few steps for all of them, none is taken.
     pub fn advance_all(&mut self, values: &[i64], mut released: impl FnMut(i64)) -> Result<()> {
         check_horizon(self.lanes.design.stream(), self.lanes.steps, values.len() as u64)?;
         values.iter().try_for_each(|&value| self.advance(value).map(&mut released))
     }
 
-    /// Begins again on the same permit: for audits, which release nothing.
+    /// Starts over on the same permit: for audits, which release nothing.
     pub(crate) fn restart(&mut self) {
         self.lanes.restart();
         self.value = 0;
@@ -159,7 +159,7 @@ impl<D: Design> Counter for SeizableCounter<D> {
     }
 }
 
-/// Without the cells.
+/// Omits the cells.
 impl<D: Design> fmt::Debug for SeizableCounter<D> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = formatter.debug_struct("SeizableCounter");

@@ -1,4 +1,4 @@
-//! What the pan-private counters have in common.
+//! The common interface of the pan-private counters.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::noise::DiscreteLaplace;
 use crate::privacy::Guarantee;
 
-/// What a draw is for.
+/// The purpose of a draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noise {
     /// The running sum, before the first step.
@@ -22,11 +22,11 @@ pub enum Noise {
     Ending(u32),
 }
 
-/// How a counter whose memory may be seized keeps its numbers.
+/// How a counter whose memory may be seized stores its numbers.
 ///
-/// Unlike a [`Strategy`](super::super::Strategy) it sees the data, for there is no exact sum for noise to be added to. All
-/// that it holds are whole numbers in cells, each a sum of values and noise; all noise is of one discrete Laplace law, each
-/// draw independent. What has to be proved is that releases and cells *together* keep the guarantee.
+/// Unlike a [`Strategy`](super::super::Strategy) it sees the data, because there is no exact sum to which noise could
+/// be added. It holds only whole numbers in cells, each a sum of values and noise; all noise follows one discrete
+/// Laplace law, each draw independent. What must be proved is that releases and cells *together* satisfy the guarantee.
 pub trait Design: fmt::Debug + Clone + Send + Sync + Sized {
     /// For a stream and a guarantee.
     ///
@@ -34,19 +34,19 @@ pub trait Design: fmt::Debug + Clone + Send + Sync + Sized {
     /// If the stream has no end, the guarantee is not a pure ε, or noise of such a scale cannot be drawn.
     fn new(stream: Stream, guarantee: Guarantee) -> Result<Self>;
 
-    /// Its name among the counters.
+    /// The counter's name.
     fn kind(&self) -> Kind;
 
     /// The stream it is for.
     fn stream(&self) -> &Stream;
 
-    /// What all releases, and the memory, together promise.
+    /// The guarantee of all releases and the memory together.
     fn guarantee(&self) -> &Guarantee;
 
     /// The law of every draw.
     fn law(&self) -> &DiscreteLaplace;
 
-    /// How many draws are in the release of a step.
+    /// The number of draws in the release of a step.
     fn terms(&self, step: u64) -> u64;
 
     /// The sum of [`Design::terms`] over steps 1 to `steps`.
@@ -55,17 +55,17 @@ pub trait Design: fmt::Debug + Clone + Send + Sync + Sized {
     /// The largest of [`Design::terms`] over steps 1 to `steps`.
     fn most_terms(&self, steps: u64) -> u64;
 
-    /// How many cells there are.
+    /// The number of cells.
     fn cells(&self) -> usize;
 
-    /// Begins step `step`, counted from 1: puts the noise into the cells that values of this step will be added to. `draw` is
-    /// called once for each independent draw.
+    /// Begins step `step`, counted from 1: puts the noise into the cells that values of this step will be added to.
+    /// `draw` is called once for each independent draw.
     fn open(&self, cells: &mut [i128], step: u64, draw: impl FnMut(Noise) -> i64);
 
     /// Adds a value to the cells of the open step.
     fn add(&self, cells: &mut [i128], step: u64, value: &i64);
 
-    /// Ends the open step: gives what is released and overwrites what is spent.
+    /// Ends the open step: returns what is released and overwrites what is no longer needed.
     fn close(&self, cells: &mut [i128], step: u64, draw: impl FnMut(Noise) -> i64) -> i128;
 
     /// A whole step with one value.
@@ -75,10 +75,10 @@ pub trait Design: fmt::Debug + Clone + Send + Sync + Sized {
         self.close(cells, step, &mut draw)
     }
 
-    /// What is in use of the cells after so many steps.
+    /// The cells in use after this many steps.
     fn seized(&self, cells: &[i128], steps: u64) -> Seized;
 
-    /// What is in use of the cells while a step is open.
+    /// The cells in use while a step is open.
     fn seized_within(&self, cells: &[i128], step: u64) -> Seized;
 
     /// The exact variance of the noise at a step.
@@ -96,12 +96,12 @@ pub trait Design: fmt::Debug + Clone + Send + Sync + Sized {
         self.most_terms(steps) as f64 * self.law().variance()
     }
 
-    /// What error bars need to know of a step.
+    /// What error bars need to know about a step.
     fn shape(&self, step: u64) -> Shape<'_> {
         Shape::Sum { law: self.law(), terms: self.terms(step) }
     }
 
-    /// How much is remembered, in bytes.
+    /// The size of the state, in bytes.
     fn state_bytes(&self) -> usize {
         self.cells() * size_of::<i128>()
     }
@@ -110,7 +110,7 @@ pub trait Design: fmt::Debug + Clone + Send + Sync + Sized {
 /// The number of steps.
 ///
 /// # Errors
-/// If there is no end.
+/// If the stream has no end.
 pub(super) fn horizon(stream: &Stream) -> Result<u64> {
     stream.steps().ok_or_else(|| {
         Error::parameter(

@@ -13,14 +13,14 @@ use crate::ledger::Accounting;
 use crate::permit::{Permit, StreamPermit};
 use crate::privacy::Guarantee;
 
-/// A [`Design`] for each of several keys that are known beforehand, counting; keys are known by their places.
+/// A running [`Design`] for each of several keys that are known beforehand; keys are identified by their indices.
 ///
 /// # Privacy
-/// As the design's, for the memory of all keys at any one moment and the releases together: each key has draws of its own,
-/// so the view of all keys is one of independent parts. An event that is added or removed changes the part of one key; one that is
-/// replaced may leave one key and enter another, which is why the design is made for the stream that
-/// [`each_key`] gives. That a key had no event shows as little as what the
-/// events said: all cells of all keys hold noise from the first step on.
+/// That of the design, for the memory of all keys at any one moment and the releases together: each key has its own
+/// draws, so the view of all keys consists of independent parts. An event that is added or removed changes the part of
+/// one key; one that is replaced may leave one key and enter another, which is why the design is made for the stream
+/// that [`each_key`] gives. Whether a key had any event is protected like the events themselves: all cells of all keys
+/// hold noise from the first step on.
 ///
 /// All keys take their noise from one generator, with a fresh seed mixed in before each step is opened and closed, and
 /// replaced after it.
@@ -45,20 +45,21 @@ pub struct SeizableKeyedCounter<D: Design> {
 }
 
 impl<D: Design> SeizableKeyedCounter<D> {
-    /// Charges the whole stream to the permit and starts, with so many keys.
+    /// Charges the whole stream to the permit and starts, with this many keys.
     ///
     /// # Errors
-    /// If there is no key, the unit is a whole step, the design cannot serve, or the permit does not cover the guarantee.
+    /// If there is no key, the unit is a whole step, the design does not support the stream, or the permit does not
+    /// cover the guarantee.
     pub fn start(stream: Stream, guarantee: Guarantee, keys: usize, permit: Permit) -> Result<Self> {
         Self::check(&stream, keys)?;
         let permit = permit.into_stream(&guarantee)?;
         Self::begin(stream, guarantee, keys, permit)
     }
 
-    /// Starts on a charge that was taken before: see [`StreamCounter::begin`](crate::continual::StreamCounter::begin).
+    /// Starts on a charge that was made before: see [`StreamCounter::begin`](crate::continual::StreamCounter::begin).
     ///
     /// # Errors
-    /// If there is no key, the unit is a whole step, or the design cannot serve.
+    /// If there is no key, the unit is a whole step, or the design does not support the stream.
     pub fn begin(stream: Stream, guarantee: Guarantee, keys: usize, permit: StreamPermit) -> Result<Self> {
         let design = D::new(Self::check(&stream, keys)?, guarantee)?;
         Ok(Self { stream, keys, lanes: Lanes::new(design, keys, permit) })
@@ -71,12 +72,12 @@ impl<D: Design> SeizableKeyedCounter<D> {
         each_key(stream)
     }
 
-    /// How the numbers of one key are kept.
+    /// The design that stores the numbers of one key.
     pub fn design(&self) -> &D {
         &self.lanes.design
     }
 
-    /// The stream, as its user sees it.
+    /// The stream as its user sees it.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
@@ -86,31 +87,32 @@ impl<D: Design> SeizableKeyedCounter<D> {
         self.lanes.permit.accounting()
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub fn keys(&self) -> usize {
         self.keys
     }
 
-    /// How many steps have been released.
+    /// The number of steps released so far.
     pub fn steps(&self) -> u64 {
         self.lanes.steps
     }
 
-    /// What an intruder would find now of a key. For audits: to look is to be the intruder, and there may be one only.
+    /// What an intruder would find now for a key. For audits: looking counts as the intrusion, of which there may be
+    /// only one.
     pub fn state_after(&self, key: usize) -> Seized {
         self.lanes.seized(key)
     }
 
-    /// Opens the next step, so that events can be added to it. Nothing happens if it is open.
+    /// Opens the next step, so that events can be added to it. Does nothing if it is already open.
     ///
     /// # Errors
-    /// [`Error::HorizonReached`] at the horizon; [`Error::Entropy`] if fresh entropy cannot be had.
+    /// [`Error::HorizonReached`] at the horizon; [`Error::Entropy`] if no fresh entropy is available.
     pub fn open_step(&mut self) -> Result<()> {
         self.lanes.open_step()
     }
 
-    /// Adds the value of an event of a key to the open step, clamped, and overwrites it. Opens the step if it is not open. A
-    /// key that is not there is ignored.
+    /// Adds the value of an event of a key to the open step, clamped, and overwrites it. Opens the step if none is
+    /// open. Unknown keys are ignored.
     ///
     /// # Errors
     /// As [`SeizableKeyedCounter::open_step`].
@@ -143,7 +145,7 @@ impl<D: Design> SeizableKeyedCounter<D> {
     }
 }
 
-/// Without the cells.
+/// Omits the cells.
 impl<D: Design> fmt::Debug for SeizableKeyedCounter<D> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = formatter.debug_struct("SeizableKeyedCounter");

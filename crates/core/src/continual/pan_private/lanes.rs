@@ -1,4 +1,4 @@
-//! The cells of one counter, or of several that go step by step together, and the generator they share.
+//! The cells of one counter, or of several that advance together, and the generator they share.
 
 use zeroize::{Zeroize, Zeroizing};
 
@@ -14,7 +14,7 @@ use crate::permit::StreamPermit;
 pub(super) struct Lanes<D: Design> {
     pub design: D,
     pub permit: StreamPermit,
-    /// How many steps were closed.
+    /// The number of closed steps.
     pub steps: u64,
     /// Is the next step open?
     open: bool,
@@ -43,7 +43,7 @@ impl<D: Design> Lanes<D> {
         opened
     }
 
-    /// In a frame of its own that can be overwritten afterwards.
+    /// In a separate frame that can be overwritten afterwards.
     #[inline(never)]
     fn draw_for_opening(&mut self) -> Result<()> {
         check_horizon(self.design.stream(), self.steps, 1)?;
@@ -92,7 +92,7 @@ impl<D: Design> Lanes<D> {
         self.steps += 1;
         self.open = false;
         for (lane, cells) in self.cells.chunks_exact_mut(self.design.cells()).enumerate() {
-            // Saturation is post-processing: it depends on the noisy sum alone.
+            // Saturation is post-processing: it depends only on the noisy sum.
             released(lane, saturated(self.design.close(cells, self.steps, |_| law.sample(&mut draw))));
         }
         self.permit.forget();

@@ -1,4 +1,4 @@
-//! Private for the past: what was released and what lies in memory, at any one time, together.
+//! Private for the past: the releases and the memory at any one time, together.
 
 use super::super::kind::Kind;
 use super::super::stream::Stream;
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::noise::DiscreteLaplace;
 use crate::privacy::Guarantee;
 
-/// A counter that may be seized once, if counting ends with that.
+/// A counter whose memory may be seized once, if counting ends there.
 ///
 /// # Privacy
 /// For any one t, the first t releases and the memory after step t *together* are ε-differentially private.
@@ -28,7 +28,7 @@ use crate::privacy::Guarantee;
 ///
 /// N′ = N − d, N′_I = N_I + d for I among I₁, …, I_k, and N′_I = N_I for all other I.
 ///
-/// With noise N′ on x′, everything that is seen is what it is with noise N on x:
+/// With noise N′ on x′, everything that is seen is the same as with noise N on x:
 /// - *release i < j*: S_i is the same; N has lost d; of I₁, …, I_k exactly one contains i, for they are a partition of
 ///   \[1, j − 1\], and it has gained d;
 /// - *release i ≥ j*: S_i has gained d, N has lost d, and none of I₁, …, I_k contains i;
@@ -43,9 +43,10 @@ use crate::privacy::Guarantee;
 ///
 /// It is attained: j = 2^L has k = L, and for a view that is far enough on the right side of all α draws the ratio is e^ε.
 ///
-/// *Inputs chosen by an adversary* as it sees the releases, and a t chosen so: fix a view. On it, the adversary's inputs and
-/// its choice of t are fixed, too (its own coins are independent of all noise), and the proof applies to this view with these
-/// inputs; noise drawn later is independent of everything that was decided before. Summing over views gives the claim.
+/// *Inputs chosen by an adversary* as it sees the releases, and a t chosen likewise: fix a view. On it, the adversary's
+/// inputs and its choice of t are fixed, too (its own coins are independent of all noise), and the proof applies to
+/// this view with these inputs; noise drawn later is independent of everything decided before. Summing over views gives
+/// the claim.
 ///
 /// *Seized within a step*, after some of the events of step t + 1 were added: the claim holds for the first t releases and the
 /// memory at that moment. Memory is then X = N + S_t + p, with p the values of step t + 1 so far, and N_I for the blocks I
@@ -55,16 +56,16 @@ use crate::privacy::Guarantee;
 /// event that was not added yet is not in the view. The unit must be made of single events: the part of a step that was added
 /// is not bounded by what a whole step may be.
 ///
-/// It does *not* promise anything about steps taken after the intrusion: whoever knows X and sees the next releases learns
-/// the next values. Where an intrusion may go unnoticed, use [`PanPrivateSurviving`](super::PanPrivateSurviving).
+/// It guarantees *nothing* about steps taken after the intrusion: with X and the next releases, the intruder learns the
+/// next values. If an intrusion may go unnoticed, use [`PanPrivateSurviving`](super::PanPrivateSurviving).
 ///
 /// # Accuracy
 /// Release i has 1 + b draws, b the number of blocks that contain i: ⌈log₂n⌉ for i = 1, half of it on average.
 ///
 /// # Algorithm
-/// PPCum \[DNPR10, DR14\]; the notion is that of \[DNPRY10\], in two ways changed. N_I is drawn when I begins instead of beforehand, which is the same law in
-/// O(log n) memory. And there is no noise on right blocks, nor on those that end at n or later: no shift in the proof ever
-/// uses it. That takes away half of the variance.
+/// PPCum \[DNPR10, DR14\]; the notion is that of \[DNPRY10\], with two changes. N_I is drawn when I begins instead of
+/// beforehand, which is the same law in O(log n) memory. And there is no noise on right blocks, nor on those that end
+/// at n or later: no shift in the proof ever uses it. That removes half of the variance.
 ///
 /// # Errors
 /// If the stream has no end, or the guarantee is not a pure ε.

@@ -5,26 +5,26 @@ use std::ops::RangeInclusive;
 /// One number that a counter holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cell {
-    /// A noisy sum of the values of these steps, not published. (Of steps that are still to come, too: their values are
+    /// An unpublished noisy sum of the values of these steps. (The range may include future steps, whose values are
     /// missing.)
     Sum {
-        /// Which steps.
+        /// The steps.
         steps: RangeInclusive<u64>,
         /// Noise plus the values so far.
         value: i128,
     },
     /// Noise that belongs to these steps.
     Noise {
-        /// Which steps.
+        /// The steps.
         steps: RangeInclusive<u64>,
         /// The noise.
         value: i128,
     },
-    /// A noisy sum of the values of these steps that was published already.
+    /// A noisy sum of the values of these steps that has been published.
     Published {
-        /// Which steps.
+        /// The steps.
         steps: RangeInclusive<u64>,
-        /// As it was published.
+        /// The published value.
         value: i128,
     },
 }
@@ -37,7 +37,7 @@ impl Cell {
         }
     }
 
-    /// The steps it is about.
+    /// The steps that it covers.
     pub fn steps(&self) -> RangeInclusive<u64> {
         match self {
             Self::Sum { steps, .. } | Self::Noise { steps, .. } | Self::Published { steps, .. } => steps.clone(),
@@ -45,15 +45,15 @@ impl Cell {
     }
 }
 
-/// Everything that lies in a counter's memory between two steps and depends on data or noise, in a fixed order.
+/// Everything in a counter's memory between two steps that depends on data or noise, in a fixed order.
 ///
-/// The number of steps and the last release are there, too; both are public. So is a generator, which knows no noise of
-/// earlier steps and decides none of later ones.
+/// The number of steps and the last release are in memory, too; both are public. So is a generator, which knows no
+/// noise of earlier steps and determines none of later ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seized {
-    /// After how many steps.
+    /// The number of steps taken.
     pub after: u64,
-    /// What is held.
+    /// The numbers held.
     pub cells: Vec<Cell>,
 }
 

@@ -1,4 +1,4 @@
-//! Survives one intrusion that nobody notices.
+//! A counter that survives one unnoticed intrusion.
 
 use super::super::kind::Kind;
 use super::super::schedule::Schedule;
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::noise::DiscreteLaplace;
 use crate::privacy::Guarantee;
 
-/// A counter that may be seized once, at any time between two steps, without anybody noticing: it counts on, and all its
+/// A counter whose memory may be seized once, at any time between two steps, unnoticed: it keeps counting, and all its
 /// releases, before and after, and what was seized are private together.
 ///
 /// # Privacy
@@ -37,15 +37,15 @@ use crate::privacy::Guarantee;
 /// numbers one to one and moves one draw by |d| in each of at most α blocks: a factor of at most e^(ε·α·r/(c·r·α)) = e^(ε/c).
 /// A unit of c steps is c such shifts, one after the other: e^ε. ∎
 ///
-/// *Inputs chosen by an adversary*, also by what it found in memory, and a t chosen as it goes: fix a view; on it, inputs and
-/// t are fixed, and the shift for this t applies. What is drawn after the intrusion is independent of everything found, for a
-/// fresh seed is mixed into the generator before every step.
+/// *Inputs chosen by an adversary*, also from what it found in memory, and a t chosen along the way: fix a view; on it,
+/// inputs and t are fixed, and the shift for this t applies. What is drawn after the intrusion is independent of
+/// everything found, because a fresh seed is mixed into the generator before every step.
 ///
-/// *Seized within a step*, after some of the events of step t + 1 were added: the same, with "before" and "after" told by the
-/// event and not by its step. For each block I that contains the event's step: if the event was added before the intrusion
-/// and I had not ended then, Z_I takes the change, else F_I does: s_I as it was seen, and y_I, are what they were. (Blocks that end
-/// with step t + 1 are open at that moment, and count as such.) The unit must be made of single events: a whole step
-/// would be cut in two by the intrusion, and its parts can change by more than the whole.
+/// *Seized within a step*, after some of the events of step t + 1 were added: the same, with "before" and "after"
+/// decided by the event and not by its step. For each block I that contains the event's step: if the event was added
+/// before the intrusion and I had not ended then, Z_I takes the change, else F_I does: s_I as it was seen, and y_I, are
+/// unchanged. (Blocks that end with step t + 1 are open at that moment, and count as such.) The unit must be made of
+/// single events: a whole step would be cut in two by the intrusion, and its parts can change by more than the whole.
 ///
 /// *Two intrusions* at t < u are not survived: s_I at u minus s_I at t is the exact sum of what came between.
 ///
@@ -54,9 +54,9 @@ use crate::privacy::Guarantee;
 /// exactly.
 ///
 /// # Algorithm
-/// The binary counter \[CSS11\], with the noise of its p-sums put in at both ends, as in \[DNPR10\]. Only left blocks are
-/// kept, for no release uses others. When blocks end together the longest is the one that is used; the shorter ones are
-/// right blocks.
+/// The binary counter \[CSS11\], with the noise of its p-sums added at both ends, as in \[DNPR10\]. Only left blocks
+/// are kept, because no release uses others. When blocks end together the longest is used; the shorter ones are right
+/// blocks.
 ///
 /// # Errors
 /// If the stream has no end, or the guarantee is not a pure ε.
@@ -80,7 +80,7 @@ pub struct PanPrivateSurviving {
     guarantee: Guarantee,
     law: DiscreteLaplace,
     blocks: Blocks,
-    /// Which p-sums a release adds up: left blocks, and these only.
+    /// The p-sums that a release adds up: left blocks only.
     schedule: Schedule,
 }
 
@@ -120,8 +120,8 @@ impl Design for PanPrivateSurviving {
         2 * self.schedule.most_sums(steps)
     }
 
-    /// s of the open block of each level, 0 where none is open; then y of the block of each level that the present release
-    /// uses, 0 where it uses none.
+    /// s of the open block of each level, 0 where none is open; then y of the block of each level that the current
+    /// release uses, 0 where it uses none.
     fn cells(&self) -> usize {
         2 * self.blocks.levels() as usize
     }
@@ -142,7 +142,7 @@ impl Design for PanPrivateSurviving {
 
     fn close(&self, cells: &mut [i128], step: u64, mut draw: impl FnMut(Noise) -> i64) -> i128 {
         let (open, published) = cells.split_at_mut(self.blocks.levels() as usize);
-        // Some block ends with every step; it takes the place of all shorter ones in the release.
+        // Some block ends with every step; it replaces all shorter ones in the release.
         if let Some(level) = self.blocks.ending(step) {
             let ended = &mut open[level as usize];
             published[level as usize] = *ended + i128::from(draw(Noise::Ending(level)));
@@ -171,7 +171,7 @@ impl Design for PanPrivateSurviving {
 }
 
 impl PanPrivateSurviving {
-    /// The parts of the last release, after so many steps.
+    /// The parts of the last release, after this many steps.
     fn published(&self, published: &[i128], steps: u64) -> impl Iterator<Item = Cell> {
         self.schedule.answer(steps).into_iter().map(|steps| {
             let level = (steps.end() - steps.start() + 1).ilog2();

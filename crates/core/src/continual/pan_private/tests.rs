@@ -1,8 +1,8 @@
-//! What an intruder sees, worked out exactly.
+//! What an intruder sees, computed exactly.
 //!
-//! A view is linear in the draws and in the data, with coefficients that the code itself tells when it is run on unit
-//! vectors. So the claim can be checked for every ε at once: the least change of the draws, in the L1 norm, that makes up for
-//! a change of 1 in step j must not exceed α. Where the draws can be told from the view it is the only such change, and the
+//! A view is linear in the draws and in the data, with coefficients found by running the code itself on unit vectors.
+//! So the claim can be checked for every ε at once: the least change of the draws, in the L1 norm, that compensates a
+//! change of 1 in step j must not exceed α. Where the view determines the draws it is the only such change, and the
 //! likelihood ratio reaches e^(η·change) exactly, η the inverse scale.
 
 use std::collections::BTreeMap;
@@ -14,9 +14,9 @@ use crate::exact::Rational;
 use crate::noise::Entropy;
 use crate::privacy::Guarantee;
 
-/// Horizons that are gone through in full.
+/// Horizons that are checked in full.
 const LONGEST: u64 = 8;
-/// For the laws that are enumerated: large, so that what lies outside the lattice is small beside what is compared.
+/// For the laws that are enumerated: large, so that the mass outside the lattice is small compared to what is compared.
 const ENUMERATED_EPSILON: f64 = 8.0;
 
 type Vector = Vec<i64>;
@@ -43,7 +43,7 @@ struct Run {
     draws: Vec<(Noise, u64, i64)>,
 }
 
-/// A run of the code with draws of one's own; missing ones are 0.
+/// A run of the code with given draws; missing ones are 0.
 fn run<D: Design>(design: &D, values: &[i64], noise: &[i64]) -> Run {
     let mut run = Run::default();
     run.count(design, values, 1, noise);
@@ -51,7 +51,7 @@ fn run<D: Design>(design: &D, values: &[i64], noise: &[i64]) -> Run {
 }
 
 impl Run {
-    /// Steps of so many events each, on top of what was released before.
+    /// Steps of `events` events each, on top of what was released before.
     fn count<D: Design>(&mut self, design: &D, values: &[i64], events: usize, noise: &[i64]) {
         let mut cells = vec![0; design.cells()];
         let base = self.released.last().copied().unwrap_or(0);
@@ -77,7 +77,7 @@ impl Run {
 /// A run with these values and these draws.
 type Runs<'a> = &'a dyn Fn(&[i64], &[i64]) -> Run;
 
-/// Which numbers of a run an adversary looks at.
+/// The numbers of a run that an adversary looks at.
 type View<'a> = &'a dyn Fn(&Run) -> Vec<i128>;
 
 fn state(run: &Run, after: usize) -> impl Iterator<Item = i128> {
@@ -101,12 +101,12 @@ struct Linear {
 }
 
 impl Linear {
-    /// `broken` tells of each draw whether the mutant leaves it out.
+    /// `broken` says for each draw whether the mutant omits it.
     fn of<D: Design>(design: &D, horizon: usize, view: View<'_>, broken: impl Fn(Noise) -> bool) -> Self {
         Self::of_runs(&|values, noise| run(design, values, noise), horizon, view, broken)
     }
 
-    /// [`Linear::of`] for runs of any kind, with so many values.
+    /// [`Linear::of`] for runs of any kind, with this many values.
     fn of_runs(run: Runs<'_>, horizon: usize, view: View<'_>, broken: impl Fn(Noise) -> bool) -> Self {
         let unit = |length: usize, at: usize| (0..length).map(|index| i64::from(index == at)).collect::<Vector>();
         let small = |view: Vec<i128>| view.into_iter().map(|value| i64::try_from(value).unwrap()).collect::<Vector>();
@@ -121,7 +121,7 @@ impl Linear {
         linear
     }
 
-    /// Is the view the linear function that its columns make it?
+    /// Is the view really the linear function given by its columns?
     fn check(&self, run: Runs<'_>, view: View<'_>) {
         let mut random = 1u64;
         let mut vector = |length: usize| -> Vector {
@@ -140,12 +140,12 @@ impl Linear {
         assert_eq!(seen, expected.into_iter().map(i128::from).collect::<Vec<_>>());
     }
 
-    /// The least L1 norm, up to `most`, of a whole-number change of the draws that makes up for 1 more in step `j`.
+    /// The least L1 norm, up to `most`, of a whole-number change of the draws that compensates 1 more in step `j`.
     fn least_shift(&self, j: usize, most: u64) -> Option<u64> {
         (0..=most).find(|&norm| self.can_shift(&mut self.values[j - 1].clone(), norm))
     }
 
-    /// Whatever makes the residual 0 must change its first number that is not 0: only draws that do are tried.
+    /// To make the residual 0, its first non-zero number must change: only draws that affect it are tried.
     fn can_shift(&self, residual: &mut Vector, norm: u64) -> bool {
         let Some(first) = residual.iter().position(|&value| value != 0) else { return true };
         norm > 0
@@ -159,21 +159,21 @@ impl Linear {
             })
     }
 
-    /// Do different draws always give different views? (Draws that nothing seen depends on aside.)
+    /// Do different draws always give different views? (Except for draws that affect nothing seen.)
     fn tells_the_draws(&self) -> bool {
         let seen: Vec<Vector> = self.draws.iter().filter(|column| column.iter().any(|&c| c != 0)).cloned().collect();
         rank(seen.clone()) == seen.len()
     }
 
-    /// Is there no change of the draws, however large, that makes up for 1 more in step `j`? (One in whole numbers would be
-    /// one modulo a prime, too.)
+    /// Is there no change of the draws, however large, that compensates 1 more in step `j`? (One in whole numbers would
+    /// be one modulo a prime, too.)
     fn exposes(&self, j: usize) -> bool {
         let with_value = self.draws.iter().chain([&self.values[j - 1]]).cloned().collect();
         rank(with_value) > rank(self.draws.clone())
     }
 
-    /// By enumeration of all draws up to `reach`: the largest ln(P/P′) over all views, x and x′ apart by 1 in step `j`, never
-    /// more than the truth: the weight outside the lattice is counted for P′.
+    /// By enumeration of all draws up to `reach`: the largest ln(P/P′) over all views, x and x′ apart by 1 in step `j`,
+    /// never more than the truth: the weight outside the lattice is counted for P′.
     fn largest_loss(&self, j: usize, rate: f64, reach: i64) -> f64 {
         let seen: Vec<_> = self.draws.iter().filter(|column| column.iter().any(|&c| c != 0)).collect();
         let p = (-rate).exp();
@@ -281,8 +281,8 @@ fn all_releases_and_one_memory_can_always_be_explained_by_other_noise() {
     }
 }
 
-/// Two events a step; the memory is taken between the two. (The memory is not larger than between steps: for `pan-private`
-/// the noise of a block that ends with the step is still there; for `pan-private-surviving` its sum is.)
+/// Two events per step; the memory is seized between the two. (The memory is not larger than between steps: for
+/// `pan-private` the noise of a block that ends with the step is still there; for `pan-private-surviving` its sum is.)
 #[test]
 fn memory_within_a_step_can_always_be_explained_by_other_noise() {
     for horizon in 1..=6 {
@@ -334,7 +334,7 @@ fn one_charge_covers_a_tree_and_the_fresh_one_after_it() {
             let explains = |linear: &Linear| (1..=horizon).all(|j| linear.least_shift(j, alpha(horizon)).is_some());
             for t in 1..=horizon {
                 let first = runs::<PanPrivate>(horizon, s);
-                // Taken when the process ended, or later; the other tree's memory is gone.
+                // Seized when the process ended, or later; the other tree's memory is gone.
                 let seen = if t == s { horizon } else { t };
                 let view = |run: &Run| run.released[..seen].iter().copied().chain(state(run, t)).collect::<Vec<_>>();
                 if t >= s {
@@ -404,7 +404,7 @@ fn a_step_of_events_is_a_step_of_their_sum() {
     assert_eq!(replaced.design().law().scale(), &(alone.law().scale() * &Rational::from(2)));
 }
 
-/// No other noise explains them, whatever the scale: the value is there to be read.
+/// No other noise explains them, whatever the scale: the value is exposed.
 #[test]
 fn mutants_cannot_be_explained() {
     let horizon = LONGEST as usize;
@@ -425,7 +425,7 @@ fn mutants_cannot_be_explained() {
         // A sum that starts at 0 is exact when it is seized.
         let no_first = without(|noise| matches!(noise, Noise::Beginning(_)));
         assert!((1..=t).any(|j| no_first.exposes(j)), "{t}");
-        // A sum that is published as it lies in memory: what came after the intrusion is the difference.
+        // A sum that is published exactly as stored: the values after the intrusion are the difference.
         let no_second = without(|noise| matches!(noise, Noise::Ending(_)));
         let open =
             second.seized(&vec![0; second.cells()], t as u64).cells.iter().any(|c| matches!(c, Cell::Sum { .. }));
@@ -434,7 +434,7 @@ fn mutants_cannot_be_explained() {
 
     let twice = |run: &Run| everything(2)(run).into_iter().chain(state(run, 3)).collect();
     assert!(exposes(&Linear::of(&second, horizon, &twice, sound)));
-    // What the first design does not promise: that counting may go on.
+    // The first design does not guarantee that counting may continue.
     assert!(exposes(&Linear::of(&first, horizon, &everything(3), sound)));
 }
 

@@ -3,7 +3,7 @@
 use core::f64::consts::{LN_2, PI};
 
 const EULER_GAMMA: f64 = 0.577_215_664_901_532_9;
-/// Up to here sums are added up.
+/// Up to this many steps, sums are added up.
 const SUMMED: u64 = 128;
 
 /// The nearest multiples of 2^−bits, as whole numbers, for bits ≤ 30.

@@ -96,9 +96,9 @@ pub struct Toeplitz {
     fraction_bits: u32,
     convolver: Convolver,
     law: DiscreteGaussian,
-    /// Of one draw, as a multiple of 1 rather than of the lattice.
+    /// The variance of one draw, as a multiple of 1 rather than of the lattice.
     variance: f64,
-    /// Of rounding an answer to a whole number.
+    /// The variance of rounding an answer to a whole number.
     rounding: f64,
 }
 
@@ -113,12 +113,12 @@ pub struct Lattice {
 pub struct Terms {
     terms: Vec<i128>,
     noise: i128,
-    /// What the terms contribute to sums to come: follows from the terms.
+    /// What the terms contribute to future sums: derived from the terms.
     #[serde(skip)]
     pending: Vec<i128>,
 }
 
-/// The number of steps, if there are not too many.
+/// The number of steps, if it is supported.
 fn horizon(stream: &Stream) -> Result<u64> {
     match stream.steps() {
         Some(steps) if steps <= LONGEST => Ok(steps),
@@ -131,7 +131,7 @@ fn horizon(stream: &Stream) -> Result<u64> {
     }
 }
 
-/// The fewest bits after the point that the proof asks for: 2^f ≥ 4n.
+/// The fewest bits after the point that the proof needs: 2^f ≥ 4n.
 fn fewest_bits(steps: u64) -> u32 {
     steps.next_power_of_two().ilog2() + 2
 }

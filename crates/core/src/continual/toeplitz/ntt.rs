@@ -42,7 +42,7 @@ impl Field {
         Self { prime, primitive, roots: vec![OnceLock::new(); TWO_ADICITY as usize] }
     }
 
-    /// A factor below p with what multiplying by it needs.
+    /// A factor below p with the quotient for fast multiplication.
     fn with_quotient(&self, factor: u64) -> (u64, u64) {
         (factor, ((u128::from(factor) << 64) / u128::from(self.prime)) as u64)
     }
@@ -159,7 +159,7 @@ impl Transform {
     }
 }
 
-/// value mod p, not negative. Noise of a sane size takes the fast way.
+/// value mod p, not negative. Noise of ordinary size takes the fast path.
 fn residue(value: i128, prime: u64) -> u64 {
     match i64::try_from(value) {
         Ok(small) => small.rem_euclid(prime as i64) as u64,

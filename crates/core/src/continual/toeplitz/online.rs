@@ -7,7 +7,7 @@ use super::ntt::{Residues, Transform};
 /// Blocks of up to this many terms are multiplied out.
 const DIRECT: usize = 64;
 
-/// The coefficients c_0, c_1, …, and their transforms as far as they were needed.
+/// The coefficients c_0, c_1, …, and their transforms as far as needed so far.
 ///
 /// # Algorithm
 /// When t terms are known and 2^k is the largest power of two that divides t, the block of the last 2^k terms is multiplied
@@ -18,7 +18,7 @@ const DIRECT: usize = 64;
 pub(super) struct Convolver {
     coefficients: Arc<Vec<u32>>,
     transform: Arc<Transform>,
-    /// Of the first 2^(k+1) coefficients, at place k.
+    /// The transform of the first 2^(k+1) coefficients, at index k.
     spectra: Arc<Vec<OnceLock<Residues>>>,
 }
 
@@ -29,7 +29,7 @@ impl Convolver {
         Self { coefficients: Arc::new(coefficients), transform: Arc::new(Transform::new()), spectra }
     }
 
-    /// How many coefficients there are: the horizon.
+    /// The number of coefficients: the horizon.
     pub(super) fn len(&self) -> usize {
         self.coefficients.len()
     }
@@ -38,7 +38,7 @@ impl Convolver {
         self.coefficients.get(lag).copied().map_or(0, i128::from)
     }
 
-    /// What all terms but those of the block that is summed directly contribute to the coming sums; `pending` is empty or
+    /// What all terms except those of the directly summed block contribute to the coming sums; `pending` is empty or
     /// was kept from the step before.
     pub(super) fn next_sum(&self, terms: &[i128], pending: &mut Vec<i128>) -> i128 {
         let known = terms.len();

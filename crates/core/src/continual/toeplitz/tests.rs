@@ -1,4 +1,4 @@
-//! What is proved and claimed of `toeplitz`, and a mutant that must be caught.
+//! The proofs and claims about `toeplitz`, and a mutant that must be caught.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ fn draws_moved_as_in_the_proof_give_the_same_answers() {
     }
 }
 
-/// Sums done in blocks are those written out, also after all that is not saved was lost.
+/// Sums computed in blocks equal those written out, also after everything that is not saved was lost.
 #[test]
 fn sums_are_those_written_out() {
     const STEPS: usize = 500;
@@ -69,7 +69,7 @@ fn the_ideal_variance_is_that_of_quantised_coefficients() {
             squares += l * l;
             let variance = toeplitz.variance * squares + toeplitz.rounding;
             let ratio = variance / toeplitz.variance(step);
-            // The bound of the documentation, with room for what is of second order.
+            // The bound of the documentation, with room for second-order terms.
             let (sum, squares) =
                 (0..step as usize).fold((0.0, 0.0), |(sum, squares), j| (sum + c(j), squares + c(j) * c(j)));
             let allowed = 1.1 * libm::ldexp(sum / squares, -(bits as i32)) + 1e-12;
@@ -124,7 +124,8 @@ fn excess(answers: Answers<'_>, sigma_squared: f64, reach: i64, rho: f64) -> f64
         let one = law_of(answers, neighbour, sigma_squared, reach);
         for alpha in [1.25, 2.0, 3.0] {
             for (p, q) in [(&zero, &one), (&one, &zero)] {
-                // Answers that only one list holds, or whose mass is no float, are beyond the reach of the draws.
+                // Answers that only one list holds, or whose mass is too small for a float, are beyond the reach of the
+                // draws.
                 let both = p.iter().filter_map(|(answer, p)| q.get(answer).map(|q| (libm::log(*p), libm::log(*q))));
                 let seen = both.filter(|(p, q)| p.is_finite() && q.is_finite());
                 let moment: f64 = seen.map(|(p, q)| libm::exp(alpha * p + (1.0 - alpha) * q)).sum();
@@ -165,7 +166,7 @@ fn integer_noise_with_real_coefficients_is_caught() {
     let lattice = toeplitz.law.sigma_squared().to_f64();
     let ours = excess(&answers, lattice, 40, 12.5);
     assert!(ours < 1.0 + 1e-9, "{ours}");
-    // It is not caught merely because nothing is: half the noise variance is.
+    // The check does not pass everything else: half the noise variance is caught, too.
     let halved = excess(&answers, lattice / 2.0, 40, 12.5);
     assert!(halved > 1.3, "{halved}");
 }

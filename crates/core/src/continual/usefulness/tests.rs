@@ -17,7 +17,7 @@ fn plan(kind: Kind, steps: u64, guarantee: Guarantee) -> AnyStrategy {
     kind.plan(Stream::bits().until(steps).unwrap(), guarantee).unwrap()
 }
 
-/// Every counter that can serve.
+/// Every supported counter.
 fn plans(steps: u64) -> Vec<AnyStrategy> {
     let plan = |kind: &Kind, guarantee| kind.plan(Stream::bits().until(steps).unwrap(), guarantee).ok();
     Kind::ALL.iter().flat_map(|kind| [plan(kind, pure("1")), plan(kind, zcdp())]).flatten().collect()
@@ -45,7 +45,7 @@ fn simulated_maxima_match_the_reference() {
     }
 }
 
-/// Long simulations with other programs, to a few parts in a hundred, against what is proved here.
+/// Long simulations with other programs, accurate to a few per cent, against the bounds proved here.
 #[test]
 fn bounds_of_long_streams_are_not_far_from_the_reference() {
     for (kind, power, reference) in [
@@ -75,7 +75,8 @@ fn what_is_exact_is_exact() {
     assert!(within(found.value) >= 0.95 && within(found.value - 1.0) < 0.95);
 }
 
-/// The 99.9 % quantile of simulated maxima, less what chance allows, never exceeds what is proved; nor is the proof absurd.
+/// The 99.9 % quantile of simulated maxima, less what chance allows, never exceeds the proved bound; nor is the bound
+/// absurd.
 #[test]
 fn bounds_are_never_below_simulated_maxima() {
     const RUNS: u64 = 3000;
@@ -136,7 +137,7 @@ fn the_closed_form_holds_and_the_computed_bound_is_smaller() {
         let log = f64::from(power) + 1.0;
         assert!(closed <= 2.0 * 8.0_f64.sqrt() * 2.0 * std::f64::consts::LN_2 * log * log + 3.0, "{n}: {closed}");
     }
-    // 1/64 of 2000 runs may fail; so loose a bound is not expected to fail at all.
+    // 1/64 of 2000 runs may fail; a bound this loose is not expected to fail at all.
     let plan = plan(Kind::Binary, 64, pure("1"));
     let mut entropy = Entropy::seeded(3);
     let worst = simulated_max_error(&plan, 64, 0.9999, 2000, &mut entropy).unwrap();
@@ -163,7 +164,7 @@ fn answers_are_counted_by_their_p_sums() {
     }
 }
 
-/// A block that no power of two comes near, and whose inside is the noisiest of all.
+/// A block that no power of two is near, and whose inside is the noisiest of all.
 fn hidden_block() -> AnyStrategy {
     let block = |fan_outs: &[u16], whole, inside| BlockPlan { fan_outs: fan_outs.to_vec(), whole, inside };
     let blocks = BlockPlans(vec![block(&[40, 40], 1, 1), block(&[10, 10], 50, 1), block(&[60, 60], 1, 1)]);
