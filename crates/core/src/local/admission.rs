@@ -9,14 +9,14 @@ use super::task::{Randomiser, Task, TaskId};
 use super::{FrequencyOracle, ValueSet};
 use crate::error::Result;
 
-/// Says of each report whether it can belong to a task, whatever keeps the reports.
+/// Decides whether a report belongs to a task, however reports are stored.
 ///
 /// # Privacy
-/// A report was randomised on the device: what is said of it here may be seen by anybody.
+/// Reports were randomised on the device: the decisions made here may be public.
 #[derive(Debug, Clone)]
 pub struct Admission {
     task: Task,
-    /// The task's, which takes a hash to work out.
+    /// The task's id, which takes a hash to compute.
     id: TaskId,
     randomiser: Randomiser,
 }
@@ -26,13 +26,13 @@ pub struct Admission {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Rejection {
-    /// It was made for another task, or for another version of this one.
+    /// The report was made for another task, or for another version of this one.
     OtherTask,
-    /// A report of this id is there already.
+    /// A report with this id has already been counted.
     Duplicate,
     /// The task has expired.
     Expired,
-    /// Its time is missing, not asked for, or in the future.
+    /// Its time is missing, was not asked for, or lies in the future.
     WrongPeriod,
     /// The task's mechanism cannot have made this response.
     WrongShape,
@@ -66,7 +66,7 @@ impl Admission {
         &self.task
     }
 
-    /// The task's hash.
+    /// The task's id, a hash.
     pub fn id(&self) -> TaskId {
         self.id
     }
@@ -76,8 +76,8 @@ impl Admission {
         &self.randomiser
     }
 
-    /// Can a report that came in `now` seconds after the beginning of 1970 count? Whether it is there already is for whoever keeps
-    /// the reports to say.
+    /// May a report that arrived `now` seconds after the beginning of 1970 count? Checking for duplicates is up to the
+    /// store of reports.
     ///
     /// # Errors
     /// The reason why not.
@@ -89,7 +89,7 @@ impl Admission {
             return Err(Rejection::Expired);
         }
         let current = self.task.time_precision().period(now);
-        // A clock that is a little fast may be one period ahead.
+        // A clock that is slightly fast may be one period ahead.
         let is_timely = match (report.period, current) {
             (None, None) => true,
             (Some(period), Some(current)) => period <= current + 1,
@@ -102,7 +102,7 @@ impl Admission {
     }
 }
 
-/// Can the mechanism have made it?
+/// Can the mechanism have produced it?
 fn can_be(randomiser: &Randomiser, response: &Payload) -> bool {
     match (randomiser, response) {
         (Randomiser::Coins(_), Payload::Value(value)) => *value < 2,

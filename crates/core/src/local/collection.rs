@@ -1,4 +1,4 @@
-//! The collector: from reports to estimates.
+//! The aggregator: from reports to estimates.
 
 use std::collections::HashSet;
 
@@ -18,14 +18,15 @@ use crate::statistic::Grid;
 /// The reports of one task, as they come in.
 ///
 /// # Privacy
-/// Everything in it was randomised on the devices: nothing here needs protection beyond theirs. The minimum batch is a courtesy, not
-/// a part of the proof; it counts reports.
+/// All of it was randomised on the devices: nothing here needs protection beyond theirs. The minimum batch is a
+/// courtesy, not part of the proof; it counts reports.
 ///
 /// # Accuracy
-/// Standard errors and intervals hold for independent responses, one of each person. They are given where the task lets a device
-/// report [once](Task::one_report_each), and nowhere else: the same response sent ten times is ten reports, but says no more than
-/// one, and how often each device sent its own is not known. Estimates are then of reports, not of people. A person with two
-/// devices, or who cleared the device's memory, is two people in every statement.
+/// Standard errors and intervals hold for independent responses, one from each person. They are given only if the task
+/// lets a device report [once](Task::one_report_each): the same response sent ten times is ten reports, but carries no
+/// more information than one, and it is not known how often each device sent its own. Estimates are then of reports,
+/// not of people. A person with two devices, or who cleared the device's memory, counts as two people in every
+/// statement.
 ///
 /// # Example
 /// ```
@@ -53,7 +54,7 @@ use crate::statistic::Grid;
 #[derive(Debug)]
 pub struct Collection {
     admission: Admission,
-    /// Hashed with a key of this process: whoever sends reports chooses their ids.
+    /// Hashed with a key of this process, because senders of reports choose their ids.
     seen: HashSet<ReportId>,
     tally: Tally,
 }
@@ -70,16 +71,16 @@ enum Tally {
 pub struct Row {
     /// The choice.
     pub answer: String,
-    /// The estimated number of people, unbiased; it may be negative. Of reports, unless every device [reports
+    /// The estimated number of people, unbiased; it may be negative. It counts reports, unless every device [reports
     /// once](Task::one_report_each).
     pub count: f64,
     /// Its standard error, if every device reports once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
-    /// Two numbers that it lies between with probability at least 95 %, by [`Estimator::interval`], if every device reports once.
+    /// A 95 % interval for it, by [`Estimator::interval`], if every device reports once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
-    /// The estimated number after [`consistent`]: not negative, and all together as many as there are reports.
+    /// The estimated number after [`consistent`]: not negative, and adding up to the number of reports.
     pub consistent: f64,
 }
 
@@ -101,21 +102,21 @@ pub struct MeanAnswer {
 pub struct TextAnswer {
     /// The text.
     pub text: String,
-    /// The estimated share of people who hold it, from the reports of whole texts alone. Of reports, unless every device [reports
-    /// once](Task::one_report_each).
+    /// The estimated share of people who hold it, from the reports of whole texts alone. It is a share of reports,
+    /// unless every device [reports once](Task::one_report_each).
     pub share: f64,
-    /// How many reports of whole texts there are.
+    /// The number of reports of whole texts.
     pub reports: u64,
     /// The standard error of the share, if every device reports once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
-    /// Two numbers that the share lies between, for all listed texts together with probability at least 95 %, if every device
-    /// reports once.
+    /// An interval for the share that holds jointly for all listed texts with probability at least 95 %, if every
+    /// device reports once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
 }
 
-/// What all reports together say.
+/// The estimate from all reports.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answers {
@@ -123,17 +124,18 @@ pub enum Answers {
     Choices(Vec<Row>),
     /// The mean of the numbers.
     Mean(MeanAnswer),
-    /// The common texts, the most common first. Where devices may report more than once, some may be listed that nobody holds.
+    /// The common texts, the most common first. If devices may report more than once, the list may contain texts that
+    /// no one holds.
     Texts(Vec<TextAnswer>),
 }
 
-/// Prefixes that are followed from length to length.
+/// The number of prefixes that are extended from length to length.
 const KEPT_PREFIXES: usize = 64;
-/// Above this many choices the intervals are the wider ones that take no time.
+/// With more choices than this, intervals are the wider ones that are cheap to compute.
 const MOST_EXACT_INTERVALS: usize = 20_000;
 
 impl Collection {
-    /// An empty one.
+    /// An empty collection.
     ///
     /// # Errors
     /// Never: the task was checked when it was made.
@@ -153,7 +155,7 @@ impl Collection {
         self.admission.task()
     }
 
-    /// How many reports count.
+    /// The number of reports that count.
     pub fn n(&self) -> u64 {
         match &self.tally {
             Tally::Oracle(tally) => tally.n(),
@@ -162,7 +164,7 @@ impl Collection {
         }
     }
 
-    /// Counts a report that came in `now` seconds after the beginning of 1970, unless there is a reason not to.
+    /// Counts a report that arrived `now` seconds after the beginning of 1970, unless there is a reason not to.
     ///
     /// # Errors
     /// The reason.
@@ -176,8 +178,8 @@ impl Collection {
         Ok(())
     }
 
-    /// Counts the response of a report that was [admitted](Admission::check) before and is kept by somebody who keeps each id once:
-    /// neither is looked at again.
+    /// Counts the response of a report that was [admitted](Admission::check) before, from a store that keeps each id
+    /// once: neither is checked again.
     ///
     /// # Errors
     /// [`Rejection::WrongShape`] if the task's mechanism cannot have made it.
@@ -206,10 +208,10 @@ impl Collection {
         }
     }
 
-    /// What all reports together say.
+    /// The estimate from all reports.
     ///
     /// # Errors
-    /// If there are fewer than the minimum batch, or more than the mechanism can decode.
+    /// If there are fewer reports than the minimum batch, or more than the mechanism can decode.
     pub fn estimate(&mut self) -> Result<Answers> {
         let n = self.n();
         let task = self.admission.task();
@@ -370,7 +372,7 @@ mod tests {
         assert!(found.iter().all(|found| found.interval.unwrap().0 > 0.0 && found.standard_error.is_some()));
     }
 
-    /// Ten reports of a device are not ten people: what is stated about people is left out, of every kind of answer.
+    /// Ten reports from a device are not ten people: statements about people are omitted for every kind of answer.
     #[test]
     fn nothing_is_stated_about_people_where_a_device_may_report_more_than_once() {
         const PEOPLE: usize = 1_000;
@@ -415,7 +417,7 @@ mod tests {
         for response in [Payload::Value(3), Payload::Bit(true), Payload::Set(vec![1])] {
             assert_eq!(collection.add(&Report { response, ..good.clone() }, NOW), Err(Rejection::WrongShape));
         }
-        // What was rejected left no trace: the same id counts once, and only once.
+        // The rejected reports left no trace: the same id counts once, and only once.
         assert_eq!((collection.add(&good, NOW), collection.n()), (Ok(()), 1));
         assert_eq!((collection.add(&good, NOW), collection.n()), (Err(Rejection::Duplicate), 1));
         let error = collection.estimate().unwrap_err().to_string();

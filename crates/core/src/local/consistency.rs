@@ -6,12 +6,13 @@
 /// Post-processing of reports: free.
 ///
 /// # Accuracy
-/// The true fractions form such a point, and a projection onto a convex set brings no point of it further away: the sum of the
-/// squared errors never grows, and is usually far smaller when many values are rare. But the estimates are no longer unbiased, and
-/// their error bars are those of the raw ones: use the raw ones to add up parts of the domain.
+/// The true fractions form such a point, and a projection onto a convex set moves no point further away from it: the
+/// sum of the squared errors never grows, and is usually far smaller when many values are rare. But the estimates are
+/// no longer unbiased, and their error bars are those of the raw ones: use the raw ones to add up parts of the domain.
 ///
 /// # Algorithm
-/// \[WLLS20\], Norm-Sub: what is subtracted from all of them, so that those that stay positive add up to 1, is found by sorting.
+/// \[WLLS20\], Norm-Sub: the amount to subtract from all of them, so that those that stay positive add up to 1, is
+/// found by sorting.
 ///
 /// # Example
 /// ```

@@ -1,4 +1,4 @@
-//! A person's device: what it knows, and what it says.
+//! A person's device: what it stores and what it sends.
 
 use std::fmt;
 
@@ -15,25 +15,25 @@ use crate::error::{Error, Result};
 use crate::hexadecimal;
 use crate::noise::Entropy;
 
-/// Where a device keeps what it must not forget: a file, a browser's storage.
+/// Where a device stores what it must not forget: a file, a browser's storage.
 ///
-/// What is kept is responses, which may be seen, under names that tell nothing without the device's key. Whoever clears it makes
-/// the device spend again.
+/// It stores responses, which may be seen, under names that reveal nothing without the device's key. If it is cleared,
+/// the device spends again.
 pub trait Memory {
-    /// What was kept under a name.
+    /// The text stored under a name.
     ///
     /// # Errors
     /// [`Error::Memory`] if it cannot be read; nothing is sent then.
     fn read(&self, name: &str) -> Result<Option<String>>;
 
-    /// Keeps a text under a name, in place of what was there, and durably: it is called before anything is sent.
+    /// Stores a text under a name, durably, replacing any previous one: called before anything is sent.
     ///
     /// # Errors
-    /// [`Error::Memory`] if it cannot be kept; nothing is sent then.
+    /// [`Error::Memory`] if it cannot be stored; nothing is sent then.
     fn write(&mut self, name: &str, text: &str) -> Result<()>;
 }
 
-/// Kept for as long as the program runs.
+/// Stored for as long as the program runs.
 #[derive(Debug, Clone, Default)]
 pub struct ShortMemory(std::collections::BTreeMap<String, String>);
 
@@ -51,21 +51,22 @@ impl Memory for ShortMemory {
 /// A person's device.
 ///
 /// # Privacy
-/// It is its own ledger: an answer is counted against the task's lifetime ε and kept in its [`Memory`] before its response leaves.
-/// What [`Memoisation`] says then holds whatever the collector asks for, how often, and in how many batches. What it does not cover:
-/// - a memory that was cleared, or a second device: both spend again;
+/// It is its own ledger: an answer is counted against the task's lifetime ε and stored in its [`Memory`] before its
+/// response leaves. The guarantee of [`Memoisation`] then holds whatever the aggregator asks for, how often, and in how
+/// many batches. It does not cover:
+/// - a cleared memory, or a second device: both spend again;
 /// - other tasks: each has its own ε, and a person who answers two questions about one thing spends both;
 /// - with `per-answer`, when the answer changed, and whether a later one equals an earlier one;
 /// - with any policy, that the person takes part.
 ///
 /// # Algorithm
-/// The record of a task is kept under HMAC-SHA-256(key, task) and each answer in it under HMAC-SHA-256(key, task, answer), a
-/// pseudorandom function \[B06\]: whoever reads the memory but not the key learns no answer from it.
+/// The record of a task is stored under HMAC-SHA-256(key, task) and each answer in it under HMAC-SHA-256(key, task,
+/// answer), a pseudorandom function \[B06\]: an attacker who reads the memory without the key learns no answer from it.
 ///
 /// # Errors
-/// [`Device::respond`] says nothing if the task has expired, the answer is none of its domain, the device has given all the answers
-/// that the lifetime ε pays for ([`Error::AlreadyAnswered`], with `never` alone), the memory fails or is damaged, or there is no
-/// entropy.
+/// [`Device::respond`] sends nothing if the task has expired, the answer is not in its domain, the device has given all
+/// the answers that the lifetime ε pays for ([`Error::AlreadyAnswered`], only with `never`), the memory fails or is
+/// damaged, or no entropy is available.
 ///
 /// # Example
 /// ```
@@ -102,7 +103,7 @@ impl Device<()> {
     /// A fresh key.
     ///
     /// # Errors
-    /// If there is no entropy.
+    /// If no entropy is available.
     pub fn new_key(entropy: &mut Entropy) -> Result<[u8; 32]> {
         let mut key = [0; 32];
         entropy.draw()?.fill_bytes(&mut key);
@@ -111,7 +112,7 @@ impl Device<()> {
 }
 
 impl<M: Memory> Device<M> {
-    /// With its key and its memory.
+    /// A device with the given key and memory.
     pub fn new(key: [u8; 32], memory: M) -> Self {
         Self { key: Zeroizing::new(key), memory }
     }
@@ -121,12 +122,12 @@ impl<M: Memory> Device<M> {
         &self.memory
     }
 
-    /// The name under which its memory keeps all about a task; it tells nothing without the key.
+    /// The name under which its memory stores everything about a task; it reveals nothing without the key.
     pub fn record_name<Q: Question>(&self, task: &Q) -> String {
         self.name(task, None)
     }
 
-    /// Has it given all the answers that the task allows, so that [`Device::respond`] would say nothing?
+    /// Has it given all the answers that the task allows, so that [`Device::respond`] would send nothing?
     ///
     /// # Errors
     /// [`Error::Memory`] if the memory fails or is damaged.
@@ -138,7 +139,7 @@ impl<M: Memory> Device<M> {
     /// The report to send, `now` seconds after the beginning of 1970.
     ///
     /// # Errors
-    /// As the type says.
+    /// As described for the type.
     pub fn respond<Q: Question>(
         &mut self,
         task: &Q,
@@ -174,7 +175,7 @@ impl<M: Memory> Device<M> {
                 }
                 response
             }
-            // Falling silent would tell that the answer is a new one.
+            // Falling silent would reveal that the answer is a new one.
             None => match record.responses.iter().find(|(tag, _)| *tag == record.last) {
                 Some((_, response)) => response.clone(),
                 None => {
@@ -213,7 +214,7 @@ impl<M: Memory> Device<M> {
     }
 }
 
-/// By a task's mechanism.
+/// Randomises an answer by a task's mechanism.
 pub(super) fn randomise<R: CryptoRng + ?Sized>(
     randomiser: &Randomiser,
     answer: &Answer,
@@ -236,7 +237,7 @@ pub(super) fn randomise<R: CryptoRng + ?Sized>(
     }
 }
 
-/// What is remembered of a task: how many answers were randomised, and the responses by the answers' names.
+/// The record of a task: how many answers were randomised, and the responses by the answers' names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Record {
     answers: u64,
@@ -250,7 +251,7 @@ impl Record {
         let Some(text) = text else {
             return Ok(Self { answers: 0, last: String::new(), responses: Vec::new() });
         };
-        // Whoever guessed would spend again.
+        // Guessing would spend again.
         Self::parse(text).ok_or_else(|| Error::Memory("it holds something that this program did not write".into()))
     }
 
@@ -316,7 +317,7 @@ mod tests {
         Device::new([7; 32], ShortMemory::default())
     }
 
-    /// Answers one after another; the responses.
+    /// Gives answers one after another and returns the responses.
     fn said(device: &mut Device<ShortMemory>, task: &Task, answers: &[&str], seed: u64) -> Vec<Payload> {
         let mut entropy = Entropy::seeded(seed);
         answers
@@ -337,7 +338,7 @@ mod tests {
         }
     }
 
-    /// Two answers are paid for: a and b. c comes too late and repeats what was said last.
+    /// Two answers are paid for: a and b. c comes too late and repeats the last response.
     #[test]
     fn each_answer_is_randomised_once_while_the_lifetime_lasts() {
         let task = task(r#", "memoisation": "per-answer", "lifetime-epsilon": "1.2", "mechanism": "unary""#);
@@ -364,7 +365,7 @@ mod tests {
         assert_eq!(error.to_string(), "this device has already answered 40 times; the task allows 40 answers");
     }
 
-    /// Whatever the second answer is, and whether or not it is one: the memory stays as it was.
+    /// Whatever the second answer is, valid or not, the memory is unchanged.
     #[test]
     fn one_answer_unless_the_task_says_otherwise() {
         let (repeating, task, mut device) = (task(r#", "memoisation": "first""#), task(""), device());
@@ -403,7 +404,7 @@ mod tests {
         assert!(matches!(device.respond(&task, &answer, NOW, &mut Entropy::seeded(1)), Err(Error::Memory(_))));
     }
 
-    /// Without the key nothing in the memory tells which answers were given, or to what.
+    /// Without the key, nothing in the memory reveals which answers were given, or to which questions.
     #[test]
     fn names_in_the_memory_depend_on_the_key() {
         let task = task(r#", "memoisation": "per-answer", "lifetime-epsilon": "2""#);
@@ -419,14 +420,15 @@ mod tests {
         assert_ne!(one.1, names(1, "b").1);
     }
 
-    /// Nothing of the device is in a report's id: with the same random bits any device draws the same, and with others another.
+    /// A report's id contains nothing about the device: with the same random bits any device draws the same id, and
+    /// with others another.
     #[test]
     fn ids_of_reports_tell_nothing_of_the_device() {
         let task = task(r#", "memoisation": "first""#);
         let id = |key: u8, answer: u64, seed: u64| {
             let mut device = Device::new([key; 32], ShortMemory::default());
             let first = device.respond(&task, &Answer::Choice(answer), NOW, &mut Entropy::seeded(seed)).unwrap().id;
-            // What is remembered by now takes no random bits: the id is the first that is drawn.
+            // A remembered response takes no random bits: the id is the first draw.
             let second = device.respond(&task, &Answer::Choice(answer), NOW, &mut Entropy::seeded(seed)).unwrap().id;
             [first, second]
         };

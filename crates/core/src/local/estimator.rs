@@ -7,8 +7,8 @@ use crate::exact::Rational;
 use crate::numeric::interval::{clopper_pearson_lower, clopper_pearson_upper};
 use crate::release::{ErrorBar, LEVEL};
 
-/// The estimator of every frequency oracle that can be told by two numbers: a report supports a value with probability p*
-/// if it is the person's own and with probability q* < p* if it is not.
+/// The estimator for every frequency oracle that is described by two numbers: a report supports a value with
+/// probability p* if it is the person's own and with probability q* < p* if it is not.
 ///
 /// Yes/no answers are the case p* = P(yes | yes), q* = P(yes | no).
 ///
@@ -21,11 +21,11 @@ use crate::release::{ErrorBar, LEVEL};
 ///
 /// > Var f̂ = \[q*(1−q*) + f·(p*−q*)·(1−p*−q*)\] / (n·(p*−q*)²).
 ///
-/// This is about the n people who reported; if they are a sample of others, the error of sampling comes on top. The fraction
-/// of supporting reports itself, C/n, is *not* an estimate of f: its mean is q* + f·(p*−q*).
+/// This is about the n people who reported; if they are a sample of a population, the sampling error comes on top. The
+/// fraction of supporting reports itself, C/n, is *not* an estimate of f: its mean is q* + f·(p*−q*).
 ///
-/// The numbers p*, q* and p* − q* are rounded once from exact fractions. This moves f̂ by less than 10⁻¹⁵/(p*−q*), which is
-/// nothing beside the standard error for any number of people that can be counted.
+/// The numbers p*, q* and p* − q* are rounded once from exact fractions. This moves f̂ by less than 10⁻¹⁵/(p*−q*),
+/// which is negligible compared to the standard error for any realistic number of people.
 ///
 /// # Algorithm
 /// \[W65\] for yes/no answers, \[WBLJ17\] for all oracles.
@@ -67,12 +67,12 @@ impl Estimator {
         Ok(Self { p: p.to_f64(), q: q.to_f64(), gap: (p - q).to_f64() })
     }
 
-    /// p*: how probably a report supports the person's own value, rounded.
+    /// p*: the probability that a report supports the person's own value, rounded.
     pub fn p(&self) -> f64 {
         self.p
     }
 
-    /// q*: how probably a report supports another value, rounded.
+    /// q*: the probability that a report supports another value, rounded.
     pub fn q(&self) -> f64 {
         self.q
     }
@@ -82,10 +82,10 @@ impl Estimator {
         self.gap
     }
 
-    /// The fraction of people who hold the value, from `supporting` of `n` reports, one of each person.
+    /// The fraction of people who hold the value, from `supporting` of `n` reports, one from each person.
     ///
     /// # Errors
-    /// If there are no reports, or more supporting ones than all.
+    /// If there are no reports, or more supporting ones than reports.
     pub fn estimate(&self, supporting: u64, n: u64) -> Result<Estimate> {
         if n == 0 {
             return Err(Error::parameter("number of reports", n, "at least 1"));
@@ -99,20 +99,20 @@ impl Estimator {
         Ok(Estimate { n, fraction, standard_error, error })
     }
 
-    /// The variance of the estimated fraction when the true one is `fraction`, among n people.
+    /// The variance of the estimated fraction if the true one is `fraction`, among n people.
     pub fn variance(&self, fraction: f64, n: u64) -> f64 {
         let Self { p, q, gap } = self;
-        // The formula of the type's documentation, as f·p(1−p) + (1−f)·q(1−q): a sum of terms that are not negative.
+        // The formula of the type's documentation, as f·p(1−p) + (1−f)·q(1−q): a sum of non-negative terms.
         (fraction * p * (1.0 - p) + (1.0 - fraction) * q * (1.0 - q)) / (gap * gap) / n as f64
     }
 
-    /// The largest variance that any true fraction gives: it is linear in f, so the larger of its values at 0 and 1.
+    /// The largest variance over all true fractions: it is linear in f, so the larger of its values at 0 and 1.
     pub fn worst_variance(&self, n: u64) -> f64 {
         self.variance(0.0, n).max(self.variance(1.0, n))
     }
 
-    /// A half-width that the estimated fraction keeps with probability at least `level`, whatever the true fraction and
-    /// however few the people.
+    /// A half-width for the estimated fraction that holds with probability at least `level`, whatever the true fraction
+    /// and however few people.
     ///
     /// Proved, not approximated by a normal law: C is a sum of n independent coins, so P(|C/n − mean| ≥ t) ≤
     /// 2·e^(−2nt²) \[H63\] and t = √(ln(2/(1−level))/(2n)), divided by p* − q*.
@@ -126,22 +126,22 @@ impl Estimator {
         if !(level > 0.0 && level < 1.0) {
             return Err(Error::parameter("level", level, "greater than 0 and less than 1; write for example 0.95"));
         }
-        /// Pays for the rounding of these few operations.
+        /// Covers the rounding of these few operations.
         const MARGIN: f64 = 1.0 + 1e-14;
         Ok((libm::log(2.0 / (1.0 - level)) / (2.0 * n as f64)).sqrt() / self.gap * MARGIN)
     }
 
-    /// Two numbers that the true fraction lies between with probability at least `level`, given how many of n reports support
-    /// the value: narrower than ± [`half_width`](Self::half_width), above all where q* is small.
+    /// An interval that contains the true fraction with probability at least `level`, given how many of n reports
+    /// support the value: narrower than ± [`half_width`](Self::half_width), above all where q* is small.
     ///
     /// Proved: C is a sum of n independent coins, and Clopper and Pearson's interval for their average probability, exact for equal
     /// coins, holds for unequal ones, too. For P(C ≥ c) is at most what it is for n equal coins with the same mean μ if c ≥ μ + 1
     /// \[H56\], and the interval goes wrong on that side only if P(C ≥ c) ≤ (1−level)/2 for equal coins: while P(C ≥ μ) > ¼ for
     /// them if μ > 1 \[GM14\], so that c ≥ μ + 1 then, as level ≥ ½. The same holds for the reports that do not support the value.
-    /// That μ > 1 for both is known where n·q* > 1 and n·(1−p*) > 1; otherwise the half-width serves.
+    /// That μ > 1 for both is known where n·q* > 1 and n·(1−p*) > 1; otherwise the half-width is used.
     ///
     /// # Errors
-    /// If there are no reports, more supporting ones than all, or the level lies outside ½ ≤ level < 1.
+    /// If there are no reports, more supporting ones than reports, or the level lies outside ½ ≤ level < 1.
     pub fn interval(&self, supporting: u64, n: u64, level: f64) -> Result<(f64, f64)> {
         let fraction = self.estimate(supporting, n)?.fraction();
         if !(0.5..1.0).contains(&level) {
@@ -158,7 +158,7 @@ impl Estimator {
     }
 }
 
-/// How many people hold a value, as far as their reports tell.
+/// The estimated number of people who hold a value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     n: u64,
@@ -168,12 +168,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// How many people reported.
+    /// The number of people who reported.
     pub fn n(&self) -> u64 {
         self.n
     }
 
-    /// The estimated fraction. It may lie outside 0 to 1: cutting it off would make it biased.
+    /// The estimated fraction. It may lie outside 0 to 1: clamping it would make it biased.
     pub fn fraction(&self) -> f64 {
         self.fraction
     }
@@ -207,7 +207,8 @@ mod tests {
         Estimator::new(&p.parse().unwrap(), &q.parse().unwrap())
     }
 
-    /// The law of the number of supporting reports among n, of whom `holders` hold the value, by adding one at a time.
+    /// The law of the number of supporting reports among n, of whom `holders` hold the value, built up one person at a
+    /// time.
     fn law(p: f64, q: f64, holders: usize, n: usize) -> Vec<f64> {
         let mut law = vec![1.0];
         for person in 0..n {
@@ -289,7 +290,7 @@ mod tests {
     /// The fraction of yes-answers is not the fraction of people who would say yes.
     #[test]
     fn the_raw_fraction_is_biased() {
-        // Nobody has the property; ε = 1: p* = e/(1+e).
+        // No one has the property; ε = 1: p* = e/(1+e).
         let (p, q) = (0.731_058_578_630_004_9, 0.268_941_421_369_995_1);
         let law = law(p, q, 0, 100);
         let raw = mean(&law, |yes| yes as f64 / 100.0);

@@ -1,4 +1,4 @@
-//! Whole laws P(response | answer), and what they prove; for the tests of this folder.
+//! Complete laws P(response | answer), and what they prove; for the tests of this folder.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! One of k answers, told truly or replaced by any.
+//! One of k answers, reported truthfully or replaced by a random one.
 
 use std::ops::RangeInclusive;
 
@@ -17,18 +17,18 @@ use crate::privacy::{Epsilon, Guarantee};
 /// k-ary randomised response: one of k values, true with probability e^ε/(e^ε+k−1) and any other with 1/(e^ε+k−1) each.
 ///
 /// # Privacy
-/// ε-differential privacy for one person's one answer against everyone. A response has probability e^ε·w if it is the answer
-/// and w if it is not, with the same w = 1/(e^ε+k−1) for all: the largest ratio is e^ε, exactly. Time and random bits do not
-/// depend on the answer, nor on whether it was told.
+/// ε-differential privacy for one person's one answer against everyone. A response has probability e^ε·w if it is the
+/// answer and w if it is not, with the same w = 1/(e^ε+k−1) for all: the largest ratio is e^ε, exactly. Time and random
+/// bits do not depend on the answer, nor on whether it was reported truthfully.
 ///
 /// # Accuracy
 /// p* = e^ε/(e^ε+k−1), q* = 1/(e^ε+k−1), so that n times the variance of a rare value's fraction is (e^ε+k−2)/(e^ε−1)²: the least of
 /// all oracles for k < 3e^ε + 2, and growing with k beyond.
 ///
 /// # Algorithm
-/// \[W65, KBR16\]: a coin says with probability (e^ε−1)/(e^ε+k−1) that the truth is told; if not, a value is drawn that is
-/// uniform over all k, the true one included. The two together give e^ε/(e^ε+k−1) to the true value. Both are always drawn. The coin's
-/// probability is irrational and met exactly, as by every [`Coin`].
+/// \[W65, KBR16\]: a coin decides with probability (e^ε−1)/(e^ε+k−1) that the truth is reported; if not, a value is
+/// drawn that is uniform over all k, the true one included. The two together give e^ε/(e^ε+k−1) to the true value. Both
+/// are always drawn. The coin's probability is irrational and realised exactly, as by every [`Coin`].
 ///
 /// # Errors
 /// Unless 2 ≤ k ≤ 2^32 − 1 and ε lies from 2^−50 to 1000; when responding, if the answer is not below k or the permit does not
@@ -64,7 +64,7 @@ impl KaryResponse {
     /// For k values.
     ///
     /// # Errors
-    /// As the type says.
+    /// As described for the type.
     pub fn new(k: u64, epsilon: &Epsilon) -> Result<Self> {
         let Some(k) = u32::try_from(k).ok().filter(|&k| k >= 2) else {
             return Err(Error::parameter("number of values", k, "from 2 to 4294967295"));
@@ -80,12 +80,12 @@ impl KaryResponse {
         })
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn values(&self) -> u32 {
         self.k
     }
 
-    /// What a response promises, and costs.
+    /// The guarantee of a response, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
@@ -95,7 +95,7 @@ impl KaryResponse {
         &self.estimator
     }
 
-    /// Two fractions that P(`response` | `answer`) lies between; they agree in more than thirty digits.
+    /// Two fractions that enclose P(`response` | `answer`); they agree in more than thirty digits.
     pub fn probability(&self, answer: u32, response: u32) -> RangeInclusive<Rational> {
         fraction(&self.epsilon, self.k, if answer == response { (1, 0) } else { (0, 1) }).range()
     }
@@ -113,7 +113,7 @@ impl KaryResponse {
         Ok(Response::new(response, self.guarantee.clone(), draw.accounting().clone()))
     }
 
-    /// A response from any generator, for simulations and audits: nothing is charged and nothing says so.
+    /// A response from any generator, for simulations and audits: nothing is charged, and the result does not say so.
     #[inline]
     pub fn sample<R: CryptoRng + ?Sized>(&self, answer: u32, rng: &mut R) -> u32 {
         debug_assert!(answer < self.k);
@@ -121,7 +121,7 @@ impl KaryResponse {
         always(self.choose(is_true, answer, rng))
     }
 
-    /// The answer if the truth is to be told, else a uniform value; it is drawn in any case.
+    /// The answer if the truth is to be reported, else a uniform value; it is drawn in either case.
     #[inline]
     fn choose<B: BitSource + ?Sized>(&self, is_true: bool, answer: u32, source: &mut B) -> Result<u32, B::Error> {
         let other = below(self.k.into(), source)? as u32;
@@ -131,7 +131,7 @@ impl KaryResponse {
     /// [`KaryResponse::sample`] for many answers at once.
     ///
     /// # Panics
-    /// If there are not as many places for responses as answers.
+    /// If the numbers of answers and of places for responses differ.
     pub fn sample_all<R: CryptoRng + ?Sized>(&self, answers: &[u32], rng: &mut R, responses: &mut [u32]) {
         assert_eq!(answers.len(), responses.len(), "a place for every response");
         let mut bytes = [0; BYTES * BLOCK];
@@ -146,7 +146,7 @@ impl KaryResponse {
                 *response = match scaled(other.into(), 32, self.k.into()) {
                     Some(other) if !is_true => other as u32,
                     Some(_) => *answer,
-                    // Whether the truth is told does not depend on the word that was not to be used.
+                    // Whether the truth is reported does not depend on the rejected word.
                     None => always(self.choose(is_true, *answer, rng)),
                 };
             }
@@ -166,7 +166,7 @@ mod tests {
     use crate::local::evidence::{Law, assert_tight, largest_ratio_holds};
     use crate::noise::Entropy;
 
-    /// P(y|x) of the code: its coin, and what it does with either side of the coin, walked branch by branch.
+    /// P(y|x) of the code: its coin, and what it does on either side of the coin, enumerated branch by branch.
     fn law(mechanism: &KaryResponse, unbiased: bool) -> Law {
         const BITS: usize = 256;
         let truth = Law::range(&mechanism.truth.enclosure(BITS), BITS);
@@ -214,7 +214,7 @@ mod tests {
         for k in [2u64, 3, 10, 57, 1000] {
             for epsilon in ["0.001", "0.5", "1", "3", "10", "200"] {
                 let mechanism = KaryResponse::new(k, &epsilon.parse().unwrap()).unwrap();
-                // By symmetry three answers and four responses show all there is.
+                // By symmetry three answers and four responses cover every case.
                 let size = k.min(4) as usize;
                 let law = Law::of(size.min(3), size, |answer, response| {
                     mechanism.probability(answer as u32, response as u32)

@@ -1,4 +1,4 @@
-//! What no local protocol can do.
+//! A lower bound on the error of every local protocol.
 
 use crate::error::{Error, Result};
 use crate::privacy::Epsilon;
@@ -7,11 +7,11 @@ use crate::privacy::Epsilon;
 /// √n·e^(ε/2)/(1+e^ε), at ε = 1 0.44·√n.
 ///
 /// # Accuracy
-/// Proved as Theorem 9.3 of \[V17\] is, with the constant kept. Let every bit be a fair coin, and T all that anybody but the
-/// people themselves sees, in however many rounds. Given T = t the bits are independent still, and by Bayes and the promise
-/// the odds of each are from e^−ε to e^ε: its variance is p(1−p) with p from 1/(1+e^ε) to e^ε/(1+e^ε), at least e^ε/(1+e^ε)². Whatever
-/// number is put out, its mean square error given t is at least the variance of the sum, n·e^ε/(1+e^ε)². This holds on average over t
-/// and over inputs; so on some input, too.
+/// Proved like Theorem 9.3 of \[V17\], with the constant kept. Let every bit be a fair coin, and T everything that is
+/// seen by others than the people themselves, in however many rounds. Given T = t the bits are still independent, and
+/// by Bayes and the guarantee the odds of each are from e^−ε to e^ε: its variance is p(1−p) with p from 1/(1+e^ε) to
+/// e^ε/(1+e^ε), at least e^ε/(1+e^ε)². Whatever number is output, its mean square error given t is at least the
+/// variance of the sum, n·e^ε/(1+e^ε)². This holds on average over t and over inputs; so on some input, too.
 ///
 /// [`RandomisedResponse`](super::RandomisedResponse) has √n·e^(ε/2)/(e^ε−1): (e^ε+1)/(e^ε−1) times as much, at ε = 1 2.2 times. A trusted
 /// curator's error is about √2/ε, whatever n.
@@ -39,8 +39,8 @@ mod tests {
     use super::*;
     use crate::local::RandomisedResponse;
 
-    /// Randomised response under fair coins, decoded in the best way (the mean given what was said), meets the bound exactly: every
-    /// input and every transcript of a few people, one by one.
+    /// Randomised response under fair coins, decoded optimally (the mean given the responses), meets the bound exactly:
+    /// every input and every transcript of a few people, one by one.
     #[test]
     fn the_best_decoding_of_fair_coins_meets_it() {
         const PEOPLE: u32 = 4;

@@ -25,13 +25,13 @@ use crate::release::{ErrorBar, LEVEL};
 ///
 /// # Accuracy
 /// With C ones among n, L + (U−L)·(C/n − q)/(p − q) is an unbiased estimate of the mean. Its variance is at most
-/// (U−L)²·π(1−π)/(n·(p−q)²), π = q + (p−q)·(mean−L)/(U−L), and exactly that if all have the same number: C is a sum of coins with
-/// probabilities π_i, and Σπ_i(1−π_i) ≤ nπ(1−π) as π(1−π) is concave.
+/// (U−L)²·π(1−π)/(n·(p−q)²), π = q + (p−q)·(mean−L)/(U−L), and exactly that if everyone has the same number: C is a sum
+/// of coins with probabilities π_i, and Σπ_i(1−π_i) ≤ nπ(1−π) as π(1−π) is concave.
 ///
 /// # Algorithm
-/// \[DJW18\]; the same channel as 1BitMean \[DKY17\]. The number is first rounded to L or U at random such that its mean stays (a
-/// uniform number below U−L is compared with x−L), then the bit says which by [`RandomisedResponse`]. The two together have the
-/// probability above, exactly.
+/// \[DJW18\]; the same channel as 1BitMean \[DKY17\]. The number is first rounded to L or U at random such that its
+/// mean is preserved (a uniform number below U−L is compared with x−L), then the bit reports which by
+/// [`RandomisedResponse`]. The two together have the probability above, exactly.
 ///
 /// # Errors
 /// Unless L < U, U − L < 2^63 and ε lies from 2^−50 to 1000; when responding, if the permit does not cover ε.
@@ -60,7 +60,7 @@ impl OneBitMean {
     /// For whole numbers from `lower` to `upper`.
     ///
     /// # Errors
-    /// As the type says.
+    /// As described for the type.
     pub fn new(lower: i64, upper: i64, epsilon: &Epsilon) -> Result<Self> {
         if upper.checked_sub(lower).is_none_or(|width| width <= 0) {
             let bounds = format!("{lower}..{upper}");
@@ -74,17 +74,17 @@ impl OneBitMean {
         self.lower..=self.upper
     }
 
-    /// What a response promises, and costs.
+    /// The guarantee of a response, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         self.response.guarantee()
     }
 
-    /// The estimator of where in the range the mean is, from 0 at L to 1 at U.
+    /// The estimator of the mean's position in the range, from 0 at L to 1 at U.
     pub fn estimator(&self) -> &Estimator {
         self.response.estimator()
     }
 
-    /// Two fractions that P(1 | `number`) lies between; they agree in more than thirty digits.
+    /// Two fractions that enclose P(1 | `number`); they agree in more than thirty digits.
     pub fn probability(&self, number: i64) -> RangeInclusive<Rational> {
         let share = Rational::from(self.offset(number)) / Rational::from(self.width());
         let [low, high] = [false, true].map(|end| self.response.probability(end, true));
@@ -102,7 +102,7 @@ impl OneBitMean {
         Ok(Response::new(bit, self.guarantee().clone(), draw.accounting().clone()))
     }
 
-    /// A response from any generator, for simulations and audits: nothing is charged and nothing says so.
+    /// A response from any generator, for simulations and audits: nothing is charged, and the result does not say so.
     #[inline]
     pub fn sample<R: CryptoRng + ?Sized>(&self, number: i64, rng: &mut R) -> bool {
         let end = always(self.round(number, rng));
@@ -123,7 +123,7 @@ impl OneBitMean {
         number.clamp(self.lower, self.upper).abs_diff(self.lower)
     }
 
-    /// The mean of n people's numbers, when `ones` of their bits are 1: one bit of each person.
+    /// The mean of n people's numbers if `ones` of their bits are 1, one bit from each person.
     ///
     /// # Errors
     /// If there are no responses, or more ones than responses.
@@ -143,7 +143,7 @@ impl OneBitMean {
     }
 }
 
-/// A mean, as far as the reports tell.
+/// An estimated mean.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MeanEstimate {
     n: u64,
@@ -153,17 +153,17 @@ pub struct MeanEstimate {
 }
 
 impl MeanEstimate {
-    /// How many people reported.
+    /// The number of people who reported.
     pub fn n(&self) -> u64 {
         self.n
     }
 
-    /// The estimated mean. It may lie outside the bounds: cutting it off would make it biased.
+    /// The estimated mean. It may lie outside the bounds: clamping it would make it biased.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// The standard error: its largest value for this mean, which it has if all have the same number.
+    /// The standard error: its largest value for this mean, attained if everyone has the same number.
     pub fn standard_error(&self) -> f64 {
         self.standard_error
     }
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    /// The mutant takes ε for the bias of the bit, as if (1 + ε·x)/2 were ε-private.
+    /// The mutant uses ε as the bias of the bit, as if (1 + ε·x)/2 were ε-private.
     #[test]
     fn a_bias_is_not_an_epsilon() {
         let response = RandomisedResponse::with_bias(&"0.5".parse().unwrap()).unwrap();
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Mean and variance over the law of the number of ones, made by adding one person at a time.
+    /// Mean and variance over the law of the number of ones, built up one person at a time.
     #[test]
     fn unbiased_with_at_most_the_variance_it_states() {
         let mechanism = OneBitMean::new(-10, 30, &"1".parse().unwrap()).unwrap();

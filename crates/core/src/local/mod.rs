@@ -1,21 +1,21 @@
-//! What a device says.
+//! The local model: mechanisms that run on a person's own device.
 //!
-//! In the local model nobody is trusted with raw answers: each person's own device randomises the answer before it leaves.
-//! One report says almost nothing; many together say how common an answer is, with an error that grows as √n where a trusted
-//! curator's stays constant.
+//! In the local model no one is trusted with raw answers: each person's own device randomises the answer before it
+//! leaves. One report reveals almost nothing; many together show how common an answer is, with an error that grows as
+//! √n where a trusted curator's stays constant.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`task`] | [`Task`]: what is asked, how and for how long; its hash is in every report |
-//! | [`question`] | [`Question`]: what a device needs to know of a task |
+//! | [`question`] | [`Question`]: what a device needs to know about a task |
 //! | [`light`] | [`LightTask`]: the same task and the same channels in a few kilobytes, for browsers |
 //! | [`device`] | [`Device`]: randomises answers, and remembers them |
 //! | [`report`] | [`Report`]: what one device sends |
 //! | [`admission`] | [`Admission`]: which reports count, and why others do not |
 //! | [`collection`] | [`Collection`]: from reports to estimates |
-//! | [`shuffle`] | [`Shuffled`]: what a shuffler adds |
+//! | [`shuffle`] | [`Shuffled`]: the privacy that a shuffler adds |
 //!
-//! The mechanisms, each of which can be used by itself:
+//! The mechanisms, each of which can be used on its own:
 //!
 //! | module | holds |
 //! |---|---|
@@ -24,12 +24,12 @@
 //! | [`unary`] | [`UnaryEncoding`]: one of some hundred values, a bit for each |
 //! | [`projective`] | [`ProjectiveResponse`]: one of up to millions of values, in a few bits |
 //! | [`oracle`] | [`FrequencyOracle`]: any of these three, or the best for ε and k |
-//! | [`mean`] | [`OneBitMean`]: a bounded number, of which the mean is wanted |
+//! | [`mean`] | [`OneBitMean`]: the mean of bounded numbers |
 //! | [`prefix`] | [`PrefixExtension`]: common texts of a domain too large to list |
-//! | [`response`] | [`Response`]: a randomised answer, with what it promises |
+//! | [`response`] | [`Response`]: a randomised answer, with its guarantee |
 //! | [`tally`] | [`ValueTally`], [`SetTally`]: how many responses support each value |
 //! | [`estimator`] | [`Estimator`]: from these to the fraction, for every oracle with a pair (p*, q*) |
-//! | [`mod@lower_bound`] | [`lower_bound()`]: what no local protocol can do |
+//! | [`mod@lower_bound`] | [`lower_bound()`]: a lower bound on the error of every local protocol |
 //! | [`consistency`] | [`consistent`]: fractions that are not negative and add up to 1 |
 
 pub mod admission;

@@ -1,4 +1,4 @@
-//! Which of the frequency oracles, and all of them alike.
+//! The frequency oracles behind one interface, and the choice among them.
 
 use rand_core::CryptoRng;
 
@@ -6,11 +6,11 @@ use super::{Estimator, KaryResponse, ProjectiveResponse, SetTally, UnaryEncoding
 use crate::error::{Error, Result};
 use crate::privacy::{Epsilon, Guarantee};
 
-/// How common each of k values is: one of the three mechanisms that answer this.
+/// How common each of k values is, by one of three mechanisms.
 ///
 /// | oracle | good for | bits of a report |
 /// |---|---|---|
-/// | [`KaryResponse`] | small k: below 3e^ε + 2 it beats one bit a value | log₂ k |
+/// | [`KaryResponse`] | small k: below 3e^ε + 2 it beats one bit per value | log₂ k |
 /// | [`UnaryEncoding`] | k up to a few hundred | k |
 /// | [`ProjectiveResponse`] | larger k, and smaller ones that happen to fill a space | log₂ k + log₂ q at most |
 ///
@@ -36,7 +36,7 @@ pub enum FrequencyOracle {
 
 /// The longest report that [`FrequencyOracle::auto`] asks of a device, in bits.
 const LONGEST_REPORT: u64 = 512;
-/// Variances that differ by less than this part count as equal: the shorter report wins.
+/// Variances whose ratio is below this count as equal: the shorter report wins.
 const SLACK: f64 = 1.01;
 
 impl FrequencyOracle {
@@ -44,7 +44,7 @@ impl FrequencyOracle {
     /// within 1 % count as equal and the shorter report wins.
     ///
     /// # Errors
-    /// If no oracle takes k and ε.
+    /// If no oracle supports k and ε.
     pub fn auto(k: u64, epsilon: &Epsilon) -> Result<Self> {
         let k_ary = KaryResponse::new(k, epsilon).map(Self::Kary);
         let unary = if k <= LONGEST_REPORT { UnaryEncoding::new(k, epsilon).map(Self::Unary).ok() } else { None };
@@ -59,7 +59,7 @@ impl FrequencyOracle {
     /// The oracle of this name: `auto`, `k-ary`, `unary`, `projective`, or `projective-q` over the field of q elements.
     ///
     /// # Errors
-    /// If there is none of this name, or it does not take k and ε.
+    /// If there is no oracle of this name, or it does not support k and ε.
     pub fn named(name: &str, k: u64, epsilon: &Epsilon) -> Result<Self> {
         const ALLOWED: &str = "auto, k-ary, unary or projective for a list of choices";
         match name {
@@ -75,7 +75,7 @@ impl FrequencyOracle {
         }
     }
 
-    /// The name by which [`FrequencyOracle::named`] gives the same one.
+    /// The name with which [`FrequencyOracle::named`] returns the same oracle.
     pub fn name(&self) -> String {
         match self {
             Self::Kary(_) => "k-ary".into(),
@@ -84,7 +84,7 @@ impl FrequencyOracle {
         }
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn values(&self) -> u64 {
         match self {
             Self::Kary(mechanism) => mechanism.values().into(),
@@ -103,7 +103,7 @@ impl FrequencyOracle {
         }
     }
 
-    /// What a response promises, and costs.
+    /// The guarantee of a response, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         match self {
             Self::Kary(mechanism) => mechanism.guarantee(),
@@ -121,7 +121,8 @@ impl FrequencyOracle {
         }
     }
 
-    /// A response to the answer, which must be below k, from any generator: nothing is charged and nothing says so.
+    /// A response to the answer, which must be below k, from any generator: nothing is charged, and the result does not
+    /// say so.
     pub fn sample<R: CryptoRng + ?Sized>(&self, answer: u64, rng: &mut R) -> OracleResponse {
         match self {
             Self::Kary(mechanism) => OracleResponse::Value(mechanism.sample(answer as u32, rng).into()),
@@ -139,10 +140,10 @@ impl FrequencyOracle {
         }
     }
 
-    /// How many of the responses support each value.
+    /// The number of responses that support each value.
     ///
     /// # Errors
-    /// If the tally is one of another oracle, or too large to be decoded.
+    /// If the tally belongs to another oracle, or is too large to be decoded.
     pub fn supports(&self, tally: &mut OracleTally) -> Result<Vec<u64>> {
         match (self, tally) {
             (Self::Kary(_), OracleTally::Values(tally)) => Ok(tally.counts().to_vec()),
@@ -184,7 +185,7 @@ impl OracleTally {
         }
     }
 
-    /// How many were counted.
+    /// The number of responses counted.
     pub fn n(&self) -> u64 {
         match self {
             Self::Values(tally) => tally.n(),

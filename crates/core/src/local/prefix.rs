@@ -15,24 +15,24 @@ use crate::permit::Permit;
 use crate::privacy::{Epsilon, Guarantee};
 use crate::release::LEVEL;
 
-/// Finds common texts by their prefixes: each person reports a prefix of one length, and only the common prefixes of one
-/// length are looked at further with the next.
+/// Finds common texts by their prefixes: each person reports a prefix of one length, and only the common prefixes of
+/// one length are extended to the next.
 ///
 /// # Privacy
-/// ε-differential privacy for one person's one text against everyone. The length is drawn at random, whatever the text, and the
-/// prefix of that length is reported by [projective geometry](super::ProjectiveResponse) with all of ε: each person reports once. A
-/// letter outside the alphabet is left out, and what is longer than the longest text is cut off.
+/// ε-differential privacy for one person's one text against everyone. The length is drawn at random, whatever the text,
+/// and the prefix of that length is reported by [projective geometry](super::ProjectiveResponse) with all of ε: each
+/// person reports once. Letters outside the alphabet are dropped, and longer texts are cut off.
 ///
 /// # Accuracy
-/// Of n people about n/levels report whole texts, and the estimates are theirs: the variance of a fraction is levels times that of a
-/// single question. A text is found if it stands out at *every* length. That only texts which stand out are listed makes
-/// their estimates a little too high on average; at most 5 % of such lists contain a text that nobody holds, by the last level
-/// alone.
+/// Of n people about n/levels report whole texts, and the estimates come from these: the variance of a fraction is
+/// levels times that of a single question. A text is found if it stands out at *every* length. Listing only texts that
+/// stand out biases their estimates slightly upwards; at most 5 % of such lists contain a text that no one holds, by
+/// the last level alone.
 ///
 /// # Algorithm
-/// \[WLJ21\], PEM, with the response of \[FNNT22\]: a prefix of letters is a vector (1, d₁, d₂, …) of base-q digits. For one common prefix
-/// the reports y count by their product with it and by their last coordinates; all extensions of the prefix are then decoded together,
-/// as all values of a small domain are.
+/// \[WLJ21\], PEM, with the response of \[FNNT22\]: a prefix of letters is a vector (1, d₁, d₂, …) of base-q digits.
+/// For one common prefix the reports y are counted by their product with it and by their last coordinates; all
+/// extensions of the prefix are then decoded together, like all values of a small domain.
 ///
 /// # Errors
 /// Unless the alphabet has 1 to 65,000 different letters, the longest text at least one letter and all of it fits q^t < 2^127, and
@@ -58,17 +58,17 @@ pub struct PrefixExtension {
     levels: Vec<Channel>,
 }
 
-/// What one person reports: which length, and a point of that length's space.
+/// What one person reports: the length, and a point of that length's space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrefixReport {
-    /// Counted from 0, the shortest.
+    /// The length's index, counted from 0, the shortest.
     pub level: u32,
-    /// The point, in decimal digits where it is written as text: it may have more than 64 bits.
+    /// The point, as decimal digits in text formats: it may have more than 64 bits.
     #[serde(with = "point_as_text")]
     pub point: u128,
 }
 
-/// JSON's numbers have 53 bits in a browser.
+/// JSON numbers have 53 bits in a browser.
 mod point_as_text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
@@ -86,9 +86,9 @@ mod point_as_text {
 pub struct FoundText {
     /// The text.
     pub text: String,
-    /// How many hold it, from the reports of whole texts alone.
+    /// How many people hold it, from the reports of whole texts alone.
     pub estimate: Estimate,
-    /// Two numbers that the fraction lies between, for all listed texts together with probability at least 95 %.
+    /// An interval for the fraction that holds jointly for all listed texts with probability at least 95 %.
     pub interval: (f64, f64),
 }
 
@@ -98,7 +98,7 @@ impl PrefixExtension {
     /// For texts of up to `longest` letters of an alphabet.
     ///
     /// # Errors
-    /// As the type says.
+    /// As described for the type.
     pub fn new(alphabet: &str, longest: u32, epsilon: &Epsilon) -> Result<Self> {
         range::check(epsilon)?;
         if *epsilon.value() > Rational::from(LARGEST_EPSILON) {
@@ -110,17 +110,17 @@ impl PrefixExtension {
         Ok(Self { spelling, levels })
     }
 
-    /// How many lengths are asked for.
+    /// The number of lengths.
     pub fn levels(&self) -> u32 {
         self.levels.len() as u32
     }
 
-    /// What a response promises, and costs.
+    /// The guarantee of a response, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         self.levels[0].guarantee()
     }
 
-    /// Can a device have sent it?
+    /// Can a device have sent this report?
     pub fn can_be(&self, report: &PrefixReport) -> bool {
         let level = self.levels.get(report.level as usize);
         level.is_some_and(|channel| report.point < channel.space().points())
@@ -136,7 +136,7 @@ impl PrefixExtension {
         Ok(Response::new(report, self.guarantee().clone(), draw.accounting().clone()))
     }
 
-    /// A report from any generator, for simulations and audits: nothing is charged and nothing says so.
+    /// A report from any generator, for simulations and audits: nothing is charged, and the result does not say so.
     pub fn sample<R: CryptoRng + ?Sized>(&self, text: &str, rng: &mut R) -> PrefixReport {
         let level = always(below(self.levels.len() as u64, rng)) as u32;
         let channel = &self.levels[level as usize];
@@ -144,13 +144,13 @@ impl PrefixExtension {
         PrefixReport { level, point: channel.sample(channel.space().point(&vector), rng) }
     }
 
-    /// The texts that stand out among the reports, one of each person, the most common first; of every length the `keep` most common prefixes are
-    /// followed.
+    /// The texts that stand out among the reports, one from each person, the most common first; for every length the
+    /// `keep` most common prefixes are extended.
     ///
     /// Takes time in proportion to reports × `keep` × letters.
     ///
     /// # Errors
-    /// If `keep` is 0, there is no report of whole texts, or a report is not one of this question's.
+    /// If `keep` is 0, there is no report of whole texts, or a report does not belong to this question.
     pub fn find(&self, reports: &[PrefixReport], keep: usize) -> Result<Vec<FoundText>> {
         if keep == 0 {
             return Err(Error::parameter("prefixes to keep", keep, "at least 1"));
@@ -168,7 +168,7 @@ impl PrefixExtension {
             let mut candidates: Vec<Candidate> =
                 kept.iter().flat_map(|prefix| self.extended(level, prefix, &vectors)).collect();
             tried = candidates.len();
-            // Equal support: by code, so that the list does not depend on anything else.
+            // Equal support: ordered by code, so that the list does not depend on anything else.
             candidates.sort_unstable_by(|one, other| {
                 other.supporting.cmp(&one.supporting).then_with(|| one.codes.cmp(&other.codes))
             });
@@ -176,7 +176,7 @@ impl PrefixExtension {
             kept = candidates;
         }
         let estimator = self.levels[self.levels.len() - 1].estimator();
-        // All candidates of the last level are looked at, and each may stand out by chance.
+        // All candidates of the last level are considered, and each may stand out by chance.
         let each = 1.0 - (1.0 - LEVEL) / tried.max(1) as f64;
         let mut found = Vec::new();
         for candidate in kept {
@@ -214,7 +214,7 @@ impl PrefixExtension {
     }
 }
 
-/// A prefix, and how many reports support it.
+/// A prefix, and the number of reports that support it.
 #[derive(Debug, Clone)]
 struct Candidate {
     codes: Vec<u32>,
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn the_largest_ratio_is_exactly_what_is_promised() {
         for epsilon in ["0.5", "1", "2"] {
-            // One letter a step, so that there are several lengths.
+            // One letter per step, so that there are several lengths.
             let mut question = question("ab", 2, epsilon);
             question.spelling.step = 1;
             let spaces = [1, 2]
@@ -260,7 +260,7 @@ mod tests {
             let even = law(&question, &texts, |_, _| Rational::new(1, 2).unwrap());
             assert!(even.adds_up());
             assert_tight(&even, &epsilon.parse().unwrap());
-            // The mutant: whoever has a long text reports long prefixes more often.
+            // The mutant: people with long texts report long prefixes more often.
             let uneven = law(&question, &texts, |text, level| {
                 Rational::new(if (text.len() as u32 > 1) == (level == 1) { 51 } else { 49 }, 100).unwrap()
             });

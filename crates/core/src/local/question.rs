@@ -1,4 +1,4 @@
-//! What a device needs to know of a task.
+//! What a device needs to know about a task.
 
 use rand_core::CryptoRng;
 
@@ -7,9 +7,9 @@ use super::report::Payload;
 use super::task::{Answer, Domain, Memoisation, Task, TaskId, TimePrecision};
 use crate::error::Result;
 
-/// What a device needs to know of a task, in whichever form it came.
+/// What a device needs to know about a task, in any form.
 pub trait Question {
-    /// The hash of all of it.
+    /// The hash of the whole task.
     fn id(&self) -> TaskId;
 
     /// What the device does when it is asked again.
@@ -18,7 +18,7 @@ pub trait Question {
     /// How many answers the lifetime ε pays for.
     fn lifetime_answers(&self) -> u64;
 
-    /// How exactly reports say when they were made.
+    /// How precisely reports say when they were made.
     fn time_precision(&self) -> TimePrecision;
 
     /// Has it ended, at a second since 1970?
@@ -30,7 +30,7 @@ pub trait Question {
     /// Randomises an answer; the randomness is used for nothing else, and nothing is remembered.
     ///
     /// # Errors
-    /// If the answer is none of the domain.
+    /// If the answer is not in the domain.
     fn randomise<R: CryptoRng + ?Sized>(&self, answer: &Answer, rng: &mut R) -> Result<Payload>;
 }
 

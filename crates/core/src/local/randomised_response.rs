@@ -18,26 +18,27 @@ use crate::privacy::{Epsilon, Guarantee};
 /// Digits of an irrational ε, which is rounded up.
 const DIGITS: u32 = 20;
 
-/// Answers yes or no, and now and then lies.
+/// Answers yes or no, and sometimes lies.
 ///
-/// | form | the truth is told with probability | ε |
+/// | form | the truth is reported with probability | ε |
 /// |---|---|---|
 /// | [`fair_coin`](Self::fair_coin): heads the truth; tails a second toss says yes or no | ¾ | ln 3 ≈ 1.0986 |
 /// | [`with_epsilon`](Self::with_epsilon): the most accurate one for a given ε | e^ε/(1+e^ε) | ε |
 /// | [`with_bias`](Self::with_bias) b: right by b more often than wrong | (1+b)/2 | ln((1+b)/(1−b)), which is more than 2b |
 ///
 /// # Privacy
-/// ε-differential privacy for one person's one answer against everyone, the collector included: a response has at most e^ε
-/// times the probability under one answer that it has under the other, and exactly so. A person who is asked the same
-/// question again spends ε again. The bias of the third form is sometimes called ε; it is not: b = ½ gives ε = ln 3.
+/// ε-differential privacy for one person's one answer against everyone, the aggregator included: a response has at most
+/// e^ε times the probability under one answer that it has under the other, and this is attained. A person who is asked
+/// the same question again spends ε again. The bias of the third form is sometimes called ε; it is not: b = ½ gives ε =
+/// ln 3.
 ///
-/// A response reads one 64-bit random word, whatever the answer and the response (but for one in 2^63).
+/// A response reads one 64-bit random word, whatever the answer and the response (except for one in 2^63).
 ///
 /// # Accuracy
-/// The fraction of yes among n responses is not an estimate of the fraction of people (if nobody would say yes, at ε = 1 still
-/// 27 % do): [`estimate`](Self::estimate) takes the lies out. The standard error of the estimated count is then
-/// √n·√(p(1−p))/(2p−1), at ε = 1 0.96·√n, where a trusted curator needs an error of about 1/ε: the price of trusting nobody,
-/// and no other way of answering avoids it.
+/// The fraction of yes among n responses is not an estimate of the fraction of people (if no one would say yes, at ε =
+/// 1 still 27 % do): [`estimate`](Self::estimate) corrects for the lies. The standard error of the estimated count is
+/// then √n·√(p(1−p))/(2p−1), at ε = 1 0.96·√n, where a trusted curator needs an error of about 1/ε: this is the price
+/// of not trusting anyone, and no other way of answering avoids it.
 ///
 /// # Algorithm
 /// \[W65\]; the local model \[KLNRS11\]. The lie is a [`Coin`].
@@ -70,7 +71,7 @@ pub struct RandomisedResponse {
     estimator: Estimator,
 }
 
-/// How the probability of a lie is written down.
+/// How the probability of a lie is specified.
 #[derive(Debug, Clone)]
 enum Form {
     /// (1−b)/2, for a rational b.
@@ -126,17 +127,17 @@ impl RandomisedResponse {
 
     fn new(form: Form, epsilon: Epsilon, lie: Coin) -> Result<Self> {
         let lies = form.lie();
-        // An irrational probability is known far more finely than a float can tell.
+        // An irrational probability is known far more precisely than a float can represent.
         let estimator = Estimator::new(&(&Rational::ONE - lies.end()), lies.end())?;
         Ok(Self { form, guarantee: Guarantee::Pure(epsilon), lie, estimator })
     }
 
-    /// What a response promises, and costs: the true ε, rounded up at its twentieth digit if it is irrational.
+    /// The guarantee of a response, and its cost: the true ε, rounded up at its twentieth digit if it is irrational.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
 
-    /// Two fractions that the true ε lies between: the logarithm of the largest ratio of probabilities. They are equal if ε
+    /// Two fractions that enclose the true ε: the logarithm of the largest ratio of probabilities. They are equal if ε
     /// is rational, and agree in more than thirty digits if it is not.
     pub fn true_epsilon(&self) -> RangeInclusive<Rational> {
         match &self.form {
@@ -145,7 +146,7 @@ impl RandomisedResponse {
         }
     }
 
-    /// Two fractions that P(`response` | `answer`) lies between: the whole law of the mechanism is four of these. They are
+    /// Two fractions that enclose P(`response` | `answer`): the whole law of the mechanism is four of these. They are
     /// equal if the probability is rational, and agree in more than thirty digits if it is not.
     ///
     /// # Example
@@ -172,13 +173,13 @@ impl RandomisedResponse {
         Ok(Response::new(response, self.guarantee.clone(), draw.accounting().clone()))
     }
 
-    /// A response from any generator, for simulations and audits: nothing is charged and nothing says so.
+    /// A response from any generator, for simulations and audits: nothing is charged, and the result does not say so.
     #[inline]
     pub fn sample<R: CryptoRng + ?Sized>(&self, answer: bool, rng: &mut R) -> bool {
         answer ^ self.lie.toss(rng)
     }
 
-    /// How many of n people would truly say yes, when `yes` of their responses do.
+    /// How many of n people would truly say yes if `yes` of their responses do.
     ///
     /// # Errors
     /// If there are no responses, or more yes than responses.
@@ -193,7 +194,7 @@ impl RandomisedResponse {
 }
 
 impl Form {
-    /// Two fractions that the probability of a lie lies between.
+    /// Two fractions that enclose the probability of a lie.
     fn lie(&self) -> RangeInclusive<Rational> {
         match self {
             Self::Bias(bias) => {
@@ -265,7 +266,7 @@ mod tests {
         range.end() - range.start()
     }
 
-    /// All four probabilities: they add up to 1, and their largest ratio is e^ε: not more, and by no digit less.
+    /// All four probabilities: they add up to 1, and their largest ratio is exactly e^ε.
     #[test]
     fn the_largest_ratio_is_exactly_what_is_promised() {
         let hair = rational("1e-18");
@@ -286,12 +287,12 @@ mod tests {
             let bits = 192 + 1500;
             let shrink = |epsilon: &Rational| range(&exp_neg(epsilon, bits), bits);
             match &form.form {
-                // The promise is rounded up, so that the ratio lies strictly below e^ε: proved.
+                // The stated ε is rounded up, so that the ratio lies strictly below e^ε: proved.
                 Form::Bias(_) => {
                     assert_eq!(lower, upper);
                     assert!(&upper * shrink(&claim).end() <= Rational::ONE, "{form}: more than e^ε");
                 }
-                // The ratio *is* e^ε: as near as the bounds can tell, and they tell much.
+                // The ratio *is* e^ε, as closely as the tight bounds can tell.
                 Form::Logistic(_) => {
                     assert!(&lower * shrink(&claim).start() <= Rational::ONE, "{form}: more than e^ε");
                     assert!(&upper / &lower <= Rational::ONE + rational("1e-36"), "{form}: the bounds are loose");
@@ -339,7 +340,7 @@ mod tests {
         }
     }
 
-    /// A response is the answer or its opposite, by a toss that does not look at the answer.
+    /// A response is the answer or its opposite, by a toss that does not depend on the answer.
     #[test]
     fn the_lie_does_not_depend_on_the_answer() {
         for form in forms() {
@@ -367,7 +368,7 @@ mod tests {
         for (yes, fraction) in [(250, 0.0), (400, 0.3), (750, 1.0)] {
             assert!((coins.estimate(yes, 1000).unwrap().fraction() - fraction).abs() < 1e-12);
         }
-        // Weak answers: the difference of the probabilities keeps its digits.
+        // Nearly random answers: the difference of the probabilities keeps its digits.
         let weak = RandomisedResponse::with_epsilon(&"1e-12".parse().unwrap()).unwrap();
         let found = weak.estimate(1, 1).unwrap().fraction() - weak.estimate(0, 1).unwrap().fraction();
         assert!((found / 2e12 - 1.0).abs() < 1e-12, "1/tanh(ε/2) = {found}");

@@ -1,4 +1,4 @@
-//! Which ε the mechanisms of the local model take.
+//! The range of ε for the mechanisms of the local model.
 
 use dashu_int::UBig;
 
@@ -21,7 +21,7 @@ pub(super) fn check(epsilon: &Epsilon) -> Result<()> {
     if contains(epsilon) { Ok(()) } else { Err(Error::parameter("epsilon", epsilon, "from 2^-50 to 1000")) }
 }
 
-/// The answer that a mechanism was given is none of its domain. Which it was is not said: it is a person's.
+/// The answer is not in the mechanism's domain. The message does not contain the answer: it is personal data.
 pub(super) fn foreign_answer() -> Error {
     Error::parameter("answer", "outside the domain", "one of the domain's values, counted from 0")
 }

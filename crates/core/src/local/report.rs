@@ -8,12 +8,12 @@ use super::task::TaskId;
 use crate::error::{Error, Result};
 use crate::hexadecimal;
 
-/// What one device sends: which task, a number that nothing but chance decided, perhaps a coarse time, and the randomised answer.
+/// What one device sends: the task, a purely random number, perhaps a coarse time, and the randomised answer.
 ///
 /// # Privacy
-/// The [id](Report::id) is drawn afresh for every report and derived from nothing: it serves to count no report twice, and two
-/// reports of one device have nothing in common but what their responses say. How a report travels (an address, a cookie,
-/// the second of its arrival) can tell whose it is, and is not in it.
+/// The [id](Report::id) is drawn afresh for every report and derived from nothing: it serves to count no report twice,
+/// and two reports of one device have nothing in common except what their responses reveal. How a report travels (an
+/// address, a cookie, the second of its arrival) can reveal whose it is, and is not part of it.
 ///
 /// # Example
 /// ```
@@ -116,8 +116,8 @@ const BIT: u8 = 2;
 const PREFIX: u8 = 3;
 
 impl Report {
-    /// The compact form: 1 byte of form, 32 of the task, 16 of the id, 8 of the period, 1 of the kind of response, and the response;
-    /// numbers with the lowest byte first, without the zeros at their end.
+    /// The compact form: 1 byte of form, 32 of the task, 16 of the id, 8 of the period, 1 of the kind of response, and
+    /// the response; numbers with the lowest byte first, without trailing zeros.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![FORM];
         bytes.extend(self.task.bytes());
@@ -142,10 +142,10 @@ impl Report {
         bytes
     }
 
-    /// Reads the compact form. There is one for each report.
+    /// Reads the compact form. Every report has exactly one.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the bytes are not a report.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Self::read(bytes).ok_or_else(|| {
             Error::parameter(
@@ -177,7 +177,7 @@ impl Report {
     }
 }
 
-/// Without the zeros at the end.
+/// Without trailing zeros.
 fn short(number: u128) -> Vec<u8> {
     let bytes = number.to_le_bytes();
     bytes[..bytes.len() - number.leading_zeros() as usize / 8].to_vec()
@@ -186,7 +186,7 @@ fn short(number: u128) -> Vec<u8> {
 fn long(bytes: &[u8]) -> Option<u128> {
     let mut whole = [0; 16];
     whole.get_mut(..bytes.len())?.copy_from_slice(bytes);
-    // One way to write each number.
+    // Every number is written in exactly one way.
     (bytes.last() != Some(&0)).then(|| u128::from_le_bytes(whole))
 }
 

@@ -3,10 +3,10 @@
 use crate::ledger::Accounting;
 use crate::privacy::Guarantee;
 
-/// A randomised answer, with what it promises to the person who gave it.
+/// A randomised answer, with its guarantee for the person who gave it.
 ///
-/// It has no error bar: a single response estimates nothing. What travels to the collector is its [value](Response::value)
-/// alone; the guarantee and the accounting stay with the person.
+/// It has no error bar: a single response estimates nothing. Only its [value](Response::value) travels to the
+/// aggregator; the guarantee and the accounting stay with the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response<T> {
     value: T,
@@ -19,17 +19,17 @@ impl<T> Response<T> {
         Self { value, guarantee, accounting }
     }
 
-    /// What is sent.
+    /// The value to send.
     pub fn value(&self) -> &T {
         &self.value
     }
 
-    /// What is sent, alone.
+    /// The value to send, without the rest.
     pub fn into_value(self) -> T {
         self.value
     }
 
-    /// What the person was promised.
+    /// The guarantee for the person.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }

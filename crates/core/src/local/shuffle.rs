@@ -1,22 +1,22 @@
-//! What a shuffler adds.
+//! Privacy amplification by shuffling.
 
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::numeric::beta_gamma::{beta_lower, beta_upper};
 use crate::privacy::{Delta, Epsilon, Guarantee};
 
-/// What n reports promise together when a shuffler has put them into random order, and removed whatever else would tell whose
-/// they are.
+/// The joint guarantee of n reports after a shuffler has put them into random order, and removed everything else that
+/// would reveal whose they are.
 ///
 /// # Privacy
-/// The guarantee is of (ε, δ)-differential privacy in the central model, when one person's answer is replaced, against whoever
-/// sees the shuffled reports only. It holds if the shuffler does not collude, and for as many reports as are *honest* and of
-/// *different people*, each of whom sends one:
-/// - Reports that the adversary made, or knows the answers and the randomness of, hide nobody and must not be counted.
-/// - A person who sends a memoised response ten times hides among people, not among copies: 100 people with ten reports each hide as
-///   100 do, not as 1,000. Where a task lets a device [report more than once](super::Task::one_report_each), the number of reports
-///   must not be given here.
-/// - Reports that tell a period ([`TimePrecision`](super::TimePrecision)) hide among those of the same period only.
+/// The guarantee is (ε, δ)-differential privacy in the central model, where one person's answer is replaced, against an
+/// observer of the shuffled reports only. It holds if the shuffler does not collude, and for as many reports as are
+/// *honest* and from *different people*, each of whom sends one:
+/// - Reports that the adversary made, or whose answers and randomness it knows, hide no one and must not be counted.
+/// - A person who sends a memoised response ten times hides among people, not among copies: 100 people with ten reports
+///   each hide like 100, not like 1,000. If a task lets a device [report more than once](super::Task::one_report_each),
+///   do not pass the number of reports here.
+/// - Reports that state a period ([`TimePrecision`](super::TimePrecision)) hide only among those of the same period.
 ///
 /// An observer of reports before they are shuffled still faces the local ε, which is never lost.
 ///
@@ -30,14 +30,14 @@ use crate::privacy::{Delta, Epsilon, Guarantee};
 ///    person's answer: of the others C ~ Bin(n−1, e^−ε₀) are clones, A ~ Bin(C, ½) of them from Q, and the one person's own is from Q with
 ///    probability e^ε₀/(e^ε₀+1) under x and 1/(e^ε₀+1) under x′. What holds for these two numbers holds for the reports.
 ///
-/// For [two answers](Shuffled::of_bits) every report is 1 with a probability between 1/(e^ε₀+1) and e^ε₀/(e^ε₀+1), so that in step 2 the
-/// clones have probability 2/(e^ε₀+1) > e^−ε₀, and more of them hide.
+/// For [two answers](Shuffled::of_bits) every report is 1 with a probability between 1/(e^ε₀+1) and e^ε₀/(e^ε₀+1), so
+/// that in step 2 the clones have probability 2/(e^ε₀+1) > e^−ε₀, and there are more of them to hide among.
 ///
 /// # Algorithm
 /// Given C = c, the likelihood ratio grows with the number a of those from Q, as (e^ε₀·a + c+1−a)/(a + e^ε₀·(c+1−a)); so
-/// δ_c(ε) = P(a ≥ a*) − e^ε·P′(a ≥ a*) at the best threshold a*, two tails of a fair binomial. δ_c falls with c, as one clone more is
-/// post-processing; so numbers of clones are taken together in intervals, each counted as its smallest: never too little. Rounding
-/// errors are paid for.
+/// δ_c(ε) = P(a ≥ a*) − e^ε·P′(a ≥ a*) at the best threshold a*, two tails of a fair binomial. δ_c falls with c, as one
+/// more clone is post-processing; so numbers of clones are grouped into intervals, each counted as its smallest: never
+/// an underestimate. Rounding errors are accounted for.
 ///
 /// # Errors
 /// If there is no honest report, or ε₀ lies outside 1e-6 to 20.
@@ -55,11 +55,11 @@ use crate::privacy::{Delta, Epsilon, Guarantee};
 pub struct Shuffled {
     local: Epsilon,
     honest: u64,
-    /// How probably a report is a clone.
+    /// The probability that a report is a clone.
     clone: f64,
 }
 
-/// Standard deviations of the number of clones that are looked at one by one on either side, and steps in each.
+/// Standard deviations of the number of clones that are considered on either side, and steps in each.
 const BELOW: f64 = 12.0;
 const ABOVE: f64 = 4.0;
 const STEPS: f64 = 16.0;
@@ -68,22 +68,23 @@ const STEPS: f64 = 16.0;
 const ROUNDING: f64 = 1e-9;
 /// Halvings in the search for ε.
 const HALVINGS: usize = 30;
-/// Digits of the ε that is stated, rounded up.
+/// Significant digits of the stated ε, rounded up.
 const DIGITS: u32 = 6;
 
 impl Shuffled {
-    /// For `honest` reports of as many people, of any mechanism with this local ε.
+    /// For `honest` reports from as many people, of any mechanism with this local ε.
     ///
     /// # Errors
-    /// As the type says.
+    /// As described for the type.
     pub fn new(local: &Epsilon, honest: u64) -> Result<Self> {
         Self::with_clones(local, honest, |epsilon| libm::exp(-epsilon))
     }
 
-    /// For `honest` reports of as many people, of one bit each: yes/no answers, and [`OneBitMean`](super::OneBitMean).
+    /// For `honest` reports from as many people, of one bit each: yes/no answers, and
+    /// [`OneBitMean`](super::OneBitMean).
     ///
     /// # Errors
-    /// As the type says.
+    /// As described for the type.
     pub fn of_bits(local: &Epsilon, honest: u64) -> Result<Self> {
         Self::with_clones(local, honest, |epsilon| 2.0 / (libm::exp(epsilon) + 1.0))
     }
@@ -100,7 +101,7 @@ impl Shuffled {
         Ok(Self { local: local.clone(), honest, clone: clone(epsilon) * (1.0 - 1e-15) })
     }
 
-    /// δ for which the shuffled reports are (ε, δ)-differentially private; an upper bound.
+    /// A δ for which the shuffled reports are (ε, δ)-differentially private; an upper bound.
     ///
     /// # Errors
     /// If ε is negative or not a number.
@@ -150,7 +151,7 @@ impl Shuffled {
                 beta_lower(a, c - a + 1.0, 0.5)
             }
         };
-        // From where on the likelihood ratio exceeds e^ε.
+        // The point from which on the likelihood ratio exceeds e^ε.
         let odds = (growth * local - 1.0) / (local - growth);
         let threshold = ((c + 1.0) * odds / (1.0 + odds)).floor();
         let mut largest = 0f64;
@@ -167,7 +168,7 @@ impl Shuffled {
     /// The central guarantee at a given δ: never more than the local ε.
     ///
     /// # Errors
-    /// If the tails cannot be worked out, which no valid parameters lead to.
+    /// If the tails cannot be computed, which does not happen for valid parameters.
     pub fn guarantee(&self, delta: &Delta) -> Result<Guarantee> {
         let most = delta.value().to_f64_down();
         let (mut low, mut high) = (0.0, self.local.to_f64());
@@ -178,7 +179,7 @@ impl Shuffled {
             let middle = (low + high) / 2.0;
             if self.delta(middle)? <= most { high = middle } else { low = middle }
         }
-        // ε = 0 cannot be written as an `Epsilon`; the least that is stated is a millionth of a millionth.
+        // ε = 0 is not a valid `Epsilon`; the least that is stated is 1e-12.
         let stated = Rational::try_from(high.max(1e-12))?.round_up(DIGITS);
         if stated >= *self.local.value() {
             return Ok(Guarantee::Pure(self.local.clone()));
@@ -252,7 +253,8 @@ mod tests {
         }
     }
 
-    /// The largest δ that the number of ones among the yes/no answers of so many people shows, whatever the others answer.
+    /// The largest δ that the number of ones among the yes/no answers of this many people shows, whatever the others
+    /// answer.
     fn strongest(local: f64, people: u64, at: f64) -> f64 {
         let truth = local.exp() / (local.exp() + 1.0);
         (0..people).fold(0f64, |worst, yes| {
@@ -274,8 +276,8 @@ mod tests {
         })
     }
 
-    /// 100 people who each send their one response ten times: the number of ones is ten times that of the 100, so what holds for
-    /// 1,000 people does not hold for these 1,000 reports.
+    /// 100 people who each send their one response ten times: the number of ones is ten times that of the 100, so the
+    /// guarantee for 1,000 people does not hold for these 1,000 reports.
     #[test]
     fn copies_of_a_report_hide_nobody() {
         let delta: Delta = "1e-6".parse().unwrap();
@@ -299,7 +301,7 @@ mod tests {
                         let stated = stated.unwrap().delta(at).unwrap();
                         assert!(attack <= stated * (1.0 + 1e-9), "{local} {honest} {at}: {attack} > {stated}");
                     }
-                    // The mutant: reports are counted that are not honest, or are copies.
+                    // The mutant: counts reports that are not honest, or are copies.
                     let mutant = Shuffled::of_bits(&epsilon(local), 20 * honest).unwrap().delta(at).unwrap();
                     assert!(attack > mutant, "{local} {honest} {at}: the mutant was not caught");
                 }

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::local::projective::geometry::Geometry;
 
-/// How texts of an alphabet are written as vectors (1, d₁, d₂, …) of base-q digits, a few letters more at each level.
+/// How texts over an alphabet are written as vectors (1, d₁, d₂, …) of base-q digits, a few more letters at each level.
 #[derive(Debug, Clone)]
 pub(crate) struct Spelling {
     alphabet: Vec<char>,
@@ -15,14 +15,14 @@ pub(crate) struct Spelling {
     pub q: u32,
 }
 
-/// The numbers that all extensions of a prefix take, at most, unless one letter takes more.
+/// The maximum number of extensions of a prefix, unless a single letter already has more.
 const MOST_EXTENSIONS: u128 = 1 << 12;
 const MOST_LETTERS: usize = 65_000;
 
 impl Spelling {
     pub fn new(alphabet: &str, longest: u32, q: u32) -> Result<Self> {
         let letters: Vec<char> = alphabet.chars().collect();
-        // A bit for every letter that there is: a sort would be larger than all the rest of a browser's module.
+        // A bit for every possible letter: a sort would be larger than all the rest of a browser's module.
         let mut seen = vec![0u64; (char::MAX as usize + 1) / 64];
         let is_new = |&letter: &char| {
             let (word, bit) = (&mut seen[letter as usize / 64], 1 << (letter as usize % 64));
@@ -36,7 +36,7 @@ impl Spelling {
         if longest == 0 {
             return Err(Error::parameter("longest text", longest, "at least 1 letter"));
         }
-        // One code more than letters: the end of the text.
+        // One more code than letters: the end of the text.
         let digits = digits_for(letters.len() as u128 + 1, q);
         if longest.checked_mul(digits).is_none_or(|all| all > 127) {
             return Err(too_long(longest));
@@ -45,22 +45,22 @@ impl Spelling {
         Ok(Self { alphabet: letters, longest, step, digits, q })
     }
 
-    /// How many lengths there are.
+    /// The number of lengths.
     pub fn levels(&self) -> u32 {
         self.longest.div_ceil(self.step)
     }
 
-    /// The points that stand for the prefixes of a level.
+    /// The points that represent the prefixes of a level.
     pub fn space(&self, level: u32) -> Result<Geometry> {
         Geometry::new(self.q, 1 + self.digits * self.letters(level)).ok_or_else(|| too_long(self.longest))
     }
 
-    /// Letters of a level's prefixes.
+    /// The number of letters in a level's prefixes.
     pub fn letters(&self, level: u32) -> u32 {
         (self.step * (level + 1)).min(self.longest)
     }
 
-    /// A letter's code counts from 1; 0 stands behind the end of the text.
+    /// A letter's code counts from 1; 0 means past the end of the text.
     pub fn codes(&self, text: &str) -> Vec<u32> {
         let code = |letter: char| self.alphabet.iter().position(|&known| known == letter).map(|place| place as u32 + 1);
         let mut codes: Vec<u32> = text.chars().filter_map(code).take(self.longest as usize).collect();
@@ -87,7 +87,8 @@ impl Spelling {
         self.vector(&self.codes(text)[..self.letters(level) as usize])
     }
 
-    /// The prefix with more letters, from their digits; `None` if these are no letters, or letters behind the end of the text.
+    /// The prefix with more letters, from their digits; `None` if these are not letters, or letters past the end of the
+    /// text.
     pub fn continued(&self, prefix: &[u32], mut number: u128, letters: u32) -> Option<Vec<u32>> {
         let base = extensions(self.q, self.digits);
         let mut codes = vec![0; letters as usize];
@@ -106,12 +107,12 @@ fn too_long(longest: u32) -> Error {
     Error::parameter("longest text", longest, "so few letters that q^t < 2^127; about 20 for a to z")
 }
 
-/// q^digits, or the largest number there is.
+/// q^digits, saturated.
 fn extensions(q: u32, digits: u32) -> u128 {
     u128::from(q).checked_pow(digits).unwrap_or(u128::MAX)
 }
 
-/// The fewest digits of base q that tell `codes` codes apart.
+/// The fewest digits of base q that distinguish `codes` codes.
 fn digits_for(codes: u128, q: u32) -> u32 {
     (1..).find(|&digits| extensions(q, digits) >= codes).unwrap_or(1)
 }

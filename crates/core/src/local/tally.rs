@@ -1,4 +1,4 @@
-//! How many responses support each value.
+//! The number of responses that support each value.
 
 use super::ValueSet;
 use crate::error::{Error, Result};
@@ -37,7 +37,7 @@ impl ValueTally {
         Ok(())
     }
 
-    /// Counts many.
+    /// Counts many responses.
     ///
     /// # Errors
     /// If one is not below k; none is counted then.
@@ -53,12 +53,12 @@ impl ValueTally {
         Ok(())
     }
 
-    /// How many responses named each value.
+    /// The number of responses that named each value.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// How many responses there were.
+    /// The number of responses.
     pub fn n(&self) -> u64 {
         self.n
     }
@@ -71,9 +71,9 @@ fn foreign() -> Error {
 /// Counts, for each value, the sets that it is in.
 ///
 /// # Algorithm
-/// Vertical counters: bit j of all the counts of 64 values is one word, and sets are added word by word with carries. Eight
-/// sets at a time pass through a tree of full adders \[MKL18\], so that only every eighth carry goes further. After 2^16 sets at
-/// most the counters are emptied into ordinary ones.
+/// Vertical counters: bit j of all the counts of 64 values is one word, and sets are added word by word with carries.
+/// Eight sets at a time pass through a tree of full adders \[MKL18\], so that only every eighth carry goes further.
+/// After at most 2^16 sets the counters are emptied into ordinary ones.
 ///
 /// # Example
 /// ```
@@ -88,7 +88,7 @@ fn foreign() -> Error {
 #[derive(Debug, Clone)]
 pub struct SetTally {
     k: u32,
-    /// Sets that wait until there are eight.
+    /// Sets waiting until there are eight.
     waiting: Vec<u64>,
     /// Bits 0, 1, 2, … of the counts, one plane after another.
     planes: Vec<Vec<u64>>,
@@ -121,7 +121,7 @@ impl SetTally {
     /// Counts one set.
     ///
     /// # Errors
-    /// If it is a set of another number of values.
+    /// If the set is over a different number of values.
     pub fn add(&mut self, set: &ValueSet) -> Result<()> {
         if set.len() != self.k {
             return Err(foreign());
@@ -137,9 +137,9 @@ impl SetTally {
         Ok(())
     }
 
-    /// In how many sets each value is.
+    /// The number of sets that contain each value.
     pub fn counts(&mut self) -> &[u64] {
-        // Empty sets in the places of those that are not there yet.
+        // Empty sets in the remaining places.
         if !self.waiting.is_empty() {
             self.waiting.resize(TOGETHER * self.words(), 0);
             self.add_together();
@@ -148,7 +148,7 @@ impl SetTally {
         &self.counts
     }
 
-    /// How many sets there were.
+    /// The number of sets.
     pub fn n(&self) -> u64 {
         self.n
     }

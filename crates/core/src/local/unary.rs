@@ -1,4 +1,4 @@
-//! One bit for each value, each flipped on its own.
+//! One bit for each value, each flipped independently.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -27,9 +27,9 @@ use crate::privacy::{Epsilon, Guarantee};
 /// p* = ½, q* = 1/(e^ε+1): n times the variance of a rare value's fraction is 4e^ε/(e^ε−1)², whatever k. A report has k bits.
 ///
 /// # Algorithm
-/// \[WBLJ17\]. The bits of other values are drawn ten at a time: a table of the 2^10 patterns gives one with a single random word
-/// of 32 bits, exactly (`noise::table`): far fewer than ten comparisons with words of their own would take. The true
-/// value's bit is then overwritten by a fair coin.
+/// \[WBLJ17\]. The bits of other values are drawn ten at a time: a table of the 2^10 patterns gives one with a single
+/// random word of 32 bits, exactly (`noise::table`): far fewer random bits than ten separate comparisons would take.
+/// The true value's bit is then overwritten by a fair coin.
 ///
 /// # Errors
 /// Unless 2 ≤ k ≤ 2^20 and ε lies from 2^−50 to 1000; when responding, if the answer is not below k or the permit does not cover
@@ -59,7 +59,8 @@ pub struct UnaryEncoding {
 const LANES: u32 = 10;
 /// Random bits of one draw.
 const WORD: u32 = 32;
-/// One for each pattern and one for what a word leaves open, rounded up to a power of two: 16 kB, half of a first-level cache.
+/// One for each pattern and one for what a word leaves open, rounded up to a power of two: 16 kB, half of a first-level
+/// cache.
 const CELLS: usize = 2 << LANES;
 /// Largest k.
 const MOST_VALUES: u64 = 1 << 20;
@@ -74,7 +75,7 @@ pub struct ValueSet {
 }
 
 impl ValueSet {
-    /// No value, of k.
+    /// The empty set among k values.
     pub fn empty(k: u32) -> Self {
         Self { k, words: vec![0; (k as usize).div_ceil(64)].into() }
     }
@@ -101,7 +102,7 @@ impl ValueSet {
         bytes
     }
 
-    /// How many values there are to be in it: k.
+    /// The number of possible values: k.
     #[allow(clippy::len_without_is_empty, reason = "k is at least 2, and it is not the number of values in the set")]
     pub fn len(&self) -> u32 {
         self.k
@@ -112,7 +113,7 @@ impl ValueSet {
         value < self.k && self.words[value as usize / 64] >> (value % 64) & 1 == 1
     }
 
-    /// 64 values a word, the first in the lowest bit.
+    /// 64 values per word, the first in the lowest bit.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
     }
@@ -123,7 +124,7 @@ impl ValueSet {
     }
 }
 
-/// The bits of the last word that stand for values.
+/// The bits of the last word that represent values.
 fn last_mask(k: u32) -> u64 {
     u64::MAX >> (k.wrapping_neg() % 64)
 }
@@ -132,7 +133,7 @@ impl UnaryEncoding {
     /// For k values.
     ///
     /// # Errors
-    /// As the type says.
+    /// As described for the type.
     pub fn new(k: u64, epsilon: &Epsilon) -> Result<Self> {
         if !(2..=MOST_VALUES).contains(&k) {
             let allowed = "from 2 to 1048576 for one bit a value; projective geometry takes more";
@@ -149,12 +150,12 @@ impl UnaryEncoding {
         })
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn values(&self) -> u32 {
         self.k
     }
 
-    /// What a response promises, and costs.
+    /// The guarantee of a response, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
@@ -164,8 +165,8 @@ impl UnaryEncoding {
         &self.estimator
     }
 
-    /// Two fractions that the probability of a bit lies between: that the bit of a value is 1, if it is the answer's own or not.
-    /// The bits are independent, so that these two are the whole law.
+    /// Two fractions that enclose the probability that the bit of a value is 1, if it is the answer's own or not. The
+    /// bits are independent, so these two are the whole law.
     pub fn probability(&self, is_answer: bool) -> RangeInclusive<Rational> {
         if is_answer {
             let half = Rational::from(1u64) / Rational::from(2u64);
@@ -188,17 +189,17 @@ impl UnaryEncoding {
         Ok(Response::new(response, self.guarantee.clone(), draw.accounting().clone()))
     }
 
-    /// A response from any generator, for simulations and audits: nothing is charged and nothing says so.
+    /// A response from any generator, for simulations and audits: nothing is charged, and the result does not say so.
     pub fn sample<R: CryptoRng + ?Sized>(&self, answer: u32, rng: &mut R) -> ValueSet {
         let mut response = ValueSet::empty(self.k);
         self.sample_into(answer, rng, &mut response);
         response
     }
 
-    /// [`UnaryEncoding::sample`] into a set that is there already.
+    /// [`UnaryEncoding::sample`] into an existing set.
     ///
     /// # Panics
-    /// If the set is one of another number of values.
+    /// If the set is over a different number of values.
     pub fn sample_into<R: CryptoRng + ?Sized>(&self, answer: u32, rng: &mut R, response: &mut ValueSet) {
         assert_eq!(response.k, self.k, "a set of the mechanism's values");
         debug_assert!(answer < self.k);
@@ -225,7 +226,7 @@ impl UnaryEncoding {
                 }
             }
         }
-        // Patterns may reach beyond the last value, and even into a word that is not there.
+        // Patterns may reach beyond the last value, and even into a word that does not exist.
         if let Some(last) = response.words.get_mut(place) {
             *last = word;
         }
@@ -256,7 +257,7 @@ struct PatternLaw {
 
 impl PatternLaw {
     fn with_ones(&self, ones: u32, bits: usize) -> Enclosure {
-        // (1+e^−ε)^lanes ≥ 1 needs no bits of its own; each of fewer than 32 products adds a unit or two.
+        // (1+e^−ε)^lanes ≥ 1 needs no additional bits; each of fewer than 32 products adds a unit or two.
         let work = bits + 16;
         let mut whole = Enclosure::one(work);
         let base = Enclosure::one(work).add(&exp_neg(&self.epsilon, work));
@@ -295,7 +296,7 @@ mod tests {
     use crate::noise::Entropy;
     use crate::noise::table::tests::assert_exact;
 
-    /// Words of few bits make rare outcomes common, so that enumeration walks through all of the code.
+    /// Words of few bits make rare outcomes common, so that enumeration covers all of the code.
     #[test]
     fn patterns_are_drawn_exactly() {
         for epsilon in ["0.1", "1", "4"] {
@@ -357,7 +358,7 @@ mod tests {
         }
     }
 
-    /// The mutant: a true bit that is 1 a little more often than not.
+    /// The mutant: a true bit that is slightly more likely to be 1.
     #[test]
     fn a_biased_true_bit_is_seen() {
         let epsilon = "1".parse().unwrap();
@@ -369,7 +370,7 @@ mod tests {
         );
     }
 
-    /// Every value's bit, wherever it falls in patterns and words, has the law that is written down.
+    /// Every value's bit, wherever it falls in patterns and words, has the stated law.
     #[test]
     fn every_bit_is_set_as_often_as_it_should() {
         const N: u32 = 20_000;

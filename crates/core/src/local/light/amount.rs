@@ -5,18 +5,20 @@ use crate::error::{Error, Result};
 use crate::noise::bits::BitSource;
 use crate::noise::uniform::below_wide;
 
-/// A number from 0 on with at most fifteen digits, exactly: both parts are below 2^53, so that their quotient as floats is rounded once.
+/// A non-negative number with at most fifteen digits, exactly: both parts are below 2^53, so that their quotient as
+/// floats is rounded once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Amount {
     pub top: u64,
-    /// The two have no divisor in common: smaller numbers take fewer random bits.
+    /// The two parts have no common divisor: smaller numbers take fewer random bits.
     pub bottom: u64,
 }
 
 const MOST_DIGITS: usize = 15;
 
 impl Amount {
-    /// Reads a decimal in the one way in which the library writes it: another text of the same number would be another task.
+    /// Reads a decimal only in the form in which the library writes it: another text of the same number would be
+    /// another task.
     pub fn read(name: &'static str, text: &str) -> Result<Self> {
         let refused =
             || Error::parameter(name, text, "a decimal of at most 15 digits without needless zeros, such as 0.5");
@@ -35,7 +37,7 @@ impl Amount {
         self.top == 0
     }
 
-    /// How many answers of the other this pays for.
+    /// The number of answers at `other` that this pays for.
     pub fn over(&self, other: &Self) -> Result<u64> {
         answers(self.top as u128 * other.bottom as u128, self.bottom as u128 * other.top as u128)
     }
@@ -58,7 +60,7 @@ impl Amount {
         exp_neg_below_one(self.top % self.bottom, self.bottom, source)
     }
 
-    /// True with probability 1/(1+e^self), exactly: a fair coin says no, or e^−self says yes, or it begins anew.
+    /// True with probability 1/(1+e^self), exactly: a fair coin says no, or e^−self says yes, or it starts over.
     pub fn lie<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<bool, B::Error> {
         loop {
             if source.bits(1)? == 1 {
@@ -74,7 +76,7 @@ impl Amount {
 /// ln 3 rounded up, as two fair coins are charged, in units of 10^−19.
 const LN_3: u128 = 10_986_122_886_681_096_914;
 
-/// How many answers of two fair coins, whose ε has more digits than an [`Amount`], this lifetime ε pays for.
+/// The number of answers by two fair coins, whose ε has more digits than an [`Amount`], that this lifetime ε pays for.
 pub(super) fn answers_of_coins(lifetime: &str) -> Result<u64> {
     const DECIMALS: u32 = 19;
     let refused = || Error::parameter("lifetime-epsilon", lifetime, "a decimal of at most 19 places after the point");
@@ -82,11 +84,11 @@ pub(super) fn answers_of_coins(lifetime: &str) -> Result<u64> {
     answers(top.checked_mul(10u128.pow(DECIMALS - decimals)).ok_or_else(refused)?, LN_3)
 }
 
-/// ⌊lifetime / each⌋, as far as a task may say so.
+/// ⌊lifetime / each⌋, within the limit for tasks.
 fn answers(lifetime: u128, each: u128) -> Result<u64> {
     let below = || Error::parameter("lifetime-epsilon", "less than epsilon", "at least epsilon");
     let answers = lifetime.checked_div(each).filter(|answers| *answers > 0).ok_or_else(below)?;
-    // The quotient may be a million and a bit.
+    // The quotient may be slightly more than a million.
     let most = u128::from(MOST_ANSWERS);
     if answers > most || answers == most && !lifetime.is_multiple_of(each) {
         return Err(Error::parameter("lifetime-epsilon", "larger", LONGEST_LIFETIME));
@@ -94,10 +96,10 @@ fn answers(lifetime: u128, each: u128) -> Result<u64> {
     Ok(answers as u64)
 }
 
-/// The digits of a decimal as one number, and how many of them stand after the point; `None` unless it is written in the one way in which
-/// the library writes it.
+/// The digits of a decimal as one number, and how many of them are after the point; `None` unless it is in the form in
+/// which the library writes it.
 fn decimal(text: &str) -> Option<(u128, u32)> {
-    /// Of any sum of these 128 bits are enough.
+    /// With this many digits, 128 bits are enough for any sum.
     const MOST: usize = 38;
     let (whole, part) = match text.split_once('.') {
         Some((whole, part)) if !part.is_empty() && !part.ends_with('0') => (whole, part),
@@ -163,7 +165,7 @@ mod tests {
         }
     }
 
-    /// What each branch of the coin ends in, against e^−ε and 1/(1+e^ε) from the library's own arithmetic.
+    /// The outcome of each branch of the coin, against e^−ε and 1/(1+e^ε) from the library's own arithmetic.
     #[test]
     fn coins_are_exact() {
         const BITS: usize = 128;

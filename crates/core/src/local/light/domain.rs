@@ -1,4 +1,4 @@
-//! What can be answered.
+//! The possible answers.
 
 use super::super::task::{Answer, Canonical};
 use super::amount::Amount;
@@ -6,16 +6,16 @@ use crate::error::{Error, Result};
 use crate::statistic::Grid;
 use crate::statistic::grid::BITS;
 
-/// What can be answered.
+/// The possible answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LightDomain {
     /// One of a list.
     Choices(Vec<String>),
     /// Whole numbers in a range.
     Integers {
-        /// What is smaller counts as this.
+        /// Smaller values count as this.
         lower: i64,
-        /// What is larger counts as this.
+        /// Larger values count as this.
         upper: i64,
     },
     /// Real numbers in a range, as `LO..HI`.
@@ -24,7 +24,7 @@ pub enum LightDomain {
     Texts {
         /// The letters that count.
         alphabet: String,
-        /// What is longer is cut off.
+        /// Longer texts are cut off.
         longest: u32,
     },
 }
@@ -76,10 +76,11 @@ impl LightDomain {
     }
 }
 
-/// The grid of bounds, as [`Grid::new`] makes it: steps of 2^(⌈log₂ max(|L|, |U|)⌉ − 28), ends rounded outwards.
+/// The grid for the bounds, the same as that of [`Grid::new`]: steps of 2^(⌈log₂ max(|L|, |U|)⌉ − 28), ends rounded
+/// outwards.
 pub(super) fn grid(bounds: &str) -> Result<Grid> {
     let refused = || Error::parameter("numbers", bounds, "two decimals of at most 12 digits, such as 0..120");
-    // Searching for a text of two letters would take more code than all of this.
+    // Searching for a two-letter text would take more code than all of this.
     let dots = bounds.as_bytes().windows(2).position(|pair| pair == b"..").ok_or_else(refused)?;
     let (Some(lower), Some(upper)) = (bounds.get(..dots), bounds.get(dots + 2..)) else { return Err(refused()) };
     let [lower, upper] = [signed(lower)?, signed(upper)?];
@@ -94,7 +95,8 @@ pub(super) fn grid(bounds: &str) -> Result<Grid> {
     if lower < upper { Ok(Grid::of_steps(exponent, lower, upper)) } else { Err(refused()) }
 }
 
-/// The value in steps, as [`Grid::steps`] says it; `clamp` would bring along the printing of floats, for a panic that never comes.
+/// The value in steps, the same as [`Grid::steps`]; `clamp` would pull in the formatting of floats, for a panic that
+/// never happens.
 fn steps(grid: &Grid, value: f64) -> Option<i64> {
     let scaled = value / grid.step();
     let (lower, upper) = (grid.lower(), grid.upper());
@@ -109,7 +111,7 @@ fn steps(grid: &Grid, value: f64) -> Option<i64> {
     (!value.is_nan()).then(|| whole + i64::from(rest >= 0.5) - i64::from(rest <= -0.5))
 }
 
-/// Is it negative, and how much is it?
+/// The sign and the magnitude.
 fn signed(text: &str) -> Result<(bool, Amount)> {
     let digits = text.strip_prefix('-');
     Ok((digits.is_some(), Amount::read("numbers", digits.unwrap_or(text))?))

@@ -1,4 +1,4 @@
-//! How answers are randomised.
+//! The randomisation of answers.
 
 use super::super::prefix::PrefixReport;
 use super::super::projective::field;
@@ -12,13 +12,13 @@ use crate::error::{Error, Result};
 use crate::noise::bits::BitSource;
 use crate::noise::uniform::{below, below_wide};
 
-/// How answers are randomised, each with all of ε.
+/// A mechanism that randomises answers, each with all of ε.
 ///
 /// # Algorithm
-/// Where a response supports the answer or does not (k-ary, projective, prefixes): a response is drawn uniformly and taken if it supports
-/// the answer; if not, it is taken with probability e^−ε; else another is drawn. Taken ones then have probabilities in the
-/// proportion e^ε to 1, which is the law of these mechanisms. As many responses support one answer as another, so that the number of rounds
-/// tells nothing.
+/// Where a response either supports the answer or does not (k-ary, projective, prefixes): a response is drawn uniformly
+/// and accepted if it supports the answer; if not, it is accepted with probability e^−ε; else another is drawn.
+/// Accepted responses then have probabilities in the ratio e^ε to 1, which is the law of these mechanisms. Every answer
+/// is supported by the same number of responses, so the number of rounds reveals nothing.
 #[derive(Debug, Clone)]
 pub(super) enum Mechanism {
     /// Two fair coins.
@@ -33,7 +33,7 @@ pub(super) enum Mechanism {
     Prefix(Spelling),
 }
 
-/// As the mechanisms themselves say.
+/// The limit of the mechanisms themselves.
 const LARGEST_EPSILON: u64 = 1000;
 const LARGEST_FOR_SPACES: u64 = 11;
 const MOST_SPELLED_VECTORS: u128 = 1 << 27;
@@ -118,7 +118,8 @@ impl Mechanism {
         epsilon: &Amount,
         source: &mut B,
     ) -> Result<Payload, B::Error> {
-        // Drawn once: were it drawn anew with each point, the lengths whose points are taken more often would be told more often.
+        // Drawn once: if it were redrawn with each point, the lengths whose points are accepted more often would be
+        // reported more often.
         let level = match self {
             Self::Prefix(spelling) => below(spelling.levels().into(), source)? as u32,
             _ => 0,
@@ -175,7 +176,7 @@ impl Mechanism {
     }
 }
 
-/// A point, likelier by e^ε if it is orthogonal to one's own; `None` if another must be drawn.
+/// A point, likelier by e^ε if it is orthogonal to the answer's own; `None` if another must be drawn.
 fn point<B: BitSource + ?Sized>(
     space: &Geometry,
     own: &[u32],
@@ -187,7 +188,8 @@ fn point<B: BitSource + ?Sized>(
     Ok(accept(supports, epsilon, source)?.then_some(drawn))
 }
 
-/// Is a drawn response taken? Always if it supports the answer, else with probability e^−ε. That coin is tossed in any case.
+/// Is a drawn response accepted? Always if it supports the answer, else with probability e^−ε. The coin is tossed in
+/// either case.
 fn accept<B: BitSource + ?Sized>(supports: bool, epsilon: &Amount, source: &mut B) -> Result<bool, B::Error> {
     Ok(epsilon.exp_neg(source)? | supports)
 }

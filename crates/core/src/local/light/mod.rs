@@ -1,18 +1,18 @@
 //! The same tasks and the same channels in a few kilobytes, for browsers.
 //!
-//! A page must not be asked to load an arithmetic of numbers of any size for one answer. Here every number has 128 bits at most, and
-//! nothing is prepared that one answer does not need. [`Task`](super::Task) is the reference: the tests of this folder compare
-//! hashes, and enumerate the probabilities of every mechanism against those that it states.
+//! A page should not have to load arbitrary-precision arithmetic for one answer. Here every number has at most 128
+//! bits, and nothing is prepared that one answer does not need. [`Task`](super::Task) is the reference: the tests of
+//! this folder compare hashes, and check the enumerated probabilities of every mechanism against those that it states.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `amount` | ε as a quotient of two small whole numbers, and coins of e^−ε |
-//! | `domain` | what can be answered |
-//! | `mechanism` | how answers are randomised |
+//! | `domain` | the possible answers |
+//! | `mechanism` | the randomisation of answers |
 //!
-//! # What it does not take
-//! A task in which something was left out: `auto` is resolved, and defaults are filled in, by whoever publishes the task. An ε or
-//! bounds with more than fifteen digits, or written as a fraction or a power.
+//! # What it does not support
+//! Tasks with omitted fields: the publisher of the task resolves `auto` and fills in defaults. An ε or bounds with more
+//! than fifteen digits, or written as a fraction or a power.
 
 mod amount;
 mod domain;
@@ -29,12 +29,12 @@ use super::task::{Answer, Canonical, Day, Memoisation, TaskId, TimePrecision, ru
 use crate::error::{Error, Result};
 use crate::noise::bits::always;
 
-/// A task as it is written down in full, field by field.
+/// A complete task, field by field.
 #[derive(Debug, Clone)]
 pub struct Fields<'text> {
-    /// What people are asked.
+    /// The question that people are asked.
     pub question: &'text str,
-    /// What can be answered.
+    /// The possible answers.
     pub domain: LightDomain,
     /// The mechanism's name; not `auto`.
     pub mechanism: &'text str,
@@ -42,9 +42,9 @@ pub struct Fields<'text> {
     pub epsilon: &'text str,
     /// `first`, `per-answer` or `never`.
     pub memoisation: &'text str,
-    /// ε of everything a device ever says.
+    /// ε of everything that a device ever sends.
     pub lifetime_epsilon: &'text str,
-    /// The fewest reports that an estimate is made from.
+    /// The minimum number of reports for an estimate.
     pub minimum_batch: u64,
     /// `none`, `hour`, `day` or `week`.
     pub time_precision: &'text str,
@@ -52,16 +52,17 @@ pub struct Fields<'text> {
     pub expires: &'text str,
 }
 
-/// A task that a device can answer, and nothing else can be done with.
+/// A task that a device can answer, with no other purpose.
 ///
 /// # Privacy
-/// As [`Task`](super::Task): the channels are the same, probability for probability. Time and random bits by themselves do
-/// not depend on the answer: responses are drawn until one is taken, which has the same probability for every answer. Together with the
-/// response they may tell more than the response does: some rounds can only end in one that supports the answer. Only the page
-/// itself, which knows the answer, sees them apart from everything else that it does.
+/// As for [`Task`](super::Task): the channels are the same, probability for probability. Time and random bits on their
+/// own do not depend on the answer: responses are drawn until one is accepted, which has the same probability for every
+/// answer. Together with the response they may reveal more than the response does: some rounds can only end in one that
+/// supports the answer. Only the page itself, which knows the answer, sees them separately from everything else that it
+/// does.
 ///
 /// # Errors
-/// If a field means nothing, or is out of the range that this takes.
+/// If a field is invalid, or outside the supported range.
 ///
 /// # Example
 /// ```
@@ -102,12 +103,12 @@ impl LightTask {
     /// Reads the fields.
     ///
     /// # Errors
-    /// As the type says.
+    /// As described for the type.
     pub fn new(fields: &Fields<'_>) -> Result<Self> {
         rules::check(fields.question, fields.domain.choices(), fields.minimum_batch)?;
         let (mechanism, epsilon, lifetime_answers) =
             match Mechanism::coins(fields.mechanism, &fields.domain, fields.epsilon) {
-                // The coins themselves reckon with no ε.
+                // The coins themselves use no ε.
                 Some(coins) => {
                     (coins, Amount { top: 0, bottom: 1 }, amount::answers_of_coins(fields.lifetime_epsilon)?)
                 }
@@ -123,7 +124,7 @@ impl LightTask {
         let unknown = |name, value: &str, allowed| Error::parameter(name, value, allowed);
         let memoisation = Memoisation::named(fields.memoisation)
             .ok_or_else(|| unknown("memoisation", fields.memoisation, "first, per-answer or never"))?;
-        // Each number is written in one way.
+        // Every number is written in exactly one way.
         if memoisation == Memoisation::First && fields.lifetime_epsilon != fields.epsilon {
             return Err(unknown("lifetime-epsilon", fields.lifetime_epsilon, rules::LIFETIME_OF_FIRST));
         }
@@ -141,11 +142,11 @@ impl LightTask {
         })
     }
 
-    /// Reads an answer as a person gives it: one of the choices, a whole number, or a text. For the mean of real numbers, use
-    /// [`LightTask::number`].
+    /// Reads an answer as a person enters it: one of the choices, a whole number, or a text. For the mean of real
+    /// numbers, use [`LightTask::number`].
     ///
     /// # Errors
-    /// If it is none. The message does not contain it.
+    /// If it is not a valid answer. The message does not contain it.
     pub fn answer(&self, text: &str) -> Result<Answer> {
         self.domain.answer(text)
     }
@@ -159,7 +160,7 @@ impl LightTask {
     }
 }
 
-/// As [`Task::id`](super::Task::id) hashes it.
+/// The same hash as [`Task::id`](super::Task::id).
 fn id(fields: &Fields<'_>) -> TaskId {
     let mut canonical = Canonical::new();
     canonical.field("question", fields.question);

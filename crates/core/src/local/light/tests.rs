@@ -1,4 +1,4 @@
-//! Against the library itself: the same hashes, the same probabilities, reports that its collector takes.
+//! Comparisons with the library itself: the same hashes, the same probabilities, reports that its aggregator accepts.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -24,7 +24,7 @@ fn task(domain: &str, mechanism: &str, epsilon: &str, more: &str) -> Task {
     serde_json::from_str(&json).unwrap()
 }
 
-/// As whoever publishes the task writes it down.
+/// In the form in which the publisher of the task writes it.
 fn light(task: &Task) -> Result<LightTask> {
     let json = serde_json::to_value(task).unwrap();
     let text = |name: &str| json[name].as_str().unwrap();
@@ -101,13 +101,14 @@ fn hashes_and_reports_are_those_of_the_library() {
 
 const LN_3: &str = "1.0986122886681096914";
 
-/// Between which bounds the probability of each response lies, by walking through every branch of one round.
+/// Bounds on the probability of each response, by enumerating every branch of one round.
 ///
-/// Rounds that end without a response are repeated with fresh bits. So a response has the probability a/(a + b), if a round ends in
-/// it with probability a and in another with b: what the walk left unresolved belongs to a, to b or to no response.
+/// Rounds that end without a response are repeated with fresh bits. So a response has the probability a/(a + b), if a
+/// round ends in it with probability a and in another with b: what the enumeration left unresolved belongs to a, to b
+/// or to no response.
 struct Rounds {
     law: Law<Option<u64>>,
-    /// Of all that may end in a response.
+    /// The probability of everything that may end in a response.
     whole: Rational,
 }
 
@@ -126,14 +127,14 @@ impl Rounds {
         (self.law.unresolved() / &self.whole).to_f64()
     }
 
-    /// Can the probability of a response be the one that is stated?
+    /// Is the stated probability of a response possible?
     fn admits(&self, response: u64, stated: &RangeInclusive<Rational>) -> bool {
         let mass = self.law.mass(&Some(response));
         &mass / &self.whole <= *stated.end()
             && *stated.start() <= (&(mass + self.law.unresolved().clone())) / &self.whole
     }
 
-    /// It can for each, and the bounds are near.
+    /// It is possible for each, and the bounds are close.
     #[track_caller]
     fn assert_law(&self, stated: &BTreeMap<u64, RangeInclusive<Rational>>, most_width: f64) {
         assert!(self.width() < most_width, "{}", self.width());
@@ -143,9 +144,9 @@ impl Rounds {
 }
 
 const DEPTH: usize = 22;
-/// How near the bounds of a probability are to each other.
+/// How close the bounds of a probability are to each other.
 const NEAR: f64 = 0.02;
-/// Where a lie is told by rounds of its own, which are all walked through.
+/// For lies decided by separate rounds, which are all enumerated.
 const NEAR_FOR_LIES: f64 = 0.08;
 
 fn value(payload: Payload) -> u64 {
@@ -172,7 +173,7 @@ fn k_ary_and_projective_responses_have_the_stated_law() {
             let stated = points.map(|response| (response, projective.probability(answer, response))).collect();
             Rounds::of(&light_projective, &Answer::Choice(answer), DEPTH).assert_law(&stated, NEAR);
         }
-        // The mutant: taken a little too often, which is more private than stated and so less accurate.
+        // The mutant: accepted slightly too often, which is more private than stated and so less accurate.
         let mut mutant = light_k_ary.clone();
         mutant.epsilon = Amount::read("epsilon", wrong).unwrap();
         let found = Rounds::of(&mutant, &Answer::Choice(0), DEPTH);

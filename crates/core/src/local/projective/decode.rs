@@ -1,4 +1,4 @@
-//! All supports at once.
+//! The supports of all values at once.
 
 use super::geometry::Geometry;
 
@@ -8,9 +8,9 @@ const BLOCK: usize = 32;
 /// For each point v the number of responses y with ⟨v, y⟩ = 0, from the number of responses at each point.
 ///
 /// # Algorithm
-/// Divide the responses by where they lead: those with m free coordinates behind their 1 are a table h of q^m numbers, and
-/// v = (…, c, a) with a of m coordinates is orthogonal to (0…0, 1, y′) exactly if ⟨a, y′⟩ = −c. So what is asked for is S(a, z) =
-/// Σ_{⟨a, y′⟩ = z} h(y′) at z = −c, summed over all m.
+/// Divide the responses by the position of their leading 1: those with m free coordinates after it are a table h of q^m
+/// numbers, and v = (…, c, a) with a of m coordinates is orthogonal to (0…0, 1, y′) exactly if ⟨a, y′⟩ = −c. So the
+/// task is to find S(a, z) = Σ_{⟨a, y′⟩ = z} h(y′) at z = −c, summed over all m.
 ///
 /// S is made coordinate by coordinate: with T(z; y_1…y_m), 0 for z ≠ 0 and h for z = 0, replacing the first coordinate y by
 /// that of a, T′(z; …, a) = Σ_y T(z − a·y; y, …), and moving it to the end turns T into S after m rounds, in the right order
@@ -30,7 +30,7 @@ pub(crate) fn supports(space: &Geometry, responses: &[u64]) -> Vec<u64> {
         start.iter_mut().zip(&responses[first..first + power(m)]).for_each(|(place, &count)| *place = count as u32);
         let sums = sums(q, m, start);
         let row = |c: usize| &sums[(q - c) % q * power(m)..][..power(m)];
-        // Points by where they lead, with `tail` free coordinates behind their 1.
+        // Points by the position of their leading 1, with `tail` free coordinates after it.
         for tail in 0..space.t() {
             let start = (power(tail) - 1) / (q - 1);
             let mine = &mut supports[start..start + power(tail)];
@@ -62,7 +62,7 @@ pub(crate) fn sums(q: usize, m: u32, table: Vec<u32>) -> Vec<u32> {
     }
     let mut old = table;
     let mut new = vec![0u32; q * size];
-    // How many numbers the other coordinates take.
+    // The number of values that the other coordinates take.
     let rest = size / q;
     for _ in 0..m {
         for start in (0..rest).step_by(BLOCK) {

@@ -1,23 +1,23 @@
-//! Which field to take.
+//! The choice of the field.
 
 use super::geometry::Geometry;
 
 /// Largest prime below 2^16: products and sums of coordinates stay small.
 const LARGEST: u32 = 65_521;
-/// How much larger than the least a variance may be, if decoding is cheaper for it.
+/// How much larger than the least a variance may be, if decoding is then cheaper.
 const SLACK: f64 = 1.03;
 
-/// Is there a field of q elements that we can reckon in?
+/// Is there a field of q elements that this code supports?
 pub(crate) fn is_field(q: u32) -> bool {
     (2..=LARGEST).contains(&q)
         && (2..).take_while(|divisor| divisor * divisor <= q).all(|divisor| !q.is_multiple_of(divisor))
 }
 
-/// The prime with the cheapest decoding among those whose variance is at most 3 % above the least; `None` if all spaces have more than
-/// `most` vectors.
+/// The prime with the cheapest decoding among those whose variance is at most 3 % above the least; `None` if all spaces
+/// have more than `most` vectors.
 ///
-/// Prime fields alone, as they are reckoned in with plain integers: the variance is flat around q = e^ε + 1, so that
-/// no prime power is ever missed by more than 3 % (at ε = 1: q = 3 gives 3.77, q = 4 would give 3.69).
+/// Only prime fields, which need only plain integer arithmetic: the variance is flat around q = e^ε + 1, so that no
+/// prime power is ever missed by more than 3 % (at ε = 1: q = 3 gives 3.77, q = 4 would give 3.69).
 ///
 /// Sums, products and quotients of floats in a fixed order: the same on every machine.
 pub(super) fn suitable(k: u64, epsilon: f64, most: u128) -> Option<u32> {
@@ -43,7 +43,7 @@ pub(crate) fn nearest(epsilon: f64) -> u32 {
     primes.min_by(|&one, &other| variance(one).total_cmp(&variance(other))).unwrap_or(LARGEST)
 }
 
-/// n times the variance of the fraction of a value that nobody holds: q*(1−q*)/(p*−q*)².
+/// n times the variance of the fraction of a value that no one holds: q*(1−q*)/(p*−q*)².
 fn variance(space: &Geometry, growth: f64) -> f64 {
     let [points, support, both] = [space.points(), space.support(), space.intersection()].map(|count| count as f64);
     let unit = 1.0 / ((growth - 1.0) * support + points);
@@ -52,7 +52,7 @@ fn variance(space: &Geometry, growth: f64) -> f64 {
     q * (1.0 - q) / ((p - q) * (p - q))
 }
 
-/// Additions to decode.
+/// The number of additions to decode.
 fn cost(space: &Geometry) -> f64 {
     f64::from(space.t() - 1) * f64::from(space.q()) * space.power(space.t()) as f64
 }

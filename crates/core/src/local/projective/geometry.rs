@@ -1,7 +1,7 @@
 //! Points of a projective space over a prime field, numbered.
 
-/// The points of PG(t−1, q), q prime: vectors of t coordinates modulo q, not all 0, of which multiples are one point. The first
-/// coordinate that is not 0 is made 1.
+/// The points of PG(t−1, q), q prime: non-zero vectors of t coordinates modulo q, where multiples are the same point.
+/// The first coordinate that is not 0 is made 1.
 ///
 /// # Numbering
 /// A point whose leading 1 is followed by m coordinates has the number (q^m−1)/(q−1) plus the number with these digits in base q: the

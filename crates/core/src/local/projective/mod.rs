@@ -3,8 +3,8 @@
 //! | module | holds |
 //! |---|---|
 //! | `geometry` | points, their numbers and products |
-//! | `field` | which field to take |
-//! | `decode` | how many responses support each value, all values at once |
+//! | `field` | the choice of the field |
+//! | `decode` | how many responses support each value, for all values at once |
 
 pub(super) mod decode;
 pub(super) mod field;
@@ -35,13 +35,15 @@ use crate::privacy::{Epsilon, Guarantee};
 ///
 /// # Accuracy
 /// With c_i points orthogonal to two, p* = e^ε·c_s·ρ and q* = ρ·(e^ε·c_i + c_s − c_i). In a large space n times the variance of a
-/// rare value's fraction is (e^ε−1+q)²/((e^ε−1)²·(q−1)): at q = e^ε + 1 that of [one bit a value](super::UnaryEncoding), and for the
-/// primes that are taken a few percent more. A report has log₂ K bits, instead of k.
+/// rare value's fraction is (e^ε−1+q)²/((e^ε−1)²·(q−1)): at q = e^ε + 1 that of [one bit per
+/// value](super::UnaryEncoding), and for the primes that are chosen a few per cent more. A report has log₂ K bits,
+/// instead of k.
 ///
 /// # Algorithm
-/// \[FNNT22\]. Value v is the v-th point. A coin says with probability (e^ε−1)·c_s·ρ that a point orthogonal to the answer is drawn,
-/// uniformly; else any point is, uniformly. The two together give e^ε·ρ to the orthogonal ones. Both points are always drawn. From
-/// the responses the supports of all values are counted together ([`ProjectiveResponse::supports`]) in time (t−1)·q^(t+1).
+/// \[FNNT22\]. Value v is the v-th point. A coin decides with probability (e^ε−1)·c_s·ρ that a point orthogonal to the
+/// answer is drawn, uniformly; else any point is, uniformly. The two together give e^ε·ρ to the orthogonal ones. Both
+/// points are always drawn. From the responses the supports of all values are counted together
+/// ([`ProjectiveResponse::supports`]) in time (t−1)·q^(t+1).
 ///
 /// # Errors
 /// Unless k ≥ 2, ε lies from 2^−50 to 11 and the space has at most 2^27 vectors; when responding, if the answer is not below k or
@@ -63,28 +65,28 @@ pub struct ProjectiveResponse {
     channel: Channel,
 }
 
-/// Vectors of the space: tables of so many numbers of 32 bits are made to decode.
+/// The maximum number of vectors of the space: decoding builds tables of as many 32-bit numbers.
 const MOST_VECTORS: u128 = 1 << 27;
 /// Above this ε the field would be large, and k-ary response is better up to 180,000 values.
 const LARGEST_EPSILON: u64 = 11;
-/// `u32` counts.
+/// Counts are `u32`.
 const MOST_RESPONSES: u64 = u32::MAX as u64;
 
 impl ProjectiveResponse {
     /// For k values, over a field that suits ε and k.
     ///
     /// # Errors
-    /// As the type says.
+    /// As described for the type.
     pub fn new(k: u64, epsilon: &Epsilon) -> Result<Self> {
         check(k, epsilon)?;
         let q = field::suitable(k, epsilon.to_f64(), MOST_VECTORS).ok_or_else(|| too_many(k))?;
         Self::over_field(k, epsilon, q)
     }
 
-    /// For k values, over the field of q elements: for a collector that must agree with devices on it.
+    /// For k values, over the field of q elements: for an aggregator that must use the same field as the devices.
     ///
     /// # Errors
-    /// As the type says, and unless q is a prime from 2 to 65521.
+    /// As described for the type, and unless q is a prime from 2 to 65521.
     pub fn over_field(k: u64, epsilon: &Epsilon, q: u32) -> Result<Self> {
         check(k, epsilon)?;
         if !field::is_field(q) {
@@ -94,12 +96,12 @@ impl ProjectiveResponse {
         Ok(Self { k, channel: Channel::new(space.ok_or_else(|| too_many(k))?, epsilon)? })
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn values(&self) -> u64 {
         self.k
     }
 
-    /// How many points there are: responses are below it.
+    /// The number of points: responses are below it.
     pub fn points(&self) -> u64 {
         self.channel.space.points() as u64
     }
@@ -109,7 +111,7 @@ impl ProjectiveResponse {
         self.channel.space.q()
     }
 
-    /// What a response promises, and costs.
+    /// The guarantee of a response, and its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.channel.guarantee
     }
@@ -119,7 +121,7 @@ impl ProjectiveResponse {
         &self.channel.estimator
     }
 
-    /// Two fractions that P(`response` | `answer`) lies between; they agree in more than thirty digits.
+    /// Two fractions that enclose P(`response` | `answer`); they agree in more than thirty digits.
     pub fn probability(&self, answer: u64, response: u64) -> RangeInclusive<Rational> {
         self.channel.probability(answer.into(), response.into())
     }
@@ -138,19 +140,19 @@ impl ProjectiveResponse {
         Ok(Response::new(response, guarantee.clone(), draw.accounting().clone()))
     }
 
-    /// A response from any generator, for simulations and audits: nothing is charged and nothing says so.
+    /// A response from any generator, for simulations and audits: nothing is charged, and the result does not say so.
     pub fn sample<R: CryptoRng + ?Sized>(&self, answer: u64, rng: &mut R) -> u64 {
         debug_assert!(answer < self.k);
         self.channel.sample(answer.into(), rng) as u64
     }
 
-    /// How many responses support each value: those orthogonal to it.
+    /// The number of responses that support each value: those orthogonal to it.
     ///
     /// Takes (t−1)·q^(t+1) additions and eight bytes for each of q^t vectors: for a million values at ε = 1 some 200 million and
     /// 40 MB.
     ///
     /// # Errors
-    /// If the tally is not one of the points, or of 2^32 responses or more.
+    /// If the tally is not over the points, or has 2^32 responses or more.
     pub fn supports(&self, responses: &ValueTally) -> Result<Vec<u64>> {
         if responses.counts().len() as u64 != self.points() {
             return Err(Error::parameter("tally", responses.counts().len(), "one count for each point of the space"));
@@ -227,7 +229,7 @@ impl Channel {
         always(self.choose(is_orthogonal, answer, rng))
     }
 
-    /// A point orthogonal to the answer, or any point; both are drawn in any case.
+    /// A point orthogonal to the answer, or any point; both are drawn in either case.
     fn choose<B: BitSource + ?Sized>(
         &self,
         is_orthogonal: bool,
@@ -275,7 +277,7 @@ mod tests {
         }
     }
 
-    /// P(y|x) of the code: its coin, and what it does with either side of the coin, walked branch by branch.
+    /// P(y|x) of the code: its coin, and what it does on either side of the coin, enumerated branch by branch.
     fn law(mechanism: &ProjectiveResponse, with_zero: bool) -> Law {
         const BITS: usize = 256;
         let channel = &mechanism.channel;

@@ -1,4 +1,4 @@
-//! What can be answered.
+//! The possible answers.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::identity::Canonical;
 use crate::error::{Error, Result};
 use crate::statistic::{Bounds, Grid};
 
-/// What can be answered, and so what is estimated.
+/// The possible answers, and so what is estimated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Domain {
@@ -14,18 +14,18 @@ pub enum Domain {
     Choices(Vec<String>),
     /// Whole numbers in a range: their mean. `integers = { lower = 0, upper = 10 }`
     Integers {
-        /// What is smaller counts as this.
+        /// Smaller values count as this.
         lower: i64,
-        /// What is larger counts as this.
+        /// Larger values count as this.
         upper: i64,
     },
     /// Real numbers in a range: their mean. `numbers = "0..120"`
     Numbers(Bounds),
     /// Texts: the common ones. `texts = { alphabet = "abc…", longest = 8 }`
     Texts {
-        /// The letters that count; others are left out.
+        /// The allowed letters; others are dropped.
         alphabet: String,
-        /// What is longer is cut off.
+        /// Longer texts are cut off.
         longest: u32,
     },
 }
@@ -42,10 +42,10 @@ pub enum Answer {
 }
 
 impl Domain {
-    /// Reads an answer as a person gives it, on their own device: one of the choices, a number, or a text.
+    /// Reads an answer as a person enters it on their own device: one of the choices, a number, or a text.
     ///
     /// # Errors
-    /// If it is none. The message does not contain it.
+    /// If it is not a valid answer. The message does not contain it.
     pub fn answer(&self, text: &str) -> Result<Answer> {
         let wrong = |allowed| Error::parameter("answer", "not one that can be given", allowed);
         match self {
@@ -66,7 +66,7 @@ impl Domain {
         }
     }
 
-    /// The choices, if there are some. What else there is to a domain is checked where the mechanism is made.
+    /// The choices, if the domain is a list. The other domains are checked when the mechanism is made.
     pub(super) fn choices(&self) -> Option<&[String]> {
         if let Self::Choices(choices) = self { Some(choices) } else { None }
     }

@@ -1,4 +1,4 @@
-//! The hash by which every report names its task.
+//! The hash by which every report identifies its task.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::hexadecimal;
 
-/// What all canonical texts begin with; another form of task would begin otherwise.
+/// The beginning of all canonical texts; another form of task would begin differently.
 const FORM: &str = "reticent local task 1";
 
 /// SHA-256 of a task's canonical form, written as 64 hexadecimal digits.
@@ -63,8 +63,8 @@ impl TryFrom<String> for TaskId {
     }
 }
 
-/// A task as bytes, the same however it was written: names and texts one after another, each with its length in front, so that no
-/// two tasks have the same.
+/// A task as bytes, the same however it was written: names and texts one after another, each prefixed with its length,
+/// so that no two tasks have the same bytes.
 pub(in crate::local) struct Canonical(Vec<u8>);
 
 impl Canonical {

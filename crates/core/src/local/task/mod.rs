@@ -1,11 +1,11 @@
-//! What is asked, how, and for how long: fixed before anybody answers.
+//! Tasks: the question, the mechanism and the end date, fixed before anyone answers.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`domain`] | [`Domain`]: what can be answered |
+//! | [`domain`] | [`Domain`]: the possible answers |
 //! | [`day`] | [`Day`]: when a task ends |
-//! | [`identity`] | [`TaskId`]: the hash by which every report names its task |
-//! | `rules` | what every reader of tasks refuses, the browser's included |
+//! | [`identity`] | [`TaskId`]: the hash by which every report identifies its task |
+//! | `rules` | checks shared by every reader of tasks, the browser's included |
 
 pub mod day;
 pub mod domain;
@@ -24,14 +24,15 @@ use crate::exact::Rational;
 use crate::privacy::{Epsilon, Guarantee};
 use crate::statistic::Grid;
 
-/// The immutable description of a collection, agreed on by devices and collector.
+/// The immutable description of a collection, agreed on by devices and aggregator.
 ///
-/// Every report carries the hash of all of it, [`Task::id`]: a device that was shown another ε than the collector states makes
-/// reports that the collector rejects. The same shape is written as TOML and as JSON.
+/// Every report carries the hash of the whole task, [`Task::id`]: a device that was shown another ε than the aggregator
+/// states makes reports that the aggregator rejects. The same structure is written as TOML and as JSON.
 ///
 /// # Privacy
-/// What a person is promised, by their own device alone: `epsilon` for each randomised answer, `lifetime-epsilon` for all of them
-/// together as far as [`Memoisation`] says. Neither depends on the collector's honesty.
+/// The guarantee for a person, ensured by their own device alone: `epsilon` for each randomised answer,
+/// `lifetime-epsilon` for all of them together as far as [`Memoisation`] says. Neither depends on the aggregator's
+/// honesty.
 ///
 /// # Example
 /// ```
@@ -55,7 +56,7 @@ pub struct Task {
     written: Written,
 }
 
-/// As it is written down.
+/// The written form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Written {
@@ -67,7 +68,7 @@ struct Written {
     memoisation: Memoisation,
     #[serde(default)]
     lifetime_epsilon: Option<Epsilon>,
-    /// Needed where the lifetime ε is large, and of no meaning elsewhere: so it is not hashed.
+    /// Required if the lifetime ε is large, and without meaning otherwise: so it is not hashed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     allow_large_epsilon: bool,
     minimum_batch: u64,
@@ -86,12 +87,12 @@ fn auto() -> String {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Memoisation {
-    /// The first response is repeated for ever, whatever the answer would be by then. All reports together are ε-differentially
+    /// The first response is repeated for ever, even if the answer changes. All reports together are ε-differentially
     /// private. A device may report as often as it likes, so reports are not people.
     First,
-    /// Each answer is randomised once, and its response is repeated whenever it is the answer again, until as many
-    /// different answers were given as the lifetime ε pays for; then the last response is repeated. A device may report as
-    /// often as it likes, so reports are not people.
+    /// Each answer is randomised once, and its response is repeated whenever the same answer is given again, until as
+    /// many different answers were given as the lifetime ε pays for; then the last response is repeated. A device may
+    /// report as often as it likes, so reports are not people.
     ///
     /// *What* a person answers is protected with lifetime-ε. Which answers are equal is not: the response usually changes when
     /// the answer does, and the same response comes back with the same answer. An observer who can link the reports of a
@@ -108,7 +109,7 @@ impl Memoisation {
         [Self::First, Self::PerAnswer, Self::Never].into_iter().find(|known| known.name() == name)
     }
 
-    /// As tasks call it.
+    /// The name used in tasks.
     pub fn name(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -118,7 +119,7 @@ impl Memoisation {
     }
 }
 
-/// How exactly reports say when they were made. A report's exact time can tell whose it is.
+/// How precisely reports say when they were made. A report's exact time can reveal whose it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimePrecision {
@@ -152,7 +153,7 @@ impl TimePrecision {
         }
     }
 
-    /// As tasks call it.
+    /// The name used in tasks.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -177,17 +178,17 @@ pub enum Randomiser {
 }
 
 impl Task {
-    /// The fewest reports that an estimate is made from.
+    /// The minimum number of reports for an estimate.
     pub fn minimum_batch(&self) -> u64 {
         self.written.minimum_batch
     }
 
-    /// What people are asked.
+    /// The question that people are asked.
     pub fn question(&self) -> &str {
         &self.written.question
     }
 
-    /// What can be answered.
+    /// The possible answers.
     pub fn domain(&self) -> &Domain {
         &self.written.domain
     }
@@ -202,7 +203,7 @@ impl Task {
         &self.written.epsilon
     }
 
-    /// What one randomised answer promises, and costs.
+    /// The guarantee of one randomised answer, and its cost.
     pub fn guarantee(&self) -> Guarantee {
         Guarantee::Pure(self.written.epsilon.clone())
     }
@@ -212,7 +213,7 @@ impl Task {
         self.written.memoisation
     }
 
-    /// ε of everything a device ever says about this task, as [`Memoisation`] explains.
+    /// ε of everything that a device ever sends for this task, as [`Memoisation`] explains.
     pub fn lifetime_epsilon(&self) -> &Epsilon {
         self.written.lifetime_epsilon.as_ref().unwrap_or(&self.written.epsilon)
     }
@@ -223,13 +224,14 @@ impl Task {
         u64::try_from(&answers.floor()).unwrap_or(u64::MAX)
     }
 
-    /// Does a device report at most once? Only then is the number of reports a number of people, and only then do
-    /// [estimates](super::Collection::estimate) have intervals and does [`Shuffled`](super::Shuffled) apply to all reports.
+    /// Does a device report at most once? Only then does the number of reports equal the number of people, do
+    /// [estimates](super::Collection::estimate) have intervals, and does [`Shuffled`](super::Shuffled) apply to all
+    /// reports.
     pub fn one_report_each(&self) -> bool {
         self.written.memoisation == Memoisation::Never && self.lifetime_answers() == 1
     }
 
-    /// How exactly reports say when they were made.
+    /// How precisely reports say when they were made.
     pub fn time_precision(&self) -> TimePrecision {
         self.written.time_precision
     }
@@ -244,7 +246,7 @@ impl Task {
         second >= self.written.expires.begins()
     }
 
-    /// The hash of all of it.
+    /// The hash of the whole task.
     pub fn id(&self) -> TaskId {
         let written = &self.written;
         let mut canonical = Canonical::new();
@@ -310,7 +312,7 @@ fn randomiser(written: &Written) -> Result<Randomiser> {
 }
 
 impl Randomiser {
-    /// The name that stands in the task.
+    /// The mechanism's name in the task.
     fn name(&self) -> String {
         match self {
             Self::Coins(_) => "fair-coin".into(),

@@ -1,17 +1,17 @@
-//! What every reader of tasks refuses, be it the library's or the browser's.
+//! Checks shared by every reader of tasks, the library's and the browser's.
 
 use crate::error::{Error, Result};
 
 const LONGEST_QUESTION: usize = 10_000;
-/// Choices in one list.
+/// The maximum number of choices in one list.
 const MOST_CHOICES: usize = 10_000_000;
-/// As many answers as a lifetime ε may pay for.
+/// The maximum number of answers that a lifetime ε may pay for.
 pub(in crate::local) const MOST_ANSWERS: u64 = 1_000_000;
 pub(in crate::local) const LONGEST_LIFETIME: &str = "at most a million times epsilon";
 pub(in crate::local) const LIFETIME_OF_FIRST: &str =
     "epsilon itself, or left out, when the first response is repeated for ever";
 
-/// Checks what is the same in both readers.
+/// The checks common to both readers.
 pub(in crate::local) fn check(question: &str, choices: Option<&[String]>, minimum_batch: u64) -> Result<()> {
     if question.trim().is_empty() || question.len() > LONGEST_QUESTION {
         let length = format!("{} bytes long", question.len());

@@ -21,7 +21,7 @@ fn what_is_left_out_has_a_careful_default() {
     assert_eq!(task.guarantee().to_string(), "ε = 1");
 }
 
-/// However it is written, the hash is that of what it means.
+/// However it is written, the hash depends only on its meaning.
 #[test]
 fn writing_and_reading_keep_the_hash() {
     let task = json(|_| ()).unwrap();
