@@ -1,4 +1,4 @@
-//! What more colluders than planned for can learn.
+//! The privacy loss against more colluders than planned for.
 //!
 //! Let t′ > t parties of m collude. The noise that they do not know is K = A − B with A and B independent negative binomial
 //! draws of shape r = (m−t′)/(m−t) < 1 and p = e^(−ε/Δ): with a_j = Γ(j+r)/(Γ(r)·j!), P(A = j) ∝ a_j·p^j, so that for s ≥ 0
@@ -6,13 +6,14 @@
 //! > P(K = s) = P(K = −s) ∝ p^s·Σ_j a_j·a_{j+s}·p^(2j).
 //!
 //! **The loss of one cell** that moves by s is ℓ(s) = ln P(0)/P(s), and grows with s. For a_{j+1}/a_j = (j+r)/(j+1) grows with
-//! j and stays below 1, so s ↦ a_{j+s}·p^s is log-convex and falls; sums keep both; so P is log-convex and falling on 0, 1, 2, ….
-//! Hence for k ≥ 0, ln P(k)/P(k+s) ≤ ln P(0)/P(s); and if k < 0 < k+s, P(k) ≤ P(0) and k + s < s, so that it is below ℓ(s), too.
+//! j and stays below 1, so s ↦ a_{j+s}·p^s is log-convex and falls; sums preserve both; so P is log-convex and falling
+//! on 0, 1, 2, …. Hence for k ≥ 0, ln P(k)/P(k+s) ≤ ln P(0)/P(s); and if k < 0 < k+s, P(k) ≤ P(0) and k + s < s, so
+//! that it is below ℓ(s), too.
 //!
-//! **The loss of all cells**, when one unit moves them by Δ in all: noise is independent, so it is Σᵢ ℓ(sᵢ) with Σᵢ sᵢ ≤ Δ, and
-//! reached if all sums are as they were. Log-convexity says that ℓ is concave, so it is largest when the Δ steps are spread
-//! evenly: over c = min(cells, Δ) cells, ⌊Δ/c⌋ or one more in each. With Δ cells or more that is Δ·ℓ(1), with one cell ℓ(Δ).
-//! With r = 1, ℓ(s) = s·ε/Δ and the loss is ε however they are spread.
+//! **The loss of all cells**, if one unit moves them by Δ in total: noise is independent, so it is Σᵢ ℓ(sᵢ) with Σᵢ sᵢ
+//! ≤ Δ, and attained if all sums are as they were. Log-convexity means that ℓ is concave, so the loss is largest when
+//! the Δ steps are spread evenly: over c = min(cells, Δ) cells, ⌊Δ/c⌋ or one more in each. With Δ cells or more that is
+//! Δ·ℓ(1), with one cell ℓ(Δ). With r = 1, ℓ(s) = s·ε/Δ and the loss is ε however they are spread.
 //!
 //! **Upper bound.** ℓ(s) = s·ε/Δ + ln N/D with N = Σ a_j²·p^(2j) and D = Σ a_j·a_{j+s}·p^(2j); N is rounded up and D down.
 //! Terms j < [`ONE_BY_ONE`] are added one by one. From there on j runs in blocks, each by one part in [`PARTS`] longer than the
@@ -27,28 +28,29 @@
 //! add less than one part in 10⁵ to it, and the sum of 1/u³ is at most 1/(2x²): −ln g(x) ≤ r(1−r)(2−r)/(24x²)·(1 + 10^−5),
 //! where r(1−r)(2−r) < 0.385.
 //!
-//! The rest of N, beyond where p^(2j) is e^−[`CUT`], is less than its first term over 1 − p². All terms are positive, so the
-//! floats are off by less than 10^−11 of each sum; [`MARGIN`] pays for it.
+//! The rest of N, beyond where p^(2j) is e^−[`CUT`], is less than its first term over 1 − p². All terms are positive,
+//! so the floats are off by less than 10^−11 of each sum; [`MARGIN`] covers this.
 
 use crate::error::Result;
 use crate::exact::Rational;
 use crate::privacy::Epsilon;
 
-/// Terms that are added one by one.
+/// The number of terms added one by one.
 const ONE_BY_ONE: usize = 1024;
-/// A block is one part in so many as long as what lies before it: the bound is then too large by less than 10⁻⁶.
+/// The length of a block, as a fraction 1/`PARTS` of what lies before it: the bound is then too large by less than
+/// 10⁻⁶.
 const PARTS: f64 = 1024.0;
 /// e^(0.0161/x₀²), rounded up.
 const WIDEN: f64 = 1.0 + 0.017 / (ONE_BY_ONE * ONE_BY_ONE) as f64;
 /// −ln p^(2j) from where on N is bounded by a geometric series and D by 0.
 const CUT: f64 = 44.0;
-/// For floats, as a part of N/D.
+/// Covers the rounding of floats, as a part of N/D.
 const MARGIN: f64 = 1e-9;
-/// Digits that a loss is rounded up to.
+/// Significant digits to which a loss is rounded up.
 const DIGITS: u32 = 6;
 
-/// An ε that holds when the honest parties' noise has only this shape, 0 < shape < 1, on numbers that one unit can move by
-/// `sensitivity` steps in all.
+/// An ε that holds if the honest parties' noise has only this shape, 0 < shape < 1, on numbers that one unit can move
+/// by `sensitivity` steps in total.
 ///
 /// # Errors
 /// None for the parameters of a plan.
@@ -73,7 +75,7 @@ struct Residual {
     shape: f64,
     /// a_0, a_1, …, a of [`ONE_BY_ONE`].
     first: Vec<f64>,
-    /// The first numbers of the blocks, and where they end.
+    /// The first indices of the blocks, and where they end.
     blocks: Vec<f64>,
     /// N, rounded up.
     numerator: f64,
@@ -99,7 +101,7 @@ impl Residual {
         libm::exp(-2.0 * self.rate * x)
     }
 
-    /// a_x at the least: itself up to [`ONE_BY_ONE`].
+    /// A lower bound of a_x: itself up to [`ONE_BY_ONE`].
     fn at_least(&self, x: f64) -> f64 {
         let last = ONE_BY_ONE as f64;
         if x <= last {
@@ -182,7 +184,7 @@ mod tests {
         }
     }
 
-    /// However the steps are spread over the cells, the loss is not larger than said; and it is reached.
+    /// However the steps are spread over the cells, the loss is not larger than claimed; and the claim is attained.
     #[test]
     fn spreading_evenly_is_the_worst() {
         fn worst(steps: usize, cells: usize, loss: &dyn Fn(usize) -> f64) -> f64 {

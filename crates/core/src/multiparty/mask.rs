@@ -1,4 +1,4 @@
-//! Masks that cancel out.
+//! Pairwise masks that cancel out.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::{Error, Result};
 
-/// A secret of 32 bytes that a party has in common with one other party, for one message.
+/// A secret of 32 bytes shared with one other party, for one message.
 ///
 /// # Privacy
-/// Two messages under the same seeds differ by what the shares differ by: the masks hide nothing then. So a seed is made for
-/// one attempt of one session of one task and dies with it; it cannot be copied, [`Plan::mask`](super::Plan::mask) takes it
-/// away, and it is overwritten when it is dropped.
+/// Two messages under the same seeds differ by the difference of the shares: the masks then hide nothing. So a seed is
+/// made for one attempt of one session of one task and is destroyed with it; it cannot be copied,
+/// [`Plan::mask`](super::Plan::mask) consumes it, and it is overwritten when it is dropped.
 pub struct MaskSeed {
     peer: u32,
     bytes: Zeroizing<[u8; 32]>,
 }
 
 impl MaskSeed {
-    /// The secret that a party has in common with party `peer`. The bytes that are handed over are overwritten.
+    /// The secret shared with party `peer`. The bytes passed in are overwritten.
     pub fn new(peer: u32, bytes: &mut [u8; 32]) -> Self {
         let seed = Self { peer, bytes: Zeroizing::new(*bytes) };
         bytes.zeroize();
@@ -32,7 +32,7 @@ impl MaskSeed {
         self.peer
     }
 
-    /// Adds the mask if `me` is the lower of the two, takes it off if it is the higher.
+    /// Adds the mask if `me` is the lower of the two parties, subtracts it if it is the higher.
     ///
     /// The mask is the key stream of ChaCha20 under the seed (nonce 0, block counter from 0), read as 64-bit words, lowest
     /// byte first.
@@ -55,10 +55,11 @@ impl fmt::Debug for MaskSeed {
 /// Masks the words of party `me` of `parties` with one seed for each other party.
 ///
 /// # Privacy
-/// Let the seeds be independent and uniform, H the honest parties and ChaCha20 a pseudo-random function. Given all seeds that
-/// the adversary shares, the honest messages are the shares plus a vector of masks that is, per cell, uniform among those of
-/// sum 0: the graph of pairs in H is connected. So for the adversary they are |H| − 1 uniform words that depend on nothing,
-/// and one that makes the sum right: it learns the sum of the honest shares, and nothing else.
+/// Let the seeds be independent and uniform, H the honest parties and ChaCha20 a pseudo-random function. Given all
+/// seeds that the adversary shares, the honest messages are the shares plus a vector of masks that is, per cell,
+/// uniform among those of sum 0: the graph of pairs in H is connected. So for the adversary they are |H| − 1 uniform
+/// words that depend on nothing, and one that completes the sum: it learns the sum of the honest shares, and nothing
+/// else.
 ///
 /// # Errors
 /// Unless there is exactly one seed for each other party.

@@ -17,38 +17,38 @@ use crate::privacy::{Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release};
 use rand_core::CryptoRng;
 
-/// The most numbers that a plan can have.
+/// The maximum number of cells in a plan.
 pub const MOST_CELLS: usize = 1 << 24;
 
-/// −ln of the probability, at the most, with which any sum leaves the range of 64 bits and comes out wrong: 2^−64.
+/// −ln of the maximum probability that any sum leaves the range of 64 bits and comes out wrong: 2^−64.
 const LOG_ODDS_OF_OVERFLOW: f64 = 64.0 * std::f64::consts::LN_2;
 
-/// How m parties release the sums of what each of them has, cell by cell.
+/// How m parties release the sums of their numbers, cell by cell.
 ///
 /// # Privacy
-/// The unit, whose rows lie with one party, moves the numbers of that party by at most Δ in the L1 norm; ε is promised in the
-/// adjacency that Δ was derived for. What it is promised against is an adversary that sees every message and holds any t
-/// parties: their rows, their noise, their masks.
-/// - *Broadcast*: t = m − 1. An honest party says its numbers with discrete Laplace noise of scale Δ/ε, which is ε by itself,
-///   and nothing else depends on its rows.
-/// - *Masked*: the adversary learns the sum of what the honest parties have and nothing else ([`MaskSeed`], computationally).
-///   Its noise is a sum of at least m − t differences of two negative binomial draws of shape 1/(m−t). Shapes add up: it is
-///   discrete Laplace noise of scale Δ/ε, and perhaps more noise that is independent. If more than t collude, ε is larger:
-///   [`Plan::loss_against`].
+/// The unit, whose rows lie with one party, moves the numbers of that party by at most Δ in the L1 norm; ε holds in the
+/// adjacency that Δ was derived for. It holds against an adversary that sees every message and holds any t parties:
+/// their rows, their noise, their masks.
+/// - *Broadcast*: t = m − 1. An honest party sends its numbers with discrete Laplace noise of scale Δ/ε, which alone
+///   gives ε, and nothing else depends on its rows.
+/// - *Masked*: the adversary learns the sum of the honest parties' shares and nothing else ([`MaskSeed`],
+///   computationally). Its noise is a sum of at least m − t differences of two negative binomial draws of shape
+///   1/(m−t). Shapes add up: it is discrete Laplace noise of scale Δ/ε, and perhaps more noise that is independent. If
+///   more than t collude, ε is larger: [`Plan::loss_against`].
 ///
 /// Arithmetic is modulo 2^64: noise is exact, and reducing it is post-processing.
 ///
 /// # Accuracy
-/// The noise of the sum has m/(m−t) times the variance of one curator's; error bars come from its exact law. It is the noise
-/// that is really there if all parties follow the protocol: colluders know their part of it, and whoever reads only the result
-/// does not.
+/// The noise of the sum has m/(m−t) times the variance of one curator's; error bars come from its exact law. This is
+/// the total noise if all parties follow the protocol: colluders know their part of it, readers of only the result do
+/// not.
 ///
 /// # Algorithm
 /// Sums under pairwise masks \[BIKMMPRSS17\], noise in shares \[GX17\].
 ///
 /// # Errors
-/// [`Plan::new`] refuses what cannot be drawn (Δ/ε outside 0.001 to 2^50) and whatever may leave the range: m·bound and the
-/// noise together must stay below 2^63, but with a probability of 2^−64 for all cells together.
+/// [`Plan::new`] refuses noise that cannot be drawn (Δ/ε outside 0.001 to 2^50) and anything that may leave the range:
+/// m·bound and the noise together must stay below 2^63, except with a probability of 2^−64 for all cells together.
 ///
 /// # Example
 /// Three clinics, at most one of which pools what it knows with the world:
@@ -106,11 +106,11 @@ impl Noise {
 }
 
 impl Plan {
-    /// For `parties` parties that each have `cells` numbers of size at most `bound` (what is larger is clamped), which one unit
-    /// can move by at most `sensitivity` in the L1 norm.
+    /// For `parties` parties that each have `cells` numbers of size at most `bound` (larger ones are clamped), which
+    /// one unit can move by at most `sensitivity` in the L1 norm.
     ///
     /// # Errors
-    /// If a parameter lies outside what is allowed; see the type.
+    /// If a parameter is out of range; see the type.
     pub fn new(
         protocol: Protocol,
         parties: u32,
@@ -141,7 +141,7 @@ impl Plan {
         })?;
         let law = LaplaceSum::of_shares(scale.to_f64(), parties, protocol.honest(parties)?);
         let noise_reach = law.chernoff_reach(LOG_ODDS_OF_OVERFLOW + libm::log(2.0 * cells as f64));
-        // Floats above 2^53 are rounded; one part in 2^20 pays for it.
+        // Floats above 2^53 are rounded; one part in 2^20 covers this.
         let reach = f64::from(parties) * bound as f64 + noise_reach;
         if reach * (1.0 + libm::exp2(-20.0)) >= libm::exp2(63.0) {
             let allowed = "smaller: the sum of all parties' numbers and the noise must stay below 2^63";
@@ -152,7 +152,7 @@ impl Plan {
         Ok(Self { protocol, parties, cells, bound, sensitivity, guarantee, noise, law, error })
     }
 
-    /// How the parties speak.
+    /// The protocol.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
@@ -162,12 +162,12 @@ impl Plan {
         self.parties
     }
 
-    /// How many numbers each party has.
+    /// The number of cells, the same for each party.
     pub fn cells(&self) -> usize {
         self.cells
     }
 
-    /// The size that each party's numbers are clamped to.
+    /// The size to which each party's numbers are clamped.
     pub fn bound(&self) -> i64 {
         self.bound
     }
@@ -177,24 +177,24 @@ impl Plan {
         self.sensitivity
     }
 
-    /// What is promised to the units of each party against up to t colluders (broadcast: all others), and what each party's
-    /// own ledger is charged.
+    /// The guarantee for the units of each party against up to t colluders (broadcast: all others), and the charge to
+    /// each party's own ledger.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
 
-    /// How far the noise may have carried each sum by itself.
+    /// How far the noise may have moved each sum, individually.
     pub fn error(&self) -> ErrorBar {
         self.error
     }
 
-    /// How far the noise carries each sum by itself, with at least this probability.
+    /// How far the noise moves each sum, individually, with at least this probability.
     ///
     /// # Errors
     /// If the level lies outside 0 < level < 1.
     pub fn half_width(&self, level: &Rational) -> Result<u64> {
         let level = level.to_f64_up();
-        // As for every error bar; it also sees to the level.
+        // As for every error bar; this also checks the level.
         Ok(ErrorBar::new(self.law.reach(1.0 - level), level)?.half_width() as u64)
     }
 
@@ -207,11 +207,11 @@ impl Plan {
         self.guarantee.epsilon().expect("a plan promises a pure ε")
     }
 
-    /// The ε that holds against so many colluders, from 0 to m − 1: the plan's own up to t, more beyond (rounded up to six
-    /// digits).
+    /// The ε that holds against this many colluders, from 0 to m − 1: the plan's own up to t, larger beyond (rounded up
+    /// to six digits).
     ///
     /// # Errors
-    /// If there would be nobody left to protect.
+    /// If no party would be left to protect.
     ///
     /// # Example
     /// ```
@@ -244,10 +244,10 @@ impl Plan {
         (0..self.parties).map(|colluders| self.loss_against(colluders)).collect()
     }
 
-    /// One party's numbers, clamped, with its share of the noise. Takes ε off the permit.
+    /// One party's numbers, clamped, with its share of the noise. Deducts ε from the permit.
     ///
     /// # Errors
-    /// If there are more or fewer numbers than cells, or if the permit does not cover ε.
+    /// If the number of values differs from the number of cells, or if the permit does not cover ε.
     pub fn share(&self, statistic: &[i64], permit: &mut Permit) -> Result<Share> {
         self.check_cells(statistic.len())?;
         let mut draw = permit.spend(&self.guarantee)?;
@@ -256,12 +256,12 @@ impl Plan {
         Ok(Share { words, accounting: draw.accounting().clone() })
     }
 
-    /// One party's share of the noise alone, and where it was charged: for a protocol that has another way than masks to hide
-    /// what each party has (secret shares of reports). Takes ε off the permit.
+    /// One party's share of the noise alone, and where it was charged: for a protocol that hides the parties' numbers
+    /// by other means than masks (secret shares of reports). Deducts ε from the permit.
     ///
     /// # Privacy
-    /// By itself it protects nothing: it must be added to a number that nobody can tell from a random one before all shares
-    /// are added up.
+    /// On its own it protects nothing: it must be added to a number that is indistinguishable from a random one before
+    /// all shares are added up.
     ///
     /// # Errors
     /// If the permit does not cover ε.
@@ -276,7 +276,7 @@ impl Plan {
         Zeroizing::new(sums.collect())
     }
 
-    /// The numbers within the bound.
+    /// The numbers clamped to the bound.
     pub(super) fn clamp(&self, statistic: &[i64]) -> Zeroizing<Vec<i64>> {
         Zeroizing::new(statistic.iter().map(|&value| value.clamp(-self.bound, self.bound)).collect())
     }
@@ -288,7 +288,8 @@ impl Plan {
         noise
     }
 
-    /// What party `me` (counted from 0) says: its share, under its masks in the masked protocol. The seeds are used up.
+    /// The message of party `me` (counted from 0): its share, under its masks in the masked protocol. Consumes the
+    /// seeds.
     ///
     /// # Errors
     /// Unless there is exactly one seed for each other party in the masked protocol, and none in broadcast.
@@ -305,7 +306,7 @@ impl Plan {
         Ok(std::mem::take(&mut *words))
     }
 
-    /// The noisy sums, from the messages of all parties: for whoever reads a transcript.
+    /// The noisy sums, from the messages of all parties: for any reader of a transcript.
     ///
     /// # Errors
     /// Unless there is one message for each party, and one word in it for each cell.
@@ -333,8 +334,8 @@ impl Plan {
         }
     }
 
-    /// The noisy sums as the release of a party, whose [`Share::accounting`] says where it was charged; the error bar holds for
-    /// each sum by itself.
+    /// The noisy sums as the release of a party, whose [`Share::accounting`] says where it was charged; the error bar
+    /// holds for each sum individually.
     ///
     /// # Errors
     /// As for [`Plan::sum`].

@@ -1,4 +1,4 @@
-//! How the parties speak.
+//! The protocols.
 
 use std::fmt;
 
@@ -7,31 +7,32 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 
-/// The most parties that a plan can be made for.
+/// The maximum number of parties in a plan.
 pub const MOST_PARTIES: u32 = 1 << 20;
 
-/// How parties add up what each of them has.
+/// How parties add up their numbers.
 ///
-/// | protocol | each party says | variance of the sum, one curator's being 1 | holds against |
+/// | protocol | each party sends | variance of the sum, one curator's being 1 | holds against |
 /// |---|---|---|---|
-/// | broadcast | its statistic with noise of its own | m | any number of colluders |
+/// | broadcast | its statistic with its own noise | m | any number of colluders |
 /// | masked | its statistic with a share of the noise, under masks that cancel out | m/(m−t) | t colluders; fewer than m with a larger ε |
 ///
-/// With t = m − 1 the masked protocol has the same noise as the other: whoever trusts only itself gains nothing by masks.
+/// With t = m − 1 the masked protocol has the same noise as broadcast: a party that trusts only itself gains nothing
+/// from masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// Each party publishes its own noisy statistic.
     Broadcast,
-    /// Each party publishes its statistic with a share of noise, under masks that only the sum of all is free of.
+    /// Each party publishes its statistic with a share of the noise, under masks that cancel only in the sum of all.
     Masked {
-        /// t: how many parties may pool all they know before less than ε is promised.
+        /// t: how many parties may pool everything they know before the guarantee is weaker than ε.
         colluders: u32,
     },
 }
 
 impl Protocol {
-    /// How many colluding parties ε is promised against, among `parties`.
+    /// The number of colluding parties, among `parties`, against which ε holds.
     pub fn colluders(self, parties: u32) -> u32 {
         match self {
             Self::Broadcast => parties.saturating_sub(1),

@@ -12,18 +12,18 @@ use crate::error::{Error, Result};
 use crate::permit::{Permit, PermittedDraw};
 use crate::release::Release;
 
-/// The most parties under masks in one process: two million pairs, each with 32 bytes in common.
+/// The maximum number of masked parties in one process: two million pairs, each with a shared secret of 32 bytes.
 pub const MOST_MASKED: u32 = 2048;
 
-/// One run of a protocol with all parties in one process, and with nothing forgotten: for experiments and audits.
+/// One run of a protocol with all parties in one process, with everything kept: for experiments and audits.
 ///
 /// # Privacy
-/// The result is as private as that of parties who run by themselves. What is kept besides it is not private at all: the views
-/// say what parties know.
+/// The result is as private as that of separately running parties. Everything else that is kept is not private at all:
+/// the views contain what parties know.
 ///
 /// # Algorithm
-/// The messages are made by the functions that a party uses on a network ([`Plan::mask`]); mask seeds are drawn instead of
-/// agreed on.
+/// The messages are made by the functions that a party uses on a network ([`Plan::mask`]); mask seeds are drawn instead
+/// of agreed on.
 ///
 /// # Example
 /// ```
@@ -42,7 +42,7 @@ pub const MOST_MASKED: u32 = 2048;
 #[derive(Debug)]
 pub struct Simulation {
     parties: Vec<Party>,
-    /// What each two parties have in common, see [`place`]; empty in broadcast.
+    /// The secret shared by each pair of parties, see [`place`]; empty in broadcast.
     seeds: Vec<[u8; 32]>,
     transcript: Transcript,
     release: Release<Vec<i64>>,
@@ -55,7 +55,8 @@ struct Party {
 }
 
 impl Simulation {
-    /// Runs the protocol on the parties' exact numbers, in order. Takes ε off the permit: the parties' rows are disjoint.
+    /// Runs the protocol on the parties' exact numbers, in order. Deducts ε from the permit: the parties' rows are
+    /// disjoint.
     ///
     /// # Errors
     /// Unless there is one vector for each party and one number in it for each cell; if there are more than [`MOST_MASKED`]
@@ -91,12 +92,12 @@ impl Simulation {
         Ok(Self { parties, seeds, transcript, release })
     }
 
-    /// Everything that was said.
+    /// All messages.
     pub fn transcript(&self) -> &Transcript {
         &self.transcript
     }
 
-    /// What came out.
+    /// The result.
     pub fn release(&self) -> &Release<Vec<i64>> {
         &self.release
     }
@@ -104,7 +105,7 @@ impl Simulation {
     /// What an adversary saw.
     ///
     /// # Panics
-    /// If the adversary is one among another number of parties.
+    /// If the adversary is for a different number of parties.
     pub fn view(&self, adversary: &Adversary) -> View {
         let held = adversary.held().map(|party| {
             let Party { statistic, noise } = &self.parties[party as usize];
@@ -115,7 +116,7 @@ impl Simulation {
     }
 }
 
-/// One seed for each two parties.
+/// One seed for each pair of parties.
 fn draw_seeds(plan: &Plan, draw: &mut PermittedDraw<'_>) -> Vec<[u8; 32]> {
     if plan.protocol() == Protocol::Broadcast {
         return vec![];
@@ -125,7 +126,7 @@ fn draw_seeds(plan: &Plan, draw: &mut PermittedDraw<'_>) -> Vec<[u8; 32]> {
     seeds
 }
 
-/// What a party has in common with each other one.
+/// The secrets that a party shares with each other one.
 fn seeds_of(parties: u32, seeds: &[[u8; 32]], me: u32) -> Vec<HeldSeed> {
     if seeds.is_empty() {
         return vec![];
@@ -134,7 +135,7 @@ fn seeds_of(parties: u32, seeds: &[[u8; 32]], me: u32) -> Vec<HeldSeed> {
     (0..parties).filter(|&peer| peer != me).map(with).collect()
 }
 
-/// Where the seed of two parties lies: (1, 0), (2, 0), (2, 1), (3, 0), …
+/// The index of the seed of two parties: (1, 0), (2, 0), (2, 1), (3, 0), …
 fn place(higher: u32, lower: u32) -> usize {
     let higher = higher as usize;
     higher * (higher - 1) / 2 + lower as usize

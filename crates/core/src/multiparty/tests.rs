@@ -4,7 +4,7 @@ use crate::ledger::Receipt;
 use crate::noise::Entropy;
 use crate::privacy::Epsilon;
 
-/// With this ε a draw differs from 0 once in e^1000 times: what comes out is exact.
+/// With this ε a draw differs from 0 once in e^1000 times: the result is exact.
 const SILENT: &str = "1000";
 
 fn epsilon(text: &str) -> Epsilon {
@@ -59,7 +59,7 @@ fn the_range_is_checked_beforehand() {
     assert!(made(1, i64::MAX - (1 << 57), 50) && !made(1, i64::MAX - (1 << 55), 50));
 }
 
-/// Noise that is always 0: masks cancel out, sums are exact, whatever lies outside the bound is clamped to it.
+/// Noise that is always 0: masks cancel out, sums are exact, values outside the bound are clamped to it.
 #[test]
 fn sums_are_exact_but_for_the_noise() {
     for protocol in both() {
@@ -73,7 +73,8 @@ fn sums_are_exact_but_for_the_noise() {
     }
 }
 
-/// As long as two parties are honest, neither's number is in the masked view; their sum is. Whoever holds all but one knows it.
+/// As long as two parties are honest, neither's number is in the masked view; their sum is. Holding all but one party
+/// reveals it.
 #[test]
 fn a_view_of_the_masked_protocol_has_the_honest_sum_and_no_more() {
     const NUMBERS: [[i64; 1]; 4] = [[770_001], [880_002], [990_003], [660_004]];
@@ -98,7 +99,7 @@ fn adversaries_hold_parties_that_are_there_and_not_all() {
     assert_eq!(Adversary::all_but(3, 1).unwrap().held().collect::<Vec<_>>(), [0, 2]);
 }
 
-/// Two parties that both add their mask: the result is noise of 64 bits.
+/// Two parties that both add their mask: the result is random.
 #[test]
 fn a_wrong_sign_of_a_mask_does_not_go_unnoticed() {
     let plan = Plan::new(Protocol::Masked { colluders: 0 }, 2, 1, 1000, 1, &epsilon(SILENT)).unwrap();

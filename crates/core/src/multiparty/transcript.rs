@@ -1,8 +1,8 @@
-//! Everything that was said.
+//! All messages of a protocol.
 
 use serde::{Deserialize, Serialize};
 
-/// What every party said, round by round, in the order of the parties. The result is a function of it.
+/// What every party sent, round by round, in the order of the parties. The result is a function of it.
 ///
 /// Both protocols have one round that depends on rows. What comes before it on a network (greetings, public keys) does not.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -11,7 +11,7 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Nothing was said yet.
+    /// An empty transcript.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,17 +1,17 @@
-//! What one count costs in accuracy, whoever is trusted.
+//! The accuracy of one count in each trust model.
 //!
 //! The same count of the same rows with the same ε, in every trust model. Nothing is drawn and nothing is spent.
 //!
-//! | whom one has to trust | standard deviation, ε about 1 or less |
+//! | whom you must trust | standard deviation, ε about 1 or less |
 //! |---|---|
 //! | a curator | √2/ε |
 //! | a curator whose memory may be seized | 2/ε |
-//! | at most t of m organisations pool what they know | √(2m/(m−t))/ε |
+//! | organisations, of which at most t of m pool what they know | √(2m/(m−t))/ε |
 //! | no other organisation | √(2m)/ε |
-//! | nobody at all | about √n/ε, for n people |
+//! | no one at all | about √n/ε, for n people |
 //!
-//! With m = 1 the organisation is the curator; with one for each row, nobody trusts anybody, and the error is that of the local
-//! model, but for the factor by which randomised response is better than noise on a single bit.
+//! With m = 1 the organisation is the curator; with one for each row, no one trusts anyone, and the error is that of
+//! the local model, except for the factor by which randomised response is better than noise on a single bit.
 
 use serde::Serialize;
 
@@ -24,44 +24,44 @@ use crate::numeric::laplace_sum::LaplaceSum;
 use crate::privacy::{Epsilon, Guarantee};
 use crate::release::LEVEL;
 
-/// Up to so many parties, every number of colluders is shown; beyond, some of them.
+/// Up to this many parties, every number of colluders is shown; beyond, some of them.
 pub const EVERY_NUMBER: u32 = 16;
 
-/// The most rows that are compared: what a count can be without leaving the range.
+/// The maximum number of rows: what a count can be without leaving the range.
 pub const MOST_ROWS: u64 = 1 << 40;
 
-/// Who sees rows, and whom one has to trust with them.
+/// Who sees rows, and whom you must trust with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "model")]
 pub enum Trust {
     /// One server has all rows.
     Curator,
-    /// One server reads all rows and keeps none; its memory may be seized once.
+    /// One server reads all rows and stores none; its memory may be seized once.
     PanPrivate,
-    /// Parties with rows of their own, of which so many may collude.
+    /// Parties with their own rows, a number of which may collude.
     Masked {
         /// t.
         colluders: u32,
     },
-    /// Parties with rows of their own, of which all others may collude.
+    /// Parties with their own rows, against collusion of all others.
     Broadcast,
-    /// Everybody answers for themselves.
+    /// Every person answers for themselves.
     Local,
 }
 
-/// What a count costs in one trust model.
+/// The cost of a count in one trust model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cost {
     /// The model.
     #[serde(flatten)]
     pub trust: Trust,
-    /// How many parties there are in it; 1 with a curator, one for each row in the local model.
+    /// The number of parties; 1 with a curator, one for each row in the local model.
     pub parties: u64,
     /// The standard deviation of the count; in the local model the largest, over all true counts.
     pub standard_deviation: f64,
     /// The count lies within this of the truth with probability 95 %.
     pub half_width: f64,
-    /// The ε that is left to a party if all others collude; none where there are no others.
+    /// The ε that is left to a party if all others collude; `None` where there are no others.
     pub against_all_others: Option<Epsilon>,
 }
 
@@ -111,9 +111,9 @@ impl Cost {
 /// The costs of one count of `rows` rows in every trust model, from the most trust to the least.
 ///
 /// # Accuracy
-/// Standard deviations are exact. Half-widths come from the exact laws of the noise, as those of releases do. In the local model
-/// the law depends, by a little, on the true count; it is that of the count 0. (The error bar that an estimate from real reports
-/// carries is wider, because it is proved for every count: [`Estimator::half_width`].)
+/// Standard deviations are exact. Half-widths come from the exact laws of the noise, as those of releases do. In the
+/// local model the law depends slightly on the true count; the half-width is for a count of 0. (The error bar of an
+/// estimate from real reports is wider, because it is proved for every count: [`Estimator::half_width`].)
 ///
 /// # Errors
 /// If there are no rows or more than 2^40, if there are no parties or more than rows, or if ε is out of range.
@@ -211,10 +211,10 @@ fn local(rows: u64, epsilon: &Epsilon) -> Result<Cost> {
     })
 }
 
-/// A half-width of the fraction at 95 %, by the exact law if nobody holds the value (or everybody: that is its mirror image).
+/// A half-width of the fraction at 95 %, by the exact law if no one holds the value (or everyone, by symmetry).
 ///
-/// The number of yes-answers is then binomial. Its masses are computed outwards from the largest, up to where the rest is less
-/// than 10^−20, and taken off again from the farthest on, until 5 % are outside.
+/// The number of yes-answers is then binomial. Its masses are computed outwards from the largest, up to where the rest
+/// is less than 10^−20, and removed again starting from the farthest, until 5 % are outside.
 fn local_half_width(estimator: &Estimator, rows: u64) -> f64 {
     let (p, q) = (estimator.p(), estimator.q());
     let n = rows as f64;
@@ -236,7 +236,7 @@ fn local_half_width(estimator: &Estimator, rows: u64) -> f64 {
         let farthest = if up >= down { above.pop() } else { below.pop() };
         outside += farthest.map_or(whole, |(_, mass)| mass);
         if outside > (1.0 - LEVEL) * whole {
-            // A whole number of answers lies there: it must stay within when it is divided and multiplied again.
+            // It is a whole number of answers: it must stay within when it is divided and multiplied again.
             return up.max(down) / (n * (p - q)) * (1.0 + 1e-12);
         }
     }
@@ -327,7 +327,7 @@ mod tests {
                     outside += if ((i + j) as f64 - mean).abs() > reach { left * right } else { 0.0 };
                 }
             }
-            // At 0 and all exactly; in between by a little more or less.
+            // Exactly at 0 and all; in between slightly more or less.
             let most = if holders % rows == 0 { 0.05 } else { 0.052 };
             assert!(outside <= most && outside > 0.045, "{holders}: {outside}");
         }

@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::transcript::Transcript;
 use crate::error::{Error, Result};
 
-/// Whoever holds a set of parties: passive, and with all the time in the world.
+/// An adversary that holds a set of parties: passive, and with unlimited time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Adversary {
     parties: u32,
@@ -17,7 +17,7 @@ pub struct Adversary {
 }
 
 impl Adversary {
-    /// One that holds these parties, counted from 0, of so many.
+    /// An adversary that holds these parties, counted from 0, among `parties`.
     ///
     /// # Errors
     /// If there is no such party, or if no party is left.
@@ -37,7 +37,7 @@ impl Adversary {
         Ok(Self { parties, held })
     }
 
-    /// One that holds all parties but one.
+    /// An adversary that holds all parties but one.
     ///
     /// # Errors
     /// If there is no such party.
@@ -59,7 +59,7 @@ impl Adversary {
     }
 }
 
-/// What one party that is held knows.
+/// What one held party knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Held {
     /// Its number, counted from 0.
@@ -68,11 +68,11 @@ pub struct Held {
     pub statistic: Vec<i64>,
     /// Its share of the noise.
     pub noise: Vec<i64>,
-    /// What it has in common with each other party; nothing in broadcast.
+    /// The secret shared with each other party; empty in broadcast.
     pub seeds: Vec<HeldSeed>,
 }
 
-/// What a party that is held has in common with another one.
+/// The secret that a held party shares with another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeldSeed {
     /// The other party.
@@ -81,26 +81,26 @@ pub struct HeldSeed {
     pub seed: [u8; 32],
 }
 
-/// All that an adversary sees: every message, and all that its parties knew.
+/// Everything that an adversary sees: every message, and everything that its parties knew.
 ///
 /// # Privacy
-/// This is what the promise of a [`Plan`] is about, and what the auditor weighs: `reticent audit masked`. It is only ever had
-/// of a simulation; a party that runs by itself shows none of it to anybody.
+/// This is what the guarantee of a [`Plan`] is about, and what the auditor tests: `reticent audit masked`. Only a
+/// simulation produces one; a party that runs on its own shows none of it to anyone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct View {
     /// Every message.
     pub transcript: Transcript,
-    /// The parties that are held, in order.
+    /// The held parties, in order.
     pub held: Vec<Held>,
     /// The others.
     pub honest: Vec<u32>,
 }
 
 impl View {
-    /// The messages of the honest parties, in order, without the masks that the adversary knows. All of the view that depends
-    /// on their rows is in these; of the masked protocol, in their sum.
+    /// The messages of the honest parties, in order, without the masks that the adversary knows. Everything in the view
+    /// that depends on their rows is in these; for the masked protocol, in their sum.
     ///
-    /// If one party is honest, this is its share of noise on its numbers, bare.
+    /// If only one party is honest, this is its numbers with its share of the noise, unmasked.
     pub fn unmasked(&self, plan: &Plan) -> Vec<Vec<u64>> {
         let spoken = self.transcript.rounds().last().expect("a view is of a run that has ended");
         let mut messages: Vec<Vec<u64>> = self.honest.iter().map(|&party| spoken[party as usize].clone()).collect();
@@ -115,7 +115,7 @@ impl View {
         messages
     }
 
-    /// The sum of what the honest parties said, without masks: numbers and noise.
+    /// The sum of what the honest parties sent, without masks: numbers and noise.
     pub fn honest_sums(&self, plan: &Plan) -> Vec<i64> {
         let mut sums = vec![0u64; plan.cells()];
         for message in self.unmasked(plan) {
