@@ -1,13 +1,13 @@
 //! Real numbers as pairs of integers that are proved to lie on either side.
 //!
-//! A non-negative real x is *enclosed* at precision b by integers lo ≤ 2^b·x ≤ hi. Whoever compares a random number
-//! with x asks for a larger b until the comparison is decided; nothing is ever rounded to a float.
+//! A non-negative real x is *enclosed* at precision b by integers lo ≤ 2^b·x ≤ hi. To compare a random number with x,
+//! increase b until the comparison is decided; nothing is ever rounded to a float.
 
 use dashu_int::UBig;
 
 use super::Rational;
 
-/// lo ≤ 2^bits·x ≤ hi for some real x ≥ 0; `bits` is known to the holder.
+/// lo ≤ 2^bits·x ≤ hi for some real x ≥ 0; the caller keeps track of `bits`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Enclosure {
     pub lo: UBig,
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Enclosures at different precisions of the same number must overlap: a wrong one would be seen.
+    /// Enclosures of the same number at different precisions must overlap: a wrong one would be detected.
     #[test]
     fn precisions_agree() {
         for x in ["1/7", "0.999", "1.5", "3", "44.25", "90", "1e-3", "1e-12", "123456789/1000000"] {

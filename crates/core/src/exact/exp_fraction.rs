@@ -1,4 +1,4 @@
-//! Fractions in e^−ε: what the probabilities of the local model are made of.
+//! Fractions in e^−ε: the probabilities of the local model.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,7 @@ use dashu_int::ops::BitTest;
 use super::Rational;
 use super::enclosure::{Enclosure, exp_neg};
 
-/// Bits that the bounds of [`ExpFraction::range`] agree in, whatever ε is.
+/// Bits in which the bounds of [`ExpFraction::range`] agree, whatever ε is.
 const RANGE_BITS: usize = 192;
 
 /// (a + b·e^−ε)/(c + d·e^−ε) for whole numbers with a + b·e^−ε ≥ 0, c ≥ 1 and d ≥ 0.
@@ -49,9 +49,9 @@ impl ExpFraction {
         top.over(&whole(c).add(&times(d)), work).coarsen(work, bits)
     }
 
-    /// Two fractions that it lies between. They agree in more than a hundred bits, however small it is.
+    /// Two fractions that enclose it. They agree in more than a hundred bits, however small it is.
     pub fn range(&self) -> RangeInclusive<Rational> {
-        // e^−ε > 2^−1.5ε, and no number of it has more than 128 bits.
+        // e^−ε > 2^−1.5ε, and none of its numbers has more than 128 bits.
         let whole = usize::try_from(&self.epsilon.ceil()).unwrap_or(usize::MAX >> 8);
         let bits = RANGE_BITS + 256 + whole * 3 / 2;
         let Enclosure { lo, hi } = self.enclosure(bits);

@@ -10,9 +10,9 @@ use super::enclosure::Enclosure;
 ///
 /// # Algorithm
 /// x = m·2^−k with ½ < m ≤ 1, so that −ln x = 2·artanh z + k·2·artanh ⅓ with z = (1−m)/(1+m) < ⅓ (and ln 2 =
-/// 2·artanh ⅓). Every operation rounds its lower end down and its upper end up; the guard bits only keep the ends together:
-/// the series has fewer terms than a third of the w bits it is worked out with, each wider by at most 4 units in the last
-/// place, which k + 1 series blow up to less than 4·w·(k+1).
+/// 2·artanh ⅓). Every operation rounds its lower end down and its upper end up; the guard bits only keep the ends
+/// together: the series has fewer terms than a third of the w bits it is computed with, each wider by at most 4 units
+/// in the last place, which k + 1 series increase to less than 4·w·(k+1).
 pub(crate) fn neg_ln(x: &Rational, bits: usize) -> Enclosure {
     debug_assert!(x.is_positive() && *x <= Rational::ONE);
     let scaled = |k: usize| x * &Rational::from_big(UBig::ONE << k, UBig::ONE);
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::exact::enclosure::exp_neg;
 
-    /// The exponential, which is worked out by another series, leads back.
+    /// The exponential, computed by another series, inverts it.
     #[test]
     fn the_exponential_undoes_it() {
         let tiny = Rational::from_big(UBig::ONE, UBig::ONE << 1500);

@@ -2,8 +2,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`rational`] | [`Rational`]: what ε, δ, ρ and every scale are made of |
-//! | `enclosure` | two integers that a real number is proved to lie between, at any precision asked for |
+//! | [`rational`] | [`Rational`]: the type of ε, δ, ρ and every scale |
+//! | `enclosure` | two integers that provably enclose a real number, at any precision |
 //! | `exp_fraction` | fractions in e^−ε, enclosed |
 //! | `logarithm` | logarithms, enclosed |
 

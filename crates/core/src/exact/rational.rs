@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 const ALLOWED: &str = "a finite number such as 1, 0.25, 1e-8 or 1/3";
-/// Decimal text is read up to this many digits and this exponent: far beyond any budget, and no line of text can
-/// ask for a gigabyte of digits.
+/// Decimal text is read up to this many digits and this exponent: far beyond any budget, so that no line of text can
+/// cause a gigabyte of digits.
 const MAX_DECIMAL: usize = 400;
-/// Digits of either side of a fraction.
+/// The maximum number of digits on either side of a fraction.
 const MAX_FRACTION: usize = 100_000;
 
 /// An exact fraction.
 ///
-/// Budgets are made of these because binary floats cannot be added exactly: as `f64`, ten charges of 0.1 exceed 1.
+/// Budgets use these because binary floats cannot be added exactly: as `f64`, ten charges of 0.1 exceed 1.
 ///
 /// # Example
 /// ```
@@ -187,7 +187,7 @@ impl Rational {
         Self(RBig::from(to_whole(&(self / &step)))) * step
     }
 
-    /// Decimal text with a finite expansion of at most `MAX_DIGITS` significant digits, if there is one.
+    /// Decimal text with at most `MAX_DIGITS` significant digits, if the expansion is finite and short enough.
     fn finite_decimal(&self) -> Option<String> {
         const MAX_DIGITS: usize = 60;
         let (two, five) = (UBig::from(2u8), UBig::from(5u8));
