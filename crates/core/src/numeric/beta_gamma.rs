@@ -1,14 +1,14 @@
 //! The incomplete beta and gamma functions, and their inverses.
 //!
-//! Confidence bounds need I_x(a, b) with a and b up to 10⁹, and p-values need its far tails. Written through ln Γ both
-//! would drown: ln Γ(10⁹) ≈ 2·10¹⁰ leaves no digit after the sixth decimal. Here Γ is written as Stirling's formula
-//! times a small correction, the large powers cancel on paper (Loader's saddle-point form), and what remains is
-//! accurate to better than 10⁻¹⁰, relative to the smaller tail (the tests below compare with values computed to 40
-//! digits).
+//! Confidence bounds need I_x(a, b) with a and b up to 10⁹, and p-values need its far tails. Computed through ln Γ,
+//! both would lose their digits: ln Γ(10⁹) ≈ 2·10¹⁰ leaves no digit after the sixth decimal. Here Γ is written as
+//! Stirling's formula times a small correction, the large powers cancel on paper (Loader's saddle-point form), and what
+//! remains is accurate to better than 10⁻¹⁰, relative to the smaller tail (the tests below compare with values computed
+//! to 40 digits).
 //!
-//! All functions work on logarithms inside, so a tail as small as 10⁻³⁰⁰ keeps its digits. Auditors, the intervals around
-//! estimates and what is stated of shuffled reports rest on them. No mechanism does: nothing is drawn by them. Whoever states a
-//! promise by them must add more than their error.
+//! All functions work on logarithms inside, so a tail as small as 10⁻³⁰⁰ keeps its digits. Auditors, the intervals
+//! around estimates and the guarantees stated for shuffled reports rely on them. No mechanism does: nothing is drawn
+//! with them. A guarantee computed with them must add more than their error.
 //!
 //! | function | value |
 //! |---|---|
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 
 /// ln(2π).
 const LN_TAU: f64 = 1.837_877_066_409_345_5;
-/// A continued fraction or series longer than this does not occur: for arguments of 10⁹ they need about 10⁵ terms.
+/// A longer continued fraction or series does not occur: for arguments of 10⁹ they need about 10⁵ terms.
 const MOST_TERMS: u64 = 100_000_000;
 /// Newton's steps are quadratic near the root and halve the distance far from it; bisection covers the rest.
 const MOST_STEPS: usize = 300;
@@ -108,14 +108,14 @@ pub fn gamma_upper_inverse(a: f64, mass: f64) -> Result<f64> {
     Ok(solve(&Gamma::new(a)?, Side::Upper, mass)?.exp())
 }
 
-/// Which end of a law.
+/// Which tail of a law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Lower,
     Upper,
 }
 
-/// Both tails at a point, as logarithms; the one that was computed keeps all its digits.
+/// Both tails at a point, as logarithms; the one that was computed directly keeps all its digits.
 #[derive(Debug, Clone, Copy)]
 struct Tails {
     computed: Side,
@@ -170,7 +170,7 @@ impl Beta {
         Ok(self.at(x, 1.0 - x))
     }
 
-    /// The tails at x, given y = 1 − x as well because one of the two may be too small to be a difference.
+    /// The tails at x, given y = 1 − x as well because either may be too small to be computed as a difference.
     fn at(&self, x: f64, y: f64) -> Tails {
         let Self { a, b } = *self;
         let sum = a + b;
@@ -246,7 +246,7 @@ fn solve(law: &impl Law, side: Side, mass: f64) -> Result<f64> {
         return Err(Error::parameter("mass", mass, "greater than 0 and less than 1"));
     }
     let ln_mass = libm::log(mass);
-    // Positive where the point lies above the root, whichever tail is asked for.
+    // Positive where the point lies above the root, for either tail.
     let excess = |tails: &Tails| match side {
         Side::Lower => tails.ln(side) - ln_mass,
         Side::Upper => ln_mass - tails.ln(side),
@@ -292,7 +292,7 @@ fn positive(name: &'static str, value: f64) -> Result<f64> {
 }
 
 fn logistic(t: f64) -> f64 {
-    // The exponential is taken of a negative number, so that it cannot overflow.
+    // The exponential of a negative number, so that it cannot overflow.
     if t < 0.0 {
         let e = libm::exp(t);
         e / (1.0 + e)
@@ -390,11 +390,11 @@ fn continued_fraction(part: impl Fn(f64) -> (f64, f64)) -> f64 {
 mod tests {
     use super::*;
 
-    /// What the module promises, relative to each tail.
+    /// The accuracy that the module claims, relative to each tail.
     const ACCURACY: f64 = 1e-10;
 
     /// (a, b, x, I_x(a, b), 1 − I_x(a, b)), by quadrature of the density with 50 digits; the two tails were computed
-    /// apart and added up to 1 within 10⁻²⁹.
+    /// separately and added up to 1 within 10⁻²⁹.
     #[allow(clippy::excessive_precision, reason = "the digits are kept as the other program printed them")]
     const BETA: [(f64, f64, f64, f64, f64); 12] = [
         (2.0, 3.0, 0.25, 0.26171875, 0.73828125),

@@ -1,4 +1,4 @@
-//! What was computed once is not computed again.
+//! A cache of computed values.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// A law and a probability.
 type Key = (u64, u64, u64);
 
-/// Keys are few and nobody chooses them to collide: a multiplication for each word is enough.
+/// Keys are few and not chosen by an adversary to collide: one multiplication per word is enough.
 #[derive(Default)]
 struct Mix(u64);
 
@@ -27,7 +27,7 @@ impl Hasher for Mix {
     }
 }
 
-/// So many values are kept by each thread: 2 MiB at the most.
+/// The maximum number of values kept by each thread: at most 2 MiB.
 const MOST: usize = 1 << 15;
 
 /// By key.
@@ -38,7 +38,7 @@ thread_local! {
     static VALUES: RefCell<Values> = RefCell::default();
 }
 
-/// The value of a key, computed at the first time of asking.
+/// The value of a key, computed on first use.
 #[inline]
 pub fn get(key: Key, compute: impl FnOnce() -> f64) -> f64 {
     if let Some(value) = VALUES.with_borrow(|values| values.get(&key).copied()) {

@@ -27,7 +27,7 @@
 
 use super::cache;
 
-/// For floats, and for what is added above.
+/// Covers the rounding of floats, and what is added above.
 const MARGIN: f64 = 1e-6;
 
 /// A whole number that |noise| exceeds with probability at most `outside`.
@@ -58,7 +58,7 @@ fn quantile(outside: f64) -> f64 {
 /// The x that |N(0, 1)| exceeds with probability `outside`.
 pub fn two_sided_quantile(outside: f64) -> f64 {
     let (mut low, mut high) = (0.0, 64.0);
-    // erfc decreases: halve 60 times, to 2^−54.
+    // erfc decreases: bisect 60 times, to 2^−54.
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
         if libm::erfc(middle * std::f64::consts::FRAC_1_SQRT_2) > outside { low = middle } else { high = middle }

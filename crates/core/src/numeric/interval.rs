@@ -1,4 +1,4 @@
-//! Clopper–Pearson bounds: what a number of successes proves about a probability.
+//! Clopper–Pearson bounds: what an observed number of successes proves about a probability.
 
 use super::beta_gamma;
 use crate::error::{Error, Result};
@@ -10,8 +10,8 @@ const OUTWARDS: f64 = 1e-9;
 /// A number that lies below the unknown probability with the given confidence.
 ///
 /// # Accuracy
-/// Exact one-sided coverage: whatever the probability p is, at least a fraction `confidence` of all experiments of
-/// this size gives a bound that is at most p. No approximation by a normal law is involved.
+/// Exact one-sided coverage: whatever the probability p is, at least a fraction `confidence` of all experiments of this
+/// size gives a bound that is at most p. No normal approximation is involved.
 ///
 /// # Algorithm
 /// Clopper and Pearson: the p at which seeing `successes` or more has probability 1 − `confidence`.
@@ -65,7 +65,7 @@ pub fn clopper_pearson_upper(successes: u64, trials: u64, confidence: f64) -> Re
     Ok(bound + OUTWARDS * bound * (1.0 - bound))
 }
 
-/// The probability of error that is left by valid parameters.
+/// Checks the parameters and returns the allowed probability of error.
 fn check(successes: u64, trials: u64, confidence: f64) -> Result<f64> {
     if trials == 0 {
         return Err(Error::parameter("trials", trials, "at least 1"));

@@ -8,9 +8,10 @@
 //!
 //! > p·(k−1+m)·f(k−1) = (1+p²)·k·f(k) − p·(k+1−m)·f(k+1).
 //!
-//! Of the two solutions, which go as p^k and p^(−k), f is the one that falls; so the recurrence run downwards from far out
-//! forgets how it began, as p^(2n) after n steps (Miller's algorithm), and the masses are normalised by their sum. Below k =
-//! m all terms are positive; above, what cancels is less than two thirds. The relative error is a few roundings a step.
+//! Of the two solutions, which behave like p^k and p^(−k), f is the one that falls; so the recurrence run downwards
+//! from far out forgets its starting values, as p^(2n) after n steps (Miller's algorithm), and the masses are
+//! normalised by their sum. Below k = m all terms are positive; above, cancellation removes less than two thirds. The
+//! relative error is a few roundings per step.
 //!
 //! **Domination.** An exponential variable is its whole part, which is geometric, plus an independent fraction. So the
 //! continuous Laplace law of the same scale b is the discrete one plus an independent symmetric fraction, and L, the sum of
@@ -27,8 +28,9 @@
 //! **Number of terms.** By the same argument P(|X| > t) grows with m; so m may be rounded up. (For any m ≥ 1: a negative
 //! binomial law of shape 1 or more is log-concave, too.)
 //!
-//! **Fractional m > 1, large scale.** An exponential variable's fraction cannot be divided, so the comparison above is not to be
-//! had. But the laws of all scales are nearly one: let β = 1/(2·sinh(1/2b)), so that X has the characteristic function φ(θ) =
+//! **Fractional m > 1, large scale.** An exponential variable's fraction cannot be divided, so the comparison above is
+//! not available. But the laws of all scales are nearly one: let β = 1/(2·sinh(1/2b)), so that X has the characteristic
+//! function φ(θ) =
 //! (1 + 4β²·sin²(θ/2))^(−m), and L the continuous law with ψ(θ) = (1 + β²θ²)^(−m), which is β times a fixed law. Then with y =
 //! t + ½
 //!
@@ -38,31 +40,31 @@
 //! ≤ m·u/(1−u)·φ ≤ 0.206·m·θ²·φ. So the first bracket lies between 0 and (0.058 + 0.206·m)·θ·φ(θ), where φ(θ) ≤ (1 +
 //! 4β²θ²/π²)^(−m), and m·∫₀^π θ·φ(θ) dθ ≤ π²/(4β²)·ln(1 + 4β²) (for m ≤ 2 from (1 − A^(1−m))/(m−1) ≤ ln A, for larger m from
 //! m/(m−1) ≤ 2). The last integral is below 1/(2π²β²). Together, for both sides, |P(|X| > t) − P(|L| > t + ½)| ≤ ½·ln(1 +
-//! 4β²)/β²: two in a million at scale 2048. So larger scales are read off that one.
+//! 4β²)/β²: two in a million at scale 2048. So larger scales are derived from that one.
 //!
 //! **Very many terms.** |P(X ≤ y) − Φ(y/√(mv))| ≤ 0.4748·E|K|³/(v^1.5·√m) \[Sh11\], with E|K|³ =
-//! 2p(1+4p+p²)/((1+p)(1−p)³); used where that is less than a hundredth of the probability asked for.
+//! 2p(1+4p+p²)/((1+p)(1−p)³); used where that is less than a hundredth of the requested probability.
 
 use super::discrete_gaussian;
 use super::mixture::{MARGIN, Mixture, Terms};
 use crate::numeric::search::valley;
 
-/// Scales up to this have the exact law, larger ones the continuous one.
+/// Scales up to this use the exact law, larger ones the continuous one.
 const FINE: f64 = 20.0;
-/// The same for more terms than are told apart, where the continuous law is within 0.2 % from this scale on.
+/// The same for more terms than are distinguished, where the continuous law is within 0.2 % from this scale on.
 const FINE_FOR_MANY: f64 = 5.0;
-/// Below this scale a draw is 0 but for 4·10⁻²² of the time.
+/// Below this scale a draw is 0 except with probability 4·10⁻²².
 const NARROW: f64 = 0.02;
-/// Masses that are computed at the most, for one law.
+/// The maximum number of masses computed for one law.
 const MOST_MASSES: f64 = 2_097_152.0;
 
-/// The scale that the laws of fractional numbers of terms are read off from, if theirs is larger.
+/// The scale from which the laws of fractional numbers of terms are derived, if theirs is larger.
 const COARSE: f64 = 2048.0;
 
-/// Numbers of terms are told apart up to this, and to one part in this beyond.
+/// Numbers of terms are distinguished up to this, and to one part in this beyond.
 const TOLD_APART: u64 = 256;
 
-/// At least so many, out of few numbers.
+/// Rounds up a number of terms to one of few values.
 #[inline]
 pub fn at_least(terms: u64) -> u64 {
     if terms <= TOLD_APART {
@@ -72,7 +74,7 @@ pub fn at_least(terms: u64) -> u64 {
     terms.div_ceil(1 << shift).saturating_mul(1 << shift)
 }
 
-/// The sum of so many independent discrete Laplace draws of one scale.
+/// The sum of independent discrete Laplace draws of one scale.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LaplaceSum {
     /// b.
@@ -82,12 +84,12 @@ pub(crate) struct LaplaceSum {
 }
 
 impl LaplaceSum {
-    /// So many draws of this scale.
+    /// The sum of `terms` draws of this scale.
     pub fn new(scale: f64, terms: u64) -> Self {
         Self { scale, terms: terms as f64 }
     }
 
-    /// The noise of parties whose shares are together those of m/(m−t) curators: `all` over `honest`, at least 1.
+    /// The noise of parties whose shares add up to those of m/(m−t) curators: `all` over `honest`, at least 1.
     pub fn of_shares(scale: f64, all: u32, honest: u32) -> Self {
         debug_assert!(all >= honest && honest > 0);
         Self { scale, terms: f64::from(all) / f64::from(honest) }
@@ -101,7 +103,7 @@ impl LaplaceSum {
         libm::exp(-1.0 / self.scale)
     }
 
-    /// Of the sum.
+    /// The variance of the sum.
     pub fn variance(self) -> f64 {
         self.terms * self.variance_of_one()
     }
@@ -154,7 +156,7 @@ impl LaplaceSum {
         discrete_gaussian::whole(x).min(chernoff)
     }
 
-    /// [`LaplaceSum::reach`] from the law of a coarser scale; `None` if that is too far from this one for so small a
+    /// [`LaplaceSum::reach`] from the law of a coarser scale; `None` if that is too far from this one for such a small
     /// probability, or too long itself.
     fn read_off(self, allowed: f64) -> Option<f64> {
         let coarse = Self { scale: COARSE, ..self };
@@ -168,7 +170,7 @@ impl LaplaceSum {
         Some(discrete_gaussian::whole((t + 0.5) * (beta(self) / beta(coarse)) * (1.0 + 1e-12)))
     }
 
-    /// How far the law of the sum can be from the normal one.
+    /// A bound on the distance between the law of the sum and the normal one.
     fn uneven(self) -> f64 {
         if !self.is_whole() {
             return f64::INFINITY;
@@ -184,13 +186,14 @@ impl LaplaceSum {
         -self.terms * libm::log1p(-ratio * ratio)
     }
 
-    /// ln P(X ≥ at) cannot exceed this, by Chernoff's bound with the exact moments; any share serves, the best is looked for.
+    /// An upper bound of ln P(X ≥ at), by Chernoff's bound with the exact moments; any share is valid, and the code
+    /// searches for the best.
     pub fn log_chernoff(self, at: f64) -> f64 {
         let exponent = |share: f64| self.log_moment(share) - share / self.scale * at;
         exponent(valley(1e-9, 1.0 - 1e-9, 40, exponent)).min(0.0)
     }
 
-    /// P(X ≥ x) ≤ e^(−`log_odds`) for this x, by Chernoff's bound. Every share gives an x that holds, so the search for the
+    /// An x with P(X ≥ x) ≤ e^(−`log_odds`), by Chernoff's bound. Every share gives a valid x, so the search for the
     /// smallest needs no proof. Shares up to 1 − 10^−6 keep the float error of ln(1 − …) below 10^−9 of it.
     pub fn chernoff_reach(self, log_odds: f64) -> f64 {
         let x = |share: f64| (log_odds + self.log_moment(share)) * self.scale / share;
@@ -218,14 +221,14 @@ impl LaplaceSum {
         if least < super::LEAST || !self.is_whole() {
             return chernoff;
         }
-        // Half of what the continuous law bounds P(|X| > at − 1) by.
+        // Half of the continuous law's bound on P(|X| > at − 1).
         let widen = 1.0 + libm::exp(0.5 / b) / (4.0 * b * b);
         let x = (at - 0.5) / (b * libm::sqrt(2.0 * m));
         let continuous = 0.5 * Mixture::new(Terms::Equal, self.terms as u64, least).outside(x) * widen * (1.0 + MARGIN);
         chernoff.min(continuous)
     }
 
-    /// How many masses that takes.
+    /// The number of masses needed.
     fn length(self, outside: f64) -> f64 {
         self.chernoff_reach(-libm::log(outside * 1e-13)) + 20.0 * self.scale + 4.0
     }
@@ -249,7 +252,7 @@ impl LaplaceSum {
     }
 }
 
-/// f(0), f(1), …, and the sum over all whole numbers that they are to be divided by.
+/// f(0), f(1), …, and the sum over all whole numbers by which they are divided.
 struct Masses {
     masses: Vec<f64>,
     total: f64,
@@ -269,7 +272,7 @@ impl Masses {
         0.0
     }
 
-    /// P(X ≥ at), at ≥ 1, but for what was cut off.
+    /// P(X ≥ at), at ≥ 1, except for what was cut off.
     fn upper_tail(&self, at: f64) -> f64 {
         let from = (at as usize).min(self.masses.len());
         self.masses[from..].iter().rev().sum::<f64>() / self.total
@@ -308,7 +311,7 @@ mod tests {
         }
     }
 
-    /// What is read off from a coarser law is not less than the exact reach, and hardly more.
+    /// The reach derived from a coarser law is not less than the exact one, and hardly more.
     #[test]
     fn large_scales_are_read_off() {
         for (scale, all, honest) in [(3000.0, 4, 3), (5000.0, 50, 3), (9000.0, 11, 10)] {
@@ -318,10 +321,10 @@ mod tests {
                 assert!(claimed >= exact && claimed <= exact * 1.0005 + 2.0, "{scale} {outside}: {claimed}, {exact}");
             }
         }
-        // Where the laws are too far apart for the probability, another bound is there.
+        // Where the laws are too far apart for the probability, another bound is used.
         let law = LaplaceSum::of_shares(3000.0, 4, 3);
         assert!(law.reach(1e-9) >= law.masses(1e-9).reach(1e-9));
-        // The scales that are allowed at the most.
+        // The largest allowed scales.
         assert!((LaplaceSum::of_shares(1e15, 4, 3).reach(0.05) / 1e15 - law.reach(0.05) / 3000.0).abs() < 1e-3);
     }
 

@@ -22,26 +22,26 @@
 
 use std::f64::consts::PI;
 
-/// What floats and quadrature may be off by, as a part of the probability.
+/// The error of floats and quadrature, as a part of the probability.
 pub const MARGIN: f64 = 1e-6;
 
 /// Points of the quadrature: the trapezoidal rule in ln q. The integrand is analytic and falls faster than exponentially on
 /// the right and as q^m on the left; at this number the rule is right to 10⁻⁹ for g. With h, whose third derivative jumps,
 /// it is right to 5·10⁻⁷ (tests compare with many more points).
 const POINTS: usize = 512;
-/// Points for g and 64 terms or more, where the integrand is all but a normal density: a third of its deviation apart.
+/// Points for g and 64 terms or more, where the integrand is almost a normal density: a third of its deviation apart.
 const FEWER_POINTS: usize = 64;
-/// What is cut off at either end, as −ln of its part of the smallest probability that is asked for.
+/// What is cut off at either end, as −ln of its share of the smallest requested probability.
 const CUT: f64 = 35.0;
 /// Probabilities from e^−10 on need no more points than these.
 const MODERATE: f64 = 10.0;
 
-/// Which function of Q is averaged.
+/// The function of Q that is averaged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Terms {
-    /// g: exactly so many equal terms.
+    /// g: exactly m equal terms.
     Equal,
-    /// h: terms of any size, none larger than the whole over so many.
+    /// h: terms of any size, none larger than 1/m of the whole.
     AtMost,
 }
 
@@ -63,8 +63,8 @@ impl Mixture {
     /// [`Mixture::new`] with another number of points.
     pub fn with_points(kind: Terms, m: u64, least: f64, points: usize) -> Self {
         let m = m as f64;
-        // P(Q > q) ≤ e^(−m(q − 1 − ln q)): beyond 1 + √(2c/m) + c/m it is less than e^(−c), c = `cut`. On the left nothing
-        // is lost but normalisation, as g falls there.
+        // P(Q > q) ≤ e^(−m(q − 1 − ln q)): beyond 1 + √(2c/m) + c/m it is less than e^(−c), c = `cut`. On the left only
+        // normalisation is lost, as g falls there.
         let cut = CUT + (-libm::log(least)).max(MODERATE);
         let around = libm::sqrt(2.0 * cut / m);
         let (left, right) = (-(around + cut / m), libm::log1p(around + cut / m));
@@ -78,7 +78,7 @@ impl Mixture {
         Self { kind, nodes }
     }
 
-    /// P(|sum| > x), or what it cannot exceed.
+    /// P(|sum| > x), or an upper bound of it.
     pub fn outside(&self, x: f64) -> f64 {
         let turn = x * x / 3.0;
         // g at the turn, where x/√q = √3, and g′ = x·q^(−3/2)·φ(x/√q) there.
@@ -108,7 +108,7 @@ impl Mixture {
         let mut last_moved_high = false;
         while high - low > 5e-7 * high {
             let guess = (low * at_high - high * at_low) / (at_high - at_low);
-            // Stay inside, and never so close to an end that nothing moves.
+            // Stay inside, and far enough from the ends to make progress.
             let middle = guess.clamp(low + 1e-7 * (high - low), high - 1e-7 * (high - low)).max(low + 2e-7 * high);
             let middle = if middle < high { middle } else { 0.5 * (low + high) };
             let value = excess(middle);

@@ -1,4 +1,4 @@
-//! Numbers behind statements: tails, intervals, laws of sums. Floats, with their rounding errors stated; nothing is drawn by them.
+//! Tails, intervals and laws of sums, in floats with their rounding errors stated; nothing is drawn with them.
 //!
 //! | module | holds |
 //! |---|---|
@@ -8,9 +8,9 @@
 //! | `laplace_sum` | the exact law of a sum of equal discrete Laplace draws |
 //! | `mixture` | sums of continuous Laplace draws as scale mixtures of normals |
 //! | `weighted` | weighted sums of discrete Laplace draws, of which little is known |
-//! | `discrete_gaussian` | how far discrete Gaussian noise reaches |
-//! | `cache` | what was computed once is not computed again |
-//! | `search` | the smallest number for which a condition holds, and where a function is smallest |
+//! | `discrete_gaussian` | half-widths for discrete Gaussian noise |
+//! | `cache` | a cache of computed values |
+//! | `search` | the smallest number for which a condition holds, and the minimum of a function |
 
 pub mod beta_gamma;
 pub(crate) mod cache;
@@ -22,5 +22,5 @@ pub(crate) mod normal;
 pub(crate) mod search;
 pub(crate) mod weighted;
 
-/// The smallest probability that error bars are computed for; asked for less, they answer for this one.
+/// The smallest probability for which error bars are computed; smaller ones are replaced by it.
 pub(crate) const LEAST: f64 = 1e-60;

@@ -1,6 +1,6 @@
 //! Normal tails and a few helpers, each with its rounding error.
 
-/// The unit roundoff of `f64`: one correctly rounded operation is off by at most this much, relatively.
+/// The unit roundoff of `f64`: the relative error of one correctly rounded operation is at most this.
 pub(crate) const UNIT: f64 = f64::EPSILON / 2.0;
 
 /// A non-negative real number between two floats.
@@ -11,12 +11,12 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Anything between nothing and `hi`.
+    /// Anything between 0 and `hi`.
     pub fn up_to(hi: f64) -> Self {
         Self { lo: 0.0, hi }
     }
 
-    /// A value that is known up to `units` roundings. Underflow is paid for with the smallest normal number.
+    /// A value that is known up to `units` roundings. The smallest normal number is added to cover underflow.
     pub fn around(value: f64, units: f64) -> Self {
         let margin = (units + 2.0) * UNIT;
         Self { lo: (value * (1.0 - margin)).max(0.0), hi: value * (1.0 + margin) + f64::MIN_POSITIVE }
@@ -48,7 +48,7 @@ pub(crate) fn upper_tail(x: f64) -> Bounds {
     Bounds::around(0.5 * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2), 12.0 + 4.0 * x * x)
 }
 
-/// P(from ≤ X ≤ to) for a standard normal X, as a difference of the two tails that are small.
+/// P(from ≤ X ≤ to) for a standard normal X, as a difference of the two small tails.
 pub(crate) fn normal_mass(from: f64, to: f64) -> Bounds {
     if from >= 0.0 {
         upper_tail(from).minus(upper_tail(to))
@@ -63,7 +63,7 @@ pub(crate) fn normal_mass(from: f64, to: f64) -> Bounds {
 
 /// Mills' ratio P(X ≥ x)/φ(x) for 0 ≤ x ≤ 35 and its relative error.
 pub(crate) fn mills(x: f64) -> (f64, f64) {
-    // e^{x²/2} with the rounding error of x² put back.
+    // e^{x²/2}, compensated for the rounding error of x².
     let square = x * x;
     let rest = x.mul_add(x, -square);
     let inverse_density = libm::exp(square / 2.0) * (1.0 + rest / 2.0) * (2.0 * std::f64::consts::PI).sqrt();
@@ -113,7 +113,7 @@ mod tests {
         for (x, tail) in table {
             let bounds = upper_tail(x);
             assert!(bounds.lo <= tail && tail <= bounds.hi, "{x}: {bounds:?}");
-            // At 37 the allowance for underflow is what counts.
+            // At 37 the allowance for underflow dominates.
             assert!(bounds.hi / bounds.lo - 1.0 < if x < 35.0 { 3e-12 } else { 1e-8 }, "{x}: {bounds:?}");
         }
     }

@@ -1,6 +1,6 @@
-//! The smallest number for which a condition holds, and where a function is smallest.
+//! The smallest number for which a condition holds, and the minimum of a function.
 
-/// The smallest number from 1 on for which a condition holds that holds ever after: double, then halve the interval.
+/// The smallest number from 1 on for which a monotone condition holds: double, then bisect.
 pub(crate) fn smallest(holds: impl Fn(u64) -> bool) -> u64 {
     let mut high = 1u64;
     while !holds(high) {
@@ -14,14 +14,14 @@ pub(crate) fn smallest(holds: impl Fn(u64) -> bool) -> u64 {
     high
 }
 
-/// The same where the answer is known nearly: `near` is a guess, in floats, which is looked at first. A wrong one costs time alone; one
-/// that is no number counts as 1.
+/// The same if the answer is nearly known: `near` is a guess, in floats, which is tried first. A wrong guess only costs
+/// time; NaN counts as 1.
 pub(crate) fn smallest_near(near: f64, holds: impl Fn(u64) -> bool) -> u64 {
-    /// As far as a float counts, and nothing that is added to it overflows.
+    /// The limit up to which floats count exactly, and nothing added to it overflows.
     const FARTHEST: f64 = (1u64 << 53) as f64;
-    // A NaN is 0 as a whole number.
+    // NaN becomes 0 as a whole number.
     let near = (near.clamp(1.0, FARTHEST) as u64).max(1);
-    // From here: steps that double, to the side on which the answer lies.
+    // Doubling steps from here, towards the answer.
     let mut step = 1u64;
     let (mut low, mut high) = if holds(near) {
         let mut high = near;
@@ -42,7 +42,7 @@ pub(crate) fn smallest_near(near: f64, holds: impl Fn(u64) -> bool) -> u64 {
             (low, step) = (high, step * 2);
         }
     };
-    // Invariant: `high` does, `low` does not or is 0.
+    // Invariant: the condition holds at `high`, and does not at `low` unless that is 0.
     while low + 1 < high {
         let middle = low + (high - low) / 2;
         if holds(middle) { high = middle } else { low = middle }
@@ -50,7 +50,7 @@ pub(crate) fn smallest_near(near: f64, holds: impl Fn(u64) -> bool) -> u64 {
     high
 }
 
-/// Where a function with one valley is smallest on [left, right], by golden section.
+/// The position of the minimum of a function with one valley on [left, right], by golden section.
 pub(crate) fn valley(mut left: f64, mut right: f64, rounds: u32, function: impl Fn(f64) -> f64) -> f64 {
     const GOLDEN: f64 = 0.618_033_988_749_894_8;
     let (mut low, mut high) = (right - GOLDEN * (right - left), left + GOLDEN * (right - left));

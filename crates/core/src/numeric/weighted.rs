@@ -18,14 +18,14 @@
 //! so P(|W| ≥ x) = T(x) is at most P(|W + S| > x − δ)/P(S ≤ δ). S is known well enough: each U is the difference of two
 //! fractions of exponential variables; the second derivative of ln((e^u − 1)/u) is at most 1/12, so U is sub-Gaussian with
 //! parameter 1/6, and S with τ² = Σwᵢ²/6 ≤ v/(6n). S is also symmetric and unimodal (log-concave) with variance at most
-//! τ², so Gauss's inequality holds. The best of a few δ is taken; in units of √v all depends on m and n only.
+//! τ², so Gauss's inequality holds. The best of a few δ is used; in units of √v everything depends on m and n only.
 
 use super::mixture::{Mixture, Terms};
 use super::{cache, discrete_gaussian};
 
-/// δ in units of τ that are tried.
+/// The values of δ that are tried, in units of τ.
 const SHIFTS: [f64; 8] = [0.0, 0.4, 0.8, 1.2, 1.6, 2.0, 2.5, 3.0];
-/// Numbers of terms are told apart up to this.
+/// Numbers of terms are distinguished up to this.
 const TOLD_APART: u64 = 64;
 
 /// A whole number that |noise| exceeds with probability at most `outside`.
@@ -53,7 +53,7 @@ impl Class {
         if variance.is_nan() || variance <= 0.0 {
             return Self { terms: 0, quarter_octaves: 0 };
         }
-        // A ratio that should be whole may be just below it; `factor` pays for what is added here.
+        // A ratio that should be whole may be just below it; `factor` accounts for what is added here.
         let ratio = (variance / largest.min(variance) * (1.0 + 1e-9)).min(1e15);
         let terms = (ratio as u64).max(1);
         let shift = if terms <= TOLD_APART { 0 } else { terms.ilog2() - 3 };
@@ -62,10 +62,10 @@ impl Class {
         Self { terms, quarter_octaves: octaves as i32 }
     }
 
-    /// |W| ≤ factor·√v but for `outside`.
+    /// |W| ≤ factor·√v except with probability `outside`.
     #[inline]
     fn factor(self, outside: f64) -> f64 {
-        // No scale is negative, so the key is no sum's.
+        // No scale is negative, so the key cannot be that of a sum.
         let key = ((-(self.terms as f64)).to_bits(), self.quarter_octaves as u64, outside.to_bits());
         cache::get(key, || self.computed(outside))
     }
@@ -98,12 +98,12 @@ fn beyond(y: f64) -> f64 {
     gauss.min(libm::exp(-0.5 * y * y))
 }
 
-/// ln P(noise ≥ at) cannot exceed this, by Chernoff's bound.
+/// An upper bound of ln P(noise ≥ at), by Chernoff's bound.
 ///
-/// E e^(sX) is at most that of the continuous draw of the same scale, because that one is X plus something independent of
-/// mean 0 (Jensen); it is *more* than that of a continuous draw of the same variance. For a continuous draw of variance λ, ln
-/// E e^(sL) = −ln(1 − s²λ/2), convex in λ and 0 at 0; so the sum over draws of total variance F·v with none above F·ℓ is at
-/// most v/ℓ times its value at F·ℓ.
+/// E e^(sX) is at most that of the continuous draw of the same scale, because that one is X plus an independent
+/// variable of mean 0 (Jensen); it is *more* than that of a continuous draw of the same variance. For a continuous draw
+/// of variance λ, ln E e^(sL) = −ln(1 − s²λ/2), convex in λ and 0 at 0; so the sum over draws of total variance F·v
+/// with none above F·ℓ is at most v/ℓ times its value at F·ℓ.
 pub fn log_chernoff(variance: f64, largest: f64, narrowest: f64, at: f64) -> f64 {
     let x = at - 0.5;
     if x <= 0.0 || variance.is_nan() || variance <= 0.0 {
