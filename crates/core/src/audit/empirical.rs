@@ -9,7 +9,7 @@ use crate::numeric::interval::{clopper_pearson_lower, clopper_pearson_upper, err
 use crate::privacy::Epsilon;
 
 /// For a mechanism whose analysis is tight, a lower bound below this fraction of the claim means that its noise is
-/// larger than it need be (given enough samples: 10⁷ a side for ε about 1).
+/// larger than necessary (given enough samples: 10⁷ per side for ε about 1).
 pub const TIGHT_FRACTION: f64 = 0.95;
 
 /// How often each output was seen.
@@ -18,9 +18,9 @@ pub type Histogram<K> = BTreeMap<K, u64>;
 /// Which of the two neighbouring inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// The first sampler's.
+    /// The first sampler's input.
     First,
-    /// The second sampler's.
+    /// The second sampler's input.
     Second,
 }
 
@@ -82,13 +82,13 @@ impl<K: fmt::Display> fmt::Display for Distinguisher<K> {
 /// What the samples say about a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The samples do not refute the claim; this is no proof of it.
+    /// The samples do not refute the claim; this does not prove it.
     Consistent,
     /// The mechanism distinguishes these inputs better than it claims, with the stated confidence.
     Violation,
 }
 
-/// A lower bound on the ε of a mechanism, from its outputs on two neighbouring inputs alone.
+/// A lower bound on the ε of a mechanism, only from its outputs on two neighbouring inputs.
 ///
 /// # Algorithm
 /// Any event E with probabilities P and P′ under neighbouring inputs satisfies P ≤ e^ε·P′ + δ, so
@@ -112,19 +112,19 @@ pub enum Verdict {
 pub struct EmpiricalEpsilon {
     /// With the stated confidence, ε is at least this; never below 0.
     pub lower_bound: f64,
-    /// How sure the bound is.
+    /// The confidence of the bound.
     pub confidence: f64,
     /// The event that proves it, in words.
     pub event: String,
-    /// How many outputs were drawn for each input and each of the two samples.
+    /// The number of outputs drawn for each input and each of the two samples.
     pub samples: u64,
 }
 
 impl EmpiricalEpsilon {
     /// Draws 2·`samples` outputs for either input and bounds ε from below.
     ///
-    /// The samplers must be independent from call to call. Any ordered type will do as an output; refusals can be one
-    /// more value of it. Memory grows with the number of different outputs only.
+    /// The samplers must be independent from call to call. Any ordered type works as an output; refusals can be one
+    /// more value of it. Memory grows only with the number of different outputs.
     ///
     /// # Errors
     /// If there are no samples, δ is not in [0, 1) or the confidence is not between 0 and 1.
@@ -149,7 +149,7 @@ impl EmpiricalEpsilon {
         if self.lower_bound > claim.to_f64() { Verdict::Violation } else { Verdict::Consistent }
     }
 
-    /// Does the bound come as near to the claim as it must for a mechanism whose analysis is tight?
+    /// Is the bound as close to the claim as expected for a mechanism whose analysis is tight?
     pub fn is_tight(&self, claim: &Epsilon) -> bool {
         self.lower_bound >= TIGHT_FRACTION * claim.to_f64()
     }
@@ -171,10 +171,10 @@ pub fn histogram<K: Ord>(samples: u64, sampler: &mut impl FnMut() -> K) -> Histo
     histogram
 }
 
-/// The event that promises the largest lower bound on ε, judged on this sample.
+/// The event with the largest expected lower bound on ε, judged on this sample.
 ///
-/// Candidates are compared by Wilson's approximate bounds, which are fast; the bound that is reported comes from
-/// [`bound`] on another sample and approximates nothing.
+/// Candidates are compared by Wilson's approximate bounds, which are fast; the reported bound comes from [`bound`] on
+/// another sample and involves no approximation.
 ///
 /// # Errors
 /// If a histogram is empty, δ is not in [0, 1) or the confidence is not between 0 and 1.

@@ -1,4 +1,4 @@
-//! The exact law of a sampler, by walking every branch.
+//! The exact law of a sampler, by enumerating every branch.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(crate) struct OutOfBits;
 pub(crate) struct Tape<'bits> {
     bits: &'bits [bool],
     read: usize,
-    /// How many bits the sampler asked for beyond the end.
+    /// How many bits the sampler requested beyond the end.
     missing: usize,
 }
 
@@ -36,7 +36,7 @@ impl BitSource for Tape<'_> {
     }
 }
 
-/// What a sampler was proved to do: each outcome's mass from the branches that end, and the mass of those that do not
+/// The proved behaviour of a sampler: each outcome's mass from the branches that end, and the mass of those that do not
 /// end within the tape.
 #[derive(Debug)]
 pub(crate) struct Law<T> {

@@ -1,4 +1,4 @@
-//! Exact evidence: laws that can be written down in full.
+//! Exact evidence: laws that can be computed in full.
 
 use dashu_int::UBig;
 
@@ -27,7 +27,7 @@ pub(crate) struct Pair {
     pub outputs: Vec<Output>,
 }
 
-/// What the laws say about a claim.
+/// The verdict of the laws on a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ExactFinding {
     /// The smallest ε for which the claim's δ holds on all pairs, to the accuracy of a float.
@@ -37,13 +37,13 @@ pub(crate) struct ExactFinding {
     pub verdict: Verdict,
 }
 
-/// Weighs all pairs, in both directions, against the claim.
+/// Tests all pairs, in both directions, against the claim.
 ///
-/// The verdict is proved: `Violation` only if Σ max(0, P − e^ε·P′) exceeds δ (or, without a δ, if P > e^ε·P′ for some output)
-/// with every probability replaced by the end of its enclosure that speaks for the mechanism.
+/// The verdict is proved: `Violation` only if Σ max(0, P − e^ε·P′) exceeds δ (or, without a δ, if P > e^ε·P′ for some
+/// output) with every probability replaced by the end of its enclosure that favours the mechanism.
 ///
 /// # Errors
-/// If ε exceeds 200, where probabilities leave the precision.
+/// If ε exceeds 200, where the precision no longer suffices.
 pub(crate) fn weigh(pairs: &[Pair], claim: &Guarantee) -> Result<ExactFinding> {
     let epsilon = claim.epsilon().expect("exact audits are of claims in ε");
     if *epsilon.value() > Rational::from(200) {
@@ -88,7 +88,7 @@ fn to_f64(probability: &Enclosure) -> f64 {
     Rational::from_big(&probability.lo + &probability.hi, UBig::ONE << (BITS + 1)).to_f64()
 }
 
-/// The smallest ε with Σ max(0, p − e^ε·q) ≤ δ, and the output that decides it where there is one.
+/// The smallest ε with Σ max(0, p − e^ε·q) ≤ δ, and the output that decides it, if there is one.
 fn smallest_epsilon(outputs: &[(f64, f64)], delta: f64) -> (f64, Option<usize>) {
     let ratios = outputs.iter().map(|&(p, q)| if p > 0.0 { libm::log(p / q) } else { f64::NEG_INFINITY });
     let largest = ratios.enumerate().fold(

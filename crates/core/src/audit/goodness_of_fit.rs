@@ -1,4 +1,4 @@
-//! Pearson's χ² test: do integer samples follow the law they claim?
+//! Pearson's χ² test: do integer samples follow the claimed law?
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,16 +12,16 @@ use crate::numeric::beta_gamma;
 /// Every statistical test here uses this level, so that a failure means a defect and not bad luck.
 pub const FALSE_ALARM: f64 = 1e-6;
 
-/// The fewest samples a cell may be expected to hold; below it the χ² law no longer describes the statistic.
+/// The minimum expected number of samples in a cell; below it the χ² law no longer describes the statistic.
 pub const LEAST_EXPECTED: f64 = 10.0;
 
-/// With more cells than this, neighbours are joined: the power to see a wrong scale falls with the number of cells.
+/// With more cells than this, neighbours are merged: the power to detect a wrong scale falls with the number of cells.
 ///
-/// At 10⁶ samples and this many cells, a Laplace scale that is wrong by 1 % is seen at level [`FALSE_ALARM`] two times
-/// out of three, and one that is wrong by 1.5 % practically always.
+/// At 10⁶ samples and this many cells, a Laplace scale that is wrong by 1 % is detected at level [`FALSE_ALARM`] two
+/// times out of three, and one that is wrong by 1.5 % practically always.
 pub const MOST_CELLS: usize = 100;
 
-/// How far the probabilities of a law may add up beside 1 through rounding.
+/// How far the sum of a law's probabilities may differ from 1 through rounding.
 const SUM_TOLERANCE: f64 = 1e-9;
 
 /// A law on the integers: the probability of each value in a window, and of all values below and above it.
@@ -79,7 +79,7 @@ impl ExpectedLaw {
         let reach = i64::from(reach);
         let probabilities: Vec<f64> = (-reach..=reach).map(|k| mass(k.unsigned_abs())).collect();
         let missing = 1.0 - probabilities.iter().sum::<f64>();
-        // Rounding may leave a little less than nothing.
+        // Rounding may leave slightly less than 0.
         let tail = if missing < 0.0 && missing > -SUM_TOLERANCE { 0.0 } else { missing / 2.0 };
         Self::new(-reach, tail, probabilities, tail)
     }
@@ -93,7 +93,7 @@ impl ExpectedLaw {
         slots
     }
 
-    /// Which of [`Self::slots`] holds `value`.
+    /// The index in [`Self::slots`] that holds `value`.
     fn slot_of(&self, value: i64) -> usize {
         match value.checked_sub(self.first) {
             _ if value < self.first => 0,
@@ -111,14 +111,14 @@ pub struct Cell {
     pub first: Option<i64>,
     /// The largest value in the cell; `None` if it is open above.
     pub last: Option<i64>,
-    /// How many samples the law expects here.
+    /// The number of samples that the law expects here.
     pub expected: f64,
-    /// How many there were.
+    /// The number of samples observed.
     pub observed: u64,
 }
 
 impl Cell {
-    /// The values of the cell, for a person: `≤ -7`, `3`, `4 … 6` or `≥ 12`.
+    /// The values of the cell, for display: `≤ -7`, `3`, `4 … 6` or `≥ 12`.
     pub fn label(&self) -> String {
         match (self.first, self.last) {
             (None, None) => "any".into(),
@@ -139,14 +139,14 @@ impl Cell {
 /// The outcome of a χ² test; its `Display` is the whole table.
 ///
 /// # Accuracy
-/// The statistic follows the χ² law as nearly as [`LEAST_EXPECTED`] samples per cell allow. What it
-/// can see is told at [`MOST_CELLS`].
+/// The statistic follows the χ² law as closely as [`LEAST_EXPECTED`] samples per cell allow. [`MOST_CELLS`] states what
+/// it can detect.
 ///
 /// # Algorithm
-/// Values are joined into cells from both tails inwards, in an order that depends on the law and the number of samples
-/// alone, never on the counts, so that the level stays what it says. If that leaves more than [`MOST_CELLS`], the
-/// cells are made anew and double in size from the tails inwards until they hold one part in `MOST_CELLS` each:
-/// the tails stay fine while the middle becomes coarse.
+/// Values are merged into cells from both tails inwards, in an order that depends only on the law and the number of
+/// samples, never on the counts, so that the level is as stated. If that leaves more than [`MOST_CELLS`], the cells are
+/// rebuilt and double in size from the tails inwards until each holds one part in `MOST_CELLS`: the tails stay fine
+/// while the middle becomes coarse.
 ///
 /// # Example
 /// ```
@@ -164,7 +164,7 @@ impl Cell {
 pub struct GoodnessOfFit {
     /// The table, from small values to large ones.
     pub cells: Vec<Cell>,
-    /// How many samples there were.
+    /// The number of samples.
     pub samples: u64,
     /// How many of them have probability zero under the law; a single one refutes it.
     pub impossible: u64,
@@ -222,7 +222,7 @@ impl GoodnessOfFit {
         Ok(Self { cells, samples, impossible, statistic, degrees_of_freedom, p_value })
     }
 
-    /// What the statistic of a correct sampler exceeds with probability `level`.
+    /// The value that the statistic of a correct sampler exceeds with probability `level`.
     ///
     /// # Errors
     /// If the level is not between 0 and 1.
@@ -253,7 +253,7 @@ impl fmt::Display for GoodnessOfFit {
     }
 }
 
-/// What a χ² variable with this many degrees of freedom exceeds with probability `level`.
+/// The value that a χ² variable with this many degrees of freedom exceeds with probability `level`.
 ///
 /// # Errors
 /// If there are no degrees of freedom, or the level is not between 0 and 1.
@@ -275,7 +275,7 @@ pub fn chi_squared_quantile(degrees_of_freedom: u64, level: f64) -> Result<f64> 
     Ok(2.0 * beta_gamma::gamma_upper_inverse(degrees_of_freedom as f64 / 2.0, level)?)
 }
 
-/// Which slots form a cell, from left to right.
+/// The slots that form each cell, from left to right.
 fn cells_of(expected: &[f64]) -> Vec<Range<usize>> {
     let cells = join(expected, |_| LEAST_EXPECTED);
     if cells.len() <= MOST_CELLS {
@@ -285,8 +285,8 @@ fn cells_of(expected: &[f64]) -> Vec<Range<usize>> {
     join(expected, |outside| outside.clamp(LEAST_EXPECTED, share.max(LEAST_EXPECTED)))
 }
 
-/// Joins slots from both tails to the median; each cell holds at least `least(what lies outside it)`, and at least
-/// [`LEAST_EXPECTED`]. What is left over in the middle is one more cell, or joins a neighbour if it is too small.
+/// Merges slots from both tails to the median; each cell holds at least `least(what lies outside it)`, and at least
+/// [`LEAST_EXPECTED`]. The remainder in the middle is one more cell, or joins a neighbour if it is too small.
 fn join(expected: &[f64], least: impl Fn(f64) -> f64) -> Vec<Range<usize>> {
     let half = expected.iter().sum::<f64>() / 2.0;
     let mut sum = 0.0;
@@ -327,7 +327,7 @@ fn join(expected: &[f64], least: impl Fn(f64) -> f64) -> Vec<Range<usize>> {
     cells
 }
 
-/// How many slots lie outside the inner edge of each cell, walking from a tail towards the middle.
+/// The number of slots outside the inner edge of each cell, going from a tail towards the middle.
 fn join_inwards<'a>(slots: impl Iterator<Item = &'a f64>, least: impl Fn(f64) -> f64) -> Vec<usize> {
     let (mut edges, mut outside, mut inside) = (Vec::new(), 0.0, 0.0);
     for (index, slot) in slots.enumerate() {
@@ -347,7 +347,7 @@ mod tests {
     use crate::audit::simulation::{SplitMix64, discrete_laplace, histogram_of, laplace_law};
 
     const SAMPLES: u64 = 1_000_000;
-    /// The smallest error in scale that this many samples show practically always.
+    /// The smallest error in scale that this many samples practically always detect.
     const WRONG: f64 = 1.015;
 
     #[test]

@@ -1,12 +1,12 @@
-//! Evidence that a mechanism keeps its promise.
+//! Evidence that a mechanism satisfies its guarantee.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`catalogue`] | every mechanism that can be audited, by name |
 //! | [`empirical`] | [`EmpiricalEpsilon`]: a lower bound on ε that the outputs themselves prove |
-//! | `exact` | what laws that can be written down in full say about a claim |
-//! | [`goodness_of_fit`] | [`GoodnessOfFit`]: do the samples follow the law they claim? |
-//! | `enumerate` | the exact law of a sampler, by walking every branch (in this crate's own tests) |
+//! | `exact` | tests of a claim against laws that can be computed in full |
+//! | [`goodness_of_fit`] | [`GoodnessOfFit`]: do the samples follow the claimed law? |
+//! | `enumerate` | the exact law of a sampler, by enumerating every branch (in this crate's own tests) |
 
 pub mod catalogue;
 pub mod empirical;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ExpectedLaw;
 
-/// Steele, Lea and Flood's generator: small, fast and good enough to test statistics with.
+/// Steele, Lea and Flood's generator: small, fast and good enough for testing statistics.
 pub(super) struct SplitMix64(pub u64);
 
 impl SplitMix64 {

@@ -1,4 +1,4 @@
-//! Counters, with inputs that an adversary chooses as it goes.
+//! Counters, with adaptively chosen inputs.
 
 use std::cell::RefCell;
 
@@ -8,13 +8,13 @@ use crate::continual::{Counter, Kind, Stream};
 use crate::error::Result;
 use crate::privacy::Guarantee;
 
-/// Steps of the streams that are audited.
+/// Steps of the audited streams.
 pub(super) const STEPS: u64 = 8;
 
 const PURE: &str = "eight steps whose inputs depend on earlier releases; the first step's value is 0 or 1; pure ε";
 const GAUSSIAN: &str = "the same for Gaussian noise, with ε and δ";
 
-/// One counter; what is audited is found by the name.
+/// One counter, identified by its name.
 const fn counter(name: &'static str, summary: &'static str) -> Subject {
     Subject { name, summary, is_exact: false, audit }
 }
@@ -43,12 +43,13 @@ fn audit(audit: &Audit<'_>) -> Result<Report> {
     weigh(audit, kind, claim.clone(), claim)
 }
 
-/// Starts the counter with `guarantee` and weighs what it releases against `claim`.
+/// Starts the counter with `guarantee` and tests its releases against `claim`.
 ///
-/// The first step lies in as many p-sums as any. The adversary chooses every later input by the release before it, knows
-/// them all, and so sees the noise plus the first value at every step. Where the release is one p-sum with Laplace noise, its
-/// likelihood ratio depends on nothing but whether that is at least 1; so the adversary counts the steps at which it is. For
-/// the binary counter these are the steps 1, 2, 4 and 8, and the count tells all that can be told.
+/// The first step lies in as many p-sums as any. The adversary chooses every later input from the release before it,
+/// knows them all, and so sees the noise plus the first value at every step. Where the release is one p-sum with
+/// Laplace noise, its likelihood ratio depends only on whether that is at least 1; so the adversary counts the steps at
+/// which it is. For the binary counter these are the steps 1, 2, 4 and 8, and the count contains all available
+/// information.
 pub(super) fn weigh(audit: &Audit<'_>, kind: Kind, guarantee: Guarantee, claim: Guarantee) -> Result<Report> {
     let stream = Stream::bits().until(STEPS)?;
     let counter = RefCell::new(kind.start(stream, guarantee, audit.take_permit())?);

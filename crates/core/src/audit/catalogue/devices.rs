@@ -1,4 +1,4 @@
-//! The local model, whose laws can be written down in full.
+//! The local model, whose laws can be computed in full.
 
 use std::ops::RangeInclusive;
 
@@ -107,7 +107,7 @@ pub(super) fn k_ary_pair(mechanism: &KaryResponse) -> Pair {
     Pair { inputs: "the values 0 and 1".into(), outputs: outputs.collect() }
 }
 
-/// Every set, when the answer is the first value or the second; the answer's own bit is 1 with probability `own`.
+/// Every set, if the answer is the first value or the second; the answer's own bit is 1 with probability `own`.
 pub(super) fn unary_pair(epsilon: &Epsilon, own: &Rational) -> Result<Pair> {
     let mechanism = UnaryEncoding::new(BITS_OF_A_SET.into(), epsilon)?;
     let (own, other) = (own.clone()..=own.clone(), mechanism.probability(false));

@@ -1,4 +1,4 @@
-//! Keys that only the data knows, and quantiles.
+//! Keys known only from the data, and quantiles.
 
 use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
@@ -50,7 +50,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
     },
 ];
 
-/// Counts of a key's units that are tried, each beside the next.
+/// Counts of a key's units that are tried, each against the next.
 const MOST_UNITS: u64 = 40;
 
 fn threshold(audit: &Audit<'_>) -> Result<Report> {
@@ -58,30 +58,30 @@ fn threshold(audit: &Audit<'_>) -> Result<Report> {
     audit.exactly(audit.approx(), &threshold_pairs(mechanism.noise(), mechanism.threshold())?)
 }
 
-/// What is released of one key, for each count and the next: nothing, or a number from the threshold on.
+/// What is released for one key, for each count and the next: nothing, or a number from the threshold on.
 ///
 /// # Errors
-/// If the threshold is so large that its law takes too long to write down.
+/// If the threshold is so large that computing its law takes too long.
 pub(super) fn threshold_pairs(noise: &DiscreteLaplace, threshold: u64) -> Result<Vec<Pair>> {
     if threshold > 10_000 {
         let allowed = "larger, so that the threshold is at most 10000, for an exact audit";
         return Err(Error::parameter("epsilon", format!("so small that the threshold is {threshold}"), allowed));
     }
     let first = threshold as i64;
-    // 30 scales beyond what is tried: what is left out is less likely than e^−30.
+    // 30 scales beyond what is tried: the omitted part is less likely than e^−30.
     let beyond = (30.0 * noise.scale().to_f64()).min(2000.0) as i64;
     let last = first.max(MOST_UNITS as i64) + beyond;
     let masses: Vec<Enclosure> = (0..=last + 1).map(|k| noise.mass(k, BITS)).collect();
     let law = |count: u64| -> Vec<Enclosure> {
         let shown = (first..=last).map(|value| match count {
-            // A key that nobody has is not there to be released.
+            // A key without units cannot be released.
             0 => Enclosure { lo: 0u8.into(), hi: 0u8.into() },
             _ => masses[value.abs_diff(count as i64) as usize].clone(),
         });
         let shown: Vec<Enclosure> = shown.collect();
         let sum = shown.iter().fold(Enclosure { lo: 0u8.into(), hi: 0u8.into() }, |sum, mass| sum.add(mass));
         let nothing = Enclosure::one(BITS).minus(&sum);
-        // What lies beyond the window counts as nothing shown: merging outputs only makes the two laws more alike.
+        // Anything beyond the window counts as nothing shown: merging outputs only makes the two laws more alike.
         [vec![nothing], shown].concat()
     };
     let laws: Vec<Vec<Enclosure>> = (0..=MOST_UNITS).map(law).collect();

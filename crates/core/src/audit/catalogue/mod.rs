@@ -4,13 +4,13 @@
 //! |---|---|
 //! | `noise` | the Laplace and Gaussian mechanisms |
 //! | `tables` | histograms, batches, sums, means, variances |
-//! | `keys` | keys that only the data knows, quantiles, bounds |
+//! | `keys` | keys known only from the data, quantiles, bounds |
 //! | `stable` | the median, mode and subsampling that may refuse |
 //! | `counters` | counters over streams, with inputs chosen by an adversary |
 //! | `seized` | counters whose memory may be seized: releases and memory together |
-//! | `parties` | multiparty protocols, seen by whoever holds some of the parties |
+//! | `parties` | multiparty protocols, as seen by an adversary that holds some of the parties |
 //! | `devices` | randomised response and the frequency oracles, means and texts of the local model |
-//! | `mutants` | mechanisms that are wrong on purpose (in tests only): every one must be found out |
+//! | `mutants` | mechanisms that are wrong on purpose (in tests only): each must be caught |
 
 mod counters;
 mod devices;
@@ -35,7 +35,7 @@ use crate::noise::Entropy;
 use crate::permit::Permit;
 use crate::privacy::{Delta, Epsilon, Guarantee};
 
-/// What an audit is asked to do.
+/// The parameters of an audit.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The claim to be tested.
@@ -46,10 +46,10 @@ pub struct Request {
     pub samples: u64,
 }
 
-/// How the evidence was come by.
+/// How the evidence was obtained.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Method {
-    /// The probabilities of all outputs were worked out.
+    /// The probabilities of all outputs were computed.
     Exact,
     /// Outputs were drawn; the bound holds with this confidence.
     Empirical {
@@ -60,22 +60,22 @@ pub enum Method {
     },
 }
 
-/// What an audit found.
+/// The result of an audit.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// The mechanism's name.
     pub mechanism: &'static str,
-    /// What it claims.
+    /// Its claim.
     pub claim: Guarantee,
-    /// How the evidence was come by.
+    /// How the evidence was obtained.
     pub method: Method,
-    /// ε is at least this, at the claim's δ; for exact evidence, it is this on the inputs that were tried.
+    /// ε is at least this, at the claim's δ; for exact evidence, it equals this on the inputs that were tried.
     pub lower_bound: f64,
     /// The event behind it, in words.
     pub event: String,
     /// Whether that refutes the claim.
     pub verdict: Verdict,
-    /// Whether outputs on the first input follow the law they should, where that was asked.
+    /// Whether outputs on the first input follow the expected law, if this was tested.
     pub fit: Option<GoodnessOfFit>,
 }
 
@@ -96,7 +96,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The name by which it is asked for.
+    /// The name by which it is requested.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -106,17 +106,18 @@ impl Subject {
         self.summary
     }
 
-    /// Are its probabilities worked out rather than estimated?
+    /// Are its probabilities computed rather than estimated?
     pub fn is_exact(&self) -> bool {
         self.is_exact
     }
 
-    /// How many outputs an audit draws in all.
+    /// The total number of outputs that an audit draws.
     pub fn draws(&self, request: &Request) -> u64 {
         if self.is_exact { 0 } else { 4 * request.samples }
     }
 
-    /// Weighs the mechanism's outputs on neighbouring inputs against its claim; `progress` is called once per output drawn.
+    /// Tests the mechanism's outputs on neighbouring inputs against its claim; `progress` is called once per output
+    /// drawn.
     ///
     /// # Errors
     /// If the request's parameters are out of the mechanism's range.
@@ -126,7 +127,7 @@ impl Subject {
     }
 }
 
-/// All of them, in the order of the catalogue.
+/// All subjects, in the order of the catalogue.
 pub fn subjects() -> Vec<Subject> {
     [
         noise::SUBJECTS,
@@ -141,10 +142,10 @@ pub fn subjects() -> Vec<Subject> {
     .concat()
 }
 
-/// The mechanism of that name.
+/// The mechanism with the given name.
 ///
 /// # Errors
-/// If there is none.
+/// If there is no such mechanism.
 pub fn subject(name: &str) -> Result<Subject> {
     subjects().into_iter().find(|subject| subject.name == name).ok_or_else(|| {
         let allowed = "the name of a mechanism that can be audited; `reticent audit --list` shows them";
@@ -152,13 +153,13 @@ pub fn subject(name: &str) -> Result<Subject> {
     })
 }
 
-/// One audit under way.
+/// A running audit.
 pub(crate) struct Audit<'a> {
     name: &'static str,
     request: &'a Request,
     /// Until a counter takes it for a whole stream.
     permit: RefCell<Option<Permit>>,
-    /// Who is told about every output drawn.
+    /// Called for every output drawn.
     progress: RefCell<&'a mut dyn FnMut()>,
 }
 
@@ -173,11 +174,11 @@ impl Audit<'_> {
         Guarantee::Approx(self.request.epsilon.clone(), self.request.delta.clone())
     }
 
-    /// A report from probabilities that were worked out.
+    /// A report from computed probabilities.
     fn exactly(&self, claim: Guarantee, pairs: &[Pair]) -> Result<Report> {
         let mut found = exact::weigh(pairs, &claim)?;
         if found.verdict == Verdict::Consistent {
-            // The verdict is exact, the figure a float: it must not seem to exceed a claim that holds.
+            // The verdict is exact, the figure a float: it must not appear to exceed a claim that holds.
             found.epsilon = claim.epsilon().map_or(found.epsilon, |claimed| found.epsilon.min(claimed.to_f64()));
         }
         Ok(Report {
@@ -191,7 +192,7 @@ impl Audit<'_> {
         })
     }
 
-    /// A report from outputs that are drawn on two neighbouring inputs.
+    /// A report from outputs drawn on two neighbouring inputs.
     fn empirically<K: Ord + Clone + fmt::Display>(
         &self,
         claim: Guarantee,
@@ -201,12 +202,12 @@ impl Audit<'_> {
         self.measured(claim, |input| output(input, &mut permit))
     }
 
-    /// The permit, for whoever needs one of its own.
+    /// The permit, for a mechanism that needs to own it.
     fn take_permit(&self) -> Permit {
         self.permit.take().expect("an audit is measured once")
     }
 
-    /// A report from outputs that are drawn on two neighbouring inputs, by a mechanism that has its permit already.
+    /// A report from outputs drawn on two neighbouring inputs, by a mechanism that already has its permit.
     fn measured<K: Ord + Clone + fmt::Display>(
         &self,
         claim: Guarantee,

@@ -1,4 +1,4 @@
-//! Mechanisms that are wrong on purpose: an auditor that does not find every one of them out is of no use.
+//! Mechanisms that are wrong on purpose: an auditor must catch every one of them.
 
 use super::counters;
 use super::devices::{k_ary_pair, response_pair, unary_pair};
@@ -169,7 +169,7 @@ fn one_sided_shares(audit: &Audit<'_>) -> Result<Report> {
 }
 
 fn masks_used_twice(audit: &Audit<'_>) -> Result<Report> {
-    // Nobody colludes. Two messages of one party differ by its rows and by two shares, a fifth of the noise that is due.
+    // No one colludes. Two messages of one party differ by its rows and by two shares, a fifth of the required noise.
     const PARTIES: u32 = 10;
     let plan = Plan::new(Protocol::Masked { colluders: 0 }, PARTIES, 1, 1, 1, &audit.request.epsilon)?;
     let message = |count: i64, permit: &mut Permit| {

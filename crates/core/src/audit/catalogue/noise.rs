@@ -60,7 +60,7 @@ pub(super) fn laplace_law(epsilon: &Epsilon) -> Result<ExpectedLaw> {
 }
 
 fn gaussian(audit: &Audit<'_>) -> Result<Report> {
-    // Outputs beyond 12σ are left out: about 10^−32 of the mass.
+    // Outputs beyond 12σ are omitted: about 10^−32 of the mass.
     if audit.request.delta.to_f64() < 1e-30 {
         return Err(Error::parameter("delta", &audit.request.delta, "at least 1e-30 for this audit"));
     }
@@ -79,7 +79,7 @@ pub(super) fn gaussian_pair(noise: &DiscreteGaussian) -> Result<Pair> {
     let masses = noise.masses(reach, BITS);
     let mass = |k: i64| {
         let place = usize::try_from(k + reach).ok().and_then(|place| masses.get(place));
-        // What lies outside is less likely than the farthest inside.
+        // Anything outside is less likely than the farthest value inside.
         place.cloned().unwrap_or_else(|| Enclosure { lo: UBig::ZERO, hi: masses[0].hi.clone() })
     };
     let outputs =

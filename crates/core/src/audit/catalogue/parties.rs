@@ -1,7 +1,8 @@
-//! Parties that trust only themselves: what is weighed is the *view* of an adversary that holds some of them.
+//! Parties that trust only themselves: the audit tests the *view* of an adversary that holds some of them.
 //!
-//! Neighbours differ in one row of one honest party; all other counts are 0, and the adversary knows it. It takes off the masks
-//! that it shares, and looks at the sum of what the honest parties said, on which all that depends on their rows depends.
+//! Neighbours differ in one row of one honest party; all other counts are 0, and the adversary knows it. It removes the
+//! masks that it shares, and looks at the sum of what the honest parties sent, on which everything depends that depends
+//! on their rows.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -35,21 +36,21 @@ pub(super) const SUBJECTS: &[Subject] = &[
     },
 ];
 
-/// How many parties there are.
+/// The number of parties.
 pub(super) const PARTIES: u32 = 3;
-/// The one whose row differs.
+/// The party whose row differs.
 pub(super) const HONEST: u32 = 2;
 
-/// Counts in one run. Each is a run of its own as far as its law goes, for cells have nothing in common but the messages that
-/// they travel in.
+/// Counts in one run. Each counts as a separate run as far as its law goes, because cells share nothing but the
+/// messages that carry them.
 const CELLS: usize = 256;
 
-/// So many counts for each party, of which one row moves one.
+/// A plan with that many counts for each party, of which one row moves one.
 pub(super) fn plan(audit: &Audit<'_>, protocol: Protocol) -> Result<Plan> {
     Plan::new(protocol, PARTIES, CELLS, 1, 1, &audit.request.epsilon)
 }
 
-/// Weighs the view of an adversary that holds these parties.
+/// Tests the view of an adversary that holds these parties.
 pub(super) fn weigh(audit: &Audit<'_>, plan: &Plan, held: &[u32], claim: Guarantee) -> Result<(Report, Counts)> {
     let adversary = Adversary::holding(PARTIES, held.iter().copied())?;
     let unseen: RefCell<[Vec<i64>; 2]> = RefCell::default();
@@ -75,7 +76,7 @@ pub(super) fn weigh(audit: &Audit<'_>, plan: &Plan, held: &[u32], claim: Guarant
 /// How often each sum was seen on the first input.
 type Counts = BTreeMap<i64, u64>;
 
-/// The same, where the noise that the adversary does not know is one curator's: its law is tested, too.
+/// The same, where the noise unknown to the adversary is one curator's: its law is tested, too.
 fn weigh_whole_noise(audit: &Audit<'_>, protocol: Protocol, held: &[u32]) -> Result<Report> {
     let (mut report, counts) = weigh(audit, &plan(audit, protocol)?, held, audit.pure())?;
     report.fit = Some(GoodnessOfFit::test(&laplace_law(&audit.request.epsilon)?, &counts)?);

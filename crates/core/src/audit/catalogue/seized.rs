@@ -1,8 +1,9 @@
-//! Counters whose memory may be seized: what is weighed is the *pair* of releases and memory.
+//! Counters whose memory may be seized: the audit tests the *pair* of releases and memory.
 //!
-//! Inputs are chosen by the adversary as it goes: each is the parity of the release before. It knows them all, and takes them
-//! off whatever it sees. What it looks at is the likelihood ratio of the whole view, or what stands for it: a draw K that is
-//! 1 larger under the second input has a likelihood ratio that depends on nothing but whether K ≥ 1.
+//! The adversary chooses the inputs adaptively: each is the parity of the release before. It knows them all, and
+//! subtracts them from whatever it sees. It looks at the likelihood ratio of the whole view, or an equivalent
+//! statistic: a draw K that is 1 larger under the second input has a likelihood ratio that depends only on whether
+//! K ≥ 1.
 
 use std::cell::RefCell;
 
@@ -35,27 +36,28 @@ pub(super) const SUBJECTS: &[Subject] = &[
     },
 ];
 
-/// For five steps α = 3, and step 4 comes after blocks \[1, 2\] and \[3, 3\]: three draws have to make up for it, the most.
+/// For five steps α = 3, and step 4 comes after blocks \[1, 2\] and \[3, 3\]: three draws must compensate for it, the
+/// maximum.
 pub(super) const PAST: Case = Case { horizon: 5, differs: 4, taken: 4, seized: &[4] };
 /// For four steps α = 3, and step 1 lies in three blocks.
 const BEFORE: Case = Case { horizon: 4, differs: 1, taken: 4, seized: &[1] };
-/// Step 2 lies in two blocks, both of which were seen before it came.
+/// Step 2 lies in two blocks, both of which were seen before it.
 pub(super) const AFTER: Case = Case { horizon: 4, differs: 2, taken: 4, seized: &[1] };
 
-/// Which streams are told apart, and when the memory is seized.
+/// Which streams are compared, and when the memory is seized.
 pub(super) struct Case {
     pub(super) horizon: u64,
     /// The step whose value is 0 or 1; all others are chosen by the adversary.
     pub(super) differs: u64,
-    /// How many steps are taken.
+    /// The number of steps taken.
     pub(super) taken: u64,
-    /// After which steps the memory is seized: once, but for mutants.
+    /// The steps after which the memory is seized: only one, except for mutants.
     pub(super) seized: &'static [u64],
 }
 
-/// What the adversary has seen, its own inputs taken off the releases.
+/// What the adversary has seen, with its own inputs subtracted from the releases.
 pub(super) struct View {
-    /// Release t is the first element minus all that the adversary put in up to then.
+    /// Release t is the first element minus everything that the adversary contributed up to then.
     pub(super) released: Vec<i64>,
     /// The adversary's inputs.
     pub(super) chosen: Vec<i64>,
@@ -74,7 +76,7 @@ impl View {
         self.released[step as usize - 1] - self.put_in(1, step)
     }
 
-    /// The noisy sum that was held for steps `from` to `to` when the memory was seized for the `nth` time, without the
+    /// The noisy sum held for steps `from` to `to` when the memory was seized for the `nth` time, without the
     /// adversary's inputs.
     pub(super) fn held(&self, nth: usize, from: u64, to: u64) -> i64 {
         let Seized { after, .. } = self.memory[nth];
@@ -88,7 +90,7 @@ impl Case {
         Stream::bits().until(self.horizon)
     }
 
-    /// Lets the adversary play: `advance` takes a value and gives the release, `seize` the memory.
+    /// Runs the adversary: `advance` takes a value and returns the release, `seize` the memory.
     pub(super) fn play<C>(
         &self,
         input: Input,
@@ -99,7 +101,7 @@ impl Case {
         let mut view = View { released: vec![], chosen: vec![], memory: vec![] };
         for step in 1..=self.taken {
             let chosen = view.released.last().map_or(0, |last| last & 1);
-            // In the step that differs it puts in nothing of its own.
+            // In the step that differs it contributes nothing.
             let (chosen, value) = match (step == self.differs, input) {
                 (false, _) => (chosen, chosen),
                 (true, Input::First) => (0, 0),
@@ -114,7 +116,7 @@ impl Case {
         Ok(view)
     }
 
-    /// Weighs a statistic of what is seen of a counter.
+    /// Tests a statistic of what is seen of a counter.
     fn weigh<D: Design>(&self, audit: &Audit<'_>, statistic: impl Fn(&View) -> i64) -> Result<Report> {
         let design = D::new(self.stream()?, audit.pure())?;
         let counter = RefCell::new(SeizableCounter::start(design, audit.take_permit())?);
@@ -126,7 +128,8 @@ impl Case {
         })
     }
 
-    /// The same for a mutant: a design that is run by hand, with draws that `tamper` may change, and `statistic` may keep.
+    /// The same for a mutant: a design that is run by hand, with draws that `tamper` may change, and `statistic` may
+    /// use.
     #[cfg(any(test, feature = "test-util"))]
     pub(super) fn weigh_mutant<D: Design>(
         &self,
@@ -158,12 +161,12 @@ impl Case {
     }
 }
 
-/// What a counter holds that keeps more than it should.
+/// The state of a counter that keeps more than it should.
 #[cfg(any(test, feature = "test-util"))]
 pub(super) struct Kept {
     cells: Vec<i128>,
     steps: u64,
-    /// Every draw, what it was for, and in which step.
+    /// Every draw, its purpose, and its step.
     pub(super) draws: Vec<(Noise, u64, i64)>,
     /// The exact sum.
     pub(super) sum: i64,

@@ -93,7 +93,7 @@ pub(super) fn law_of(answer: Option<u8>, refused: (Rational, Rational)) -> Law {
 pub(super) fn small_tables(adjacency: Adjacency, law: impl Fn(&[u8]) -> Law) -> Vec<Pair> {
     const VALUES: u8 = 3;
     const MOST_ROWS: usize = 5;
-    // Sorted tables will do: the mechanisms do not look at the order.
+    // Sorted tables suffice: the mechanisms ignore the order.
     let mut tables: Vec<Vec<u8>> = vec![vec![]];
     let mut last = tables.clone();
     for _ in 0..MOST_ROWS {
@@ -144,7 +144,7 @@ fn pair(inputs: String, first: &Law, second: &Law) -> Pair {
 fn subsample(audit: &Audit<'_>) -> Result<Report> {
     let blocks = Blocks::new(64, Unit::Row)?;
     let mechanism = SubsampleMode::new(blocks, Adjacency::AddRemove, &audit.request.epsilon, &audit.request.delta)?;
-    // Some 40 blocks say 1, the others nothing; one more row tips one of them.
+    // About 40 blocks say 1, the others nothing; one more row changes one of them.
     let rows = [1u8; 64];
     audit.empirically(audit.approx(), |input, permit| {
         let extra = (input == Input::Second).then_some(1u8);

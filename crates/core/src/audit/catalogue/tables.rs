@@ -123,7 +123,7 @@ fn mean(audit: &Audit<'_>) -> Result<Report> {
     audit.empirically(audit.pure(), |input, permit| {
         let moved = if input == Input::First { 0.0 } else { 10.0 };
         let released = mechanism.release([Some(5.0), Some(moved)], permit)?.into_value();
-        // The sum says most about the row that was replaced; thousandths keep the number of different outputs small.
+        // The sum reveals most about the replaced row; thousandths keep the number of different outputs small.
         Ok((1000.0 * released.sum) as i64)
     })
 }
@@ -133,7 +133,7 @@ fn variance(audit: &Audit<'_>) -> Result<Report> {
     audit.empirically(audit.pure(), |input, permit| {
         let extra = (input == Input::Second).then_some(Some(10.0));
         let released = mechanism.release([Some(5.0), Some(4.0)].into_iter().chain(extra), permit)?.into_value();
-        // Count and mean and variance as one number, coarsely: what an adversary would look at together.
+        // Count, mean and variance as one number, coarsely: an adversary would look at them together.
         let class = |value: f64, width: f64| (value / width) as i64;
         Ok(released.count * 1000 + class(released.mean, 2.0) * 100 + class(released.variance, 5.0))
     })
