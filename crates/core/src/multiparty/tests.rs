@@ -99,7 +99,7 @@ fn adversaries_hold_parties_that_are_there_and_not_all() {
     assert_eq!(Adversary::all_but(3, 1).unwrap().held().collect::<Vec<_>>(), [0, 2]);
 }
 
-/// Two parties that both add their mask: the result is random.
+/// Two parties that both add their mask: the result is 64 random bits.
 #[test]
 fn a_wrong_sign_of_a_mask_does_not_go_unnoticed() {
     let plan = Plan::new(Protocol::Masked { colluders: 0 }, 2, 1, 1000, 1, &epsilon(SILENT)).unwrap();
