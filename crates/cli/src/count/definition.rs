@@ -1,15 +1,17 @@
 //! What is counted, and under which promise: from the arguments, or from a saved counter.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use reticent::continual::{Horizon, Kind, Stream, Tally, Unit};
 use reticent::privacy::{Adjacency, Guarantee};
+use reticent_ledger::files::shared;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::Arguments;
 use super::record::{Fields, Input};
 use super::timeline::{self, Timeline};
+use crate::accounting::refuse_public;
 use crate::exit::usage;
 
 /// How lines become steps: what is saved with a counter besides the counter itself.
@@ -259,6 +261,13 @@ pub fn guarantee(arguments: &Arguments) -> Result<Guarantee> {
 pub fn keys(arguments: &Arguments) -> Result<Option<Vec<String>>> {
     let Some(list) = &arguments.keys else { return Ok(None) };
     let keys: Vec<String> = if Path::new(list).is_file() {
+        let file = [PathBuf::from(list)];
+        if shared(&file, std::slice::from_ref(&arguments.file)).is_some() {
+            return Err(usage(format!(
+                "--keys {list} is the file that is counted, and keys are public; list the keys instead"
+            )));
+        }
+        refuse_public(arguments.accounting.ledger.as_deref(), &file)?;
         let text =
             std::fs::read_to_string(list).map_err(|error| usage(format!("cannot read --keys {list}: {error}")))?;
         text.lines().map(str::to_owned).filter(|key| !key.is_empty()).collect()
