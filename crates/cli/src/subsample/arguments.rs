@@ -91,7 +91,8 @@ const AFTER_HELP: &str = "How it works:
   The units are split by lot into --blocks disjoint blocks, and the statistic is asked of each. One unit changes one answer \
 (two with --unit COLUMN --adjacency replace; --jobs times as many), whatever the statistic is; so it need not be private itself. Released is the \
 answer that most blocks give, unchanged, if so many agree that no unit can have decided it; otherwise the outcome is refused. \
-With --numeric the mean of the answers is released, with noise, unless too many blocks have none. Blocks are small: a statistic is only as good as it is on \
+With --numeric the mean of the answers is released, with noise, unless too many blocks have none; the error bar covers the noise and \
+whatever blocks without an answer would have said. Blocks are small: a statistic is only as good as it is on \
 rows/K rows.
 
 Runs:

@@ -23,9 +23,9 @@ pub enum Kept {
     Mean {
         /// The mean.
         value: f64,
-        /// How far the noise may have carried it.
+        /// How far the noise, and blocks without an answer, may have carried it.
         half_width: f64,
-        /// The probability that it did not carry it further.
+        /// The probability that they did not carry it further.
         level: f64,
     },
     /// Too few blocks agree.

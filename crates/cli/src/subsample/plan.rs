@@ -79,11 +79,15 @@ impl Plan {
             (Some(bounds), None) => {
                 let bounds: Bounds = bounds.parse()?;
                 let grid = Grid::new(&bounds);
-                let mut mean = SubsampleMean::new(blocks, grid.lower()..=grid.upper(), adjacency, &epsilon)?;
-                if let Some(text) = default {
+                let steps_of = |text: &str| {
                     let wrong = || usage(format!("--default is {text}, but with --numeric it must be a number"));
-                    mean = mean.counting(steps(&grid, text).ok_or_else(wrong)?);
-                }
+                    steps(&grid, text).ok_or_else(wrong)
+                };
+                let range = grid.lower()..=grid.upper();
+                let mean = match default.map(steps_of).transpose()? {
+                    None => SubsampleMean::new(blocks, range, adjacency, &epsilon),
+                    Some(default) => SubsampleMean::counting(default, blocks, range, adjacency, &epsilon),
+                }?;
                 Mechanism::Mean { mean: Box::new(mean), grid, bounds }
             }
         };
