@@ -32,7 +32,7 @@ pub struct Arguments {
     /// What the answer promises: rho, in zero-concentrated differential privacy
     #[arg(long, allow_hyphen_values = true, value_name = "R", conflicts_with_all = ["epsilon", "delta"], help_heading = "Privacy")]
     pub rho: Option<String>,
-    /// Confirms an epsilon above 10, which promises next to nothing
+    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing
     #[arg(long, help_heading = "Privacy")]
     pub allow_large_epsilon: bool,
     /// Whose privacy is protected: row, or the column that tells whose a row is (TABLE.COLUMN for one table only) [default:

@@ -48,7 +48,7 @@ pub struct Arguments {
     /// With --epsilon: the promise is (epsilon, delta); needed without --numeric
     #[arg(long, allow_hyphen_values = true, value_name = "D", help_heading = "Privacy")]
     pub delta: Option<String>,
-    /// Confirms an epsilon above 10, which promises next to nothing
+    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing
     #[arg(long, help_heading = "Privacy")]
     pub allow_large_epsilon: bool,
     /// Whose privacy is protected: row, or the column that says whose a row is [default: row]

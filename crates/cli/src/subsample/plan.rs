@@ -51,8 +51,12 @@ impl Plan {
     /// If a parameter is wrong.
     pub fn new(arguments: &Arguments) -> Result<Self> {
         let epsilon: Epsilon = arguments.epsilon.parse()?;
-        Guarantee::Pure(epsilon.clone()).confirmed(arguments.allow_large_epsilon)?;
         let delta = arguments.delta.as_ref().map(|delta| delta.parse::<Delta>()).transpose()?;
+        let promise = match delta.clone() {
+            None => Guarantee::Pure(epsilon.clone()),
+            Some(delta) => Guarantee::Approx(epsilon.clone(), delta),
+        };
+        promise.confirmed(arguments.allow_large_epsilon)?;
         let adjacency: Adjacency = arguments.adjacency.parse()?;
         let column = arguments.unit.clone().filter(|unit| unit != ROW);
         let unit = if column.is_some() { Unit::Id } else { Unit::Row };

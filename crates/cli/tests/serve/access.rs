@@ -85,7 +85,7 @@ fn every_route_lets_in_whom_it_should_and_nobody_else() {
 fn what_was_asked_is_told_to_owners_and_to_whoever_asked() {
     let place = Place::with_visits("history");
     let [owner, viewer] = ["owner", "viewer"].map(|role| place.token(role, role, ""));
-    let [alan, grace] = ["alan", "grace"].map(|name| place.token(name, "analyst", "--cap visits=500"));
+    let [alan, grace] = ["alan", "grace"].map(|name| place.token(name, "analyst", "--cap visits=500 --allow-large-epsilon"));
     let service = place.start();
     let question = json!({ "sql": "SELECT COUNT(*) AS n FROM visits WHERE region = 'north'", "epsilon": 1, "request_id": "monday" });
     assert_eq!(service.post_as(&alan, "/v1/query", &question).status, 200);

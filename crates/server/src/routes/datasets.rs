@@ -174,7 +174,7 @@ pub struct NewDataset {
     pub delta: Option<Number>,
     /// All that may ever be spent, as rho.
     pub rho: Option<Number>,
-    /// Confirms an epsilon above 10, which promises next to nothing.
+    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing.
     #[serde(default)]
     pub allow_large_epsilon: bool,
 }

@@ -38,7 +38,7 @@ pub struct StreamDefinition {
     delta: Option<Number>,
     /// What all releases together promise instead: rho.
     rho: Option<Number>,
-    /// Confirms an epsilon above 10, which promises next to nothing.
+    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing.
     allow_large_epsilon: Option<bool>,
     /// Whose privacy: `event`, `step` or `steps:N`.
     unit: Option<String>,
