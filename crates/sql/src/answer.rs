@@ -97,6 +97,19 @@ pub struct Share {
 /// What half-widths speak of, for whoever reads the answer alone.
 pub const HALF_WIDTHS: &str = "95 %, noise only: what clamping and bounding took away is not in them";
 
+/// The same, where the noisy number of `words` of a group decides whether it is shown: if it is `threshold` or more.
+///
+/// A group of m fewer units is shown only if its noise is m or more. Of discrete Laplace noise of scale b what exceeds m is again
+/// exponential, so that a shown one is further off than the half-width h with probability about e^(−(h − m)/b): 5 % for m = 0, and always
+/// from m = h on.
+pub(crate) fn half_widths(deciding: Option<(&str, u64)>) -> String {
+    let Some((words, threshold)) = deciding else { return HALF_WIDTHS.into() };
+    format!(
+        "{HALF_WIDTHS}; groups are shown if their noisy number of {words} is {threshold} or more, so one near {threshold} appears only \
+         if its noise was high: 95 % holds for that number over all groups, before those shown were selected"
+    )
+}
+
 impl Answer {
     /// From what the query made of released values.
     pub(crate) fn new(

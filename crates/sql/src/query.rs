@@ -11,7 +11,7 @@ use reticent_bounding::{BYTES_PER_BIN, Bounding, Caps, ChoiceKey, Groups, Job, L
 use reticent_table::Table;
 
 use crate::algebra::{Data, Expr, Limits, Stability, TooLarge};
-use crate::answer::{Answer, HALF_WIDTHS, Summary};
+use crate::answer::{Answer, Summary, half_widths};
 use crate::caps;
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result, no_such};
@@ -178,7 +178,7 @@ impl Query {
             max_rows: self.touched.max_rows(),
             split,
             bounds: search.map(|search| search.words(found)).unwrap_or_default(),
-            half_widths: HALF_WIDTHS.into(),
+            half_widths: half_widths(design.deciding()),
         })
     }
 

@@ -34,6 +34,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use reticent::Permit;
+use reticent::continual::keyed::Admission;
 use reticent::continual::{AnyStrategy, KeyedPlan, Kind, SavedTally, Stream, Tally};
 use reticent::ledger::{Accounting, Releases};
 use reticent::privacy::Guarantee;
@@ -347,6 +348,11 @@ fn describe(definition: &Definition, plan: &Plan) {
          error (RMSE) {average:.1} on average, {last:.1} at the last step{of_steps}"
     );
     crate::output::say!("{}{}", definition.assumption(stream), guarantee.caveat());
+    if let Plan::Keyed(plan, _) = plan
+        && plan.admission().is_some()
+    {
+        crate::output::say!("± covers noise only; {}", Admission::SELECTED);
+    }
 }
 
 /// Where lines come from.

@@ -48,6 +48,25 @@ fn people_get_a_table_and_the_promise() {
     assert!(said.contains("ε = 200, unit row, adjacency add-remove; ± is 95 %, noise only"), "{said}");
 }
 
+/// A group that is shown for its own noisy number has more noise than others: that is said beside ±, in each form, and only there.
+#[test]
+fn what_selection_does_to_half_widths_is_said() {
+    let desk = Desk::with_visits("selected");
+    let said = |more: &str, format: &str| {
+        let output =
+            desk.ask_visits(BY_REGION, &format!("--no-ledger --epsilon 200 --delta 1e-9 {more} --format {format}"));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        if format == "json" { text(&output.stdout) } else { text(&output.stderr) }
+    };
+    for format in ["table", "csv", "json"] {
+        for (more, is_said) in [("", true), ("--keys region=south,north", false)] {
+            let said = said(more, format);
+            assert!(said.contains("± is 95 %, noise only") || format == "json", "{format}: {said}");
+            assert_eq!(said.contains("before those shown were selected"), is_said, "{format} {more}: {said}");
+        }
+    }
+}
+
 #[test]
 fn released_values_are_ordered_filtered_and_computed_with() {
     let desk = Desk::with_visits("above");
