@@ -14,6 +14,9 @@ use crate::resolve::Origin;
 pub struct Answer {
     /// The names of its columns.
     pub columns: Vec<String>,
+    /// Which of them have an error bar, whatever came of them: the query alone decides. Empty in answers of earlier versions.
+    #[serde(default)]
+    pub bars: Vec<bool>,
     /// Its rows.
     pub rows: Vec<Vec<Entry>>,
     /// Was nothing released but refusals?
@@ -115,6 +118,7 @@ impl Answer {
     pub(crate) fn new(
         computed: &Computed,
         columns: &[(String, Origin)],
+        has_bar: impl Fn(usize) -> bool,
         released: &Released,
         summary: Summary,
     ) -> Self {
@@ -130,7 +134,9 @@ impl Answer {
         // What is computed from refusals, or left out because of them, is no answer either.
         let mut cells = released.columns.iter().flatten().peekable();
         let refused = cells.peek().is_some() && cells.all(|cell| cell.value == Value::Refused);
-        Self { columns: columns.iter().map(|(name, _)| name.clone()).collect(), rows, refused, summary }
+        let bars =
+            columns.iter().map(|(_, origin)| matches!(origin, Origin::Asked(asked) if has_bar(*asked))).collect();
+        Self { columns: columns.iter().map(|(name, _)| name.clone()).collect(), bars, rows, refused, summary }
     }
 
     /// One object per row with its columns in order, then the summary: a line each.

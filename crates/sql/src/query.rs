@@ -10,7 +10,7 @@ use reticent::statistic::Grid;
 use reticent_bounding::{BYTES_PER_BIN, Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, PublicKeys};
 use reticent_table::Table;
 
-use crate::algebra::{Data, Expr, Limits, Stability, TooLarge};
+use crate::algebra::{Data, Expr, Limits, Stability, Statistic, TooLarge};
 use crate::answer::{Answer, Summary, half_widths};
 use crate::caps;
 use crate::engine::{self, Engine};
@@ -260,7 +260,10 @@ impl Query {
         let given = Data::new(kinds, columns, released.groups).ok_or(Error::Reading)?;
         let above = || Ok(self.resolved.above.compute(&given, &Limits::default())?);
         let computed = on_a_large_stack(above).map_err(|_| Error::Reading)?;
-        Ok(Answer::new(&computed, &self.resolved.columns, released, summary))
+        let is_exact =
+            |statistic: &Statistic| matches!(statistic, Statistic::StableMedian(_) | Statistic::StableMode(_));
+        let has_bar = |asked: usize| !is_exact(&self.resolved.measured.statistics[asked]);
+        Ok(Answer::new(&computed, &self.resolved.columns, has_bar, released, summary))
     }
 
     /// What is measured before noise, with frozen choices. **Not private**: for tests only.

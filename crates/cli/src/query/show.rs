@@ -41,9 +41,10 @@ fn bounds(found: &FoundBounds) -> String {
 }
 
 fn csv(answer: &Answer) -> String {
-    // An aggregate has a column for its half-width, whatever its values are.
+    // An aggregate has a column for its half-width, whatever its values are. Answers of earlier versions do not say which has one.
     let has_width = |column: usize| {
-        answer.rows.iter().any(|row| matches!(row[column], Entry::Released { .. } | Entry::Ranked { .. }))
+        let has_one = |row: &Vec<Entry>| matches!(row[column], Entry::Released { .. } | Entry::Ranked { .. });
+        answer.bars.get(column).copied().unwrap_or_else(|| answer.rows.iter().any(has_one))
     };
     let wide: Vec<bool> = (0..answer.columns.len()).map(has_width).collect();
     let header = answer

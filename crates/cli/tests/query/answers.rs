@@ -38,6 +38,23 @@ fn spreadsheets_get_a_column_for_half_widths() {
     assert_eq!(desk.answer(named, arguments), "\"a,\"\"b\",n,n ±\nnorth,100,0\nsouth,100,0\n");
 }
 
+/// What an aggregate comes to, or whether any group is shown, must not decide which columns there are.
+#[test]
+fn a_header_does_not_depend_on_what_is_refused_or_withheld() {
+    let desk = Desk::new("csv-header");
+    desk.write("staff.csv", (0..40).fold(String::from("salary\n"), |csv, row| csv + &format!("{}\n", 34_000 + row)));
+    let header = |sql: &str, more: &str| {
+        let output = desk.ask(sql, &format!("--table staff=staff.csv --no-ledger --format csv {more}"));
+        text(&output.stdout).lines().next().expect("a header").to_owned()
+    };
+    let refused = header("SELECT AVG(salary) AS mean FROM staff", "--epsilon 0.5 --bounds salary=auto");
+    assert_eq!(refused, "mean,mean ±");
+    let withheld = header("SELECT salary, COUNT(*) AS n FROM staff GROUP BY salary", "--epsilon 0.5 --delta 1e-9");
+    assert_eq!(withheld, "salary,n,n ±");
+    let exact = header("SELECT STABLE_MEDIAN(salary) AS m FROM staff", "--epsilon 1 --delta 1e-9 --bounds salary=0..9");
+    assert_eq!(exact, "m");
+}
+
 #[test]
 fn people_get_a_table_and_the_promise() {
     let desk = Desk::with_visits("table");
