@@ -215,6 +215,13 @@ impl Query {
             }
             (None, false) => text += " There is one answer for all rows.",
         }
+        for input in self.inputs.iter().filter(|input| input.table.is_json_lines()) {
+            text += &format!(
+                " Each line of {} is read as one JSON object: lines that are anything else are dropped, such as those of objects that go over \
+                 several lines (jq -c . writes one a line), and lists in fields are NULL. How many there are is not told.",
+                input.table.name()
+            );
+        }
         text
     }
 

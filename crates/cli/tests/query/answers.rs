@@ -256,6 +256,19 @@ fn bounds_that_are_not_found_are_refused_and_charged() {
     assert!(summary["split"][0].get("half_width").is_none(), "{summary}");
 }
 
+/// Lines that are no objects cannot be refused, since one of them may be anybody's: how they are read is said beforehand.
+#[test]
+fn a_dry_run_says_how_json_is_read() {
+    let desk = Desk::new("json-lines");
+    desk.write("t.ndjson", "{\n  \"x\": 1\n}\n");
+    desk.write("t.json", "[{\n  \"x\": 1\n}]\n");
+    let said = |file: &str| {
+        text(&desk.ask("SELECT COUNT(*) FROM t", &format!("--table t={file} --epsilon 1 --dry-run")).stdout)
+    };
+    assert!(said("t.ndjson").contains("Each line of t is read as one JSON object"), "{}", said("t.ndjson"));
+    assert!(!said("t.json").contains("Each line"), "{}", said("t.json"));
+}
+
 /// Without bounds there is no noise scale yet: none is shown for a range that is made up.
 #[test]
 fn a_dry_run_tells_no_error_of_what_has_no_bounds_yet() {

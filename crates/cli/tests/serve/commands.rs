@@ -47,6 +47,9 @@ fn streams_are_created_fed_and_shown_from_the_command_line() {
         assert_eq!(sent.status.code(), Some(2), "{file}: {}", text(&sent.stderr));
         assert!(text(&sent.stderr).contains(said), "{file}: {}", text(&sent.stderr));
     }
+    let sent = run("stream send visits", "[{\"value\":5}]");
+    assert_eq!(sent.status.code(), Some(2), "{}", text(&sent.stderr));
+    assert!(text(&sent.stderr).contains("standard input is a JSON array"), "{}", text(&sent.stderr));
     let again = run("stream create visits --step event --epsilon 1", "");
     assert_eq!(again.status.code(), Some(2), "{}", text(&again.stderr));
     let none = run("stream send none", "1\n");
