@@ -58,6 +58,9 @@ struct Create {
     /// What an analyst may spend of a dataset: EPSILON, EPSILON,DELTA or rho:RHO
     #[arg(long = "cap", value_name = "DATASET=LIMIT")]
     caps: Vec<String>,
+    /// Confirms caps with an epsilon above 10 or a delta above 0.001, which promise next to nothing
+    #[arg(long)]
+    allow_large_epsilon: bool,
     #[command(flatten)]
     place: Place,
 }
@@ -94,7 +97,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
         Command::Create(create) => {
             let role: Role = create.role.parse()?;
-            let caps = create.caps.iter().map(|text| cap(text)).collect::<Result<Caps>>()?;
+            let caps = create.caps.iter().map(|text| cap(text, create.allow_large_epsilon));
+            let caps = caps.collect::<Result<Caps>>()?;
             let text = create.place.tokens()?.create(&create.name, role, &caps)?;
             say!("the token of {} ({role}); it is shown this once, and only its hash is kept", create.name);
             print(&format!("{text}\n"))?;
@@ -109,7 +113,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// `staff=1`, `staff=1,1e-7` or `staff=rho:0.5`
-fn cap(text: &str) -> Result<(String, Guarantee)> {
+fn cap(text: &str, allow_large_epsilon: bool) -> Result<(String, Guarantee)> {
     let wrong = || usage(format!("--cap {text}: write it as --cap staff=1, --cap staff=1,1e-7 or --cap staff=rho:0.5"));
     let (dataset, limit) = text.rsplit_once('=').filter(|(dataset, _)| !dataset.is_empty()).ok_or_else(wrong)?;
     let limit = match (limit.strip_prefix("rho:"), limit.split_once(',')) {
@@ -117,7 +121,7 @@ fn cap(text: &str) -> Result<(String, Guarantee)> {
         (None, Some((epsilon, delta))) => guarantee(Some(epsilon), Some(delta), None),
         (None, None) => guarantee(Some(limit), None, None),
     };
-    Ok((dataset.to_owned(), limit.map_err(|_| wrong())?))
+    Ok((dataset.to_owned(), limit.map_err(|_| wrong())?.confirmed(allow_large_epsilon)?))
 }
 
 fn listed(tokens: &[Token], format: Format) -> String {

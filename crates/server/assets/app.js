@@ -103,7 +103,7 @@ async function select(name) {
   $("stream").hidden = false;
   $("newest").textContent = "the first step has not ended";
   const stream = await read(`/v1/streams/${name}`);
-  $("stream-promise").textContent = `${stream.guarantee}; ${stream.promise}; steps of ${stream.definition.step}`;
+  $("stream-promise").textContent = `${stream.guarantee}; ${stream.promise}; ± is ${stream.half_widths}; steps of ${stream.definition.step}`;
   await showReleases(name);
   follow(name, following.signal);
 }
@@ -297,7 +297,7 @@ async function answer(dryRun) {
     } else {
       const found = (given.summary.bounds ?? []).map(({ column, bounds }) => bounds === null
         ? `; no bounds of ${column} were found, so what needs them is refused` : `; bounds of ${column}, found privately: ${bounds}`);
-      $("answer-words").textContent = `${given.summary.guarantee}, charged to ${given.dataset}; request ${given.request_id}${found.join("")}`;
+      $("answer-words").textContent = `${given.summary.guarantee}, charged to ${given.dataset}; request ${given.request_id}${found.join("")}; ± is ${given.summary.half_widths}`;
       const numeric = (at) => given.rows.some((row) => row[at] !== null && typeof row[at] === "object");
       table($("rows"), given.columns.map((name, at) => [name, numeric(at)]), given.rows.map((row) => row.map(cell)));
       await showBudgets();

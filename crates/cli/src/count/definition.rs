@@ -222,15 +222,21 @@ impl Definition {
 
 fn fields(arguments: &Arguments) -> Result<Fields> {
     let named = arguments.column.is_some() || arguments.time.is_some() || arguments.key.is_some();
-    let input = arguments.input.unwrap_or_else(|| {
-        let extension = Path::new(&arguments.file).extension().and_then(|extension| extension.to_str());
-        match extension.map(str::to_ascii_lowercase).as_deref() {
-            Some("ndjson" | "jsonl") => Input::Ndjson,
-            Some("csv") => Input::Csv,
-            _ if named => Input::Csv,
-            _ => Input::Text,
+    let extension = Path::new(&arguments.file).extension().and_then(|extension| extension.to_str());
+    let input = match (arguments.input, extension.map(str::to_ascii_lowercase).as_deref()) {
+        (Some(input), _) => input,
+        (None, Some("ndjson" | "jsonl")) => Input::Ndjson,
+        (None, Some("json")) => {
+            let name = arguments.file.display();
+            return Err(usage(format!(
+                "{name} is a JSON array by its name; write one object a line, as in jq -c '.[]' {name} > lines.ndjson, or say \
+                 --input ndjson if it is so"
+            )));
         }
-    });
+        (None, Some("csv")) => Input::Csv,
+        (None, _) if named => Input::Csv,
+        (None, _) => Input::Text,
+    };
     if input == Input::Text && named {
         return Err(usage(
             "--column, --key and --time name columns, and --input text has none; use --input csv or ndjson",

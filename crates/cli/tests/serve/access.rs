@@ -85,7 +85,8 @@ fn every_route_lets_in_whom_it_should_and_nobody_else() {
 fn what_was_asked_is_told_to_owners_and_to_whoever_asked() {
     let place = Place::with_visits("history");
     let [owner, viewer] = ["owner", "viewer"].map(|role| place.token(role, role, ""));
-    let [alan, grace] = ["alan", "grace"].map(|name| place.token(name, "analyst", "--cap visits=500"));
+    let [alan, grace] =
+        ["alan", "grace"].map(|name| place.token(name, "analyst", "--cap visits=500 --allow-large-epsilon"));
     let service = place.start();
     let question = json!({ "sql": "SELECT COUNT(*) AS n FROM visits WHERE region = 'north'", "epsilon": 1, "request_id": "monday" });
     assert_eq!(service.post_as(&alan, "/v1/query", &question).status, 200);
@@ -94,9 +95,10 @@ fn what_was_asked_is_told_to_owners_and_to_whoever_asked() {
         let charge = history["entries"].as_array().unwrap().iter().find(|entry| entry["kind"] == "charged").cloned();
         (history.to_string(), charge.expect("it was charged"))
     };
-    for token in [&owner, &alan] {
+    for (token, sees_file) in [(&owner, true), (&alan, false)] {
         let (text, charge) = history(token);
-        assert!(text.contains("north"), "{text}");
+        assert!(text.contains("north") && text.contains("table visits"), "{text}");
+        assert_eq!(text.contains("visits.csv"), sees_file, "{text}");
         assert_eq!((&charge["caller"], &charge["request"]), (&json!("alan"), &json!("monday")));
     }
     for token in [&viewer, &grace] {
@@ -105,6 +107,16 @@ fn what_was_asked_is_told_to_owners_and_to_whoever_asked() {
         assert_eq!(told, None, "{text}");
         assert_eq!((&charge["cost"], &charge["spent"]["epsilon"]), (&json!("ε = 1"), &json!("1")));
     }
+    // Nor do errors tell where a table lies, or what lies beside it.
+    place.write("visits-2.csv", "user\n");
+    std::fs::remove_file(place.0.join("visits.csv")).expect("it was there");
+    let gone = service.post_as(&alan, "/v1/query", &json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": 1 }));
+    assert_eq!(gone.status, 409, "{}", gone.text());
+    assert!(
+        gone.text().contains("the table visits cannot be opened") && !gone.text().contains(".csv"),
+        "{}",
+        gone.text()
+    );
 }
 
 /// What the configuration calls open, and nothing else.

@@ -47,6 +47,9 @@ fn streams_are_created_fed_and_shown_from_the_command_line() {
         assert_eq!(sent.status.code(), Some(2), "{file}: {}", text(&sent.stderr));
         assert!(text(&sent.stderr).contains(said), "{file}: {}", text(&sent.stderr));
     }
+    let sent = run("stream send visits", "[{\"value\":5}]");
+    assert_eq!(sent.status.code(), Some(2), "{}", text(&sent.stderr));
+    assert!(text(&sent.stderr).contains("standard input is a JSON array"), "{}", text(&sent.stderr));
     let again = run("stream create visits --step event --epsilon 1", "");
     assert_eq!(again.status.code(), Some(2), "{}", text(&again.stderr));
     let none = run("stream send none", "1\n");
@@ -83,6 +86,9 @@ fn tokens_are_made_listed_and_revoked() {
         "token create bob --role boss",
         "token create bob --role analyst",
         "token create bob --role analyst --cap staff",
+        "token create bob --role analyst --cap staff=11",
+        "token create bob --role analyst --cap staff=1,0.5",
+        "token create bob --role analyst --cap staff=rho:100",
         "token create bob --role viewer --cap staff=1",
         "token create ada --role viewer",
         "token revoke nobody",
