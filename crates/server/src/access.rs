@@ -16,7 +16,7 @@ use axum::response::Response;
 
 use crate::app::App;
 use crate::error::{Error, Result};
-use crate::listen::Reserved;
+use crate::listen::Peer;
 use crate::role::{Permission, Role};
 use crate::routes;
 use crate::tokens::Token;
@@ -57,8 +57,14 @@ pub async fn guard(
     let method = if request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
     let permission = routes::permission(&method, path.as_str())
         .ok_or_else(|| Error::Method(routes::methods(path.as_str()).join(", ")))?;
-    if request.extensions().get::<Reserved>().is_some() && !routes::is_short(permission, path.as_str()) {
-        return Err(Error::Busy("there are too many connections, altogether or from this address"));
+    if let Some(peer) = request.extensions().get::<Peer>() {
+        if peer.reserved.is_some() && !routes::is_short(permission, path.as_str()) {
+            return Err(Error::Busy("there are too many connections, altogether or from this address"));
+        }
+        // Nothing else has a body in a reserved place.
+        if permission != Permission::Send {
+            peer.arrived();
+        }
     }
     if permission == Permission::Open {
         return Ok(next.run(request).await);

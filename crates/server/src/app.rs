@@ -13,7 +13,6 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::Caller;
 use crate::asking::Asking;
-use crate::body::ROOM_UNIT;
 use crate::config::{Config, DEFAULT_LISTEN, Limits};
 use crate::error::{Error, Result};
 use crate::ledger;
@@ -21,6 +20,7 @@ use crate::metrics::Metrics;
 use crate::places::Places;
 use crate::rate::Rate;
 use crate::role::Role;
+use crate::room::Rooms;
 use crate::sources;
 use crate::surveys::Surveys;
 use crate::tables::Tables;
@@ -54,8 +54,8 @@ pub struct App {
     pub nats: Option<String>,
     /// Those who follow a stream, by caller.
     pub followers: Arc<Places<String>>,
-    /// Room for the bodies of requests, in [units](crate::body::ROOM_UNIT).
-    pub bodies: Arc<Semaphore>,
+    /// Room for the bodies of requests, by caller.
+    pub bodies: Rooms,
     /// So many queries at a time.
     pub queries: Semaphore,
     /// What each of them may use.
@@ -106,7 +106,7 @@ impl App {
             metrics: Metrics::default(),
             nats: config.nats.clone(),
             followers: Places::new(followers, followers_each),
-            bodies: Arc::new(Semaphore::new(limits.bodies_bytes / ROOM_UNIT)),
+            bodies: Rooms::new(limits.bodies_bytes, limits.bodies_bytes_each()),
             queries: Semaphore::new(limits.queries),
             runs: config.run_limits()?,
             asking: Asking::default(),
