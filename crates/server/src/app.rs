@@ -25,6 +25,7 @@ use crate::sources;
 use crate::surveys::Surveys;
 use crate::tables::Tables;
 use crate::tokens::Tokens;
+use crate::tokens::owner::Owner;
 
 /// Who creates what stands in the configuration.
 const CONFIGURATION: &str = "configuration";
@@ -44,6 +45,8 @@ pub struct App {
     pub surveys: Surveys,
     /// Who may ask.
     pub tokens: Arc<Tokens>,
+    /// Who may do everything, as long as there are no tokens.
+    pub owner: Option<Owner>,
     /// How much.
     pub limits: Limits,
     /// How often.
@@ -87,6 +90,9 @@ impl App {
         }
         let tables = Tables::open(config, &ledger)?;
         let tokens = Arc::new(Tokens::open(directory)?);
+        let tokens_made = tokens.any()?;
+        // If there are some, this removes the file of a run that was killed.
+        let owner = Some(Owner::draw(directory)?).filter(|_| !tokens_made);
         let streams = Streams::open_held(hold, Arc::clone(&ledger), Arc::new(SystemClock))?;
         for (_, error) in streams.unopened() {
             tracing::error!("{error}");
@@ -101,6 +107,7 @@ impl App {
             tables,
             surveys,
             tokens,
+            owner,
             limits,
             rate: Rate::new(limits.requests_per_second, limits.burst),
             metrics: Metrics::default(),
@@ -114,7 +121,7 @@ impl App {
             charging: Mutex::default(),
             directory: directory.into(),
         };
-        if !app.is_loopback() && !app.tokens.any()? {
+        if !app.is_loopback() && !tokens_made {
             return Err(Error::field(
                 "listen",
                 format!(

@@ -58,7 +58,8 @@ fn whoever_dawdles_is_cut_off_and_others_get_their_turn() {
         stream
     };
     let head = dawdles("POST /v1/str");
-    let body = dawdles("POST /v1/streams/visits/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1");
+    let head_of_body = format!("POST /v1/streams/visits/events HTTP/1.1\r\nAuthorization: {}\r\n", service.bearer());
+    let body = dawdles(&(head_of_body + "Host: localhost\r\nContent-Length: 9\r\n\r\n1"));
     // Both places are taken: this one waits for the first that is cut off.
     assert_eq!(service.send("visits", "1\n").status, 200);
     let rest = |mut stream: TcpStream| {
