@@ -337,5 +337,17 @@ $("sign-in").addEventListener("submit", async (event) => {
   }
 });
 
+// The link that `reticent serve` shows has the owner's token behind its #, which is not sent, and does not stay in the address.
+function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!given) return false;
+  sessionStorage.setItem("token", given);
+  history.replaceState(null, "", location.pathname);
+  return true;
+}
+
+window.addEventListener("hashchange", () => takeToken() && start().catch(() => null));
+takeToken();
+
 const refresh = () => document.hidden || $("main").hidden ? null : Promise.all([showStreams(), showBudgets()]).catch(() => null);
 start().catch(() => null).finally(() => setInterval(refresh, REFRESH));
