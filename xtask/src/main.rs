@@ -37,7 +37,8 @@ Commands:
                                             million queries, fuzzes for an hour and runs the mutants;
                                             --timings lists the slowest tests at the end
   lint                                      Check format, lints, docs and the wasm32 build
-  mutants                                   Break private SQL in one place at a time, and check that its tests notice
+  mutants [WORD]                            Break one rule of private SQL at a time, and check that its tests notice; with a
+                                            word, only the rules that have it in their description
   wasm [--write]                            Build the module that randomises answers in a browser, check its size, and compare
                                             it with the copy that the service has in it; --write writes the copy
   bench [noise] [--format table|json]       Measure the noise samplers beside NumPy and OpenDP on one core.
@@ -64,7 +65,7 @@ enum Task {
     Help,
     Test(test::Manner),
     Lint,
-    Mutants,
+    Mutants { word: String },
     Wasm { write: bool },
     BenchNoise { format: bench::Format },
     BenchOnce { format: bench::Format },
@@ -92,7 +93,7 @@ fn main() -> ExitCode {
         }
         Task::Test(manner) => test::run(manner),
         Task::Lint => lint::run(),
-        Task::Mutants => mutants::run(),
+        Task::Mutants { word } => mutants::run(&word),
         Task::Wasm { write } => wasm::run(write),
         Task::BenchNoise { format } => bench::noise(format),
         Task::BenchOnce { format } => bench::once(format),
@@ -121,7 +122,8 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("help" | "-h" | "--help", _) => Ok(Task::Help),
         ("test", options) => parse_manner(options).map(Task::Test),
         ("lint", []) => Ok(Task::Lint),
-        ("mutants", []) => Ok(Task::Mutants),
+        ("mutants", []) => Ok(Task::Mutants { word: String::new() }),
+        ("mutants", [word]) => Ok(Task::Mutants { word: (*word).to_owned() }),
         ("wasm", []) => Ok(Task::Wasm { write: false }),
         ("wasm", ["--write"]) => Ok(Task::Wasm { write: true }),
         ("bench", ["continual", options @ ..]) => parse_format(options).map(|format| Task::BenchContinual { format }),
@@ -173,7 +175,8 @@ mod tests {
         assert_eq!(parse(&["test", "--long"]), Ok(Task::Test(Manner { long: true, timings: false })));
         assert_eq!(parse(&["test", "--timings", "--long"]), Ok(Task::Test(Manner { long: true, timings: true })));
         assert_eq!(parse(&["lint"]), Ok(Task::Lint));
-        assert_eq!(parse(&["mutants"]), Ok(Task::Mutants));
+        assert_eq!(parse(&["mutants"]), Ok(Task::Mutants { word: String::new() }));
+        assert_eq!(parse(&["mutants", "clock"]), Ok(Task::Mutants { word: "clock".into() }));
         assert_eq!(parse(&["wasm"]), Ok(Task::Wasm { write: false }));
         assert_eq!(parse(&["wasm", "--write"]), Ok(Task::Wasm { write: true }));
         assert_eq!(parse(&["bench"]), Ok(Task::BenchNoise { format: Format::Table }));

@@ -92,8 +92,15 @@ impl Account {
     ///
     /// # Errors
     /// If the ledger cannot be used, or the dataset is not registered where it must be; if nothing is to be charged, but
-    /// the dataset has a budget.
+    /// the dataset has a budget; if the file has a budget under another path.
     pub fn new(arguments: &Arguments, file: Option<&Path>) -> Result<Self> {
+        let account = Self::named(arguments, file)?;
+        account.refuse_other_budgets(&file.map(PathBuf::from).into_iter().collect::<Vec<_>>())?;
+        Ok(account)
+    }
+
+    /// [`Account::new`], which knows the file by its path alone.
+    fn named(arguments: &Arguments, file: Option<&Path>) -> Result<Self> {
         let dataset = match (&arguments.dataset, file) {
             (Some(name), _) => name.clone(),
             (None, Some(file)) => place::dataset_of_file(file)?,

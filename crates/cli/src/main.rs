@@ -8,6 +8,7 @@ mod exit;
 mod figures;
 mod ledger;
 mod local;
+mod marks;
 mod numbers;
 mod output;
 mod parallel;

@@ -25,6 +25,8 @@ pub struct Arguments {
 enum Command {
     /// Makes a token and shows it, once
     Create(Create),
+    /// Shows the owner's token of a service that runs and has no others yet
+    Owner(Owner),
     /// Lists all tokens; what they are is not kept
     List(List),
     /// Ends a token
@@ -41,7 +43,7 @@ struct Place {
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Roles: owner does everything; analyst sees releases and asks queries within its caps; source sends events and \
-sees nothing; viewer sees releases and budgets. From the first token on, every request needs one, also on this machine.
+sees nothing; viewer sees releases and budgets. With the first token the owner's of this run ends (`reticent token owner`).
 
 Examples:
   reticent token create ada --role owner
@@ -58,6 +60,23 @@ struct Create {
     /// What an analyst may spend of a dataset: EPSILON, EPSILON,DELTA or rho:RHO
     #[arg(long = "cap", value_name = "DATASET=LIMIT")]
     caps: Vec<String>,
+    /// Confirms caps with an epsilon above 10 or a delta above 0.001, which promise next to nothing
+    #[arg(long)]
+    allow_large_epsilon: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "It is made when the service starts, and ends with it, or with the first token that is created. \
+`reticent stream` finds it by itself, unless the service has a --data-dir.
+
+Examples:
+  export RETICENT_TOKEN=$(reticent token owner)
+  curl -H \"Authorization: Bearer $(reticent token owner)\" http://127.0.0.1:8080/v1/streams"
+)]
+struct Owner {
     #[command(flatten)]
     place: Place,
 }
@@ -82,8 +101,12 @@ struct Revoke {
 }
 
 impl Place {
+    fn directory(&self) -> Result<PathBuf> {
+        self.data_dir.clone().map_or_else(own_directory, Ok)
+    }
+
     fn tokens(&self) -> Result<Tokens> {
-        let directory = self.data_dir.clone().map_or_else(own_directory, Ok)?;
+        let directory = self.directory()?;
         reticent_server::app::make_directory(&directory)?;
         Ok(Tokens::open(&directory)?)
     }
@@ -94,10 +117,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
         Command::Create(create) => {
             let role: Role = create.role.parse()?;
-            let caps = create.caps.iter().map(|text| cap(text)).collect::<Result<Caps>>()?;
+            let caps = create.caps.iter().map(|text| cap(text, create.allow_large_epsilon));
+            let caps = caps.collect::<Result<Caps>>()?;
             let text = create.place.tokens()?.create(&create.name, role, &caps)?;
             say!("the token of {} ({role}); it is shown this once, and only its hash is kept", create.name);
             print(&format!("{text}\n"))?;
+        }
+        Command::Owner(owner) => {
+            let directory = owner.place.directory()?;
+            let (_, token) = reticent_server::tokens::owner::Owner::published(&directory).ok_or_else(|| {
+                let directory = directory.display();
+                usage(format!(
+                    "no service without tokens runs in {directory}; start `reticent serve`, or make a token with `reticent token create`"
+                ))
+            })?;
+            print(&format!("{token}\n"))?;
         }
         Command::List(list) => print(&listed(&list.place.tokens()?.list()?, list.format))?,
         Command::Revoke(revoke) => {
@@ -109,7 +143,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// `staff=1`, `staff=1,1e-7` or `staff=rho:0.5`
-fn cap(text: &str) -> Result<(String, Guarantee)> {
+fn cap(text: &str, allow_large_epsilon: bool) -> Result<(String, Guarantee)> {
     let wrong = || usage(format!("--cap {text}: write it as --cap staff=1, --cap staff=1,1e-7 or --cap staff=rho:0.5"));
     let (dataset, limit) = text.rsplit_once('=').filter(|(dataset, _)| !dataset.is_empty()).ok_or_else(wrong)?;
     let limit = match (limit.strip_prefix("rho:"), limit.split_once(',')) {
@@ -117,7 +151,7 @@ fn cap(text: &str) -> Result<(String, Guarantee)> {
         (None, Some((epsilon, delta))) => guarantee(Some(epsilon), Some(delta), None),
         (None, None) => guarantee(Some(limit), None, None),
     };
-    Ok((dataset.to_owned(), limit.map_err(|_| wrong())?))
+    Ok((dataset.to_owned(), limit.map_err(|_| wrong())?.confirmed(allow_large_epsilon)?))
 }
 
 fn listed(tokens: &[Token], format: Format) -> String {

@@ -126,6 +126,34 @@ fn no_command_repeats_a_secret_that_stands_in_the_wrong_place() {
     }
 }
 
+/// What is given for a name is kept and shown to others: an address with a password in it is refused, and not repeated.
+#[test]
+fn an_address_with_a_password_is_no_name() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("secrets-for-names");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a directory");
+    prepare(&folder);
+    for address in [format!("postgres://ada:{PASSWORD}@h"), format!("//ada:{PASSWORD}@h")] {
+        for command in [
+            "ledger create NAME --epsilon 1 --unit row --ledger l.sqlite",
+            "ledger create t --epsilon 1 --unit NAME --ledger l.sqlite",
+            "ledger create NAME --ledger l.sqlite",
+            "ledger show NAME --ledger l.sqlite",
+            "count t.csv --input text --epsilon 1 --horizon 9 --dataset NAME --ledger l.sqlite",
+            "count t.csv --input text --epsilon 1 --horizon 9 --dataset t --request NAME --ledger l.sqlite",
+        ] {
+            let arguments: Vec<String> =
+                command.split(' ').map(|word| if word == "NAME" { address.clone() } else { word.into() }).collect();
+            let output = run(&folder, &arguments);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{command}: {said}");
+            assert!(!said.contains(PASSWORD) && !String::from_utf8_lossy(&output.stdout).contains(PASSWORD), "{said}");
+            let kept = fs::read(folder.join("l.sqlite")).unwrap_or_default();
+            assert!(!String::from_utf8_lossy(&kept).contains(PASSWORD), "{command}");
+        }
+    }
+}
+
 /// A configuration or a task that has a secret in it and cannot be read is not quoted with it.
 #[test]
 fn a_file_that_cannot_be_read_is_not_quoted_with_its_secrets() {

@@ -76,16 +76,17 @@ fn bare_key(text: &str) -> Option<Range<usize>> {
     .find(is_key)
 }
 
-/// The password of `SCHEME://USER:PASSWORD@…`. Without a colon, the whole login, which is NATS's form of a token; for
-/// PostgreSQL it is only a user name and is not hidden.
+/// The password of `SCHEME://USER:PASSWORD@…` or `//USER:PASSWORD@…`. With a scheme but without a colon, the whole login,
+/// which is NATS's form of a token; for PostgreSQL it is only a user name and is not hidden.
 fn login(text: &str) -> Option<Range<usize>> {
-    text.match_indices("://").find_map(|(place, separator)| {
+    text.match_indices("//").find_map(|(place, separator)| {
         let address = run_from(text, place + separator.len(), |letter| !letter.is_whitespace() && !letter.is_control());
         let end = address.start + text[address.clone()].rfind('@')?;
         let start = match text[address.start..end].find(':') {
             Some(colon) => address.start + colon + 1,
-            None if text[..place].to_ascii_lowercase().ends_with("postgres") => return None,
-            None if text[..place].to_ascii_lowercase().ends_with("postgresql") => return None,
+            None if !text[..place].ends_with(':') => return None,
+            None if text[..place].to_ascii_lowercase().ends_with("postgres:") => return None,
+            None if text[..place].to_ascii_lowercase().ends_with("postgresql:") => return None,
             None => address.start,
         };
         (text[start..end] != *MASK && start < end).then_some(start..end)
@@ -145,6 +146,8 @@ mod tests {
             (format!("\"{TOKEN}{DIGITS}\" and {TOKEN}{DIGITS}"), "\"reticent_***\" and reticent_***"),
             ("postgres://u:p@h/d".into(), "postgres://u:***@h/d"),
             ("x POSTGRES://u:a b".into(), "x POSTGRES://u:a b"),
+            ("//ada:pw@h is no name".into(), "//ada:***@h is no name"),
+            ("/a//b@c".into(), "/a//b@c"),
             ("nats://topsecret@h:4222".into(), "nats://***@h:4222"),
             ("nats://u:p:q@r@h".into(), "nats://u:***@h"),
             ("http://a:b@c and http://d:e@f".into(), "http://a:***@c and http://d:***@f"),

@@ -233,6 +233,7 @@ fn light(domain: LightDomain, mechanism: &str, epsilon: &str) -> LightTask {
         epsilon,
         memoisation: "first",
         lifetime_epsilon: epsilon,
+        allow_large_epsilon: false,
         minimum_batch: 1,
         time_precision: "none",
         expires: "2999-01-01",

@@ -19,7 +19,7 @@ use crate::group::Group;
 use crate::history::{self, Record};
 use crate::limit;
 use crate::rules::{self, Done};
-use crate::storage::location::Location;
+use crate::storage::location::{Location, may_hold_a_password};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::{Pages, Storage};
 use crate::verify::{Verdict, verify};
@@ -521,6 +521,11 @@ fn checked(what: &'static str, text: &str, longest: usize) -> Result<()> {
     if holds_a_key(text) {
         let (value, allowed) = ("a text with a private key or a token in it".into(), "one that may be shown");
         return Err(Error::Unusable { what, value, allowed });
+    }
+    // A description is SQL and paths, in which such a text is not known for a password.
+    if longest == LONGEST_NAME && may_hold_a_password(text) {
+        let value = "an address that may hold a password".into();
+        return Err(Error::Unusable { what, value, allowed: "a name that may be shown" });
     }
     Ok(())
 }

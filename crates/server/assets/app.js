@@ -103,7 +103,7 @@ async function select(name) {
   $("stream").hidden = false;
   $("newest").textContent = "the first step has not ended";
   const stream = await read(`/v1/streams/${name}`);
-  $("stream-promise").textContent = `${stream.guarantee}; ${stream.promise}; steps of ${stream.definition.step}`;
+  $("stream-promise").textContent = `${stream.guarantee}; ${stream.promise}; ± is ${stream.half_widths}; steps of ${stream.definition.step}`;
   await showReleases(name);
   follow(name, following.signal);
 }
@@ -297,7 +297,7 @@ async function answer(dryRun) {
     } else {
       const found = (given.summary.bounds ?? []).map(({ column, bounds }) => bounds === null
         ? `; no bounds of ${column} were found, so what needs them is refused` : `; bounds of ${column}, found privately: ${bounds}`);
-      $("answer-words").textContent = `${given.summary.guarantee}, charged to ${given.dataset}; request ${given.request_id}${found.join("")}`;
+      $("answer-words").textContent = `${given.summary.guarantee}, charged to ${given.dataset}; request ${given.request_id}${found.join("")}; ± is ${given.summary.half_widths}`;
       const numeric = (at) => given.rows.some((row) => row[at] !== null && typeof row[at] === "object");
       table($("rows"), given.columns.map((name, at) => [name, numeric(at)]), given.rows.map((row) => row.map(cell)));
       await showBudgets();
@@ -336,6 +336,18 @@ $("sign-in").addEventListener("submit", async (event) => {
     problem(event.target, error);
   }
 });
+
+// The link that `reticent serve` shows has the owner's token behind its #, which is not sent, and does not stay in the address.
+function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!given) return false;
+  sessionStorage.setItem("token", given);
+  history.replaceState(null, "", location.pathname);
+  return true;
+}
+
+window.addEventListener("hashchange", () => takeToken() && start().catch(() => null));
+takeToken();
 
 const refresh = () => document.hidden || $("main").hidden ? null : Promise.all([showStreams(), showBudgets()]).catch(() => null);
 start().catch(() => null).finally(() => setInterval(refresh, REFRESH));

@@ -1,40 +1,33 @@
 //! Who asks, and whether they may.
 //!
-//! With tokens, a request needs one, whatever the address. Before the first token is made, the service listens on the loopback
-//! address only and whoever can reach it is its owner; but a page in the owner's browser is not the owner, so such requests must
-//! name a loopback host (no foreign name that resolves to it) and must not come from another site. Nor is whoever comes through a
-//! proxy on this machine: what was forwarded needs a token. Surveys that the configuration calls open are answered by anybody.
+//! A request needs a token, whatever address it comes from: one that was made, or before that the [owner's](crate::tokens::owner) of
+//! this run. Surveys that the configuration calls open are answered by anybody.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, Version, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use crate::app::App;
 use crate::error::{Error, Result};
-use crate::listen::Reserved;
+use crate::listen::Peer;
 use crate::role::{Permission, Role};
 use crate::routes;
 use crate::tokens::Token;
 
-/// The caller's name where there are no tokens.
+/// The owner's name where there are no tokens.
 const LOCAL: &str = "local";
 /// Whoever answers an open survey; no token can have this name.
 const ANYBODY: &str = "";
 /// What is said to whoever has no token that counts.
 const NO_TOKEN: &str =
     "this needs a token: send the header `Authorization: Bearer TOKEN`; `reticent token create` makes one";
-
-/// What is said to whoever comes through a proxy before there are tokens.
-const FORWARDED: &str =
-    "this came through a proxy, so it needs a token, and there are none yet: `reticent token create` makes one";
-/// What proxies add to a request, beside all that begin with `x-forwarded`.
-const OF_PROXIES: [&str; 7] =
-    ["forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip"];
+/// What is said as long as there are none.
+const NO_TOKENS_YET: &str = "this needs the owner's token, since no other was made yet: open the link that `reticent serve` showed, or \
+                             send the header `Authorization: Bearer TOKEN` with the one that `reticent token owner` shows";
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -57,8 +50,14 @@ pub async fn guard(
     let method = if request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
     let permission = routes::permission(&method, path.as_str())
         .ok_or_else(|| Error::Method(routes::methods(path.as_str()).join(", ")))?;
-    if request.extensions().get::<Reserved>().is_some() && !routes::is_short(permission, path.as_str()) {
-        return Err(Error::Busy("there are too many connections, altogether or from this address"));
+    if let Some(peer) = request.extensions().get::<Peer>() {
+        if peer.reserved.is_some() && !routes::is_short(permission, path.as_str()) {
+            return Err(Error::Busy("there are too many connections, altogether or from this address"));
+        }
+        // Nothing else has a body in a reserved place.
+        if permission != Permission::Send {
+            peer.arrived();
+        }
     }
     if permission == Permission::Open {
         return Ok(next.run(request).await);
@@ -68,7 +67,7 @@ pub async fn guard(
     {
         return answer_openly(&app, request, next).await;
     }
-    let caller = caller(&app, request.version(), request.headers()).await?;
+    let caller = caller(&app, request.headers()).await?;
     if !app.rate.admits(&caller.name, Instant::now()) {
         return Err(Error::TooMany);
     }
@@ -99,86 +98,22 @@ fn refusal(role: Role, permission: Permission) -> String {
     format!("a token of the role {role} may not do this; one of the role {} may", who.join(" or "))
 }
 
-async fn caller(app: &Arc<App>, version: Version, headers: &HeaderMap) -> Result<Caller> {
+async fn caller(app: &Arc<App>, headers: &HeaderMap) -> Result<Caller> {
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let given = given.and_then(|value| value.strip_prefix("Bearer ")).map(|token| token.trim().to_owned());
-    let tokens = Arc::clone(&app.tokens);
-    let found = app
-        .blocking(move || match given {
-            Some(given) => tokens.holder(&given).map(|token| (token, true)),
-            None => tokens.any().map(|any| (None, any)),
-        })
-        .await?;
-    match found {
-        (Some(token), _) => Ok(Caller { name: token.name.clone(), role: token.role, token: Some(Arc::new(token)) }),
-        (None, false) if app.is_loopback() => {
-            refuse_other_sites(headers)?;
-            refuse_forwarded(version, headers)?;
-            Ok(Caller { name: LOCAL.into(), role: Role::Owner, token: None })
+    let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default().trim().to_owned();
+    let asking = Arc::clone(app);
+    app.blocking(move || {
+        let App { tokens, owner, .. } = &*asking;
+        if let Some(token) = tokens.holder(&given)? {
+            return Ok(Caller { name: token.name.clone(), role: token.role, token: Some(Arc::new(token)) });
         }
-        (None, _) => Err(Error::Unknown(NO_TOKEN)),
-    }
-}
-
-/// Without tokens the address is all that protects: pages of other sites must not borrow it.
-fn refuse_other_sites(headers: &HeaderMap) -> Result<()> {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let host = text(header::HOST).unwrap_or_default();
-    if !is_loopback_host(host) {
-        let message =
-            "without tokens this answers to 127.0.0.1, [::1] and localhost only; make one with `reticent token create`";
-        return Err(Error::Forbidden(message.into()));
-    }
-    let same =
-        |origin: &str| origin.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host));
-    if text(header::ORIGIN).is_some_and(|origin| !same(origin)) {
-        return Err(Error::Forbidden("a page of another site asks for this; that needs a token".into()));
-    }
-    Ok(())
-}
-
-/// Without tokens whoever asks must be on this machine, and a proxy asks for others. One that tells nothing of it, as nginx by
-/// default, speaks HTTP/1.0, which browsers and curl do not.
-fn refuse_forwarded(version: Version, headers: &HeaderMap) -> Result<()> {
-    let of_a_proxy = |name: &str| OF_PROXIES.contains(&name) || name.starts_with("x-forwarded");
-    if version < Version::HTTP_11 || headers.keys().any(|name| of_a_proxy(name.as_str())) {
-        return Err(Error::Unknown(FORWARDED));
-    }
-    Ok(())
-}
-
-/// Is this the name of this machine to itself?
-fn is_loopback_host(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_loopback_hosts_of_the_same_origin_are_the_owner() {
-        let asks = |host: &str, origin: Option<&str>| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::HOST, host.parse().unwrap());
-            if let Some(origin) = origin {
-                headers.insert(header::ORIGIN, origin.parse().unwrap());
-            }
-            refuse_other_sites(&headers).is_ok()
-        };
-        for host in ["127.0.0.1:8080", "localhost", "[::1]:80", "LOCALHOST:1"] {
-            assert!(asks(host, None), "{host}");
+        if tokens.any()? {
+            return Err(Error::Unknown(NO_TOKEN));
         }
-        assert!(asks("localhost:8080", Some("http://localhost:8080")));
-        for host in ["evil.example:8080", "127.0.0.1.evil.example", "10.0.0.1", ""] {
-            assert!(!asks(host, None), "{host}");
+        match owner.as_ref().filter(|owner| owner.is(&given)) {
+            Some(_) => Ok(Caller { name: LOCAL.into(), role: Role::Owner, token: None }),
+            None => Err(Error::Unknown(NO_TOKENS_YET)),
         }
-        assert!(!asks("localhost:8080", Some("http://evil.example")));
-        assert!(!asks("localhost:8080", Some("http://localhost:9090")));
-        assert!(!asks("localhost:8080", Some("null")));
-    }
+    })
+    .await
 }

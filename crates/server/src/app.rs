@@ -13,7 +13,6 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::Caller;
 use crate::asking::Asking;
-use crate::body::ROOM_UNIT;
 use crate::config::{Config, DEFAULT_LISTEN, Limits};
 use crate::error::{Error, Result};
 use crate::ledger;
@@ -21,10 +20,12 @@ use crate::metrics::Metrics;
 use crate::places::Places;
 use crate::rate::Rate;
 use crate::role::Role;
+use crate::room::Rooms;
 use crate::sources;
 use crate::surveys::Surveys;
 use crate::tables::Tables;
 use crate::tokens::Tokens;
+use crate::tokens::owner::Owner;
 
 /// Who creates what stands in the configuration.
 const CONFIGURATION: &str = "configuration";
@@ -44,6 +45,8 @@ pub struct App {
     pub surveys: Surveys,
     /// Who may ask.
     pub tokens: Arc<Tokens>,
+    /// Who may do everything, as long as there are no tokens.
+    pub owner: Option<Owner>,
     /// How much.
     pub limits: Limits,
     /// How often.
@@ -54,8 +57,8 @@ pub struct App {
     pub nats: Option<String>,
     /// Those who follow a stream, by caller.
     pub followers: Arc<Places<String>>,
-    /// Room for the bodies of requests, in [units](crate::body::ROOM_UNIT).
-    pub bodies: Arc<Semaphore>,
+    /// Room for the bodies of requests, by caller.
+    pub bodies: Rooms,
     /// So many queries at a time.
     pub queries: Semaphore,
     /// What each of them may use.
@@ -89,6 +92,9 @@ impl App {
         }
         let tables = Tables::open(config, &ledger)?;
         let tokens = Arc::new(Tokens::open(directory)?);
+        let tokens_made = tokens.any()?;
+        // If there are some, this removes the file of a run that was killed.
+        let owner = Some(Owner::draw(directory)?).filter(|_| !tokens_made);
         let streams = Streams::open_held(hold, Arc::clone(&ledger), Arc::new(SystemClock))?;
         for (_, error) in streams.unopened() {
             tracing::error!("{error}");
@@ -103,12 +109,13 @@ impl App {
             tables,
             surveys,
             tokens,
+            owner,
             limits,
             rate: Rate::new(limits.requests_per_second, limits.burst),
             metrics: Metrics::default(),
             nats: config.nats.clone(),
             followers: Places::new(followers, followers_each),
-            bodies: Arc::new(Semaphore::new(limits.bodies_bytes / ROOM_UNIT)),
+            bodies: Rooms::new(limits.bodies_bytes, limits.bodies_bytes_each()),
             queries: Semaphore::new(limits.queries),
             runs: config.run_limits()?,
             asking: Asking::default(),
@@ -117,7 +124,7 @@ impl App {
             failing: Mutex::default(),
             directory: directory.into(),
         };
-        if !app.is_loopback() && !app.tokens.any()? {
+        if !app.is_loopback() && !tokens_made {
             return Err(Error::field(
                 "listen",
                 format!(

@@ -6,27 +6,23 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use futures::StreamExt as _;
 use percent_encoding::percent_decode_str;
 use reticent_erase::burn_stack;
 use serde::de::DeserializeOwned;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::access::Caller;
 use crate::app::App;
 use crate::error::{Error, Result};
+use crate::listen::{Peer, RESERVED_SILENCE};
+use crate::room::Room;
 
-/// Room for bodies is given in units of so many bytes.
-pub const ROOM_UNIT: usize = 1 << 10;
-
-/// How long a request waits for room.
-const ROOM_PATIENCE: Duration = Duration::from_secs(1);
-
-/// Room for a body in memory, until it is dropped.
-pub type Room = OwnedSemaphorePermit;
+/// So many bytes at most become of one that is packed: a match of 258 bytes takes two bits (deflate, RFC 1951).
+const EXPANSION: usize = 1032;
 
 /// All bytes, unpacked if they are packed by gzip, and the room that they take.
 #[derive(Debug)]
@@ -37,19 +33,22 @@ impl FromRequest<Arc<App>> for Unpacked {
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self> {
         let (parts, body) = request.into_parts();
-        // Whoever is not known can only be answering an open survey.
-        let known = parts.extensions.get::<Caller>().is_some();
-        let limit = if known { app.limits.body_bytes } else { app.limits.open_body_bytes };
+        let (caller, peer) = (parts.extensions.get::<Caller>(), parts.extensions.get::<Peer>());
+        // Whoever is not known can only be answering an open survey. No name has a space in it.
+        let limit = if caller.is_some() { app.limits.body_bytes } else { app.limits.open_body_bytes };
+        let sender = caller.map(|caller| caller.name.clone()).or(peer.map(|peer| format!("from {}", peer.source)));
         let packed = is_gzip(&parts.headers)?;
-        let length = body.size_hint().upper().and_then(|length| usize::try_from(length).ok());
-        if length.is_some_and(|length| length > limit) {
-            return Err(Error::TooLarge(limit));
+        let mut room = app.bodies.of(sender.unwrap_or_default());
+        let reserved = peer.is_some_and(|peer| peer.reserved.is_some());
+        let time = if reserved { RESERVED_SILENCE } else { Duration::from_secs(app.limits.request_seconds) };
+        let bytes = tokio::time::timeout(time, read(body, limit, &mut room)).await.map_err(|_| Error::TooSlow)??;
+        if let Some(peer) = peer {
+            peer.arrived();
         }
-        let mut room = room(app, length.unwrap_or(limit) + if packed { limit } else { 0 }).await?;
-        let bytes = read(body, limit, Duration::from_secs(app.limits.request_seconds)).await?;
         if !packed {
-            return Ok(Self(bytes.into(), room));
+            return Ok(Self(bytes, room));
         }
+        room.grow(bytes.capacity() + bytes.len().saturating_mul(EXPANSION).min(limit)).await?;
         let unpacking = move || {
             let unpacked = unpack(&bytes, limit);
             // Reading to the end of anything looks for it with a few bytes on the stack.
@@ -57,8 +56,7 @@ impl FromRequest<Arc<App>> for Unpacked {
             unpacked
         };
         let bytes = app.blocking(unpacking).await?;
-        let spare = room.num_permits().saturating_sub(bytes.len().div_ceil(ROOM_UNIT));
-        drop(room.split(spare));
+        room.shrink(bytes.len());
         Ok(Self(bytes, room))
     }
 }
@@ -148,17 +146,29 @@ fn from_serde(text: &str) -> Error {
     }
 }
 
-/// Taken before anything is read, so that no number of requests fills the memory.
-async fn room(app: &App, bytes: usize) -> Result<Room> {
-    let units = u32::try_from(bytes.div_ceil(ROOM_UNIT)).unwrap_or(u32::MAX);
-    let room = tokio::time::timeout(ROOM_PATIENCE, Arc::clone(&app.bodies).acquire_many_owned(units)).await;
-    room.ok().and_then(Result::ok).ok_or(Error::Busy("there is no room for the body of this request at present"))
-}
-
-async fn read(body: Body, limit: usize, time: Duration) -> Result<Bytes> {
-    let read = tokio::time::timeout(time, to_bytes(body, limit)).await.map_err(|_| Error::TooSlow)?;
-    // Either it is too long or the connection broke, and then nobody reads the answer.
-    read.map_err(|_| Error::TooLarge(limit))
+/// Room is taken as the bytes come: who announces many, or does not say how many there are, has none for it.
+async fn read(body: Body, limit: usize, room: &mut Room) -> Result<Vec<u8>> {
+    let announced = body.size_hint().upper().and_then(|length| usize::try_from(length).ok());
+    let most = announced.unwrap_or(limit);
+    if most > limit {
+        return Err(Error::TooLarge(limit));
+    }
+    let (mut pieces, mut bytes) = (body.into_data_stream(), Vec::new());
+    while let Some(piece) = pieces.next().await {
+        let piece = piece
+            .map_err(|_| Error::asked("the body of this request breaks off, or is not in the form its headers say"))?;
+        let length = bytes.len() + piece.len();
+        if length > limit {
+            return Err(Error::TooLarge(limit));
+        }
+        if length > bytes.capacity() {
+            let capacity = length.saturating_mul(2).min(most).max(length);
+            room.grow(capacity).await?;
+            bytes.reserve_exact(capacity - bytes.len());
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
 }
 
 fn is_gzip(headers: &HeaderMap) -> Result<bool> {

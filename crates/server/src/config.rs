@@ -87,7 +87,7 @@ pub struct Limits {
     pub body_bytes: usize,
     /// So many queries at a time; others wait.
     pub queries: usize,
-    /// So many connections at a time; beyond them only health, events and reports are answered.
+    /// So many connections at a time; beyond them only health, events and reports are answered, if they come quickly.
     pub connections: usize,
     /// So many of them from one address; a quarter unless given, and all where only this machine can connect, so that all may come
     /// through a proxy on it.
@@ -98,7 +98,8 @@ pub struct Limits {
     pub followers_per_token: Option<usize>,
     /// So many bytes in one request to an open survey, for which nobody needs a token.
     pub open_body_bytes: usize,
-    /// So many bytes of requests in memory at a time; requests beyond wait a second, and are told to come again.
+    /// So many bytes of requests in memory at a time, a quarter of them with one token (or from one address, for open surveys), but
+    /// never less than the largest request needs; requests beyond wait a second, and are told to come again.
     pub bodies_bytes: usize,
     /// Head and body of a request must each have arrived after so many seconds.
     pub request_seconds: u64,
@@ -298,6 +299,16 @@ impl Limits {
         (share(self.followers, 2), share(self.followers_per_token, 4))
     }
 
+    /// So many bytes of requests of one sender.
+    pub(crate) fn bodies_bytes_each(&self) -> usize {
+        (self.bodies_bytes / 4).max(self.largest_request())
+    }
+
+    /// Twice its bytes: it may be packed.
+    fn largest_request(&self) -> usize {
+        self.body_bytes.max(self.open_body_bytes).saturating_mul(2)
+    }
+
     fn check(&self) -> Result<()> {
         let zero = [
             ("limits.requests_per_second", self.requests_per_second == 0),
@@ -314,7 +325,7 @@ impl Limits {
         if let Some((name, _)) = zero.into_iter().find(|(_, zero)| *zero) {
             return Err(Error::field(name, format!("{name} is 0, but it must be at least 1")));
         }
-        let (name, largest) = ("limits.bodies_bytes", self.body_bytes.max(self.open_body_bytes).saturating_mul(2));
+        let (name, largest) = ("limits.bodies_bytes", self.largest_request());
         if self.bodies_bytes < largest {
             let message = format!(
                 "{name} is {}, but it must be at least {largest}: twice the largest request, which may be packed",

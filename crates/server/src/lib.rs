@@ -14,7 +14,8 @@
 //! | [`sources`] | events from NATS JetStream |
 //! | [`tables`] | the tables that can be asked about |
 //! | [`surveys`] | surveys of the local model, and their reports |
-//! | [`body`] | what a request brings |
+//! | [`reserve`] | places beyond that, for short requests |
+//! | [`body`], [`room`] | what a request brings, and room for it in memory |
 //! | [`metrics`] | figures for operators |
 //! | [`error`] | what can go wrong, and how it is told |
 //!
@@ -33,7 +34,9 @@ pub mod listen;
 pub mod metrics;
 pub mod places;
 pub mod rate;
+pub mod reserve;
 pub mod role;
+pub mod room;
 pub mod routes;
 pub mod serve;
 pub mod sources;

@@ -35,6 +35,9 @@ impl Server {
         };
         let listener = TcpListener::bind(app.listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
+        if let Some(owner) = &app.owner {
+            owner.publish(address)?;
+        }
         Ok(Self { app: Arc::new(app), listener, address })
     }
 

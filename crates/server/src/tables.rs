@@ -244,7 +244,14 @@ impl Registered {
     /// A link that points elsewhere now would move queries to other rows under this table's budget. New content under the same
     /// name, and more files in the same folder, are the same table.
     fn input(&self) -> Result<Input> {
-        let table = Table::open(&self.name, &self.location)?;
+        // Where it lies, and what else lies there, is for the owner to know, not for those who ask.
+        let table = Table::open(&self.name, &self.location).map_err(|error| {
+            tracing::warn!("{error}");
+            let name = &self.name;
+            let message =
+                format!("the table {name} cannot be opened as it could when the service started; its owner must look at its files");
+            Error::Conflict(message)
+        })?;
         let place = self.place_now();
         let is_file = place.as_ref().is_some_and(|place| place.is_file());
         if place != self.place || (is_file && table.files() != self.files) {

@@ -14,6 +14,9 @@ use crate::resolve::Origin;
 pub struct Answer {
     /// The names of its columns.
     pub columns: Vec<String>,
+    /// Which of them have an error bar, whatever came of them: the query alone decides. Empty in answers of earlier versions.
+    #[serde(default)]
+    pub bars: Vec<bool>,
     /// Its rows.
     pub rows: Vec<Vec<Entry>>,
     /// Was nothing released but refusals?
@@ -97,11 +100,25 @@ pub struct Share {
 /// What half-widths speak of, for whoever reads the answer alone.
 pub const HALF_WIDTHS: &str = "95 %, noise only: what clamping and bounding took away is not in them";
 
+/// The same, where the noisy number of `words` of a group decides whether it is shown: if it is `threshold` or more.
+///
+/// A group of m fewer units is shown only if its noise is m or more. Of discrete Laplace noise of scale b what exceeds m is again
+/// exponential, so that a shown one is further off than the half-width h with probability about e^(−(h − m)/b): 5 % for m = 0, and always
+/// from m = h on.
+pub(crate) fn half_widths(deciding: Option<(&str, u64)>) -> String {
+    let Some((words, threshold)) = deciding else { return HALF_WIDTHS.into() };
+    format!(
+        "{HALF_WIDTHS}; groups are shown if their noisy number of {words} is {threshold} or more, so one near {threshold} appears only \
+         if its noise was high: 95 % holds for that number over all groups, before those shown were selected"
+    )
+}
+
 impl Answer {
     /// From what the query made of released values.
     pub(crate) fn new(
         computed: &Computed,
         columns: &[(String, Origin)],
+        has_bar: impl Fn(usize) -> bool,
         released: &Released,
         summary: Summary,
     ) -> Self {
@@ -117,7 +134,9 @@ impl Answer {
         // What is computed from refusals, or left out because of them, is no answer either.
         let mut cells = released.columns.iter().flatten().peekable();
         let refused = cells.peek().is_some() && cells.all(|cell| cell.value == Value::Refused);
-        Self { columns: columns.iter().map(|(name, _)| name.clone()).collect(), rows, refused, summary }
+        let bars =
+            columns.iter().map(|(_, origin)| matches!(origin, Origin::Asked(asked) if has_bar(*asked))).collect();
+        Self { columns: columns.iter().map(|(name, _)| name.clone()).collect(), bars, rows, refused, summary }
     }
 
     /// One object per row with its columns in order, then the summary: a line each.

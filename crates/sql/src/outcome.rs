@@ -80,7 +80,7 @@ mod tests {
             bounds: vec![FoundBounds { column: "age".into(), bounds: None }],
             half_widths: String::new(),
         };
-        let answer = Answer { columns: vec!["n".into()], rows: Vec::new(), refused: false, summary };
+        let answer = Answer { columns: vec!["n".into()], bars: vec![true], rows: Vec::new(), refused: false, summary };
         let old = serde_json::to_string(&answer).unwrap();
         let kept = Outcome::Answer(Box::new(answer));
         assert_eq!(Outcome::from_text(&old).as_ref(), Some(&kept));

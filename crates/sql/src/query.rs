@@ -10,8 +10,8 @@ use reticent::statistic::Grid;
 use reticent_bounding::{BYTES_PER_BIN, Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, PublicKeys};
 use reticent_table::Table;
 
-use crate::algebra::{Data, Expr, Limits, Stability, TooLarge};
-use crate::answer::{Answer, HALF_WIDTHS, Summary};
+use crate::algebra::{Data, Expr, Limits, Stability, Statistic, TooLarge};
+use crate::answer::{Answer, Summary, half_widths};
 use crate::caps;
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result, no_such};
@@ -179,7 +179,7 @@ impl Query {
             max_rows: self.touched.max_rows(),
             split,
             bounds: search.map(|search| search.words(found)).unwrap_or_default(),
-            half_widths: HALF_WIDTHS.into(),
+            half_widths: half_widths(design.deciding()),
         })
     }
 
@@ -215,6 +215,13 @@ impl Query {
                 text += &format!(" The keys of {keys} come from the data: those of few people do not appear.");
             }
             (None, false) => text += " There is one answer for all rows.",
+        }
+        for input in self.inputs.iter().filter(|input| input.table.is_json_lines()) {
+            text += &format!(
+                " Each line of {} is read as one JSON object: lines that are anything else are dropped, such as those of objects that go over \
+                 several lines (jq -c . writes one a line), and lists in fields are NULL. How many there are is not told.",
+                input.table.name()
+            );
         }
         text
     }
@@ -262,7 +269,10 @@ impl Query {
         let limits = Limits::default();
         let above = || Ok(self.resolved.above.compute(&given, &limits)?);
         let computed = on_a_large_stack(&limits, above).map_err(|_| Error::Reading)?;
-        Ok(Answer::new(&computed, &self.resolved.columns, released, summary))
+        let is_exact =
+            |statistic: &Statistic| matches!(statistic, Statistic::StableMedian(_) | Statistic::StableMode(_));
+        let has_bar = |asked: usize| !is_exact(&self.resolved.measured.statistics[asked]);
+        Ok(Answer::new(&computed, &self.resolved.columns, has_bar, released, summary))
     }
 
     /// What is measured before noise, with frozen choices. **Not private**: for tests only.

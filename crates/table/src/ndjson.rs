@@ -2,11 +2,16 @@
 //!
 //! A file named `.json` is an array, and its elements are what lines are in `.ndjson` and `.jsonl`; it is read by one part. There is no
 //! header: any name may be asked for. Nothing in a line is an error:
-//! - a line that is not one JSON object is dropped, and so is one of more than 64 MiB; one that is not UTF-8 is read as Windows-1252;
+//! - a line that is not one JSON object, with or without a comma after it, is dropped, and so is one of more than 64 MiB; one that is not UTF-8
+//!   is read as Windows-1252;
 //! - a field that is missing or `null` is NULL; of fields with the same name, the last one counts;
 //! - as text, a string is itself (an empty one, too), and a number, `true` or `false` is what is written in the file;
 //! - as a number, a number or a string counts as the same text in a CSV file would;
 //! - an object or a list in a field is NULL, and so is a text longer than [`MOST_TEXT`](crate::MOST_TEXT).
+//!
+//! So a file of objects that go over several lines has no rows, and one object with a list for each column is one row of NULLs. That is
+//! not refused: every byte of such a file belongs to a row, and one row must not decide what becomes of the others. Who describes the table
+//! ([`Table::is_json_lines`](crate::Table::is_json_lines)) says how it is read.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
@@ -170,7 +175,8 @@ impl<R: Read> Lines<R> {
                 continue;
             }
             let mark = if first && self.line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-            return Ok(Some(&self.line[mark..]));
+            let line = self.line[mark..].trim_ascii_end();
+            return Ok(Some(line.strip_suffix(b",").unwrap_or(line)));
         }
     }
 }
@@ -233,6 +239,15 @@ mod tests {
         let text = b"\xef\xbb\xbf{\"a\":1}\n\n[1]\n7\n\"x\"\n{\"a\":1\n{\"a\":1}}\n{\"a\":\xff}\n{\"b\":\"\xff\"}\n{\"a\":01}\nnull\n{\"a\":\"\\ud800\"}\r\n{\"a\":2}";
         for columns in [&[][..], &[("a", Type::Text)], &[("a", Type::Number), ("b", Type::Text)]] {
             assert_eq!(count(text, columns), 4, "{columns:?}");
+        }
+    }
+
+    /// Objects cut out of an array, one a line.
+    #[test]
+    fn a_comma_after_an_object_is_no_part_of_it() {
+        let text = b"{\"a\":1},\n{\"a\":2} , \r\n{\"a\":3},,\n{\"a\":4,}\n{\"a\":5}\n";
+        for columns in [&[][..], &[("a", Type::Number)]] {
+            assert_eq!(count(text, columns), 3, "{columns:?}");
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::array::is_array;
 use crate::csv::{Csv, Delimiter};
 use crate::locate::{FileFormat, identity, locate, short};
 use crate::request::{Column, Form};
@@ -118,6 +119,11 @@ impl Table {
     /// Whether the format has no types, so that a query must say which columns are numbers.
     pub fn is_text(&self) -> bool {
         !matches!(self.content, Content::Typed(..))
+    }
+
+    /// Is each of its lines read as a JSON object, if it is one?
+    pub fn is_json_lines(&self) -> bool {
+        matches!(self.content, Content::Ndjson(_)) && self.files.iter().any(|file| !is_array(file))
     }
 
     /// The type of a column; `None` if the format has no types, or there is no such column that a query can use.

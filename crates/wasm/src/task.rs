@@ -19,6 +19,9 @@ const FIELDS: [&str; 9] = [
     "expires",
 ];
 
+/// The one field that is published only where it is needed.
+const CONFIRMED: &str = "allow-large-epsilon";
+
 /// Reads a task.
 ///
 /// # Errors
@@ -30,11 +33,15 @@ pub fn read(value: &Value) -> Result<LightTask, Error> {
         allowed: "as the task is published, by `reticent local task show --format json` or by the service",
     };
     let Value::Object(fields) = value else { return Err(wrong("task")) };
-    // Whoever published the task has confirmed its ε.
-    let required = fields.iter().filter(|(name, _)| name != "allow-large-epsilon");
+    let required = fields.iter().filter(|(name, _)| name != CONFIRMED);
     if required.clone().count() != FIELDS.len() || !required.clone().all(|(name, _)| FIELDS.contains(&name.as_str())) {
         return Err(wrong("task"));
     }
+    let allow_large_epsilon = match value.get(CONFIRMED) {
+        None => false,
+        Some(Value::Flag(is_confirmed)) => *is_confirmed,
+        Some(_) => return Err(wrong(CONFIRMED)),
+    };
     let text = |name: &'static str| value.get(name).and_then(Value::text).ok_or_else(|| wrong(name));
     LightTask::new(&Fields {
         question: text("question")?,
@@ -43,6 +50,7 @@ pub fn read(value: &Value) -> Result<LightTask, Error> {
         epsilon: text("epsilon")?,
         memoisation: text("memoisation")?,
         lifetime_epsilon: text("lifetime-epsilon")?,
+        allow_large_epsilon,
         minimum_batch: value.get("minimum-batch").and_then(Value::whole).ok_or_else(|| wrong("minimum-batch"))?,
         time_precision: text("time-precision")?,
         expires: text("expires")?,
@@ -109,7 +117,12 @@ mod tests {
                     (json!({ "integers": { "lower": -1, "upper": 1 } }), "one-bit".into())
             },
         ];
-        let refused: [Change; 13] = [
+        let refused: [Change; 18] = [
+            |task| task["lifetime-epsilon"] = "10.1".into(),
+            |task| (task["epsilon"], task["lifetime-epsilon"]) = ("1000".into(), "1000".into()),
+            |task| (task["lifetime-epsilon"], task["allow-large-epsilon"]) = ("11".into(), false.into()),
+            |task| (task["lifetime-epsilon"], task["allow-large-epsilon"]) = ("11".into(), "true".into()),
+            |task| task["allow-large-epsilon"] = json!(null),
             |task| task["question"] = " ".into(),
             |task| task["question"] = "?".repeat(10_001).into(),
             |task| task["domain"] = json!({ "choices": ["yes"] }),
@@ -127,7 +140,14 @@ mod tests {
                     (json!({ "integers": { "lower": 1, "upper": 1 } }), "one-bit".into())
             },
         ];
-        let lifetimes = [("2.1972245773362193828", true), ("1", false), ("0", false), ("1098612.3", false)];
+        let lifetimes = [
+            ("2.1972245773362193828", true),
+            ("10", true),
+            ("10.0000000000000000001", false),
+            ("1", false),
+            ("0", false),
+            ("1098612.3", false),
+        ];
         let of_coins = lifetimes.map(|(lifetime, taken)| {
             let task = changed(|task| {
                 coins(task);

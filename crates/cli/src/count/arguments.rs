@@ -22,7 +22,7 @@ pub struct Arguments {
     /// What all releases together promise: rho, in zero-concentrated differential privacy
     #[arg(long, allow_hyphen_values = true, value_name = "R", conflicts_with_all = ["epsilon", "delta"], help_heading = "Privacy")]
     pub rho: Option<String>,
-    /// Confirms an epsilon above 10, which promises next to nothing
+    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing
     #[arg(long, help_heading = "Privacy")]
     pub allow_large_epsilon: bool,
     /// Whose privacy is protected: event, step, or steps:N for someone with at most N events [default: step; event

@@ -1,15 +1,17 @@
 //! What is counted, and under which promise: from the arguments, or from a saved counter.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use reticent::continual::{Horizon, Kind, Stream, Tally, Unit};
 use reticent::privacy::{Adjacency, Guarantee};
+use reticent_ledger::files::shared;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::Arguments;
 use super::record::{Fields, Input};
 use super::timeline::{self, Timeline};
+use crate::accounting::refuse_public;
 use crate::exit::usage;
 
 /// How lines become steps: what is saved with a counter besides the counter itself.
@@ -220,15 +222,21 @@ impl Definition {
 
 fn fields(arguments: &Arguments) -> Result<Fields> {
     let named = arguments.column.is_some() || arguments.time.is_some() || arguments.key.is_some();
-    let input = arguments.input.unwrap_or_else(|| {
-        let extension = Path::new(&arguments.file).extension().and_then(|extension| extension.to_str());
-        match extension.map(str::to_ascii_lowercase).as_deref() {
-            Some("ndjson" | "jsonl") => Input::Ndjson,
-            Some("csv") => Input::Csv,
-            _ if named => Input::Csv,
-            _ => Input::Text,
+    let extension = Path::new(&arguments.file).extension().and_then(|extension| extension.to_str());
+    let input = match (arguments.input, extension.map(str::to_ascii_lowercase).as_deref()) {
+        (Some(input), _) => input,
+        (None, Some("ndjson" | "jsonl")) => Input::Ndjson,
+        (None, Some("json")) => {
+            let name = arguments.file.display();
+            return Err(usage(format!(
+                "{name} is a JSON array by its name; write one object a line, as in jq -c '.[]' {name} > lines.ndjson, or say \
+                 --input ndjson if it is so"
+            )));
         }
-    });
+        (None, Some("csv")) => Input::Csv,
+        (None, _) if named => Input::Csv,
+        (None, _) => Input::Text,
+    };
     if input == Input::Text && named {
         return Err(usage(
             "--column, --key and --time name columns, and --input text has none; use --input csv or ndjson",
@@ -259,6 +267,13 @@ pub fn guarantee(arguments: &Arguments) -> Result<Guarantee> {
 pub fn keys(arguments: &Arguments) -> Result<Option<Vec<String>>> {
     let Some(list) = &arguments.keys else { return Ok(None) };
     let keys: Vec<String> = if Path::new(list).is_file() {
+        let file = [PathBuf::from(list)];
+        if shared(&file, std::slice::from_ref(&arguments.file)).is_some() {
+            return Err(usage(format!(
+                "--keys {list} is the file that is counted, and keys are public; list the keys instead"
+            )));
+        }
+        refuse_public(arguments.accounting.ledger.as_deref(), &file)?;
         let text =
             std::fs::read_to_string(list).map_err(|error| usage(format!("cannot read --keys {list}: {error}")))?;
         text.lines().map(str::to_owned).filter(|key| !key.is_empty()).collect()

@@ -32,6 +32,17 @@ impl Lines {
         Self { file, buffer, start: 0, end: 0, erase, overlong: false, finished: false }
     }
 
+    /// What the input begins with, before anything of it was looked at: as much as comes at once.
+    ///
+    /// # Errors
+    /// If reading fails.
+    pub fn peek(&mut self) -> Result<&[u8]> {
+        if self.start == self.end {
+            self.fill()?;
+        }
+        Ok(&self.buffer[self.start..self.end])
+    }
+
     /// Waits for more of the input; false if there will be no more.
     ///
     /// # Errors

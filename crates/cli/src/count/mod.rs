@@ -34,6 +34,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use reticent::Permit;
+use reticent::continual::keyed::Admission;
 use reticent::continual::{AnyStrategy, KeyedPlan, Kind, SavedTally, Stream, Tally};
 use reticent::ledger::{Accounting, Releases};
 use reticent::privacy::Guarantee;
@@ -52,6 +53,7 @@ use store::Store;
 use crate::accounting::{self, Account, Granted};
 use crate::care::Care;
 use crate::exit::usage;
+use crate::marks::refuse_foreign;
 use crate::place::Place;
 
 /// A longer list of keys is told by its hash.
@@ -109,6 +111,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         reticent_erase::begin();
     }
     let mut lines = Lines::new(source.file, care.erase);
+    // Steps that end by the clock begin at once: nobody must see when the first event came.
+    if !matches!(mode, Mode::Live(_)) {
+        refuse_foreign(&source.name, lines.peek().map_err(|_| anyhow!(line_steps::READING_FAILED))?)?;
+    }
     let parser = parser(&definition, &source.name, &mut lines)?;
     let store = arguments.save.as_deref().map(Store::create).transpose()?;
     describe(&definition, &plan);
@@ -347,6 +353,11 @@ fn describe(definition: &Definition, plan: &Plan) {
          error (RMSE) {average:.1} on average, {last:.1} at the last step{of_steps}"
     );
     crate::output::say!("{}{}", definition.assumption(stream), guarantee.caveat());
+    if let Plan::Keyed(plan, _) = plan
+        && plan.admission().is_some()
+    {
+        crate::output::say!("± covers noise only; {}", Admission::SELECTED);
+    }
 }
 
 /// Where lines come from.

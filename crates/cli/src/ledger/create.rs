@@ -38,7 +38,7 @@ pub struct Arguments {
     /// All that may ever be spent, as zero-concentrated differential privacy
     #[arg(long, allow_hyphen_values = true)]
     rho: Option<String>,
-    /// Confirms an epsilon above 10, which promises next to nothing
+    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing
     #[arg(long)]
     allow_large_epsilon: bool,
     /// Whose privacy the budget protects: row, or the name of a column, for a table; for `reticent count` line (one line a

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use anyhow::Result;
+use reticent_ledger::storage::location::may_hold_a_password;
 use serde_json::Value;
 
 use crate::exit::usage;
@@ -10,11 +11,16 @@ use crate::exit::usage;
 /// Checks a name before anything is done with it.
 ///
 /// # Errors
-/// If it is empty or has control characters.
+/// If it is empty, has control characters, or may hold a password: then it is not repeated.
 pub fn usable(what: &str, name: &str) -> Result<()> {
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(usage(format!(
             "{what} is {name:?}, but it must be a text that is not empty and has no line breaks or control characters"
+        )));
+    }
+    if may_hold_a_password(name) {
+        return Err(usage(format!(
+            "{what} looks like an address with a password in it; choose a name that may be shown"
         )));
     }
     Ok(())

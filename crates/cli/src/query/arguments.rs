@@ -32,7 +32,7 @@ pub struct Arguments {
     /// What the answer promises: rho, in zero-concentrated differential privacy
     #[arg(long, allow_hyphen_values = true, value_name = "R", conflicts_with_all = ["epsilon", "delta"], help_heading = "Privacy")]
     pub rho: Option<String>,
-    /// Confirms an epsilon above 10, which promises next to nothing
+    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing
     #[arg(long, help_heading = "Privacy")]
     pub allow_large_epsilon: bool,
     /// Whose privacy is protected: row, or the column that tells whose a row is (TABLE.COLUMN for one table only) [default:
@@ -88,7 +88,8 @@ values]. Aggregates: COUNT(*), COUNT(x), COUNT(DISTINCT unit), SUM, AVG, VARIANC
 STABLE_MEDIAN(x), MODE(x), HISTOGRAM(x, bins). A sub-query may aggregate one unit's rows (GROUP BY the unit). Also: SELECT WITH \
 DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-8, privacy_unit_column=user_id, max_groups_contributed=4, max_rows_contributed=2) ….
   Names are written as in the table's header. A column of a text file is a number if the query uses it as one or it has bounds; \
-what cannot be read as a number is NULL. An expression that fails for a row (a division by zero, a cast) is NULL there.
+what cannot be read as a number is NULL. NDJSON has one object a line: other lines, such as those of an object that goes over several, are \
+dropped, and it is not told how many (jq -c . writes one a line). An expression that fails for a row (a division by zero, a cast) is NULL there.
 
 Privacy:
   One query, one budget, split evenly over what is released (count and sum of a column are one; so are the keys that only the data \
@@ -96,7 +97,8 @@ knows); --weight changes the shares. Keys that are not given with --keys appear 
 decides (this needs --delta). A unit counts with at most --max-rows rows in each of at most --max-groups groups, chosen at \
 random: what is left out is a bias that no error bar shows.
 
-Half-widths (±) are at 95 % and speak of the noise only. For quantiles they are ranks: how many rows away from the exact one.
+Half-widths (±) are at 95 % and speak of the noise only. Where groups are shown because their own noisy number reached a threshold, \
+95 % holds before that selection; it is said beside the answer. For quantiles they are ranks: how many rows away from the exact one.
 
 Examples:
   reticent query \"SELECT department, COUNT(*) AS people, AVG(salary) AS mean FROM staff GROUP BY department\" \\

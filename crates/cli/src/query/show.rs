@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use reticent_sql::Query;
-use reticent_sql::answer::{Answer, Entry, FoundBounds, Share};
+use reticent_sql::answer::{Answer, Entry, FoundBounds, Share, Summary};
 use serde_json::Value as Json;
 
 use crate::output::{Format, csv_line, number_table, print, say, text_table};
@@ -18,17 +18,11 @@ pub fn answer(answer: &Answer, format: Format) -> Result<()> {
             let header: Vec<&str> = answer.columns.iter().map(String::as_str).collect();
             let rows = answer.rows.iter().map(|row| row.iter().map(cell).collect());
             print(&format!("{}\n", number_table(&header, rows)))?;
-            let summary = &answer.summary;
-            say!(
-                "{}, unit {}, adjacency {}; ± is {}",
-                summary.guarantee,
-                summary.unit,
-                summary.adjacency,
-                summary.half_widths
-            );
         }
     }
     if format != Format::Json {
+        let Summary { guarantee, unit, adjacency, half_widths, .. } = &answer.summary;
+        say!("{guarantee}, unit {unit}, adjacency {adjacency}; ± is {half_widths}");
         answer.summary.bounds.iter().for_each(|found| say!("{}", bounds(found)));
     }
     Ok(())
@@ -47,9 +41,10 @@ fn bounds(found: &FoundBounds) -> String {
 }
 
 fn csv(answer: &Answer) -> String {
-    // An aggregate has a column for its half-width, whatever its values are.
+    // An aggregate has a column for its half-width, whatever its values are. Answers of earlier versions do not say which has one.
     let has_width = |column: usize| {
-        answer.rows.iter().any(|row| matches!(row[column], Entry::Released { .. } | Entry::Ranked { .. }))
+        let has_one = |row: &Vec<Entry>| matches!(row[column], Entry::Released { .. } | Entry::Ranked { .. });
+        answer.bars.get(column).copied().unwrap_or_else(|| answer.rows.iter().any(has_one))
     };
     let wide: Vec<bool> = (0..answer.columns.len()).map(has_width).collect();
     let header = answer

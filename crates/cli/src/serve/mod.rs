@@ -8,6 +8,7 @@
 mod logs;
 mod signals;
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -52,15 +53,16 @@ pub struct Arguments {
 }
 
 const AFTER_HELP: &str = "Without arguments it needs nothing: it keeps everything in a folder of yours, listens on 127.0.0.1:8080 \
-and prints the address to open in a browser. Before the first token is made, whoever can reach that address on this machine is \
-the owner. Any other address needs tokens (`reticent token create`), and a proxy with TLS in front.
+and prints a link to open in a browser. Before the first token is made (`reticent token create`), the owner has one for each run: the \
+link has it, `reticent stream` finds it, and `reticent token owner` shows it. Any other address needs tokens that were made, and a \
+proxy with TLS in front.
 
 Examples:
   reticent serve
   reticent serve --config reticent.toml --data-dir /var/lib/reticent
   reticent stream create visits --step 1s --epsilon 1
   printf '1\\n1\\n1\\n' | reticent stream send visits
-  curl http://127.0.0.1:8080/v1/streams/visits/releases/now
+  curl -H \"Authorization: Bearer $(reticent token owner)\" http://127.0.0.1:8080/v1/streams/visits/releases/now
 
 A configuration:
   listen = \"127.0.0.1:8080\"
@@ -105,13 +107,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let server = Server::bind(config, &directory).await?;
         let (address, app) = (server.address(), server.app());
         tracing::info!(data_directory = %directory.display(), version = env!("CARGO_PKG_VERSION"), "opened");
-        if !app.tokens.any()? {
-            tracing::warn!("there are no tokens: whoever can reach {address} on this machine is the owner; `reticent token create` changes that");
+        // A terminal is the owner's; what is piped elsewhere may end in a log.
+        let mut link = format!("http://{address}/");
+        if let Some(owner) = &app.owner {
+            let directory = directory.display();
+            tracing::info!("there are no tokens yet: `reticent token owner --data-dir {directory}` shows the owner's, for this run");
+            if std::io::stdout().is_terminal() {
+                link = owner.link(address);
+            }
         }
         if !app.is_loopback() {
             tracing::warn!("there is no TLS here: put a proxy that has it in front of {address}, or tokens and events can be read on the way");
         }
-        print(&format!("http://{address}/\n"))?;
+        print(&format!("{link}\n"))?;
         tracing::info!("listening on {address}");
         server.run(stop).await?;
         tracing::info!("stopped");

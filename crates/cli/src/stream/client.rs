@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use reticent_server::tokens::owner::Owner;
 use serde_json::Value;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body, http::Response};
 
 use crate::exit::{Overdrawn, usage};
+use crate::serve::own_directory;
 
 const DEFAULT: &str = "http://127.0.0.1:8080";
 /// A request that takes longer has failed.
@@ -48,7 +50,8 @@ impl Client {
             _ => return Err(usage(format!("--server {address}: write it as {DEFAULT} or https://stats.example.org"))),
         }
         let address = address.trim_end_matches('/').to_owned();
-        Ok(Self { agent: config.build().new_agent(), address, token: variable("RETICENT_TOKEN") })
+        let token = variable("RETICENT_TOKEN").or_else(|| owners_token(&address));
+        Ok(Self { agent: config.build().new_agent(), address, token })
     }
 
     fn bearer(&self) -> Option<String> {
@@ -110,6 +113,12 @@ impl Client {
             _ => anyhow!(message),
         })
     }
+}
+
+/// The owner's, if the service of this user is at this address and has no tokens yet. Nobody else is shown it.
+fn owners_token(address: &str) -> Option<String> {
+    let (own, token) = Owner::published(&own_directory().ok()?)?;
+    (own == address).then_some(token)
 }
 
 /// What this machine trusts.

@@ -36,7 +36,7 @@ pub struct Arguments {
     /// What all releases together promise: rho
     #[arg(long, allow_hyphen_values = true)]
     rho: Option<String>,
-    /// Confirms an epsilon above 10, which promises next to nothing
+    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing
     #[arg(long)]
     allow_large_epsilon: bool,
     /// How many steps [default: without end]

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use super::Service;
 use super::client::{Client, Sent};
 use crate::exit::usage;
+use crate::marks::refuse_foreign;
 
 /// What comes slowly is sent after this, however little it is.
 const SLOWEST: Duration = Duration::from_secs(1);
@@ -76,9 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// What begins like this has no events in its lines. Whoever sends them knows them: nothing is told that is not theirs.
 fn refuse_without_lines(name: &str, start: &[u8]) -> Result<()> {
-    if let Some(what) = reticent_sql::foreign_format(start) {
-        return Err(usage(format!("{name} {what}")));
-    }
+    refuse_foreign(name, start)?;
     match start.trim_ascii_start().first() {
         Some(b'[') => Err(usage(format!(
             "{name} is a JSON array; send one object a line, as in jq -c '.[]' events.json | reticent stream send NAME"

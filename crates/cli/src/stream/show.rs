@@ -97,10 +97,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     });
     let header: &[&str] =
         if keyed { &["step", "closed", "key", "value", "±"] } else { &["step", "closed", "value", "±"] };
+    let [guarantee, dataset, promise, bars] =
+        ["guarantee", "dataset", "promise", "half_widths"].map(|name| text(&stream[name]));
+    say!("{}: {guarantee}, charged to {dataset}; {promise}; ± is {bars}", arguments.name);
     match arguments.format {
         Format::Table => {
-            let about = ["guarantee", "dataset", "promise"].map(|name| text(&stream[name]));
-            say!("{}: {}, charged to {}; {}; ± is 95 %", arguments.name, about[0], about[1], about[2]);
             let people = |mut row: Vec<String>| {
                 let last = row.len() - 1;
                 row[last] = row[last].parse::<f64>().map_or_else(|_| row[last].clone(), |width| format!("{width:.1}"));

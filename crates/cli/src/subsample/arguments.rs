@@ -48,7 +48,7 @@ pub struct Arguments {
     /// With --epsilon: the promise is (epsilon, delta); needed without --numeric
     #[arg(long, allow_hyphen_values = true, value_name = "D", help_heading = "Privacy")]
     pub delta: Option<String>,
-    /// Confirms an epsilon above 10, which promises next to nothing
+    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing
     #[arg(long, help_heading = "Privacy")]
     pub allow_large_epsilon: bool,
     /// Whose privacy is protected: row, or the column that says whose a row is [default: row]
@@ -91,7 +91,8 @@ const AFTER_HELP: &str = "How it works:
   The units are split by lot into --blocks disjoint blocks, and the statistic is asked of each. One unit changes one answer \
 (two with --unit COLUMN --adjacency replace; --jobs times as many), whatever the statistic is; so it need not be private itself. Released is the \
 answer that most blocks give, unchanged, if so many agree that no unit can have decided it; otherwise the outcome is refused. \
-With --numeric the mean of the answers is released, with noise, unless too many blocks have none. Blocks are small: a statistic is only as good as it is on \
+With --numeric the mean of the answers is released, with noise, unless too many blocks have none; the error bar covers the noise and \
+whatever blocks without an answer would have said. Blocks are small: a statistic is only as good as it is on \
 rows/K rows.
 
 Runs:

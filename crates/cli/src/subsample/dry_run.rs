@@ -74,7 +74,11 @@ impl DryRun<'_> {
                     lines.push(("refused".into(), format!("if more than {most} blocks, with noise, have no answer")));
                 }
                 let level = bar.level() * 100.0;
-                lines.push((format!("half-width at {level} %"), format!("{:.3e} (noise only)", bar.half_width())));
+                let covers = match mean.pull() * grid.step() {
+                    0.0 => "noise only".into(),
+                    pull => format!("and {pull:.3e} more for each block without an answer, counted with noise"),
+                };
+                lines.push((format!("half-width at {level} %"), format!("{:.3e} ({covers})", bar.half_width())));
             }
         }
         let at_most = if self.schedule.padded { "" } else { "at most " };
@@ -112,6 +116,7 @@ impl DryRun<'_> {
                 let bar = mean.error().scaled(grid.step());
                 object["tolerated_without_answer"] = mean.tolerated().into();
                 object["half_width"] = bar.half_width().into();
+                object["half_width_per_block_without_answer"] = (mean.pull() * grid.step()).into();
                 object["level"] = bar.level().into();
             }
         }

@@ -7,6 +7,7 @@ use reticent::privacy::Guarantee;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::plan::{Mechanism, Plan};
 use crate::exit;
 use crate::output::{self, Format, csv_line, number_table};
 
@@ -23,9 +24,9 @@ pub enum Kept {
     Mean {
         /// The mean.
         value: f64,
-        /// How far the noise may have carried it.
+        /// How far the noise, and blocks without an answer, may have carried it.
         half_width: f64,
-        /// The probability that it did not carry it further.
+        /// The probability that they did not carry it further.
         level: f64,
     },
     /// Too few blocks agree.
@@ -52,14 +53,14 @@ impl Kept {
     ///
     /// # Errors
     /// If standard output cannot be written.
-    pub fn show(&self, format: Format, guarantee: &Guarantee) -> Result<ExitCode> {
+    pub fn show(&self, format: Format, plan: &Plan) -> Result<ExitCode> {
         if *self == Self::Failed {
             return Err(anyhow!("{}", reticent_sql::Error::Reading));
         }
         output::print(&match format {
             Format::Table => self.for_people(),
-            Format::Json => format!("{}\n", self.json(guarantee)),
-            Format::Csv => self.csv(),
+            Format::Json => format!("{}\n", self.json(plan.guarantee())),
+            Format::Csv => self.csv(matches!(plan.mechanism(), Mechanism::Mean { .. })),
         })?;
         Ok(if *self == Self::Refused { ExitCode::from(exit::REFUSED) } else { ExitCode::SUCCESS })
     }
@@ -74,14 +75,15 @@ impl Kept {
         }
     }
 
-    fn csv(&self) -> String {
-        match self {
-            Self::Answer(answer) => format!("refused,value\nfalse,{}\n", csv_line(std::slice::from_ref(answer))),
-            Self::Mean { value, half_width, level } => {
-                format!("value,half_width,level\n{value},{half_width},{level}\n")
-            }
-            Self::Refused | Self::Failed => "refused,value\ntrue,\n".into(),
-        }
+    /// The header says what was asked, not what came of it.
+    fn csv(&self, is_mean: bool) -> String {
+        let (header, nothing) = if is_mean { ("refused,value,half_width,level", ",,") } else { ("refused,value", "") };
+        let line = match self {
+            Self::Answer(answer) => format!("false,{}", csv_line(std::slice::from_ref(answer))),
+            Self::Mean { value, half_width, level } => format!("false,{value},{half_width},{level}"),
+            Self::Refused | Self::Failed => format!("true,{nothing}"),
+        };
+        format!("{header}\n{line}\n")
     }
 
     fn for_people(&self) -> String {
@@ -118,6 +120,15 @@ mod tests {
             assert_eq!(Kept::from_text(&kept.to_text()).unwrap(), kept);
         }
         assert!(Kept::from_text("{\"releases\":[]}").is_err());
+    }
+
+    #[test]
+    fn a_header_does_not_depend_on_what_came_of_it() {
+        let mean = Kept::Mean { value: 1.5, half_width: 0.5, level: 0.95 };
+        let lines = |kept: &Kept, is_mean| kept.csv(is_mean).lines().map(String::from).collect::<Vec<_>>();
+        assert_eq!(lines(&mean, true), ["refused,value,half_width,level", "false,1.5,0.5,0.95"]);
+        assert_eq!(lines(&Kept::Refused, true), ["refused,value,half_width,level", "true,,,"]);
+        assert_eq!(lines(&Kept::Answer("x".into()), false)[0], lines(&Kept::Refused, false)[0]);
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             Err(_) => Ended::Failed(Kept::Failed.to_text()),
         }
     })?;
-    Kept::from_text(&kept)?.show(arguments.format, plan.guarantee())
+    Kept::from_text(&kept)?.show(arguments.format, &plan)
 }
 
 /// What is charged: everything that the release depends on, but for the rows.

@@ -51,8 +51,12 @@ impl Plan {
     /// If a parameter is wrong.
     pub fn new(arguments: &Arguments) -> Result<Self> {
         let epsilon: Epsilon = arguments.epsilon.parse()?;
-        Guarantee::Pure(epsilon.clone()).confirmed(arguments.allow_large_epsilon)?;
         let delta = arguments.delta.as_ref().map(|delta| delta.parse::<Delta>()).transpose()?;
+        let promise = match delta.clone() {
+            None => Guarantee::Pure(epsilon.clone()),
+            Some(delta) => Guarantee::Approx(epsilon.clone(), delta),
+        };
+        promise.confirmed(arguments.allow_large_epsilon)?;
         let adjacency: Adjacency = arguments.adjacency.parse()?;
         let column = arguments.unit.clone().filter(|unit| unit != ROW);
         let unit = if column.is_some() { Unit::Id } else { Unit::Row };
@@ -79,11 +83,15 @@ impl Plan {
             (Some(bounds), None) => {
                 let bounds: Bounds = bounds.parse()?;
                 let grid = Grid::new(&bounds);
-                let mut mean = SubsampleMean::new(blocks, grid.lower()..=grid.upper(), adjacency, &epsilon)?;
-                if let Some(text) = default {
+                let steps_of = |text: &str| {
                     let wrong = || usage(format!("--default is {text}, but with --numeric it must be a number"));
-                    mean = mean.counting(steps(&grid, text).ok_or_else(wrong)?);
-                }
+                    steps(&grid, text).ok_or_else(wrong)
+                };
+                let range = grid.lower()..=grid.upper();
+                let mean = match default.map(steps_of).transpose()? {
+                    None => SubsampleMean::new(blocks, range, adjacency, &epsilon),
+                    Some(default) => SubsampleMean::counting(default, blocks, range, adjacency, &epsilon),
+                }?;
                 Mechanism::Mean { mean: Box::new(mean), grid, bounds }
             }
         };

@@ -345,3 +345,35 @@ fn a_chart_does_not_overwrite_the_ledger() {
     assert_eq!(count_with(&arguments, b"1\n").status.code(), Some(2));
     assert_eq!(fs::read(&place).expect("a file"), before);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_file_with_a_budget_has_it_under_every_name_and_lists_no_keys() {
+    let folder = directory("names");
+    let place = ledger_with(&folder, "1");
+    let [data, hard, other] = ["data.csv", "hard.csv", "other.csv"].map(|name| folder.join(name));
+    for file in [&data, &other] {
+        fs::write(file, "page\nhome\n").expect("written");
+    }
+    fs::hard_link(&data, &hard).expect("a hard link");
+    let ledger = DurableLedger::open(&Location::File(place.clone())).expect("a ledger");
+    let budget = Budget::Limit(reticent::privacy::Guarantee::Pure("1".parse().expect("a number")));
+    let terms = Some(Terms { unit: "line".into(), adjacency: Adjacency::Replace });
+    let name = data.canonicalize().expect("there").display().to_string();
+    ledger.register(&Dataset { name: name.clone(), budget, terms }).expect("registered");
+    let ledger = format!("--epsilon 0.1 --horizon 8 --key page --ledger {}", place.display());
+    let [data, hard, other] = [data, hard, other].map(|file| file.display().to_string());
+    for (arguments, message) in [
+        (format!("{hard} {ledger} --dataset people --keys home"), format!("{name} has a budget of ε = 1")),
+        (
+            format!("{other} {ledger} --dataset people --keys {hard}"),
+            format!("{name}, which it belongs to, has a budget"),
+        ),
+        (format!("{data} {ledger} --keys {hard}"), "is the file that is counted".into()),
+    ] {
+        let output = count_with(&arguments, b"");
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(&message), "{arguments}: {said}");
+    }
+    assert_eq!(charges(&place), 0);
+}

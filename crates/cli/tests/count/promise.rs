@@ -93,6 +93,29 @@ fn mistakes_outside_the_rows_are_named_and_exit_with_2() {
     assert_eq!(count_with("- --epsilon 1 --horizon 8 --column n", b"").status.code(), Some(2), "no header");
 }
 
+/// Before anything is charged, also of a pipe; with steps that end by the clock nobody waits for the first event.
+#[test]
+fn what_is_no_text_is_refused_by_how_it_begins() {
+    let home = directory("foreign");
+    for (start, said) in [
+        (&b"\x1f\x8b\x08\0rest"[..], "standard input is compressed with gzip"),
+        (b"PAR1\x15\0", "standard input is a Parquet file and has no lines"),
+        (b"\xff\xfe1\0\n\0", "standard input is text in UTF-16"),
+    ] {
+        for input in ["text", "ndjson --events"] {
+            let output = accounting::count_at(&home, &format!("- --epsilon 1 --horizon 8 --input {input}"), start);
+            assert_eq!(output.status.code(), Some(2), "{said}: {}", text(&output.stderr));
+            assert!(text(&output.stderr).contains(said), "{said}: {}", text(&output.stderr));
+            assert!(!text(&output.stderr).contains("charged to") && output.stdout.is_empty());
+        }
+    }
+    let array = home.join("events.json");
+    std::fs::write(&array, "[{\"value\": 1}]").expect("written");
+    let output = count_with(&format!("{} --epsilon 1 --horizon 8", array.display()), b"");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("is a JSON array by its name"), "{}", text(&output.stderr));
+}
+
 #[test]
 fn a_first_row_in_place_of_a_header_is_not_shown() {
     let output = count_with("- --epsilon 1 --horizon 8 --column n", b"alice,secret\n");

@@ -28,6 +28,11 @@ fn what_cannot_be_asked_of_parties_is_refused_by_its_name() {
             "--epsilon 1 --unit patient --colluders 1",
             "somebody at several parties would be counted at each of them",
         ),
+        (
+            "SELECT COUNT(*) FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient) AS q WHERE n > 0",
+            "--epsilon 1 --unit patient --colluders 1",
+            "somebody at several parties would be counted at each of them",
+        ),
         ("SELECT AVG(age) FROM visits", "--epsilon 1 --colluders 1", "add --bounds age=LO..HI"),
         ("SELECT AVG(age) FROM visits", "--epsilon 1 --bounds age=auto --colluders 1", "agree on a range"),
         ("SELECT COUNT(*) FROM visits", "--epsilon 1 --unit patient --colluders 1", "is not said: add --max-rows N"),

@@ -38,6 +38,23 @@ fn spreadsheets_get_a_column_for_half_widths() {
     assert_eq!(desk.answer(named, arguments), "\"a,\"\"b\",n,n ±\nnorth,100,0\nsouth,100,0\n");
 }
 
+/// What an aggregate comes to, or whether any group is shown, must not decide which columns there are.
+#[test]
+fn a_header_does_not_depend_on_what_is_refused_or_withheld() {
+    let desk = Desk::new("csv-header");
+    desk.write("staff.csv", (0..40).fold(String::from("salary\n"), |csv, row| csv + &format!("{}\n", 34_000 + row)));
+    let header = |sql: &str, more: &str| {
+        let output = desk.ask(sql, &format!("--table staff=staff.csv --no-ledger --format csv {more}"));
+        text(&output.stdout).lines().next().expect("a header").to_owned()
+    };
+    let refused = header("SELECT AVG(salary) AS mean FROM staff", "--epsilon 0.5 --bounds salary=auto");
+    assert_eq!(refused, "mean,mean ±");
+    let withheld = header("SELECT salary, COUNT(*) AS n FROM staff GROUP BY salary", "--epsilon 0.5 --delta 1e-9");
+    assert_eq!(withheld, "salary,n,n ±");
+    let exact = header("SELECT STABLE_MEDIAN(salary) AS m FROM staff", "--epsilon 1 --delta 1e-9 --bounds salary=0..9");
+    assert_eq!(exact, "m");
+}
+
 #[test]
 fn people_get_a_table_and_the_promise() {
     let desk = Desk::with_visits("table");
@@ -46,6 +63,25 @@ fn people_get_a_table_and_the_promise() {
     assert!(printed.contains("region") && printed.contains("100 ± 0"), "{printed}");
     assert!(said.contains("every row is taken for somebody else (--unit COLUMN"), "{said}");
     assert!(said.contains("ε = 200, unit row, adjacency add-remove; ± is 95 %, noise only"), "{said}");
+}
+
+/// A group that is shown for its own noisy number has more noise than others: that is said beside ±, in each form, and only there.
+#[test]
+fn what_selection_does_to_half_widths_is_said() {
+    let desk = Desk::with_visits("selected");
+    let said = |more: &str, format: &str| {
+        let output =
+            desk.ask_visits(BY_REGION, &format!("--no-ledger --epsilon 200 --delta 1e-9 {more} --format {format}"));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        if format == "json" { text(&output.stdout) } else { text(&output.stderr) }
+    };
+    for format in ["table", "csv", "json"] {
+        for (more, is_said) in [("", true), ("--keys region=south,north", false)] {
+            let said = said(more, format);
+            assert!(said.contains("± is 95 %, noise only") || format == "json", "{format}: {said}");
+            assert_eq!(said.contains("before those shown were selected"), is_said, "{format} {more}: {said}");
+        }
+    }
 }
 
 #[test]
@@ -218,6 +254,19 @@ fn bounds_that_are_not_found_are_refused_and_charged() {
     assert!((rows[0]["n"]["value"].as_f64().expect("a number") - 40.0).abs() < 200.0, "{}", rows[0]);
     assert_eq!(summary["bounds"], json!([{ "column": "salary", "bounds": null }]));
     assert!(summary["split"][0].get("half_width").is_none(), "{summary}");
+}
+
+/// Lines that are no objects cannot be refused, since one of them may be anybody's: how they are read is said beforehand.
+#[test]
+fn a_dry_run_says_how_json_is_read() {
+    let desk = Desk::new("json-lines");
+    desk.write("t.ndjson", "{\n  \"x\": 1\n}\n");
+    desk.write("t.json", "[{\n  \"x\": 1\n}]\n");
+    let said = |file: &str| {
+        text(&desk.ask("SELECT COUNT(*) FROM t", &format!("--table t={file} --epsilon 1 --dry-run")).stdout)
+    };
+    assert!(said("t.ndjson").contains("Each line of t is read as one JSON object"), "{}", said("t.ndjson"));
+    assert!(!said("t.json").contains("Each line"), "{}", said("t.json"));
 }
 
 /// Without bounds there is no noise scale yet: none is shown for a range that is made up.

@@ -3,7 +3,7 @@
 use super::*;
 
 /// What is asked, and what is said.
-const REFUSED: [(&str, &str); 54] = [
+const REFUSED: [(&str, &str); 55] = [
     ("", "write SELECT COUNT(*) FROM"),
     ("SELEC COUNT(*) FROM visits", "the SQL cannot be read: "),
     ("SELECT COUNT(* FROM visits", "the SQL cannot be read: "),
@@ -19,7 +19,11 @@ const REFUSED: [(&str, &str); 54] = [
     ("SELECT * FROM visits", "rows are people"),
     ("SELECT age FROM visits ORDER BY age LIMIT 1", "ORDER BY over private rows"),
     ("SELECT region FROM visits GROUP BY region", "such as COUNT(*)"),
-    ("SELECT DISTINCT region FROM visits", "SELECT DISTINCT over private rows"),
+    ("SELECT DISTINCT region FROM visits", "SELECT DISTINCT over private rows is not supported"),
+    (
+        "SELECT COUNT(*) FROM (SELECT DISTINCT region FROM visits)",
+        "SELECT DISTINCT over private rows is not supported: group by the columns instead",
+    ),
     ("SELECT COUNT(*) FROM bosses", "no table of this query is private"),
     ("SELECT MIN(age) FROM visits", "MIN(age) cannot be answered privately: use COUNT"),
     ("SELECT ARRAY_AGG(age) FROM visits", "ARRAY_AGG(age) cannot be answered privately"),

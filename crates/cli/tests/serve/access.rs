@@ -1,15 +1,14 @@
 //! Who may do what: every route, every role.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 
 use reticent_server::Role;
 use reticent_server::role::Permission;
 use reticent_server::routes::table;
 use serde_json::json;
 
-use crate::service::Place;
+use crate::http::say;
+use crate::service::{Place, Service};
 
 #[test]
 fn every_route_lets_in_whom_it_should_and_nobody_else() {
@@ -85,7 +84,8 @@ fn every_route_lets_in_whom_it_should_and_nobody_else() {
 fn what_was_asked_is_told_to_owners_and_to_whoever_asked() {
     let place = Place::with_visits("history");
     let [owner, viewer] = ["owner", "viewer"].map(|role| place.token(role, role, ""));
-    let [alan, grace] = ["alan", "grace"].map(|name| place.token(name, "analyst", "--cap visits=500"));
+    let [alan, grace] =
+        ["alan", "grace"].map(|name| place.token(name, "analyst", "--cap visits=500 --allow-large-epsilon"));
     let service = place.start();
     let question = json!({ "sql": "SELECT COUNT(*) AS n FROM visits WHERE region = 'north'", "epsilon": 1, "request_id": "monday" });
     assert_eq!(service.post_as(&alan, "/v1/query", &question).status, 200);
@@ -94,9 +94,10 @@ fn what_was_asked_is_told_to_owners_and_to_whoever_asked() {
         let charge = history["entries"].as_array().unwrap().iter().find(|entry| entry["kind"] == "charged").cloned();
         (history.to_string(), charge.expect("it was charged"))
     };
-    for token in [&owner, &alan] {
+    for (token, sees_file) in [(&owner, true), (&alan, false)] {
         let (text, charge) = history(token);
-        assert!(text.contains("north"), "{text}");
+        assert!(text.contains("north") && text.contains("table visits"), "{text}");
+        assert_eq!(text.contains("visits.csv"), sees_file, "{text}");
         assert_eq!((&charge["caller"], &charge["request"]), (&json!("alan"), &json!("monday")));
     }
     for token in [&viewer, &grace] {
@@ -105,6 +106,16 @@ fn what_was_asked_is_told_to_owners_and_to_whoever_asked() {
         assert_eq!(told, None, "{text}");
         assert_eq!((&charge["cost"], &charge["spent"]["epsilon"]), (&json!("ε = 1"), &json!("1")));
     }
+    // Nor do errors tell where a table lies, or what lies beside it.
+    place.write("visits-2.csv", "user\n");
+    std::fs::remove_file(place.0.join("visits.csv")).expect("it was there");
+    let gone = service.post_as(&alan, "/v1/query", &json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": 1 }));
+    assert_eq!(gone.status, 409, "{}", gone.text());
+    assert!(
+        gone.text().contains("the table visits cannot be opened") && !gone.text().contains(".csv"),
+        "{}",
+        gone.text()
+    );
 }
 
 /// What the configuration calls open, and nothing else.
@@ -139,39 +150,34 @@ fn a_revoked_token_ends_at_once_and_does_not_open_the_door() {
     assert!(nobody.problem().0.contains("Authorization: Bearer"));
 }
 
+/// Whoever came from this machine to a loopback host was the owner, and nginx asks for others in just this way: HTTP/1.1, the
+/// service's own address as the host, and not one header more.
 #[test]
-fn without_tokens_this_machine_is_the_owner_but_a_page_of_another_site_is_not() {
+fn without_tokens_the_owner_shows_the_secret_of_this_run() {
     let place = Place::new("local");
-    let service = place.start();
-    assert_eq!(service.get("/v1/whoami").json(), json!({ "name": "local", "role": "owner" }));
-    let asked = |headers: &[(&str, &str)]| service.say("GET", "/v1/whoami", headers, b"").answer().status;
-    assert_eq!(asked(&[("Host", "evil.example")]), 403);
-    assert_eq!(asked(&[("Origin", "http://evil.example")]), 403);
-    assert_eq!(asked(&[("Origin", &format!("http://{}", service.address))]), 200);
-    assert!(place.logged().contains("whoever can reach"), "{}", place.logged());
-    // A token that is nobody's is not the owner's either.
-    assert_eq!(service.get_as("reticent_x", "/v1/whoami").status, 401);
-}
-
-/// A proxy on this machine asks for others, and the host it names may be the service's own address.
-#[test]
-fn what_a_proxy_forwards_needs_a_token() {
-    let place = Place::new("proxy");
-    let service = place.start();
-    for header in ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "Via"] {
-        let answer = service.say("GET", "/v1/whoami", &[(header, "203.0.113.7")], b"").answer();
-        assert!(answer.status == 401 && answer.text().contains("through a proxy"), "{header}: {}", answer.text());
+    let mut service = place.start();
+    let asked =
+        |service: &Service, headers: &[(&str, &str)]| say(service.address, "GET", "/v1/whoami", headers, b"").answer();
+    let nobody = asked(&service, &[]);
+    assert!(nobody.status == 401 && nobody.text().contains("reticent token owner"), "{}", nobody.text());
+    for wrong in ["reticent_x".to_owned(), format!("reticent_0123456789abcdef_{}", "0".repeat(64))] {
+        assert_eq!(service.get_as(&wrong, "/v1/whoami").status, 401);
     }
-    // As nginx asks unless it is told otherwise.
-    let mut proxy = TcpStream::connect(service.address).expect("it listens");
-    let host = service.address;
-    write!(proxy, "GET /v1/whoami HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("sent");
-    let mut answer = String::new();
-    proxy.read_to_string(&mut answer).expect("an answer");
-    assert!(answer.split(' ').nth(1) == Some("401"), "{answer}");
-    let bearer = format!("Bearer {}", place.token("ada", "owner", ""));
-    let forwarded = [("X-Forwarded-For", "203.0.113.7"), ("Authorization", bearer.as_str())];
-    assert_eq!(service.say("GET", "/v1/whoami", &forwarded, b"").answer().status, 200);
+    let first = service.bearer();
+    let owner = json!({ "name": "local", "role": "owner" });
+    assert_eq!(asked(&service, &[("Authorization", &first)]).json(), owner);
+    // Also through a proxy, and from a page of any name: it is the secret that counts.
+    let forwarded = [("Authorization", &*first), ("X-Forwarded-For", "203.0.113.7"), ("Host", "stats.example.org")];
+    assert_eq!(asked(&service, &forwarded).json(), owner);
+    assert!(!place.logged().contains(&first["Bearer reticent_".len()..]), "{}", place.logged());
+    service.signal("KILL");
+    service.ended();
+    let service = place.start();
+    assert_eq!(asked(&service, &[("Authorization", &first)]).status, 401, "another run has another one");
+    assert_eq!(service.get("/v1/whoami").json(), owner);
+    let ada = place.token("ada", "owner", "");
+    assert_eq!(service.get("/v1/whoami").status, 401, "there are tokens now");
+    assert_eq!(service.get_as(&ada, "/v1/whoami").status, 200);
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn an_analyst_does_not_choose_the_unit_by_a_name() {
         "reticent.toml",
         "[[table]]\nname = \"t\"\nfile = \"t.csv\"\npolicy = { unit = \"user\", max_rows = 1, max_groups = 1 }\n",
     );
-    let token = place.token("ada", "analyst", "--cap t=1000");
+    let token = place.token("ada", "analyst", "--cap t=1000 --allow-large-epsilon");
     let service = place.start();
     for sql in [
         "SELECT COUNT(*) AS n FROM (SELECT id AS user, age FROM t)",
@@ -96,7 +96,7 @@ fn an_analyst_does_not_choose_the_unit_of_a_table_without_a_policy() {
     let place = Place::new("unit-in-sql");
     place.write("t.csv", "user,id\nu1,n1\nu1,n2\n");
     place.write("reticent.toml", "[[table]]\nname = \"t\"\nfile = \"t.csv\"\n");
-    let token = place.token("ada", "analyst", "--cap t=1000");
+    let token = place.token("ada", "analyst", "--cap t=1000 --allow-large-epsilon");
     let service = place.start();
     for options in ["privacy_unit_column=user", "epsilon=1, PRIVACY_UNIT_COLUMN = t.id"] {
         let sql = format!("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) COUNT(*) AS n FROM t");

@@ -32,7 +32,7 @@ fn a_stream_is_created_fed_and_watched_and_a_query_spends_budget() {
     let browser = Browser::start(&place.0.join("profile"));
     let keep = |name: &str| browser.picture(&pictures().join(format!("{name}.png")));
     browser.resize(1200, 1300);
-    browser.open(&format!("http://{}/", service.address));
+    browser.open(&service.page());
     wait_until(&browser, "the budget", "document.querySelector('.budget progress') !== null");
 
     // Create a stream, by keyboard where it opens.
@@ -100,7 +100,7 @@ fn a_stream_is_created_fed_and_watched_and_a_query_spends_budget() {
     let nameless =
         "[...document.querySelectorAll('input, select, textarea')].filter((field) => !field.labels.length).length";
     assert_eq!(browser.value(nameless), json!(0));
-    browser.open(&format!("http://{}/", service.address));
+    browser.open(&service.page());
     browser.press("\u{e004}");
     assert_eq!(browser.value("document.activeElement.className"), json!("skip"));
 

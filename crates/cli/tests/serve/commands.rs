@@ -18,7 +18,9 @@ fn run(place: &Place, service: &Service, arguments: &str, token: &str, input: &s
 fn streams_are_created_fed_and_shown_from_the_command_line() {
     let place = Place::new("commands");
     let service = place.start();
-    let run = |arguments: &str, input: &str| run(&place, &service, arguments, "", input);
+    let run = |arguments: &str, input: &str| {
+        run(&place, &service, arguments, service.owner.as_deref().expect("no tokens"), input)
+    };
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
     let created = run(
         &format!(
@@ -47,6 +49,9 @@ fn streams_are_created_fed_and_shown_from_the_command_line() {
         assert_eq!(sent.status.code(), Some(2), "{file}: {}", text(&sent.stderr));
         assert!(text(&sent.stderr).contains(said), "{file}: {}", text(&sent.stderr));
     }
+    let sent = run("stream send visits", "[{\"value\":5}]");
+    assert_eq!(sent.status.code(), Some(2), "{}", text(&sent.stderr));
+    assert!(text(&sent.stderr).contains("standard input is a JSON array"), "{}", text(&sent.stderr));
     let again = run("stream create visits --step event --epsilon 1", "");
     assert_eq!(again.status.code(), Some(2), "{}", text(&again.stderr));
     let none = run("stream send none", "1\n");
@@ -54,6 +59,30 @@ fn streams_are_created_fed_and_shown_from_the_command_line() {
     let nowhere = run("stream list --server http://127.0.0.1:1", "");
     assert_eq!(nowhere.status.code(), Some(1));
     assert!(text(&nowhere.stderr).contains("reticent serve"), "{}", text(&nowhere.stderr));
+}
+
+/// One step less: nobody copies the owner's token to where it can be found.
+#[cfg(unix)]
+#[test]
+fn the_owner_of_this_run_is_known_to_the_commands_and_to_nobody_else() {
+    let place = Place::new("own");
+    let service = place.start();
+    let own = |arguments: &str, server: &str| {
+        let output = place.program(arguments).env("RETICENT_SERVER", server).output().expect("it starts");
+        (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+    };
+    let (here, nobody) = (format!("http://{}", service.address), "stream list");
+    assert_eq!(own(nobody, &here).0, Some(2), "its data directory is not this user's own");
+    std::fs::create_dir_all(place.0.join("reticent")).expect("a folder");
+    std::os::unix::fs::symlink(place.0.join("data"), place.0.join("reticent/service")).expect("a link");
+    assert_eq!(own("stream list", &here).0, Some(0));
+    let other = here.replace("127.0.0.1", "127.0.0.2");
+    assert_eq!(Some(own("token owner", &here).1.trim()), service.owner.as_deref());
+    assert_ne!(own("stream list", &other).0, Some(0));
+    drop(service);
+    place.token("ada", "owner", "");
+    drop(place.start());
+    assert_eq!(own("token owner", &here).0, Some(2));
 }
 
 #[test]
@@ -83,6 +112,9 @@ fn tokens_are_made_listed_and_revoked() {
         "token create bob --role boss",
         "token create bob --role analyst",
         "token create bob --role analyst --cap staff",
+        "token create bob --role analyst --cap staff=11",
+        "token create bob --role analyst --cap staff=1,0.5",
+        "token create bob --role analyst --cap staff=rho:100",
         "token create bob --role viewer --cap staff=1",
         "token create ada --role viewer",
         "token revoke nobody",

@@ -50,6 +50,19 @@ impl Answer {
 /// A connection on which an answer is awaited.
 pub struct Waiting(BufReader<TcpStream>);
 
+/// A connection from another address of this machine.
+#[cfg(target_os = "linux")]
+pub fn dial(source: [u8; 4], address: SocketAddr) -> std::io::Result<TcpStream> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let stream = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4()?;
+        socket.bind((source, 0).into())?;
+        socket.connect(address).await?.into_std()
+    })?;
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
 /// Says something, for the last time on this connection unless the headers say otherwise.
 pub fn say(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Waiting {
     let mut stream = TcpStream::connect(address).expect("the service listens");

@@ -58,7 +58,8 @@ fn whoever_dawdles_is_cut_off_and_others_get_their_turn() {
         stream
     };
     let head = dawdles("POST /v1/str");
-    let body = dawdles("POST /v1/streams/visits/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1");
+    let head_of_body = format!("POST /v1/streams/visits/events HTTP/1.1\r\nAuthorization: {}\r\n", service.bearer());
+    let body = dawdles(&(head_of_body + "Host: localhost\r\nContent-Length: 9\r\n\r\n1"));
     // Both places are taken: this one waits for the first that is cut off.
     assert_eq!(service.send("visits", "1\n").status, 200);
     let rest = |mut stream: TcpStream| {
@@ -131,24 +132,116 @@ fn an_open_survey_takes_little_at_a_time() {
     }
 }
 
-/// A body that is announced takes its room in memory before it comes.
+/// A body takes its room in memory as it comes.
 #[test]
 fn bodies_in_memory_have_a_limit_together() {
     let place = Place::new("bodies");
-    place.write("reticent.toml", "[limits]\nbody_bytes = 100000\nbodies_bytes = 200000\n");
+    place.write("reticent.toml", "[limits]\nbody_bytes = 100000\nbodies_bytes = 200000\nrequest_seconds = 3600\n");
     let service = place.start();
-    service.create_exact("visits", 100);
-    let announced = || {
-        let headers = [("Content-Length", "90000"), ("Expect", "100-continue")];
-        let mut waiting = service.say("POST", "/v1/streams/visits/events", &headers, b"");
-        (waiting.head().status, waiting)
+    // One that a great many lines do not end.
+    let stream = json!({ "name": "visits", "step": "1h", "epsilon": "1" });
+    assert_eq!(service.post("/v1/streams", &stream).status, 201);
+    let path = "/v1/streams/visits/events";
+    let unfinished = || service.say("POST", path, &[("Content-Length", "90001")], &[b'\n'; 90_000]);
+    let whole = || service.send("visits", &"\n".repeat(90_000)).status;
+    assert_eq!(whole(), 200);
+    // Two of them fill it; of those that grow beside others one may be refused.
+    let mut waiting = Vec::new();
+    wait_for("the last room", || {
+        waiting.push(unfinished());
+        (whole() == 503).then_some(())
+    });
+    wait_for("room for a short one", || (service.send("visits", "1\n").status == 200).then_some(()));
+    drop(waiting);
+    wait_for("room", || (whole() == 200).then_some(()));
+}
+
+/// Sixteen who did not say how much would come had all of it, before anything came.
+#[test]
+fn bodies_that_do_not_come_take_no_room() {
+    let place = Place::new("no-bodies");
+    place.write("reticent.toml", "[limits]\nbody_bytes = 100000\nbodies_bytes = 1600000\nrequest_seconds = 3600\n");
+    let service = place.start();
+    let stream = json!({ "name": "visits", "step": "1h", "epsilon": "1" });
+    assert_eq!(service.post("/v1/streams", &stream).status, 201);
+    for length in [("Transfer-Encoding", "chunked"), ("Content-Length", "100000")] {
+        let waiting = || {
+            let mut waiting =
+                service.say("POST", "/v1/streams/visits/events", &[length, ("Expect", "100-continue")], b"");
+            (waiting.head().status, waiting)
+        };
+        let waiting: Vec<_> = (0..32).map(|_| waiting()).collect();
+        assert!(waiting.iter().all(|(status, _)| *status == 100), "{length:?}");
+        assert_eq!(service.send("visits", &"\n".repeat(90_000)).status, 200, "{length:?}");
+    }
+}
+
+#[test]
+fn bodies_of_one_sender_leave_room_to_others() {
+    let place = Place::new("bodies-each");
+    place.write("reticent.toml", "[limits]\nbody_bytes = 100000\nbodies_bytes = 1600000\nrequest_seconds = 3600\n");
+    let [ada, alan] = ["ada", "alan"].map(|name| format!("Bearer {}", place.token(name, "source", "")));
+    let owner = place.token("grace", "owner", "");
+    let service = place.start();
+    let stream = json!({ "name": "visits", "step": "1h", "epsilon": "1" });
+    assert_eq!(service.post_as(&owner, "/v1/streams", &stream).status, 201);
+    let path = "/v1/streams/visits/events";
+    let piece = ["15f90\r\n", &"\n".repeat(90_000), "\r\n"].concat();
+    let endless = || {
+        let headers = [("Authorization", &*ada), ("Transfer-Encoding", "chunked")];
+        service.say("POST", path, &headers, piece.as_bytes())
     };
-    let both = [(); 2].map(|()| announced());
-    assert_eq!(both.each_ref().map(|(status, _)| *status), [100; 2]);
-    assert_eq!(announced().0, 503);
-    assert_eq!(service.send("visits", "1\n").status, 200, "there is room for a short one");
-    drop(both);
-    wait_for("room", || (announced().0 == 100).then_some(()));
+    let endless: Vec<_> = (0..32).map(|_| endless()).collect();
+    let send =
+        |bearer: &str| service.say("POST", path, &[("Authorization", bearer)], &[b'\n'; 100_000]).answer().status;
+    wait_for("the last room of one sender", || (send(&ada) == 503).then_some(()));
+    assert_eq!(send(&alan), 200);
+    drop(endless);
+}
+
+/// Slow bodies were waited for half a minute in a reserved place, and sixteen of one address were all that it could have.
+#[cfg(target_os = "linux")]
+#[test]
+fn slow_requests_keep_nobody_from_asking_after_its_health() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    use crate::http::dial;
+
+    let files = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: files, maximum: files }).expect("no more than it may be");
+    let place = Place::with_survey("slow-health", true);
+    let survey = fs::read_to_string(place.0.join("reticent.toml")).expect("written");
+    place.write("reticent.toml", &format!("{survey}[limits]\nconnections = 8\nrequest_seconds = 3600\n"));
+    let service = place.start();
+    let body = "POST /v1/local/commute/reports HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1";
+    let slow = |source: u8, said: &str| {
+        let mut stream = dial([127, 0, 0, source], service.address).expect("it listens");
+        let _ = stream.write_all(said.as_bytes());
+        stream
+    };
+    let here: Vec<_> = (0..200).map(|_| slow(1, body)).collect();
+    let hostile: Vec<_> = (0..1000_u16)
+        .map(|number| slow(2 + (number % 5) as u8, ["GET /heal", body][usize::from(number % 2)]))
+        .collect();
+    let healthy = || {
+        assert_eq!(service.get("/healthz").text(), "alive\n");
+        assert_eq!(service.get("/readyz").text(), "ready\n");
+    };
+    healthy();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Also while more of them come.
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                slow(2, body);
+            }
+        });
+        (0..20).for_each(|_| healthy());
+        over.store(true, Ordering::Relaxed);
+    });
+    drop((here, hostile));
 }
 
 #[test]

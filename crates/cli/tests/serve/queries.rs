@@ -107,6 +107,8 @@ fn what_is_wrong_is_named_and_not_charged() {
     assert_eq!(field.as_deref(), Some("epsilon"));
     let (message, field) = wrong(json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": 1000 }));
     assert!(field.as_deref() == Some("allow_large_epsilon") && message.contains("at most 10"), "{message}");
+    let (message, field) = wrong(json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": 1, "delta": 0.1 }));
+    assert!(field.as_deref() == Some("allow_large_epsilon") && message.contains("at most 0.001"), "{message}");
     let (_, field) = wrong(json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": 1, "unit": "row" }));
     assert_eq!(field.as_deref(), Some("unit"), "whose privacy is protected is not for callers to say");
     let (message, _) = wrong(

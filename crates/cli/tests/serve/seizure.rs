@@ -235,7 +235,7 @@ fn connections_are_closed_behind_events_unless_a_curator_has_them() {
     assert_eq!(asked("POST", curators, &[]), (200, None));
     assert_eq!(asked("POST", private, &[]), (202, closed.clone()));
     assert_eq!(asked("POST", private, &[("Content-Encoding", "br")]), (415, closed.clone()));
-    assert_eq!(asked("POST", private, &[("Host", "elsewhere")]), (403, closed.clone()));
+    assert_eq!(asked("POST", private, &[("Authorization", "Bearer nobody")]), (401, closed.clone()));
     assert_eq!(asked("PUT", private, &[]), (405, closed.clone()));
     assert_eq!(asked("POST", "/v1/streams/none/events", &[]), (404, closed.clone()));
     assert_eq!(asked("POST", "/v1/streams/clinic/event", &[]), (404, closed.clone()));

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use reticent_server::tokens::owner::Owner;
 use serde_json::{Value, json};
 
 use crate::http::{Answer, PATIENCE, Waiting, say};
@@ -33,6 +34,8 @@ pub struct Place(pub PathBuf);
 /// A service that runs.
 pub struct Service {
     pub address: SocketAddr,
+    /// The owner's token, if there are no others.
+    pub owner: Option<String>,
     child: Child,
 }
 
@@ -135,7 +138,8 @@ impl Place {
         let address = line.trim().strip_prefix("http://").and_then(|rest| rest.strip_suffix('/'));
         let address = address.and_then(|address| address.parse().ok());
         let address = address.unwrap_or_else(|| panic!("no address: {line:?}; {}", self.logged()));
-        Service { address, child }
+        let owner = Owner::published(&self.0.join("data")).map(|(_, token)| token);
+        Service { address, owner, child }
     }
 
     /// What is said if it does not start with the configuration and these arguments; it must not.
@@ -172,8 +176,24 @@ impl Service {
         self.child.id()
     }
 
+    /// Says something, as the owner unless the headers name somebody else or there are tokens.
     pub fn say(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Waiting {
-        say(self.address, method, path, headers, body)
+        let bearer = self.bearer();
+        let mut headers = headers.to_vec();
+        if self.owner.is_some() && !headers.iter().any(|(name, _)| *name == "Authorization") {
+            headers.push(("Authorization", &bearer));
+        }
+        say(self.address, method, path, &headers, body)
+    }
+
+    /// What the owner says of themselves.
+    pub fn bearer(&self) -> String {
+        format!("Bearer {}", self.owner.as_deref().unwrap_or_default())
+    }
+
+    /// The page, as the owner opens it.
+    pub fn page(&self) -> String {
+        format!("http://{}/#token={}", self.address, self.owner.as_deref().unwrap_or_default())
     }
 
     pub fn get(&self, path: &str) -> Answer {

@@ -131,7 +131,7 @@ fn a_program_without_an_answer_is_not_charged() {
     std::fs::write(folder.join("made-up.csv"), "user,region,age\nx,north,30\n").expect("written");
     std::fs::write(folder.join("other.csv"), "user,age\nx,30\n").expect("written");
     let (made_up, other) = (folder.join("made-up.csv"), folder.join("other.csv"));
-    let numeric = "--epsilon 1 --blocks 6 --numeric 0..1000";
+    let numeric = "--epsilon 5 --blocks 6 --numeric 0..1000";
     for (options, script, said) in [
         (format!("{ALMOST_EXACT} {UNHURRIED}"), "exit 0", "20 rows of whole numbers"),
         (format!("{numeric} {UNHURRIED}"), "false", "--default VALUE"),
@@ -162,7 +162,8 @@ fn runs_at_a_time_are_paid_for() {
     };
     let half_width =
         |options: &str| dry(&format!("--numeric 0..100 {options}"))["half_width"].as_f64().expect("a number");
-    assert!((half_width("--jobs 4") / half_width("") - 4.0).abs() < 1e-3);
+    // The count of blocks without an answer is a whole number, whose noise is a little coarser at a larger ε.
+    assert!((half_width("--jobs 4") / half_width("") - 4.0).abs() < 0.02);
     let threshold = |options: &str| dry(&format!("--delta 1e-8 {options}"))["threshold"].as_u64().expect("a number");
     assert_eq!(threshold(""), threshold("--jobs 1"));
     assert!(threshold("--jobs 4") > 3 * threshold(""));
@@ -253,8 +254,10 @@ fn bad_arguments_are_told_before_anything_is_charged() {
         (format!("{table} {good} --unit zip"), "has no column zip"),
         (format!("{table} {good} --blocks 10"), "number of blocks is 10"),
         (format!("{table} {good} --blocks 0"), "number of blocks is 0"),
+        (format!("{table} --program /bin/true --epsilon 1 --numeric 0..1 --blocks 10"), "instead of at least 25"),
         (format!("{table} {good} --adjacency add"), "adjacency is add"),
         (format!("{table} --program /bin/true --epsilon 11 --delta 1e-8"), "epsilon is 11, but it must be at most 10"),
+        (format!("{table} --program /bin/true --epsilon 1 --delta 0.5"), "delta is 0.5, but it must be at most 0.001"),
         (format!("{table} {good} --time-limit 0s"), "write a length of time"),
         (format!("{table} {good} --memory lots"), "write a size"),
         (format!("{table} {good} --sql x"), "cannot be used with"),

@@ -343,6 +343,22 @@ mod tests {
         assert!(mechanism.release(BTreeMap::<u8, u64>::new(), &mut permit).unwrap().value().is_empty());
     }
 
+    /// Why the level of the error bar holds before selection only: a key three units below the threshold is shown if its noise is 3 or more,
+    /// and then exceeds the half-width, which is 3, with probability e^−1.
+    #[test]
+    fn keys_that_noise_alone_shows_are_often_outside_their_bar() {
+        let threshold = threshold(1, "1", "1e-6", Adjacency::AddRemove);
+        let (count, half_width) = (threshold.threshold() - 3, threshold.error.half_width());
+        let mut entropy = Entropy::seeded(3);
+        let mut draw = entropy.draw().unwrap();
+        let noise: Vec<i64> = (0..20_000).map(|_| threshold.noise.sample(&mut draw)).collect();
+        let covered = |among: &[i64]| {
+            among.iter().filter(|noise| noise.unsigned_abs() as f64 <= half_width).count() as f64 / among.len() as f64
+        };
+        let shown: Vec<i64> = noise.iter().copied().filter(|noise| threshold.shown(count, *noise).is_some()).collect();
+        assert!(covered(&noise) > 0.95 && covered(&shown) < 0.7, "{} {}", covered(&noise), covered(&shown));
+    }
+
     #[test]
     fn parameters_are_checked() {
         let new = |g, epsilon: &str, delta: &str| {

@@ -10,24 +10,35 @@ pub const LARGEST_EPSILON: u64 = 10;
 /// The δ at which ρ is compared with it: one in this many.
 const ONE_IN: u64 = 1_000_000;
 
+/// The largest δ that is promised without being asked twice: one in this many. A mechanism that publishes each row as it is with
+/// probability δ, and says nothing otherwise, keeps the promise: of a thousand people it betrays one.
+const LARGEST_DELTA_ONE_IN: u64 = 1000;
+
+/// What is said of a larger ε.
+pub(crate) const EPSILON_TO_CONFIRM: &str = "at most 10, or confirmed with --allow-large-epsilon: beyond, an observer of the releases may \
+                                             become all but certain about any one person";
+
 impl Guarantee {
-    /// Is ε above [`LARGEST_EPSILON`]? For ρ it is the ε that it implies at δ = 10^−6.
+    /// Is ε above [`LARGEST_EPSILON`], or δ above 1/1000? For ρ it is the ε that it implies at δ = 10^−6.
     ///
     /// An observer's odds about any one unit may change by a factor of e^ε: at ε = 10 by 22,000, so that what had a probability of
-    /// 1/1000 may come to have one of 95 %. Beyond, there is hardly anything left to protect.
+    /// 1/1000 may come to have one of 95 %. Beyond, there is hardly anything left to protect. With probability δ anything at all may be
+    /// revealed: to publish every thousandth row as it is keeps a δ of 1/1000.
     ///
     /// ```
     /// use reticent::privacy::Guarantee;
     ///
     /// assert!(!Guarantee::Pure("10".parse()?).is_weak());
     /// assert!(Guarantee::Approx("10.1".parse()?, "1e-6".parse()?).is_weak());
+    /// assert!(Guarantee::Approx("1".parse()?, "0.01".parse()?).is_weak());
     /// assert!(Guarantee::Zcdp("2".parse()?).is_weak());
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn is_weak(&self) -> bool {
         let most = Rational::from(LARGEST_EPSILON);
         match self {
-            Self::Pure(epsilon) | Self::Approx(epsilon, _) => *epsilon.value() > most,
+            Self::Pure(epsilon) => *epsilon.value() > most,
+            Self::Approx(epsilon, delta) => *epsilon.value() > most || is_large(delta),
             Self::Zcdp(rho) => {
                 let delta = Rational::new(1, ONE_IN).and_then(Delta::new);
                 let implied = delta.and_then(|delta| rho.to_epsilon(&delta));
@@ -45,10 +56,13 @@ impl Guarantee {
         if is_meant || !self.is_weak() {
             return Ok(self);
         }
-        let allowed = "at most 10, or confirmed with --allow-large-epsilon: beyond, an observer of the releases may become all but \
-                       certain about any one person";
         Err(match &self {
-            Self::Pure(epsilon) | Self::Approx(epsilon, _) => Error::parameter("epsilon", epsilon, allowed),
+            Self::Approx(epsilon, delta) if *epsilon.value() <= Rational::from(LARGEST_EPSILON) => {
+                let allowed = "at most 0.001, or confirmed with --allow-large-epsilon: delta is the probability with which anything at all \
+                               may be revealed, and publishing every thousandth row as it is would keep a delta of 0.001";
+                Error::parameter("delta", delta, allowed)
+            }
+            Self::Pure(epsilon) | Self::Approx(epsilon, _) => Error::parameter("epsilon", epsilon, EPSILON_TO_CONFIRM),
             Self::Zcdp(rho) => {
                 let allowed = "such that epsilon is at most 10 at a delta of 1e-6, or confirmed with --allow-large-epsilon: beyond, an \
                                observer of the releases may become all but certain about any one person";
@@ -59,13 +73,20 @@ impl Guarantee {
 
     /// What must be added where a text says that something is protected: nothing, unless the promise is weak.
     pub fn caveat(&self) -> String {
-        match self.is_weak() {
-            true => format!(
+        match self {
+            _ if !self.is_weak() => String::new(),
+            Self::Approx(_, delta) if is_large(delta) => {
+                format!("; but {self} promises little: with probability δ anything at all may be revealed")
+            }
+            _ => format!(
                 "; but {self} promises next to nothing: an observer of the releases may become all but certain of it"
             ),
-            false => String::new(),
         }
     }
+}
+
+fn is_large(delta: &Delta) -> bool {
+    delta.value() * &Rational::from(LARGEST_DELTA_ONE_IN) > Rational::ONE
 }
 
 #[cfg(test)]
@@ -76,15 +97,19 @@ mod tests {
     fn beyond_ten_a_promise_must_be_meant() {
         let pure = |epsilon: &str| Guarantee::Pure(epsilon.parse().unwrap());
         let rho = |rho: &str| Guarantee::Zcdp(rho.parse().unwrap());
-        for strong in [pure("10"), pure("1e-9"), rho("1"), rho("1e-9")] {
+        let approx = |epsilon: &str, delta: &str| Guarantee::Approx(epsilon.parse().unwrap(), delta.parse().unwrap());
+        for strong in [pure("10"), pure("1e-9"), rho("1"), rho("1e-9"), approx("10", "0.001")] {
             assert_eq!(strong.clone().confirmed(false), Ok(strong.clone()));
             assert_eq!(strong.caveat(), "");
         }
-        for weak in [pure("10.000001"), pure("1e400"), rho("2"), rho("1e30")] {
+        let weak_deltas = [approx("1", "0.0010001"), approx("0.1", "0.999"), approx("11", "0.5")];
+        for weak in [pure("10.000001"), pure("1e400"), rho("2"), rho("1e30")].into_iter().chain(weak_deltas) {
             let error = weak.clone().confirmed(false).unwrap_err();
             assert!(error.is_parameter() && error.to_string().contains("--allow-large-epsilon"), "{error}");
             assert!(weak.caveat().contains(&weak.to_string()));
             assert_eq!(weak.clone().confirmed(true), Ok(weak));
         }
+        let error = approx("1", "0.5").confirmed(false).unwrap_err().to_string();
+        assert!(error.starts_with("delta is 0.5, but it must be at most 0.001"), "{error}");
     }
 }

@@ -72,15 +72,34 @@ impl FromStr for Location {
 /// `SCHEME://…`, `postgres:…`, `USER:PASSWORD@HOST` or `host=… password=…`
 fn is_other_address(text: &str) -> bool {
     let begins = |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    let has_login = text.split_once(':').is_some_and(|(_, rest)| rest.contains('@'));
-    let mut settings = text.split(|letter: char| letter.is_whitespace() || ";&?".contains(letter));
-    let has_settings = settings.any(|setting| {
-        setting.split_once('=').is_some_and(|(name, _)| {
-            let name = name.to_ascii_lowercase();
-            is_password(&name) || ["host", "hostaddr", "server", "user", "dbname", "database", "pwd"].contains(&&*name)
-        })
-    });
-    text.contains("://") || has_login || has_settings || SCHEMES.iter().any(|scheme| begins(&format!("{scheme}:")))
+    let names = ["host", "hostaddr", "server", "user", "dbname", "database"];
+    has_login(text)
+        || text.contains("://")
+        || settings(text).any(|name| is_secret(&name) || names.contains(&&*name))
+        || SCHEMES.iter().any(|scheme| begins(&format!("{scheme}:")))
+}
+
+/// `USER:PASSWORD@HOST`
+fn has_login(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(_, rest)| rest.contains('@'))
+}
+
+fn is_secret(name: &str) -> bool {
+    is_password(name) || name == "pwd"
+}
+
+/// The names in `host=… password=…`, in lower case.
+fn settings(text: &str) -> impl Iterator<Item = String> {
+    let settings = text.split(|letter: char| letter.is_whitespace() || ";&?".contains(letter));
+    settings.filter_map(|setting| setting.split_once('=')).map(|(name, _)| name.to_ascii_lowercase())
+}
+
+/// Does a name look like an address with a password in it, or hold one in one of its words? What is kept or shown must not. The path of a
+/// file does not.
+pub fn may_hold_a_password(name: &str) -> bool {
+    let is_path = name.starts_with('.') || Path::new(name).is_absolute() && !name.starts_with("//");
+    let has_login = name.contains("//") && has_login(name) || name.split_whitespace().any(has_login);
+    !is_path && (has_login || settings(name).any(|name| is_secret(&name)))
 }
 
 impl Location {
@@ -182,6 +201,25 @@ mod tests {
         ] {
             let error = address.parse::<Location>().unwrap_err();
             assert!(error.is_usage() && !format!("{error} {error:?}").contains("secret"), "{address}: {error}");
+        }
+    }
+
+    #[test]
+    fn names_with_a_login_may_hold_a_password() {
+        for name in ["postgres://ada:p w@h", "//ada:pw@h", "see ada:pw@h/d", "host=h password=pw", "Pwd=x;Server=h"] {
+            assert!(may_hold_a_password(name), "{name}");
+        }
+        for name in [
+            "people",
+            "stream/visits",
+            "/home/a:b@c/people.csv",
+            "./a:b@c",
+            "ada@db.example",
+            "step of 1h",
+            "a=b",
+            "$1 :a @b",
+        ] {
+            assert!(!may_hold_a_password(name), "{name}");
         }
     }
 

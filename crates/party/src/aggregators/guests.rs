@@ -1,16 +1,26 @@
 //! The connections of an aggregator: how many there may be, and who gives way to one more.
+//!
+//! | one more comes, and | then gives way |
+//! |---|---|
+//! | a connection is idle, of its own source or of one that has more | that one |
+//! | all are busy, and another source has at least two more | the slowest of the source that has the most |
+//! | otherwise | nobody: it is closed, and its client tries again |
+//!
+//! So neither idle nor dripping connections keep another source out. A source is an IPv4 address or an IPv6 network of 64 bits, which
+//! is what one subscriber has.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::net::{IpAddr, Shutdown, TcpStream};
+use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Whoever has said what it wants may then be silent for so long before it gives way.
+/// Whoever has said what it wants may then be silent for so long before it counts as idle.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Connections, so many at a time. If there is one more, one that is silent gives way: of the address that has the most, the one
-/// that has been silent longest. So idle connections keep nobody out.
+/// Connections, so many at a time, of which one source has three quarters at most: those whose reports are being written down give
+/// way to nobody, and must not be all.
 #[derive(Debug)]
 pub(super) struct Guests {
     most: usize,
@@ -25,12 +35,14 @@ struct State {
 
 #[derive(Debug)]
 struct Guest {
-    address: IpAddr,
+    source: IpAddr,
     stream: TcpStream,
     /// Has it said what it wants?
     spoke: bool,
     /// Since when it is waited for; `None` while what it said is being dealt with.
     silent: Option<Instant>,
+    /// For how long it could be waited for then: the slowest has the least.
+    credit: Duration,
 }
 
 /// A connection's place, until it is dropped.
@@ -45,15 +57,16 @@ impl Guests {
         Self { most, state: Mutex::default() }
     }
 
-    /// A place; `None` if all are taken and nobody is silent.
+    /// A place; `None` if all that this source may have are taken and nobody gives way.
     ///
     /// # Errors
     /// If the connection is gone.
     pub fn admit(&self, stream: &TcpStream) -> io::Result<Option<Ticket<'_>>> {
-        let (address, stream) = (stream.peer_addr()?.ip(), stream.try_clone()?);
+        let (source, stream) = (source(stream.peer_addr()?.ip()), stream.try_clone()?);
         let mut state = self.lock();
-        if state.guests.len() >= self.most {
-            let Some(number) = state.gives_way(Instant::now()) else { return Ok(None) };
+        let own = state.guests.values().filter(|guest| guest.source == source).count();
+        if state.guests.len() >= self.most || own >= self.most * 3 / 4 {
+            let Some(number) = state.gives_way(source, own, Instant::now()) else { return Ok(None) };
             if let Some(guest) = state.guests.remove(&number) {
                 // Its thread reads the end, and ends.
                 let _ = guest.stream.shutdown(Shutdown::Both);
@@ -61,7 +74,8 @@ impl Guests {
         }
         let number = state.next;
         state.next += 1;
-        state.guests.insert(number, Guest { address, stream, spoke: false, silent: Some(Instant::now()) });
+        let guest = Guest { source, stream, spoke: false, silent: Some(Instant::now()), credit: Duration::MAX };
+        state.guests.insert(number, guest);
         Ok(Some(Ticket { guests: self, number }))
     }
 
@@ -71,21 +85,25 @@ impl Guests {
 }
 
 impl State {
-    fn gives_way(&self, now: Instant) -> Option<u64> {
-        let mut of_address: HashMap<IpAddr, usize> = HashMap::new();
-        self.guests.values().for_each(|guest| *of_address.entry(guest.address).or_default() += 1);
-        let silent = self.guests.iter().filter_map(|(number, guest)| {
+    /// To one more of a source that has `own`.
+    fn gives_way(&self, source: IpAddr, own: usize, now: Instant) -> Option<u64> {
+        let mut of_source: HashMap<IpAddr, usize> = HashMap::new();
+        self.guests.values().for_each(|guest| *of_source.entry(guest.source).or_default() += 1);
+        let waited_for = self.guests.iter().filter_map(|(number, guest)| {
             let silent = now.saturating_duration_since(guest.silent?);
-            (!guest.spoke || silent >= PATIENCE).then_some((of_address[&guest.address], silent, *number))
+            let idle = !guest.spoke || silent >= PATIENCE;
+            let has = of_source[&guest.source];
+            let gives_way = if idle { guest.source == source || has > own } else { has > own + 1 };
+            gives_way.then(|| (has, idle, Reverse(guest.credit.saturating_sub(silent)), *number))
         });
-        silent.max().map(|(_, _, number)| number)
+        waited_for.max().map(|(.., number)| number)
     }
 }
 
 impl Ticket<'_> {
-    /// Reads from the connection, which is silent until something comes.
-    pub fn hear<T>(&self, read: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        self.note(|guest| guest.silent = Some(Instant::now()));
+    /// Reads from the connection, which can be waited for so long, and is silent until something comes.
+    pub fn hear<T>(&self, credit: Duration, read: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.note(|guest| (guest.silent, guest.credit) = (Some(Instant::now()), credit));
         let heard = read();
         self.note(|guest| guest.silent = None);
         heard
@@ -106,5 +124,65 @@ impl Ticket<'_> {
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         self.guests.lock().guests.remove(&self.number);
+    }
+}
+
+/// Where an address comes from.
+fn source(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+        address => address,
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::aggregators::tests::dial;
+    use std::net::TcpListener;
+
+    /// Connections of the sources 127.0.0.N, as the listener sees them.
+    fn coming(sources: &[u8]) -> Vec<TcpStream> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let come = |&last: &u8| {
+            let _client = dial([127, 0, 0, last], listener.local_addr().unwrap()).unwrap();
+            listener.accept().unwrap().0
+        };
+        sources.iter().map(come).collect()
+    }
+
+    #[test]
+    fn one_source_does_not_take_all_places() {
+        let (guests, streams) = (Guests::new(8), coming(&[[2; 7].as_slice(), &[3, 3]].concat()));
+        // All that they say is being written down, and nobody gives way.
+        let admit = |stream| {
+            let ticket = guests.admit(stream).unwrap()?;
+            ticket.hear(Duration::MAX, || Ok(())).unwrap();
+            Some(ticket)
+        };
+        let tickets: Vec<_> = streams.iter().map(admit).collect();
+        let admitted: Vec<bool> = tickets.iter().map(Option::is_some).collect();
+        assert_eq!(admitted, [true, true, true, true, true, true, false, true, true]);
+    }
+
+    #[test]
+    fn the_slowest_of_the_largest_source_gives_way_to_a_smaller_one() {
+        let (guests, streams) = (Guests::new(4), coming(&[2, 2, 2, 3, 4, 3]));
+        let credits = [5, 3, 4, 1].map(Duration::from_secs);
+        let admit = |stream| guests.admit(stream).unwrap();
+        let mut tickets: Vec<_> = streams.iter().take(4).map(admit).collect();
+        for (ticket, credit) in tickets.iter().zip(credits) {
+            // None is silent, however long this takes.
+            let busy = |guest: &mut Guest| {
+                (guest.spoke, guest.silent, guest.credit) =
+                    (true, Instant::now().checked_add(Duration::from_secs(3600)), credit);
+            };
+            ticket.as_ref().unwrap().note(busy);
+        }
+        let numbers = || guests.lock().guests.keys().copied().collect::<Vec<_>>();
+        tickets.push(admit(&streams[4]));
+        assert_eq!(numbers(), [0, 2, 3, 4], "the second has the least credit of its source");
+        tickets[4].as_ref().unwrap().hear(Duration::MAX, || Ok(())).unwrap();
+        assert!(admit(&streams[5]).is_none(), "two of one source, and one of each other, are fair");
     }
 }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustls::pki_types::ServerName;
-use rustls::{ClientConnection, ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection, StreamOwned};
 use zeroize::Zeroizing;
 
 use super::guests::{Guests, Ticket};
@@ -26,10 +26,15 @@ use crate::transport::tls;
 pub const MOST_AT_ONCE: usize = 1 << 16;
 /// Uploads that are read at the same time; see [`Guests`] for who gives way to one more.
 pub(super) const MOST_CONNECTIONS: usize = 64;
-/// How long the other side may be silent.
+/// How long the other side may be silent, or behind [`SLOWEST`].
 const SILENCE: Duration = Duration::from_secs(10);
+/// How long a client may take for one byte: 2 KiB a second, half a modem's rate.
+const SLOWEST: Duration = Duration::from_nanos(1_000_000_000 / 2048);
 /// How long an upload may take as a whole.
-const UPLOAD: Duration = Duration::from_secs(120);
+pub(super) const UPLOAD: Duration = Duration::from_secs(120);
+/// How long a client asks for a place at an aggregator that has none, and how long it waits in between.
+const PERSISTENCE: Duration = Duration::from_secs(30);
+const BETWEEN: Duration = Duration::from_millis(250);
 /// About so much is read, and written to the disk, at a time.
 const PORTION_BYTES: usize = 1 << 20;
 /// So much at a time is read of what is not wanted.
@@ -63,9 +68,7 @@ pub(super) fn upload_to(task: &Task, place: usize, reports: &[Report]) -> Result
     let site = &task.aggregators()[place];
     let failed = |error: io::Error| Error::network(format!("sending reports to {}", site.name), error);
     let config = tls::stranger(site.key).map_err(|error| Error::network("TLS", error))?;
-    let connection = ClientConnection::new(Arc::new(config), ServerName::try_from("party").expect("it is a name"));
-    let connection = connection.map_err(|error| Error::network("TLS", error))?;
-    let mut stream = StreamOwned::new(connection, connect(&site.reports).map_err(failed)?);
+    let mut stream = call(&site.reports, &Arc::new(config)).map_err(failed)?;
     let mut say = || {
         let mut message = Zeroizing::new(Vec::with_capacity(36 + reports.len() * share_length(task, place)));
         message.extend_from_slice(&task.hash().0);
@@ -85,6 +88,26 @@ pub(super) fn upload_to(task: &Task, place: usize, reports: &[Report]) -> Result
         OTHER_TASK => Err(Error::network(format!("sending reports to {}", site.name), "it has another task")),
         _ => Err(Error::network(format!("sending reports to {}", site.name), "it could not keep them")),
     }
+}
+
+/// A connection on which nothing was said yet. An aggregator that has no place closes it before that.
+fn call(address: &str, config: &Arc<ClientConfig>) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
+    let start = Instant::now();
+    loop {
+        let connection =
+            ClientConnection::new(Arc::clone(config), ServerName::try_from("party").expect("it is a name"));
+        let mut stream = StreamOwned::new(connection.map_err(io::Error::other)?, connect(address)?);
+        match stream.conn.complete_io(&mut stream.sock) {
+            Ok(_) => return Ok(stream),
+            Err(error) if is_closed(&error) && start.elapsed() < PERSISTENCE => thread::sleep(BETWEEN),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].contains(&error.kind())
 }
 
 fn connect(address: &str) -> io::Result<TcpStream> {
@@ -109,7 +132,7 @@ pub struct Reception {
     listener: TcpListener,
     config: Arc<ServerConfig>,
     store: Arc<Mutex<Store>>,
-    /// How long a client may be silent if nobody else comes.
+    /// How long a client may be silent, or behind [`SLOWEST`], if nobody else comes.
     pub(super) silence: Duration,
 }
 
@@ -134,72 +157,68 @@ impl Reception {
                     thread::sleep(PAUSE);
                     continue;
                 };
-                let ticket = loop {
-                    match guests.admit(&stream) {
-                        Ok(None) => thread::sleep(PAUSE),
-                        Ok(ticket) => break ticket,
-                        // It is gone again.
-                        Err(_) => break None,
-                    }
-                };
-                let Some(ticket) = ticket else { continue };
+                // Nobody waits for a place here, where others would wait behind it.
+                let Ok(Some(ticket)) = guests.admit(&stream) else { continue };
+                let deadline = Instant::now() + UPLOAD;
+                let heard = Heard { stream, ticket, deadline, silence, credit: silence };
                 let (task, config, store) = (&task, Arc::clone(&config), &store);
                 scope.spawn(move || {
                     // A client that breaks off has sent nothing.
-                    let _ = take(task, place, stream, config, store, ticket, silence);
+                    let _ = take(task, place, heard, config, store);
                 });
             }
         });
     }
 }
 
-/// Reads from a connection until a deadline.
-struct Timed<'guests> {
-    stream: StreamOwned<ServerConnection, TcpStream>,
+/// A connection that is read until its deadline, as long as it keeps up: waiting for it uses up its credit, and what comes earns it
+/// again, but never more than one silence.
+struct Heard<'guests> {
+    stream: TcpStream,
+    ticket: Ticket<'guests>,
     deadline: Instant,
     silence: Duration,
-    ticket: Ticket<'guests>,
+    credit: Duration,
 }
 
-impl Timed<'_> {
-    fn read_exact(&mut self, mut bytes: &mut [u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            let read = self.read(bytes)?;
-            if read == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            bytes = &mut bytes[read..];
-        }
-        Ok(())
-    }
-
+impl Read for Heard<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let left = self.deadline.saturating_duration_since(Instant::now()).min(self.silence);
+        let start = Instant::now();
+        let left = self.deadline.saturating_duration_since(start).min(self.credit);
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        self.stream.sock.set_read_timeout(Some(left))?;
-        self.ticket.hear(|| self.stream.read(bytes))
+        self.stream.set_read_timeout(Some(left))?;
+        let read = self.ticket.hear(self.credit, || self.stream.read(bytes))?;
+        let earned = SLOWEST * u32::try_from(read).unwrap_or(u32::MAX);
+        self.credit = (self.credit.saturating_sub(start.elapsed()) + earned).min(self.silence);
+        Ok(read)
+    }
+}
+
+impl Write for Heard<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
     }
 }
 
 fn take(
     task: &Task,
     place: usize,
-    stream: TcpStream,
+    heard: Heard<'_>,
     config: Arc<ServerConfig>,
     store: &Mutex<Store>,
-    ticket: Ticket<'_>,
-    silence: Duration,
 ) -> io::Result<()> {
-    stream.set_write_timeout(Some(SILENCE))?;
-    let connection = ServerConnection::new(config).map_err(io::Error::other)?;
-    let (stream, deadline) = (StreamOwned::new(connection, stream), Instant::now() + UPLOAD);
-    let mut timed = Timed { stream, deadline, silence, ticket };
+    heard.stream.set_write_timeout(Some(SILENCE))?;
+    let mut stream = StreamOwned::new(ServerConnection::new(config).map_err(io::Error::other)?, heard);
     let (mut hash, mut count) = ([0; 32], [0; 4]);
-    timed.read_exact(&mut hash)?;
-    timed.read_exact(&mut count)?;
-    timed.ticket.spoke();
+    stream.read_exact(&mut hash)?;
+    stream.read_exact(&mut count)?;
+    stream.sock.ticket.spoke();
     let mut left = u32::from_le_bytes(count) as usize;
     let (verdict, received) = if hash != task.hash().0 || left > MOST_AT_ONCE {
         (OTHER_TASK, Received::default())
@@ -209,7 +228,7 @@ fn take(
         while left > 0 {
             let portion = left.min((PORTION_BYTES / length).max(1));
             let mut bytes = Zeroizing::new(vec![0; portion * length]);
-            timed.read_exact(&mut bytes)?;
+            stream.read_exact(&mut bytes)?;
             left -= portion;
             let mut store = store.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             match store.receive(bytes.chunks_exact(length)) {
@@ -225,11 +244,11 @@ fn take(
         (verdict, total)
     };
     let answer = [&[verdict][..], &(received.kept as u32).to_le_bytes(), &(received.refused as u32).to_le_bytes()];
-    timed.stream.write_all(&answer.concat())?;
-    timed.stream.conn.send_close_notify();
-    timed.stream.flush()?;
+    stream.write_all(&answer.concat())?;
+    stream.conn.send_close_notify();
+    stream.flush()?;
     // What is left is read and forgotten: closing on it would take the answer away from a client that is still speaking.
     let mut rest = Zeroizing::new(vec![0; REST_BYTES]);
-    while verdict != KEPT && timed.read(&mut rest)? > 0 {}
+    while verdict != KEPT && stream.read(&mut rest)? > 0 {}
     Ok(())
 }

@@ -11,22 +11,27 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Connection {
     stream: BufReader<TcpStream>,
     host: String,
+    token: String,
     /// Kept, so that memory is not asked for again for every answer.
     rest: Vec<u8>,
 }
 
 impl Connection {
-    pub fn open(address: &str) -> std::io::Result<Self> {
+    /// As the owner, by the link of a service without tokens.
+    pub fn open(link: &str) -> std::io::Result<Self> {
+        let (address, token) = link.split_once("/#token=").unwrap_or((link, ""));
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self { stream: BufReader::new(stream), host: address.to_owned(), rest: Vec::new() })
+        Ok(Self { stream: BufReader::new(stream), host: address.to_owned(), token: token.to_owned(), rest: Vec::new() })
     }
 
     fn say(&mut self, asked: &str, kind: &str, body: &[u8]) -> std::io::Result<()> {
-        let (host, length) = (&self.host, body.len());
-        let head =
-            format!("{asked} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n");
+        let (host, token, length) = (&self.host, &self.token, body.len());
+        let head = format!(
+            "{asked} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: {kind}\r\n\
+             Content-Length: {length}\r\n\r\n"
+        );
         let stream = self.stream.get_mut();
         stream.write_all(head.as_bytes())?;
         stream.write_all(body)

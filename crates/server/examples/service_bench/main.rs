@@ -51,7 +51,7 @@ fn main() -> Outcome<()> {
 fn measure(service: &Service, lasts: Duration) -> Outcome<()> {
     let keys: Vec<String> = (0..KEYS).map(|key| format!("k{key}")).collect();
     let stream = json!({ "name": "load", "step": "1s", "horizon": HORIZON, "epsilon": 1, "keys": keys });
-    let mut control = Connection::open(&service.address)?;
+    let mut control = Connection::open(&service.link)?;
     let status = control.post("/v1/streams", "application/json", stream.to_string().as_bytes())?;
     if status != 201 {
         return Err(format!("the stream was not created: {status}").into());
@@ -62,12 +62,12 @@ fn measure(service: &Service, lasts: Duration) -> Outcome<()> {
         let loaders: Vec<_> = (0..CONNECTIONS)
             .map(|number| {
                 scope.spawn({
-                    let (stop, acknowledged, bodies, address) = (&stop, &acknowledged, &bodies, &service.address);
-                    move || load(address, number, bodies, stop, acknowledged)
+                    let (stop, acknowledged, bodies, link) = (&stop, &acknowledged, &bodies, &service.link);
+                    move || load(link, number, bodies, stop, acknowledged)
                 })
             })
             .collect();
-        let follower = scope.spawn(|| follow(&service.address, &stop));
+        let follower = scope.spawn(|| follow(&service.link, &stop));
         let mut memory = Vec::new();
         while start.elapsed() < lasts {
             std::thread::sleep(SAMPLE);
@@ -108,8 +108,8 @@ fn body(number: u64) -> Vec<u8> {
 }
 
 /// Sends batches at a fixed pace, each when the one before it was acknowledged.
-fn load(address: &str, number: u64, bodies: &[Vec<u8>], stop: &AtomicBool, acknowledged: &AtomicU64) -> Outcome<()> {
-    let mut connection = Connection::open(address)?;
+fn load(link: &str, number: u64, bodies: &[Vec<u8>], stop: &AtomicBool, acknowledged: &AtomicU64) -> Outcome<()> {
+    let mut connection = Connection::open(link)?;
     let pace = Duration::from_secs_f64((BATCH * CONNECTIONS) as f64 / EVENTS_PER_SECOND as f64);
     let start = Instant::now() + pace.mul_f64(number as f64 / CONNECTIONS as f64);
     for round in 0u32.. {
@@ -129,8 +129,8 @@ fn load(address: &str, number: u64, bodies: &[Vec<u8>], stop: &AtomicBool, ackno
 }
 
 /// How many milliseconds after the end of its step each release was seen, whole.
-fn follow(address: &str, stop: &AtomicBool) -> Outcome<Vec<f64>> {
-    let mut lines = Connection::open(address)?.follow("/v1/streams/load/releases/stream")?;
+fn follow(link: &str, stop: &AtomicBool) -> Outcome<Vec<f64>> {
+    let mut lines = Connection::open(link)?.follow("/v1/streams/load/releases/stream")?;
     let (mut delays, start) = (Vec::new(), Instant::now());
     let mut line = String::new();
     while !stop.load(Ordering::Relaxed) {
@@ -148,7 +148,8 @@ fn follow(address: &str, stop: &AtomicBool) -> Outcome<Vec<f64>> {
 
 struct Service {
     child: Child,
-    address: String,
+    /// To the page, with the owner's token, but for `http://`.
+    link: String,
 }
 
 impl Service {
@@ -158,8 +159,9 @@ impl Service {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line)?;
-        let address = line.trim().trim_start_matches("http://").trim_end_matches('/').to_owned();
-        Ok(Self { child, address })
+        // It listens now, and the owner's token is there.
+        let link = std::fs::read_to_string(folder.join("data/owner.url"))?;
+        Ok(Self { child, link: link.trim().trim_start_matches("http://").to_owned() })
     }
 
     /// What the process holds, in MiB.

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use reticent::exact::Rational;
 use reticent::ledger::Releases;
 use reticent_ledger::{Account, Budget, Dataset, Event, Record, Spend, Terms};
+use reticent_sql::settings::without_places;
 use reticent_sql::settings::words::guarantee;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -174,7 +175,7 @@ pub struct NewDataset {
     pub delta: Option<Number>,
     /// All that may ever be spent, as rho.
     pub rho: Option<Number>,
-    /// Confirms an epsilon above 10, which promises next to nothing.
+    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing.
     #[serde(default)]
     pub allow_large_epsilon: bool,
 }
@@ -242,10 +243,14 @@ pub struct EntryView {
 }
 
 impl EntryView {
-    /// What was asked, of which file, and by whom, is for owners, and for whoever asked; what was spent is for all who see budgets.
+    /// What was asked, and by whom, is for owners, and for whoever asked; of which file, for owners; what was spent is for all who see
+    /// budgets.
     fn shown_to(self, caller: &Caller) -> Self {
-        if caller.role == Role::Owner || self.caller.as_ref() == Some(&caller.name) {
+        if caller.role == Role::Owner {
             return self;
+        }
+        if self.caller.as_ref() == Some(&caller.name) {
+            return Self { description: self.description.as_deref().map(without_places), ..self };
         }
         Self { request: None, caller: None, description: None, ..self }
     }

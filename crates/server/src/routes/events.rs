@@ -16,8 +16,9 @@ use utoipa::ToSchema;
 use super::json;
 use super::streams::named;
 use crate::app::App;
-use crate::body::{Room, Unpacked};
+use crate::body::Unpacked;
 use crate::error::{Problem, Result};
+use crate::room::Room;
 
 /// Where events are sent.
 pub const PATH: &str = "/v1/streams/{name}/events";

@@ -39,7 +39,7 @@ pub struct Question {
     pub delta: Option<Number>,
     /// What the answer promises instead: rho, in zero-concentrated differential privacy.
     pub rho: Option<Number>,
-    /// Confirms an epsilon above 10, which promises next to nothing.
+    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing.
     #[serde(default)]
     pub allow_large_epsilon: bool,
     /// Names the request: asked again it costs nothing, and the answer is the same for ever.

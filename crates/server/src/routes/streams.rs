@@ -38,7 +38,7 @@ pub struct StreamDefinition {
     delta: Option<Number>,
     /// What all releases together promise instead: rho.
     rho: Option<Number>,
-    /// Confirms an epsilon above 10, which promises next to nothing.
+    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing.
     allow_large_epsilon: Option<bool>,
     /// Whose privacy: `event`, `step` or `steps:N`.
     unit: Option<String>,
@@ -82,6 +82,8 @@ pub struct StreamView {
     pub guarantee: String,
     /// What the promise means.
     pub promise: String,
+    /// What the half-widths of its releases speak of.
+    pub half_widths: String,
     /// How many steps were released.
     pub steps: u64,
     /// Were all steps of its horizon released?
@@ -96,6 +98,7 @@ impl StreamView {
             dataset: definition.dataset().to_owned(),
             guarantee: definition.guarantee().to_string(),
             promise: definition.promise_words(),
+            half_widths: definition.half_width_words(),
             definition: definition.clone().into(),
             steps: status.steps,
             ended: status.ended,

@@ -1,14 +1,16 @@
 //! API tokens: shown once, kept as hashes.
 //!
-//! Before the first token is made the service has no door, so tokens that were there must not get lost: the data directory
-//! remembers beside them that there were some.
+//! Before the first token is made whoever can read the data directory is the owner, so tokens that were there must not get lost: the
+//! data directory remembers beside them that there were some.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`secret`] | the token itself |
+//! | [`owner`] | the owner's, before there are others |
 //! | [`caps`] | what an analyst may spend of a dataset, and has spent |
 
 pub mod caps;
+pub mod owner;
 pub mod secret;
 
 use std::collections::BTreeMap;
@@ -187,7 +189,7 @@ impl Tokens {
             return Err(Error::field("name", message));
         }
         self.remember()?;
-        Ok(secret.into_text())
+        Ok(secret.text())
     }
 
     /// All tokens, oldest first.

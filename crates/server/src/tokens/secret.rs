@@ -56,7 +56,7 @@ impl Secret {
     }
 
     /// To be shown once.
-    pub fn into_text(self) -> String {
+    pub fn text(&self) -> String {
         format!("{PREFIX}{}_{}", self.id, self.hex)
     }
 }

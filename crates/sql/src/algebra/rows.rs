@@ -282,6 +282,20 @@ impl Rows {
         self.rows_per_unit
     }
 
+    /// Is each row what a sub-query made of several rows of one unit? Then counting them counts units, or a unit's groups.
+    pub fn are_groups(&self) -> bool {
+        match &self.operator {
+            Operator::Scan { .. } => false,
+            Operator::Within { .. } => true,
+            Operator::Filter { input, .. } | Operator::Project { input, .. } | Operator::Lookup { input, .. } => {
+                input.are_groups()
+            }
+            // A row of a table on one side counts as a row of the table.
+            Operator::Join { left, right, .. } => left.are_groups() && right.are_groups(),
+            Operator::Union { inputs } => inputs.iter().any(|input| input.are_groups()),
+        }
+    }
+
     /// The relations that it is made of.
     pub fn inputs(&self) -> Vec<&Arc<Self>> {
         inputs(&self.operator)

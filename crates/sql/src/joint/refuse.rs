@@ -35,6 +35,14 @@ pub fn shapeless(resolved: &Resolved, keys: Option<&KnownKeys>, options: &Option
     }
     for (asked, measured) in resolved.asked.iter().zip(&resolved.measured.statistics) {
         statistic(asked, measured)?;
+        // Sums add up; whatever counts a person's groups counts the person at each party.
+        if resolved.measured.rows.are_groups() && !matches!(measured, Statistic::Sum(_)) {
+            return Err(Error::not_joint(
+                format!("{} of a sub-query with GROUP BY", asked.words),
+                "somebody at several parties would be counted at each of them: ask for COUNT(*), AVG or the like of the rows themselves, or \
+                 for SUM of what the sub-query gives",
+            ));
+        }
         if asked.range == Some(Range::Auto) {
             let column = &asked.of;
             return Err(Error::not_joint(

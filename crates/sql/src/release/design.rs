@@ -163,6 +163,14 @@ impl Design {
         self.selection.is_some() || self.threshold.is_some()
     }
 
+    /// What is left out of half-widths because a number's own noise decides whether its group is shown: the released number, and the
+    /// smallest that is shown.
+    pub fn deciding(&self) -> Option<(&str, u64)> {
+        let (threshold, _) = self.threshold.as_ref()?;
+        let decides = self.additive.iter().find(|paid| paid.batched.is_none())?;
+        Some((decides.words.as_str(), threshold.threshold()))
+    }
+
     /// How far the noise carries one number of a part, where `together` such numbers must hold at once at 95 %.
     ///
     /// # Errors

@@ -337,8 +337,8 @@ impl Resolver<'_> {
             Body::Private(rows) => {
                 let ordered = !by.is_empty();
                 if rest.distinct {
-                    let why = "group by the columns instead, with an aggregate of each group";
-                    return Err(Error::not_private("SELECT DISTINCT over private rows", why));
+                    let why = "group by the columns instead, with an aggregate of each group (in a sub-query, by the unit, too)";
+                    return Err(Error::unsupported("SELECT DISTINCT over private rows", why));
                 }
                 if ordered {
                     return Err(order_over_private());

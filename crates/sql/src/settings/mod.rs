@@ -193,6 +193,16 @@ impl Settings {
     }
 }
 
+/// A [description](Settings::description) without the places of its tables, for those who ask about them by name.
+pub fn without_places(description: &str) -> String {
+    let is_table = |part: &str| part.starts_with("table ") || part.starts_with("public table ");
+    let without = |part| match str::split_once(part, " = ") {
+        Some((table, _)) if is_table(part) => table,
+        _ => part,
+    };
+    description.split("; ").map(without).collect::<Vec<_>>().join("; ")
+}
+
 /// Where a table is, for the ledger: the file, or the folder of several.
 fn place(table: &Table) -> PathBuf {
     let location = Path::new(table.location());

@@ -202,7 +202,13 @@ impl Writer<'_> {
             false => String::new(),
         };
         let condition = self.condition(&inner, 4);
-        let query = format!("SELECT {} FROM {}{condition} GROUP BY {unit}{more}{having}", listed.join(", "), inner.sql);
+        let mut by = format!("{unit}{more}");
+        // Without the unit, groups would hold rows of several units: this must not be answered as if they did not.
+        if self.dice.one_in(6) {
+            listed[0] = format!("MIN({unit}) AS {}", names[0]);
+            by = self.expression(Kind::Text, &inner.columns, 1);
+        }
+        let query = format!("SELECT {} FROM {}{condition} GROUP BY {by}{having}", listed.join(", "), inner.sql);
         self.aliased(&query, &names, &kinds, true)
     }
 
@@ -232,7 +238,11 @@ impl Writer<'_> {
         let text =
             |source: &Source| source.columns.iter().find(|(_, kind)| *kind == Kind::Text).map(|(name, _)| name.clone());
         let Some(theirs) = text(&public) else { return private };
-        let ours = self.expression(Kind::Text, &private.columns, 1);
+        let region = private.columns.iter().find(|(name, _)| name.ends_with("region")).map(|(name, _)| name.clone());
+        let ours = match region.filter(|_| self.dice.one_in(2)) {
+            Some(region) => region,
+            None => self.expression(Kind::Text, &private.columns, 1),
+        };
         let both: Vec<(String, Kind)> = private.columns.iter().chain(&public.columns).cloned().collect();
         let more = match self.dice.one_in(3) {
             true => format!(" AND {}", self.expression(Kind::Boolean, &both, 1)),
@@ -329,9 +339,10 @@ impl Writer<'_> {
     fn values(&mut self) -> Source {
         let alias = self.alias();
         let names = self.names(2);
-        let texts = ["'north'", "'u1'", "NULL", "'south'", "''"];
+        // Often one twice: a private row then has several partners.
+        let texts = ["'north'", "'north'", "'south'", "'south'", "'u1'", "NULL", "''"];
         let rows: Vec<String> =
-            (0..=self.dice.below(3)).map(|row| format!("({}, {row})", self.dice.pick(&texts))).collect();
+            (0..=self.dice.below(4)).map(|row| format!("({}, {row})", self.dice.pick(&texts))).collect();
         let columns =
             vec![(format!("{alias}.{}", names[0]), Kind::Text), (format!("{alias}.{}", names[1]), Kind::Number)];
         Source { sql: format!("(VALUES {}) AS {alias}({})", rows.join(", "), names.join(", ")), columns, unit: None }
@@ -341,7 +352,7 @@ impl Writer<'_> {
     pub fn public(&mut self, depth: u32) -> Source {
         use Kind::{Number, Text};
         let table = |writer: &mut Self| writer.base("r", &[("label", Text), ("size", Text)], None);
-        match self.dice.below(if depth == 0 { 2 } else { 8 }) {
+        match self.dice.below(if depth == 0 { 2 } else { 9 }) {
             2 => {
                 self.made.insert("public aggregates");
                 let inner = table(self);
@@ -375,7 +386,7 @@ impl Writer<'_> {
                 self.aliased(&query, &["label".into()], &[Text], false)
             }
             6 => self.common(depth, false),
-            7 => {
+            7 | 8 => {
                 self.made.insert("VALUES");
                 self.values()
             }

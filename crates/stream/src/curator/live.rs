@@ -278,7 +278,14 @@ impl Live {
         for (step, ids) in ids.filter(|(step, _)| *step > kept_after) {
             run("INSERT INTO seen (stream, step, ids) VALUES (?1, ?2, ?3)", params![self.id, step as i64, ids])?;
         }
-        let (sums, events) = (self.turn.sums.take(), std::mem::take(&mut self.turn.events));
+        let (mut sums, events) = (self.turn.sums.take(), std::mem::take(&mut self.turn.events));
+        // What does not count any more in this step need not be written down. (The line in which it ceased to count is: read back, it must
+        // end in the same way.)
+        if let (JournalSums::Selected(sums), Tally::Keyed(counter)) = (&mut sums, &self.tally)
+            && counter.is_crowded()
+        {
+            sums.retain(|(key, _)| counter.counts(key.as_str()));
+        }
         self.count(&sums);
         self.open_events += events;
         if !std::mem::take(&mut self.turn.checkpoint) {

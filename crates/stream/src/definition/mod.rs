@@ -66,7 +66,7 @@ pub enum Keys {
 /// | `step` | `1s` to `1d`, `event`, or `N events` | – |
 /// | `horizon` | how many steps; needed in pan-private mode | without end |
 /// | `epsilon`, `delta`, `rho` | what all releases together promise; `delta` is dropped, and not charged, where `auto` does without | – |
-/// | `allow_large_epsilon` | confirms an epsilon above 10, which promises next to nothing | false |
+/// | `allow_large_epsilon` | confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing | false |
 /// | `unit` | whose privacy: `event`, `step`, `steps:N` | `event` |
 /// | `adjacency` | `add-remove` or `replace` | `add-remove`; `replace` for steps of events and in pan-private mode |
 /// | `range` | `LO..HI`: values outside are clamped, what is no whole number counts as 0 and is clamped | `0..1` |

@@ -1,6 +1,7 @@
 //! What a privacy officer and a ledger are told.
 
 use reticent::continual::Unit;
+use reticent::continual::keyed::Admission;
 use reticent::privacy::Adjacency;
 
 use super::{Definition, Keys, Mode, Step};
@@ -37,6 +38,14 @@ impl Definition {
             (Adjacency::Replace, _) => {
                 format!("that events arrive, when, and their ids are public; key and value of {who} are protected")
             }
+        }
+    }
+
+    /// What the half-widths of its releases speak of.
+    pub fn half_width_words(&self) -> String {
+        match self.keys {
+            Keys::None | Keys::Known(_) => "95 %, noise only".into(),
+            Keys::Selected => format!("95 %, noise only; {}", Admission::SELECTED),
         }
     }
 

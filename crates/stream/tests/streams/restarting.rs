@@ -80,6 +80,32 @@ fn counters_with_keys_survive() {
     }
 }
 
+/// Too many keys in one step: from then on none but released ones counts until it ends, also after a restart in between.
+#[test]
+fn a_crowd_within_a_step_is_one_after_a_restart() {
+    let bench = Bench::new();
+    let text =
+        "name='s'\nstep='1s'\nhorizon=64\nkeys='selected'\nepsilon='1000'\nallow_large_epsilon=true\ndelta='1e-9'";
+    bench.open().create(definition(text), "ada").unwrap();
+    let thousand = |key: &str| format!("{{\"key\":\"{key}\"}}\n").repeat(1000);
+    let after = |lines: &[String], ends: bool| {
+        let streams = bench.open();
+        let stream = streams.get("s").unwrap();
+        lines.iter().for_each(|lines| send(&stream, lines));
+        if ends {
+            bench.advance(&streams, 1000);
+        }
+        stream.now().map(|release| keyed(&release)).unwrap_or_default()
+    };
+    let b = |sum: i64| ("b".to_owned(), sum);
+    assert_eq!(after(&[thousand("b")], true), [b(1000)]);
+    let attack: Vec<String> =
+        (0..200).map(|part| (0..1000).map(|key| format!("{{\"key\":\"{part}-{key}\"}}\n")).collect()).collect();
+    after(&attack, false);
+    assert_eq!(after(&[thousand("late"), thousand("b")], true), [b(2000)]);
+    assert_eq!(after(&[thousand("late")], true), [b(2000), ("late".to_owned(), 1000)]);
+}
+
 #[test]
 fn steps_of_events_go_on_in_the_middle() {
     let bench = Bench::new();

@@ -46,7 +46,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
     },
     Subject {
         name: "subsample-mean",
-        summary: "the mean answer of 16 blocks, clamped to 0..10; one row added that tips a block from 0 to 10",
+        summary: "the mean answer of 16 blocks or more, clamped to 0..10; one row added that tips a block from 0 to 10",
         is_exact: false,
         audit: subsample_mean,
     },
@@ -163,17 +163,22 @@ fn shown(outcome: Outcome<u8>) -> i64 {
 }
 
 fn subsample_mean(audit: &Audit<'_>) -> Result<Report> {
-    let blocks = Blocks::new(16, Unit::Row)?;
-    let mechanism = SubsampleMean::new(blocks, 0..=10, Adjacency::AddRemove, &audit.request.epsilon)?;
+    let over = |blocks: u64| {
+        SubsampleMean::new(Blocks::new(blocks, Unit::Row)?, 0..=10, Adjacency::AddRemove, &audit.request.epsilon)
+    };
+    // The smaller ε, the more blocks it takes to tell those without an answer from noise.
+    let mechanism =
+        [16, 64, 256, 1024].into_iter().find_map(|blocks| over(blocks).ok()).map_or_else(|| over(4096), Ok)?;
+    let blocks = mechanism.blocks().number() as usize;
     audit.empirically(audit.pure(), |input, permit| {
         let mut round = mechanism.begin(permit)?;
         // One row gives its block an answer; as many others as are tolerated have none, where the refusal shows most.
         let given = (input == Input::Second).then(|| round.block(None));
-        let silent = mechanism.tolerated().unwrap_or_default().min(16) as usize;
+        let silent = mechanism.tolerated().unwrap_or_default() as usize;
         let answer = |block: usize| if given == Some(block) { Some(10) } else { (block >= silent).then_some(0) };
-        let outcome = round.decide((0..16).map(answer))?;
+        let outcome = round.decide((0..blocks).map(answer))?;
         // The sum over the blocks is a number of half steps.
-        Ok(outcome.released().map_or(i64::MIN, |release| (32.0 * release.into_value()).round() as i64))
+        Ok(outcome.released().map_or(i64::MIN, |release| (2.0 * blocks as f64 * release.into_value()).round() as i64))
     })
 }
 

@@ -76,6 +76,10 @@ pub struct Admission {
 const MARGIN: f64 = 1.0 + 1e-8;
 
 impl Admission {
+    /// What must be said beside the error bars of keys that were admitted.
+    pub const SELECTED: &str = "a key is shown from the first step on at which its noisy sum reaches a threshold, so one near it appears only \
+                                if its noise was high: the level holds for every key, before those shown were selected";
+
     /// The counters with which keys can be admitted: those whose noise is a sum of draws of one discrete Laplace law.
     pub const KINDS: &[Kind] = &[Kind::OutputNoise, Kind::InputNoise, Kind::TwoLevel, Kind::Binary];
 

@@ -185,6 +185,20 @@ macro_rules! keyed_counters {
                 match self { $(Self::$variant(counter) => counter.half_width(step, level),)+ }
             }
 
+            /// See [`KeyedCounter::is_crowded`](super::KeyedCounter::is_crowded).
+            pub fn is_crowded(&self) -> bool {
+                match self { $(Self::$variant(counter) => counter.is_crowded(),)+ }
+            }
+
+            /// See [`KeyedCounter::counts`](super::KeyedCounter::counts).
+            pub fn counts<Q>(&self, key: &Q) -> bool
+            where
+                K: std::borrow::Borrow<Q>,
+                Q: std::hash::Hash + Eq + ?Sized,
+            {
+                match self { $(Self::$variant(counter) => counter.counts(key),)+ }
+            }
+
             /// See [`KeyedCounter::threshold`](super::KeyedCounter::threshold).
             pub fn threshold(&self, step: u64) -> Option<i128> {
                 match self { $(Self::$variant(counter) => counter.threshold(step),)+ }

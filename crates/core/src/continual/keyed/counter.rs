@@ -154,8 +154,13 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        if !self.keys.add(key, sum) && self.plan.admission.is_some() {
-            self.keys.insert(key.to_owned(), sum);
+        if self.keys.add(key, sum) {
+            return;
+        }
+        match self.era {
+            Some(era) if !era.ends(self.keys.keys().len() + 1) => _ = self.keys.insert(key.to_owned(), sum),
+            Some(_) => self.crowd_out(),
+            None => {}
         }
     }
 
@@ -165,13 +170,37 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let KeyedPlan { stream, admission, .. } = &self.plan;
+        let (stream, era) = (&self.plan.stream, self.era);
         let clamped = |value| i128::from(stream.clamp(value));
-        self.keys.add_all(events, clamped, |keys, key, value| {
-            if admission.is_some() {
-                keys.insert(key.to_owned(), value);
-            }
+        let mut too_many = false;
+        self.keys.add_all(events, clamped, |keys, key, value| match &era {
+            Some(era) if !too_many && !era.ends(keys.keys().len() + 1) => _ = keys.insert(key.to_owned(), value),
+            Some(_) => too_many = true,
+            None => {}
         });
+        if too_many {
+            self.crowd_out();
+        }
+    }
+
+    /// Have so many keys come in the open step that those that are not admitted were forgotten? Then no other counts until it is closed.
+    pub fn is_crowded(&self) -> bool {
+        self.era.is_some_and(|era| era.over)
+    }
+
+    /// Is there a sum for this key?
+    pub fn counts<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.keys.find(key).is_some()
+    }
+
+    fn crowd_out(&mut self) {
+        let Some(era) = self.era.as_mut().filter(|era| !era.over) else { return };
+        era.over = true;
+        forget(&mut self.keys, &mut self.counters, &mut self.shown);
     }
 
     /// Closes the step and makes the values that are to be released.
@@ -181,6 +210,10 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
     /// not taken then.
     pub fn close_step(&mut self) -> Result<()> {
         check_horizon(&self.plan.stream, self.steps, 1)?;
+        // Whether too many keys came is decided first: then none is admitted.
+        if self.era.is_some_and(|era| era.ends(self.keys.keys().len())) {
+            self.crowd_out();
+        }
         let strategy = &self.plan.strategy;
         let step = self.steps + 1;
         let threshold = match &self.plan.admission {
@@ -210,11 +243,12 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         let keys = self.keys.keys();
         // By key: the order in which keys came is as secret as they were.
         self.shown[before..].sort_unstable_by(|&a, &b| keys[a as usize].cmp(&keys[b as usize]));
-        if let (Some(admission), Some(era)) = (&self.plan.admission, self.era)
-            && admission.crowd.ends(era, keys.len(), &mut draw)
-        {
-            self.era = Some(admission.crowd.era(self.shown.len(), &mut draw));
-            forget(&mut self.keys, &mut self.counters, &mut self.shown);
+        if let (Some(admission), Some(era)) = (&self.plan.admission, self.era) {
+            let crowd = &admission.crowd;
+            self.era = Some(match era.over {
+                true => crowd.era(self.shown.len(), &mut draw),
+                false => crowd.next_step(era, &mut draw),
+            });
         }
         self.steps = step;
         Ok(())
@@ -304,8 +338,14 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
     }
 }
 
-/// Keeps the keys that are shown, and nothing of the others; no sum may be pending.
+/// Keeps the keys that are shown, with what is pending for them, and nothing of the others.
 fn forget<K: Hash + Ord + Clone, T>(keys: &mut KeyTable<K>, counters: &mut Vec<Running<T>>, shown: &mut [u32]) {
+    // Those that came since the last step was closed have no counter, and are not shown.
+    keys.take_pending(|place, pending| {
+        if let Some(counter) = counters.get_mut(place) {
+            counter.sum += pending;
+        }
+    });
     let mut kept = KeyTable::with_capacity(shown.len());
     let mut all: Vec<Option<Running<T>>> = std::mem::take(counters).into_iter().map(Some).collect();
     for place in shown.iter_mut() {

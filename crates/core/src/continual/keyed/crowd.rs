@@ -8,20 +8,27 @@ use crate::exact::Rational;
 use crate::noise::DiscreteLaplace;
 use crate::privacy::Epsilon;
 
-/// When keys that were not admitted are forgotten: at the end of a step, once about [`Crowd::MOST`] new keys have come since the last
-/// time, admitted or not. Admitted keys stay. A key that was forgotten and comes again begins with nothing.
+/// When keys that were not admitted are forgotten: in the step in which the number of keys that are new since the last time, admitted or
+/// not, reaches about [`Crowd::MOST`]. Nothing that such keys have in that step counts, and none is admitted at its end. Admitted keys stay. A
+/// key that was forgotten and comes again in a later step begins with nothing.
 ///
 /// Without it, whoever sends enough keys fills the memory. A limit on the number of keys itself would not do: whether one key is
 /// counted would depend on others.
 ///
 /// # Privacy
 /// ε₀ of the guarantee's ε pays for it, with ε₀ = min(k/256, ε/16) for a unit that touches k keys; the noise of the sums gets the
-/// rest. Call the steps from one forgetting to the next an *era*. At the end of each step the number of keys that are new in the era is
+/// rest. Call the steps from one forgetting to the next an *era*. For each step the number of keys that are new in the era by the step's end is
 /// compared with the limit by the sparse vector technique (AboveThreshold): discrete Laplace noise of scale 2k/ε₀ on the limit,
-/// drawn once in an era, and of scale 4k/ε₀ on the number, drawn at each step.
+/// drawn once in an era, and of scale 4k/ε₀ on the number, drawn when the step opens.
 ///
-/// *Proof.* Given what was released before, each event is counted by exactly one counter: the one of its key that began in the event's
-/// own era, or, if the key was admitted in an earlier era, the one that began there. So what a unit can change is shared out among
+/// *Within a step.* The number only grows, and its noise is known, so the answer is known as soon as it is reached: from then on keys
+/// that are not admitted need not be held, and new ones need not be taken, since nothing of them counts in this step. When in the step that
+/// was changes nothing that is released, or kept for later steps. So memory is bounded at all times, by a function of the numbers at the ends
+/// of steps.
+///
+/// *Proof.* Given what was released before, each event is counted by at most one counter: the one of its key that began in the event's
+/// own era, or, if the key was admitted in an earlier era, the one that began there; in an era's last step, by that of an admitted key or by
+/// none. So what a unit can change is shared out among
 /// eras and counters. If it touches k_e of its k keys in era e, the number of new keys changes by at most k_e, and telling when
 /// the era ends costs ε₀·k_e/k. If c_j of its c events go to counter j, the noise there costs (ε − ε₀)·c_j/c. All together: ε. As for δ,
 /// a key that is examined in several eras has fresh noise in each, but the bound of [`Admission`](super::Admission) adds up
@@ -30,8 +37,6 @@ use crate::privacy::Epsilon;
 /// # Accuracy
 /// A key loses what it had when it is forgotten, so keys that many others crowd out may never be admitted. The scale of the noise on the
 /// number is at most a twentieth of the limit, which is larger than [`Crowd::MOST`] where ε₀ asks for it.
-///
-/// What is *not* bounded is how many keys come within one step.
 #[derive(Debug, Clone)]
 pub struct Crowd {
     most: u64,
@@ -46,6 +51,17 @@ pub(super) struct Era {
     pub known: u32,
     /// The limit with its noise.
     limit: i64,
+    /// How many new keys are too many in the open step: the limit without the noise on the number.
+    room: i64,
+    /// Were there too many in the open step?
+    pub over: bool,
+}
+
+impl Era {
+    /// Does the era end with the open step, if there are so many keys?
+    pub fn ends(&self, keys: usize) -> bool {
+        self.over || keys as i64 - i64::from(self.known) >= self.room
+    }
 }
 
 impl Crowd {
@@ -72,12 +88,12 @@ impl Crowd {
     /// A new era begins with so many keys.
     pub(super) fn era<R: CryptoRng + ?Sized>(&self, known: usize, rng: &mut R) -> Era {
         let limit = (self.most as i64).saturating_add(self.limit.sample(rng));
-        Era { known: u32::try_from(known).unwrap_or(u32::MAX), limit }
+        let era = Era { known: u32::try_from(known).unwrap_or(u32::MAX), limit, room: limit, over: false };
+        self.next_step(era, rng)
     }
 
-    /// Does the era end with this step, at whose end there are so many keys?
-    pub(super) fn ends<R: CryptoRng + ?Sized>(&self, era: Era, keys: usize, rng: &mut R) -> bool {
-        let new = keys as i64 - i64::from(era.known);
-        new.saturating_add(self.number.sample(rng)) >= era.limit
+    /// Another step of the era opens.
+    pub(super) fn next_step<R: CryptoRng + ?Sized>(&self, era: Era, rng: &mut R) -> Era {
+        Era { room: era.limit.saturating_sub(self.number.sample(rng)), ..era }
     }
 }

@@ -96,6 +96,14 @@ fn answers(lifetime: u128, each: u128) -> Result<u64> {
     Ok(answers as u64)
 }
 
+/// Is it more than this whole number? `false` for text that is not a decimal.
+pub(super) fn is_above(text: &str, whole: u64) -> bool {
+    decimal(text).is_some_and(|(digits, decimals)| {
+        // A power that is too large for 128 bits exceeds all digits that fit in them.
+        10u128.checked_pow(decimals).and_then(|one| one.checked_mul(whole.into())).is_some_and(|limit| digits > limit)
+    })
+}
+
 /// The digits of a decimal as one number, and how many of them are after the point; `None` unless it is in the form in
 /// which the library writes it.
 fn decimal(text: &str) -> Option<(u128, u32)> {
@@ -138,6 +146,16 @@ mod tests {
         }
         for wrong in ["", ".5", "1.", "1.0", "01", "+1", "-1", "1e3", "1/2", "0.1234567890123456", "1 ", "٣"] {
             assert!(Amount::read("epsilon", wrong).unwrap_err().to_string().starts_with("epsilon is "), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_above_ten_is_so_in_any_number_of_digits() {
+        for above in ["10.1", "11", "10.0000000000000000001", "1000"] {
+            assert!(is_above(above, 10), "{above}");
+        }
+        for below in ["10", "9.9999999999999999999", "0", "0.00000000000000000000000000000000000011"] {
+            assert!(!is_above(below, 10), "{below}");
         }
     }
 

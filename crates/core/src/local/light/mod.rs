@@ -28,6 +28,7 @@ use super::report::Payload;
 use super::task::{Answer, Canonical, Day, Memoisation, TaskId, TimePrecision, rules};
 use crate::error::{Error, Result};
 use crate::noise::bits::always;
+use crate::privacy::weak::{EPSILON_TO_CONFIRM, LARGEST_EPSILON};
 
 /// A complete task, field by field.
 #[derive(Debug, Clone)]
@@ -44,6 +45,8 @@ pub struct Fields<'text> {
     pub memoisation: &'text str,
     /// ε of everything that a device ever sends.
     pub lifetime_epsilon: &'text str,
+    /// Confirms a lifetime ε above 10, which protects next to nothing.
+    pub allow_large_epsilon: bool,
     /// The minimum number of reports for an estimate.
     pub minimum_batch: u64,
     /// `none`, `hour`, `day` or `week`.
@@ -77,6 +80,7 @@ pub struct Fields<'text> {
 ///     epsilon: "1",
 ///     memoisation: "never",
 ///     lifetime_epsilon: "1",
+///     allow_large_epsilon: false,
 ///     minimum_batch: 100,
 ///     time_precision: "none",
 ///     expires: "2030-01-01",
@@ -127,6 +131,10 @@ impl LightTask {
         // Every number is written in exactly one way.
         if memoisation == Memoisation::First && fields.lifetime_epsilon != fields.epsilon {
             return Err(unknown("lifetime-epsilon", fields.lifetime_epsilon, rules::LIFETIME_OF_FIRST));
+        }
+        if !fields.allow_large_epsilon && amount::is_above(fields.lifetime_epsilon, LARGEST_EPSILON) {
+            let name = if fields.lifetime_epsilon == fields.epsilon { "epsilon" } else { "lifetime-epsilon" };
+            return Err(unknown(name, fields.lifetime_epsilon, EPSILON_TO_CONFIRM));
         }
         let time_precision = TimePrecision::named(fields.time_precision)
             .ok_or_else(|| unknown("time-precision", fields.time_precision, "none, hour, day or week"))?;

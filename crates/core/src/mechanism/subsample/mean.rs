@@ -28,24 +28,29 @@ const CALM: (u64, u64) = (998, 1000);
 /// *No answer.* A query that panics on some block has no answer there. It counts as the middle, (L + U)/2; and how many blocks have none
 /// is counted, with noise of scale 2·j/ε. That costs nothing more: a block that has an answer on both of two neighbours moves the sum
 /// by U − L at the most, and not the count; one that has an answer on one of them only moves the sum by (U − L)/2 at the most, and the
-/// count by 1. The loss of one block is ε/j in the first case, and ε/(2j) + ε/(2j) in the second. If the noisy count is above
-/// [`SubsampleMean::tolerated`], the outcome is a refusal. With [`SubsampleMean::counting`] another number counts for such blocks; then
-/// all have an answer, and nothing is refused.
+/// count by 1. The loss of one block is ε/j in the first case, and ε/(2j) + ε/(2j) in the second. So the noisy count is paid for: if it is
+/// above [`SubsampleMean::tolerated`], the outcome is a refusal; otherwise it widens the error bar. With [`SubsampleMean::counting`] another
+/// number counts for such blocks; then all have an answer, and nothing is refused.
 ///
 /// What [`SubsampleMode`](super::SubsampleMode) asks of a query holds here, too.
 ///
 /// # Accuracy
-/// The error bar is that of the noise, about 3·j·(U − L)/(k·ε) at 95 %. Blocks without an answer pull the mean to the middle, each by
-/// (U − L)/(2k) at the most. How far the mean over blocks of n/k rows is from the
-/// answer for all rows is the query's own affair: more blocks, less noise, smaller blocks.
+/// The error bar covers the noise and the blocks without an answer. Whatever such a block would have said, it is wrong by (U − L)/2 at the
+/// most, and the mean by (U − L)/(2k) for each of them. The bar at 95 % is about 4·j·(U − L)/(k·ε), for the noise of sum and count together,
+/// and (U − L)/(2k) more for each block of the noisy count. With [`SubsampleMean::counting`] it covers the noise alone, about
+/// 3·j·(U − L)/(k·ε). The level is that of all outcomes, a refusal being no miss: if more blocks than are tolerated have no answer, a
+/// mean is rarely shown, and then the count was too low.
+///
+/// How far the mean over blocks of n/k rows is from the answer for all rows is the query's own affair: more blocks, less noise, smaller
+/// blocks.
 ///
 /// # Algorithm
 /// \[NRS07\] with a clamped mean for the aggregate \[DR14, section 7.2\]. Answers are whole numbers: put real ones on a grid
 /// of which the step is chosen beforehand (cents, thousandths), and divide the release by it.
 ///
 /// # Errors
-/// If L ≥ U, if k·(U − L) exceeds 2^61, if 2·j·(U − L)/ε lies outside 0.001 to 2^50, or (when releasing) if the permit does
-/// not cover ε.
+/// If L ≥ U, if k·(U − L) exceeds 2^61, if 2·j·(U − L)/ε lies outside 0.001 to 2^50, if there are so few blocks that half of them could go
+/// without an answer unnoticed, or (when releasing) if the permit does not cover ε.
 ///
 /// # Example
 /// ```
@@ -65,7 +70,7 @@ const CALM: (u64, u64) = (998, 1000);
 /// // Refused once in a thousand times at the most, since every block has an answer.
 /// if let Some(released) = outcome.released() {
 ///     assert!((released.value() - 45_000.0).abs() < 20_000.0);
-///     assert!((released.error().half_width() - 1500.0).abs() < 5.0);
+///     assert!(released.error().half_width() >= 2048.0 && mechanism.error().half_width() < 2049.0);
 /// }
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -97,37 +102,31 @@ impl SubsampleMean {
     /// Over these blocks, with answers clamped to `bounds`, for neighbours as in `adjacency`.
     ///
     /// # Errors
-    /// If the bounds are empty or a single number, too wide for k blocks in 64 bits, or 2·j·(U − L)/ε lies outside 0.001 to
-    /// 2^50.
+    /// If the bounds are empty or a single number, too wide for k blocks in 64 bits, 2·j·(U − L)/ε lies outside 0.001 to 2^50, or
+    /// half of the blocks could go without an answer unnoticed.
     pub fn new(blocks: Blocks, bounds: RangeInclusive<i64>, adjacency: Adjacency, epsilon: &Epsilon) -> Result<Self> {
-        let shown = || format!("{}..{}", bounds.start(), bounds.end());
-        if bounds.start() >= bounds.end() {
-            return Err(Error::parameter("bounds", shown(), "a lower and a greater upper bound"));
-        }
-        let width = bounds.end().abs_diff(*bounds.start());
-        let touched = blocks.touched(adjacency);
-        // 2k·(U − L) ≤ 2^62: the centred sum fits with room for the noise, and so does 2j·(U − L).
-        let Some(double) = width
-            .checked_mul(2)
-            .filter(|double| double.checked_mul(blocks.number().max(touched)).is_some_and(|sum| sum <= 1 << 62))
-        else {
-            return Err(Error::parameter(
-                "bounds",
-                shown(),
-                "narrower: their width times the blocks must not exceed 2^61",
-            ));
-        };
-        let laplace = Laplace::new(double * touched, epsilon)?;
-        let half_width = laplace.half_width(1, &Rational::try_from(LEVEL)?)?;
+        let (laplace, width) = noise(&blocks, &bounds, adjacency, epsilon)?;
+        let silence = Silence::noticed(&blocks, blocks.touched(adjacency), epsilon)?;
+        let half_width = half_width_of_sum_and_count(width, laplace.noise().approximate_scale());
         let error = ErrorBar::new(half_width as f64 / (2.0 * blocks.number() as f64), LEVEL)?;
-        let silence = Silence::new(&blocks, touched, epsilon)?;
         Ok(Self { blocks, bounds, laplace, error, silence })
     }
 
     /// The same with a number that counts for blocks without an answer: nothing is refused.
-    #[must_use]
-    pub fn counting(self, default: i64) -> Self {
-        Self { silence: Silence::Counts(default), ..self }
+    ///
+    /// # Errors
+    /// As for [`SubsampleMean::new`], but for the number of blocks.
+    pub fn counting(
+        default: i64,
+        blocks: Blocks,
+        bounds: RangeInclusive<i64>,
+        adjacency: Adjacency,
+        epsilon: &Epsilon,
+    ) -> Result<Self> {
+        let (laplace, _) = noise(&blocks, &bounds, adjacency, epsilon)?;
+        let half_width = laplace.half_width(1, &Rational::try_from(LEVEL)?)?;
+        let error = ErrorBar::new(half_width as f64 / (2.0 * blocks.number() as f64), LEVEL)?;
+        Ok(Self { blocks, bounds, laplace, error, silence: Silence::Counts(default) })
     }
 
     /// How many blocks may be without an answer, with noise, before the mean is refused: a tenth of them, or as many as noise alone makes
@@ -144,9 +143,18 @@ impl SubsampleMean {
         self.laplace.guarantee()
     }
 
-    /// How far the noise may carry the mean: known before anything is asked.
+    /// How far the noise may carry the mean, known before anything is asked: the error bar if the noisy count of blocks without an answer
+    /// is 0 or less. Each that is counted adds [`SubsampleMean::pull`].
     pub fn error(&self) -> ErrorBar {
         self.error
+    }
+
+    /// How far one block without an answer pulls the mean at the most, (U − L)/(2k); 0 if a number counts for it.
+    pub fn pull(&self) -> f64 {
+        match &self.silence {
+            Silence::Counts(_) => 0.0,
+            Silence::Refused { .. } => width(&self.bounds) as f64 / (2.0 * self.blocks.number() as f64),
+        }
     }
 
     /// How the rows are split.
@@ -194,20 +202,21 @@ impl SubsampleMean {
     ) -> Outcome<f64> {
         let (sum, silent) = self.tally(answers);
         let noisy = i128::from(sum) + i128::from(self.laplace.noise().sample(draw));
-        let too_silent = match &self.silence {
-            Silence::Counts(_) => false,
+        let (silent, tolerated) = match &self.silence {
+            Silence::Counts(_) => (0, 0),
             Silence::Refused { noise, tolerated } => {
-                i128::from(silent) + i128::from(noise.sample(draw)) > i128::from(*tolerated)
+                (i128::from(silent) + i128::from(noise.sample(draw)), i128::from(*tolerated))
             }
         };
         let (guarantee, accounting) = (self.guarantee().clone(), draw.accounting().clone());
-        if too_silent {
+        if silent > tolerated {
             return Outcome::Refused(Refusal::new(guarantee, accounting));
         }
+        let error = self.error.widened(silent.max(0) as f64 * self.pull());
         // The only float is the one that is shown.
         let double = 2 * i128::from(self.blocks.number());
         let mean = (noisy + double * i128::from(*self.bounds.start())) as f64 / double as f64;
-        Outcome::Released(Release::new(mean, self.error, guarantee, accounting))
+        Outcome::Released(Release::new(mean, error, guarantee, accounting))
     }
 
     /// Σ 2·(clamped answer − L), from 0 to 2k·(U − L), and how many blocks have no answer.
@@ -226,15 +235,88 @@ impl SubsampleMean {
 }
 
 impl Silence {
-    fn new(blocks: &Blocks, touched: u64, epsilon: &Epsilon) -> Result<Self> {
+    fn noticed(blocks: &Blocks, touched: u64, epsilon: &Epsilon) -> Result<Self> {
         // No narrower than noise can be drawn; wider noise promises more.
         let narrowest = &Rational::ONE / &Rational::from(1000);
         let scale = &Rational::from(2 * touched) / epsilon.value();
         let noise = DiscreteLaplace::new(&scale.max(narrowest))?;
         let calm = noise.half_width(&(&Rational::from(CALM.0) / &Rational::from(CALM.1)))?;
         let tolerated = (blocks.number() / TOLERATED).max(calm);
+        if tolerated.saturating_mul(2) >= blocks.number() {
+            let fewest = calm.saturating_mul(2).saturating_add(1);
+            return Err(Error::parameter(
+                "number of blocks",
+                format!("{} instead of at least {fewest}", blocks.number()),
+                "such that noise cannot hide that half of them have no answer: take more blocks or a larger epsilon, or say what counts \
+                 for a block without an answer",
+            ));
+        }
         Ok(Self::Refused { noise, tolerated })
     }
+}
+
+/// U − L.
+fn width(bounds: &RangeInclusive<i64>) -> u64 {
+    bounds.end().abs_diff(*bounds.start())
+}
+
+/// The noise of the sum in half steps, and U − L.
+fn noise(
+    blocks: &Blocks,
+    bounds: &RangeInclusive<i64>,
+    adjacency: Adjacency,
+    epsilon: &Epsilon,
+) -> Result<(Laplace, u64)> {
+    let shown = || format!("{}..{}", bounds.start(), bounds.end());
+    if bounds.start() >= bounds.end() {
+        return Err(Error::parameter("bounds", shown(), "a lower and a greater upper bound"));
+    }
+    let (width, touched) = (width(bounds), blocks.touched(adjacency));
+    // 2k·(U − L) ≤ 2^62: the centred sum fits with room for the noise, and so does 2j·(U − L).
+    let Some(double) = width
+        .checked_mul(2)
+        .filter(|double| double.checked_mul(blocks.number().max(touched)).is_some_and(|sum| sum <= 1 << 62))
+    else {
+        return Err(Error::parameter("bounds", shown(), "narrower: their width times the blocks must not exceed 2^61"));
+    };
+    Ok((Laplace::new(double * touched, epsilon)?, width))
+}
+
+/// The smallest t, in half steps, such that |N + w·Z| ≤ t with probability [`LEVEL`]: N is the noise of the sum, Z that of the count, and a
+/// block without an answer is wrong by w = U − L half steps at the most.
+///
+/// With s such blocks the sum is wrong by N + b, |b| ≤ w·s, and the bar is t + w·max(s + Z, 0). Let b ≥ 0. Then N + b is above the bar
+/// only if N − w·Z > t, and below it only if N + w·Z < −t. Z is symmetric, so that each has the probability of N + w·Z > t; likewise for
+/// b ≤ 0.
+fn half_width_of_sum_and_count(width: u64, scale: f64) -> u64 {
+    // A margin of 10^−9 pays for the floats.
+    let fits = |t: u64| 2.0 * tail_of_sum_and_count(t, width, scale) * (1.0 + 1e-9) <= 1.0 - LEVEL;
+    let mut high = 1;
+    while !fits(high) {
+        high *= 2;
+    }
+    let mut low = high / 2;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { high = middle } else { low = middle + 1 }
+    }
+    high
+}
+
+/// P(N + w·Z > t). N has the scale a half steps, and Z the scale a/w blocks: 2·w·j/ε and 2·j/ε. (Z is wider where 2·j/ε is below 1/1000; 0
+/// either way, but for a probability of e^−999.)
+///
+/// Let p = e^(−1/a), q = p^w, n = ⌊t/w⌋. P(N > x) is p^(x+1)/(1 + p) for x ≥ 0 and 1 − p^(−x)/(1 + p) for x < 0; P(Z = −z) is
+/// q^|z|·(1 − q)/(1 + q). Summed over z ≥ 0, over the n numbers −n ≤ z < 0, for which q^|z|·p^(w·z) is 1, and over z < −n:
+///
+/// p^(t+1)/(1 + p)·(1/(1 + q)² + n·(1 − q)/(1 + q)) + q^(n+1)/(1 + q)·(1 − p^(w·(n+1)−t)/((1 + p)·(1 + q)))
+fn tail_of_sum_and_count(t: u64, width: u64, scale: f64) -> f64 {
+    let power = |steps: f64| libm::exp(-steps / scale);
+    let (p, q, n) = (power(1.0), power(width as f64), (t / width) as f64);
+    let (one_more, rest) = (width as f64 * (n + 1.0), (width - t % width) as f64);
+    let near = 1.0 / ((1.0 + q) * (1.0 + q)) - n * libm::expm1(-(width as f64) / scale) / (1.0 + q);
+    let far = 1.0 - power(rest) / ((1.0 + p) * (1.0 + q));
+    power(t as f64 + 1.0) / (1.0 + p) * near + power(one_more) / (1.0 + q) * far
 }
 
 #[cfg(test)]
@@ -244,7 +326,7 @@ mod tests {
     use crate::noise::Entropy;
 
     fn mean(bounds: RangeInclusive<i64>, unit: Unit, adjacency: Adjacency) -> Result<SubsampleMean> {
-        SubsampleMean::new(Blocks::new(10, unit)?, bounds, adjacency, &"1".parse()?)
+        SubsampleMean::new(Blocks::new(100, unit)?, bounds, adjacency, &"1".parse()?)
     }
 
     #[test]
@@ -267,8 +349,11 @@ mod tests {
             (Unit::Id, Adjacency::Replace, 2),
         ] {
             for default in [None, Some(i64::MIN), Some(2)] {
-                let mean = mean(-3..=4, unit, adjacency).unwrap();
-                let mean = default.map_or(mean.clone(), |default| mean.counting(default));
+                let (blocks, epsilon) = (Blocks::new(100, unit).unwrap(), "1".parse().unwrap());
+                let mean = match default {
+                    None => mean(-3..=4, unit, adjacency).unwrap(),
+                    Some(default) => SubsampleMean::counting(default, blocks, -3..=4, adjacency, &epsilon).unwrap(),
+                };
                 assert_eq!(mean.laplace.noise().scale(), &(14 * touched).into());
                 let tally = |first: Option<i64>, second: Option<i64>| mean.tally([first, second, Some(1)].into_iter());
                 // In parts of ε: a count that is not released loses nothing.
@@ -304,14 +389,73 @@ mod tests {
             outcome.released().map(Release::into_value)
         };
         assert_eq!([0, 2, 3, 20].map(|silent| of(&mean, silent)), [Some(10.0), Some(9.5), None, None]);
-        let mean = mean.counting(-7);
+        let mean = SubsampleMean::counting(-7, blocks(), 0..=10, Adjacency::Replace, &epsilon).unwrap();
         assert_eq!(
             (mean.tolerated(), [0, 10, 20].map(|silent| of(&mean, silent))),
             (None, [Some(10.0), Some(5.0), Some(0.0)])
         );
         // Where noise alone would make many of none, many are tolerated.
-        let few = SubsampleMean::new(blocks(), 0..=10, Adjacency::Replace, &"1".parse().unwrap()).unwrap();
+        let few = Blocks::new(25, Unit::Row).unwrap();
+        let few = SubsampleMean::new(few, 0..=10, Adjacency::Replace, &"1".parse().unwrap()).unwrap();
         assert_eq!(few.tolerated(), Some(12));
+    }
+
+    /// With ten blocks and ε = 1 noise alone makes twelve of none: all ten could be without an answer, and a mean would be shown.
+    #[test]
+    fn blocks_are_so_many_that_most_have_an_answer() {
+        let with = |number: u64, epsilon: &str, default: Option<i64>| {
+            let (blocks, epsilon): (_, Epsilon) = (Blocks::new(number, Unit::Row)?, epsilon.parse()?);
+            match default {
+                None => SubsampleMean::new(blocks, 0..=10, Adjacency::AddRemove, &epsilon),
+                Some(default) => SubsampleMean::counting(default, blocks, 0..=10, Adjacency::AddRemove, &epsilon),
+            }
+        };
+        for number in [1, 10, 24] {
+            let error = with(number, "1", None).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("number of blocks is {number} instead of at least 25")), "{error}");
+            // What it says to do helps.
+            assert!(
+                with(25, "1", None).is_ok() && with(number, "20", None).is_ok() && with(number, "1", Some(0)).is_ok()
+            );
+        }
+    }
+
+    /// Sixteen blocks of 200 have no answer, and would have said what all others say: 1000. Without them in the bar it would cover once
+    /// in 300 times.
+    #[test]
+    fn the_bar_covers_what_blocks_without_an_answer_would_have_said() {
+        const ROUNDS: u32 = 20_000;
+        let blocks = Blocks::new(200, Unit::Row).unwrap();
+        let mean = SubsampleMean::new(blocks, 0..=1000, Adjacency::AddRemove, &"1".parse().unwrap()).unwrap();
+        for (silent, fewest_shown) in [(0, 0.99), (16, 0.9), (20, 0.5)] {
+            let mut permit = Permit::unaccounted_from(Entropy::seeded(silent as u64));
+            let answers = || (0..200).map(|block: usize| (block >= silent).then_some(1000));
+            let outcomes = (0..ROUNDS).map(|_| mean.begin(&mut permit).unwrap().decide(answers()).unwrap());
+            let shown: Vec<_> = outcomes.filter_map(Outcome::released).collect();
+            let missed =
+                shown.iter().filter(|release| (release.value() - 1000.0).abs() > release.error().half_width()).count();
+            assert!(shown.len() as f64 > fewest_shown * f64::from(ROUNDS));
+            // Four standard deviations of a share of 5 % of half the rounds are below 1 %.
+            assert!((missed as f64) < 0.06 * shown.len() as f64, "{silent}: {missed} of {}", shown.len());
+        }
+    }
+
+    /// The formula, against a sum over all that the count's noise can be.
+    #[test]
+    fn the_tail_of_sum_and_count_is_that_of_their_noise() {
+        for (width, scale) in [(1u64, 2.0f64), (7, 14.0), (10, 3.0), (10, 100.0), (5, 0.5)] {
+            let (p, q) = ((-1.0 / scale).exp(), (-(width as f64) / scale).exp());
+            let above = |x: f64| if x < 0.0 { 1.0 - p.powf(-x) / (1.0 + p) } else { p.powf(x + 1.0) / (1.0 + p) };
+            for t in [0, 1, 6, 7, 8, 20, 50] {
+                let mass = |z: i64| q.powf(z.abs() as f64) * (1.0 - q) / (1.0 + q);
+                let summed: f64 = (-1000..=1000).map(|z| mass(z) * above(t as f64 + (width as i64 * z) as f64)).sum();
+                let tail = tail_of_sum_and_count(t, width, scale);
+                assert!((tail / summed - 1.0).abs() < 1e-9, "{width} {scale} {t}: {tail}, not {summed}");
+            }
+            let half_width = half_width_of_sum_and_count(width, scale);
+            let outside = |t: u64| 2.0 * tail_of_sum_and_count(t, width, scale);
+            assert!(outside(half_width) <= 0.05 && outside(half_width - 1) > 0.05 * (1.0 - 1e-8));
+        }
     }
 
     #[test]

@@ -134,7 +134,7 @@ mod tests {
         let mean = SubsampleMean::new(
             Blocks::new(BLOCKS as u64, Unit::Id).unwrap(),
             0..=9,
-            Adjacency::Replace,
+            Adjacency::AddRemove,
             &"1".parse().unwrap(),
         )
         .unwrap();

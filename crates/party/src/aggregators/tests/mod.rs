@@ -18,6 +18,8 @@ mod network;
 mod reception;
 mod vectors;
 
+use std::io;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use self::network::{Lie, network};
@@ -34,6 +36,18 @@ use crate::times::Times;
 /// Nobody is slow in one process; whoever is silent is waited for so long, by the network's own clock.
 const PATIENT: Times =
     Times { join: Duration::from_secs(60), round: Duration::from_secs(60), linger: Duration::from_secs(0) };
+
+/// A connection from another address of this machine.
+pub(super) fn dial(source: [u8; 4], address: SocketAddr) -> io::Result<TcpStream> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let stream = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4()?;
+        socket.bind((source, 0).into())?;
+        socket.connect(address).await?.into_std()
+    })?;
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
 
 fn sum() -> Statistic {
     Statistic::Sum { lower: -10, upper: 100 }
