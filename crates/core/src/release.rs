@@ -58,7 +58,7 @@ impl ErrorBar {
         self.level
     }
 
-    /// The error bar of a value that may be off by so much more.
+    /// The error bar of a value that may be off by this much more.
     pub(crate) fn widened(self, by: f64) -> Self {
         Self { half_width: self.half_width + by, level: self.level }
     }
