@@ -352,7 +352,8 @@ impl Writer<'_> {
     pub fn public(&mut self, depth: u32) -> Source {
         use Kind::{Number, Text};
         let table = |writer: &mut Self| writer.base("r", &[("label", Text), ("size", Text)], None);
-        match self.dice.below(if depth == 0 { 2 } else { 9 }) {
+        match self.dice.below(9) {
+            0..=5 if depth == 0 => table(self),
             2 => {
                 self.made.insert("public aggregates");
                 let inner = table(self);
@@ -385,8 +386,8 @@ impl Writer<'_> {
                 let query = format!("SELECT DISTINCT {text} AS label FROM {}", inner.sql);
                 self.aliased(&query, &["label".into()], &[Text], false)
             }
-            6 => self.common(depth, false),
-            7 | 8 => {
+            6 if depth > 0 => self.common(depth, false),
+            6..=8 => {
                 self.made.insert("VALUES");
                 self.values()
             }
