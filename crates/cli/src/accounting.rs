@@ -141,7 +141,7 @@ impl Account {
     /// Charges, durably, and says so; or gives back what was released for the same request.
     ///
     /// # Errors
-    /// If the budget does not reach, or the ledger fails.
+    /// If there is not enough budget left, or the ledger fails.
     pub fn charge(&self, request: Request, releases: Releases) -> Result<Granted> {
         match self {
             Self::Charged(session) => session.charge(request, releases),
@@ -342,7 +342,7 @@ impl Session {
         let all = match &account.dataset.budget {
             Budget::Limit(limit) => {
                 let left = account.spent.first().and_then(|(_, spent)| account.dataset.budget.left(spent));
-                left.map_or_else(String::new, |left| format!("of {limit} there is {} left", left.rounded_down()))
+                left.map_or_else(String::new, |left| format!("{} of {limit} is left", left.rounded_down()))
             }
             Budget::Unlimited => {
                 let all = account.spent.iter().map(spent).collect::<Vec<_>>().join("; ");

@@ -11,7 +11,7 @@ pub const USAGE: u8 = 2;
 /// Everything was refused by the mechanism, which is a charged answer.
 pub const REFUSED: u8 = 3;
 
-/// The budget does not reach: nothing was spent.
+/// Not enough budget left: nothing was spent.
 pub const OVERDRAWN: u8 = 4;
 
 /// The claim does not hold.
@@ -22,7 +22,7 @@ pub const REFUTED: u8 = 1;
 #[error("{0}")]
 pub struct Usage(String);
 
-/// The budget does not reach, says a service.
+/// Not enough budget left, says a service.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Overdrawn(pub String);

@@ -35,7 +35,7 @@ static ALLOCATOR: reticent_erase::Erasing = reticent_erase::Erasing;
 #[command(version, about, max_term_width = 100)]
 #[command(
     after_help = "Exit codes: 0 released, 1 anything else, 2 usage or bad configuration, 3 refused by the mechanism (and \
-charged), 4 the budget does not reach."
+charged), 4 not enough budget left."
 )]
 struct Arguments {
     #[command(subcommand)]

@@ -134,7 +134,7 @@ impl Budget {
     /// What is spent after a charge of `cost` by a dataset that has spent `spent`.
     ///
     /// # Errors
-    /// If it does not reach, or cannot be paid in the budget's currency.
+    /// If there is not enough left, or it cannot be paid in the budget's currency.
     pub fn admit(&self, dataset: &str, spent: &Spend, cost: &Guarantee) -> Result<Spend> {
         let Self::Limit(limit) = self else { return readable(spent.plus(&Spend::of(cost))) };
         let price = price(dataset, limit, cost)?;
@@ -237,10 +237,7 @@ impl fmt::Display for Overdraft {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { dataset, cost, limit, left, fits } = self;
         let left = left.rounded_down();
-        write!(
-            formatter,
-            "the budget of {dataset} does not reach: this costs {cost}, and of {limit} there is {left} left; "
-        )?;
+        write!(formatter, "not enough budget left for {dataset}: this costs {cost}, and {left} of {limit} is left; ")?;
         match fits {
             Some(fits) => write!(formatter, "{fits} would fit"),
             None => formatter.write_str("nothing more fits"),
@@ -279,12 +276,12 @@ mod tests {
         assert_eq!(spend(pure("1"), &vec![pure("1/3"); 3]).unwrap(), Spend::of(&pure("1")));
         assert_eq!(
             spend(pure("1"), &[pure("0.7"), pure("0.30000000000000000000001")]).unwrap_err(),
-            "the budget of people does not reach: this costs ε = 0.30000000000000000000001, and of ε = 1 there is ε = 0.3 left; \
+            "not enough budget left for people: this costs ε = 0.30000000000000000000001, and ε = 0.3 of ε = 1 is left; \
              ε = 0.3 would fit"
         );
         assert_eq!(
             spend(pure("1"), &[pure("1"), pure("1e-300")]).unwrap_err(),
-            "the budget of people does not reach: this costs ε = 1e-300, and of ε = 1 there is nothing left; nothing more fits"
+            "not enough budget left for people: this costs ε = 1e-300, and nothing of ε = 1 is left; nothing more fits"
         );
     }
 
@@ -293,7 +290,10 @@ mod tests {
         let limit = || approx("1", "1e-6");
         assert!(spend(limit(), &[pure("0.5"), approx("0.5", "1e-6")]).is_ok());
         let refused = spend(limit(), &[approx("0.5", "9e-7"), approx("0.25", "2e-7")]).unwrap_err();
-        assert!(refused.ends_with("there is ε = 0.5, δ = 1e-7 left; ε = 0.5, δ = 1e-7 would fit"), "{refused}");
+        assert!(
+            refused.ends_with("ε = 0.5, δ = 1e-7 of ε = 1, δ = 1e-6 is left; ε = 0.5, δ = 1e-7 would fit"),
+            "{refused}"
+        );
         let refused = spend(limit(), &[approx("0.5", "1e-6"), approx("0.1", "1e-9")]).unwrap_err();
         assert!(refused.ends_with("nothing more fits"), "{refused}");
         assert!(spend(limit(), &[zcdp("0.1")]).unwrap_err().contains("ask for an ε"));
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(spend(zcdp("1"), &vec![zcdp("0.1"); 10]).unwrap(), Spend::of(&zcdp("1")));
         assert!(spend(zcdp("1"), &[approx("0.1", "1e-9")]).unwrap_err().contains("ask for a ρ, or a pure ε"));
         let exhausted = spend(zcdp("0.5"), &[zcdp("0.5"), pure("1e-9")]).unwrap_err();
-        assert!(exhausted.ends_with("there is nothing left; nothing more fits"), "{exhausted}");
+        assert!(exhausted.ends_with("nothing of ρ = 0.5 is left; nothing more fits"), "{exhausted}");
         let refused = spend(zcdp("0.5"), &[pure("1.1")]).unwrap_err();
         assert!(refused.ends_with("ε = 1 would fit"), "{refused}");
         for rho in ["0.1", "1/3", "1e-200", "12345", "0.024355934605668213"] {

@@ -8,7 +8,7 @@ use crate::budget::Overdraft;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The budget does not reach.
+    /// Not enough budget left.
     #[error("{0}")]
     Overdrawn(Box<Overdraft>),
 
@@ -188,7 +188,7 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Is it the budget that does not reach?
+    /// Is there not enough budget left?
     pub fn is_overdrawn(&self) -> bool {
         matches!(self, Self::Overdrawn(_))
     }

@@ -121,7 +121,7 @@ impl Error {
         }
     }
 
-    /// Is it the budget that does not reach?
+    /// Is there not enough budget left?
     pub fn is_overdrawn(&self) -> bool {
         matches!(self, Self::Ledger(error) if error.is_overdrawn())
     }

@@ -72,7 +72,7 @@ pub struct Party<'party> {
 /// that they have the same task, have heard the same, and have charged, too; the transcript is durable before the result is shown.
 ///
 /// # Errors
-/// If something does not go together; if the budget does not reach; if the parties do not come to an end together
+/// If something does not go together; if there is not enough budget left; if the parties do not come to an end together
 /// ([`Error::Aborted`]). What was charged is kept.
 pub fn run(config: &Config, statistic: &mut dyn Statistic) -> Result<Outcome> {
     with_party(config, State::open, |party, listener| party.run(listener, statistic))

@@ -32,7 +32,7 @@ pub enum Error {
     /// Somebody who may not.
     #[error("{0}")]
     Forbidden(String),
-    /// The budget does not reach; nothing was charged.
+    /// Not enough budget left; nothing was charged.
     #[error("{0}")]
     Overdrawn(String),
     /// More bytes than are taken at once.

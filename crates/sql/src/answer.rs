@@ -98,7 +98,7 @@ pub struct Share {
 }
 
 /// What half-widths speak of, for whoever reads the answer alone.
-pub const HALF_WIDTHS: &str = "95 %, noise only: what clamping and bounding took away is not in them";
+pub const HALF_WIDTHS: &str = "95 % and covers noise only, not bias from clamping or contribution limits";
 
 /// The same, where the noisy number of `words` of a group decides whether it is shown: if it is `threshold` or more.
 ///

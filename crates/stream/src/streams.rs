@@ -158,7 +158,7 @@ impl Streams {
     /// process ends in between, the charge is found when the directory is opened, and not made again.
     ///
     /// # Errors
-    /// [`Error::Exists`]; [`Error::Unopened`]; whatever the ledger says ([`Error::is_overdrawn`] if the budget does not reach), and then there is
+    /// [`Error::Exists`]; [`Error::Unopened`]; whatever the ledger says ([`Error::is_overdrawn`] if there is not enough budget left), and then there is
     /// no stream; [`Error::Storage`] if the disk fails.
     pub fn create(&self, definition: Definition, caller: &str) -> Result<Arc<Stream>> {
         let _alone = self.creating.lock().unwrap_or_else(PoisonError::into_inner);

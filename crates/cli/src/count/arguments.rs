@@ -148,5 +148,5 @@ Examples:
   printf 'page\\nhome\\nhelp\\n' | reticent count - --key page --keys home,help --epsilon 1 --horizon 9
   tail -n 0 -f access.log | reticent count - --events --step 1m --horizon 1440 --epsilon 1
 
-Exit codes: 0 released, 2 usage (nothing was charged), 4 the budget does not reach (nothing was charged), 1 anything else \
+Exit codes: 0 released, 2 usage (nothing was charged), 4 not enough budget left (nothing was charged), 1 anything else \
 (reading failed, the horizon is reached, the ledger failed).";

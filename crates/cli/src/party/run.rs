@@ -25,7 +25,7 @@ Parties may start in any order. Nothing is sent before all have shown that they 
 party's own ledger was charged. If a party vanishes, has another task, or breaks the protocol, all others stop and say so: nothing is \
 released, and what was charged stays charged. Run again, all together, for another attempt; it is charged anew.
 
-Exit codes: 0 released, 2 usage (nothing was charged), 4 the budget does not reach (nothing was charged), 1 aborted, or anything else.")]
+Exit codes: 0 released, 2 usage (nothing was charged), 4 not enough budget left (nothing was charged), 1 aborted, or anything else.")]
 pub struct Arguments {
     /// This party's own configuration
     #[arg(long, value_name = "FILE")]

@@ -26,7 +26,7 @@ use crate::output::{Format, number_table, print, say};
     --table north.visits=north.csv --table south.visits=south.csv --table east.visits=east.csv
 
 The same rounds, messages and signatures as between real processes, with keys that are made for the occasion. Nothing is charged, \
-and whoever runs this sees every party's rows: it is for trying out, with invented rows.")]
+and the person who runs this sees every party's rows: use it to try things out, with invented rows.")]
 pub struct Arguments {
     #[command(flatten)]
     stage: Stage,
@@ -173,7 +173,7 @@ fn in_units(steps: i64, step: &reticent::exact::Rational) -> String {
 }
 
 pub fn warn() {
-    say!("warning: a simulation: no ledger is charged, and whoever runs it sees all rows; use invented ones");
+    say!("warning: a simulation: no ledger is charged, and the person who runs it sees all rows; use invented ones");
 }
 
 /// Writes a new file.

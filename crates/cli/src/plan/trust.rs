@@ -23,7 +23,7 @@ const EVERY_NUMBER: u32 = 256;
   reticent plan trust --rows 100000 --parties 4 --epsilon 0.5 --plot trust.svg
   reticent plan trust --rows 2^20 --parties 50 --epsilon 1 --format json
 
-One count of all rows, with the same ε for each row's person, whoever is trusted: one server; one server whose memory may be \
+One count of all rows, with the same ε for each person, under different trust assumptions: one server; one server whose memory may be \
 seized; parties that add up under masks, of which t may pool what they know; parties that each publish their own count; or \
 nobody, when every person's answer is randomised. Nothing is read and nothing is spent.")]
 pub struct Arguments {

@@ -106,6 +106,6 @@ Examples:
   reticent query \"SELECT MEDIAN(age) FROM staff WHERE department = 'Care'\" --table staff=examples/staff.csv --epsilon 0.5 \\
     --bounds age=18..70 --dry-run
 
-Exit codes: 0 released, 2 usage (nothing was charged), 3 every answer was refused (charged), 4 the budget does not reach \
+Exit codes: 0 released, 2 usage (nothing was charged), 3 every answer was refused (charged), 4 not enough budget left \
 (nothing was charged), 1 anything else. A query that fails after it was charged stays charged, \
 and the same --request fails again: it is not tried a second time.";

@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let query = Query::prepare(&sql, inputs, options)?;
     query.check_memory(&limits)?;
     if !says_unit {
-        say!("every row is taken for somebody else (--unit COLUMN if several rows can be one person's)");
+        say!("treating each row as a different person (--unit COLUMN if one person can have several rows)");
     }
     if let (Unit::Column(unit), true) = (query.unit(), says_unit) {
         let number = |many: u64, what: &str| if many == 1 { format!("one {what}") } else { format!("{many} {what}s") };

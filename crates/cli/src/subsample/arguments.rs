@@ -126,5 +126,5 @@ Example:
   reticent subsample ages.csv --program /usr/bin/awk --epsilon 1 --numeric 0..100 --time-limit 200ms -- \\
       'NR > 1 {sum += $1} END {print sum / (NR - 1)}'
 
-Exit codes: 0 released, 2 usage (nothing was charged), 3 refused (it was charged), 4 the budget does not reach (nothing was \
+Exit codes: 0 released, 2 usage (nothing was charged), 3 refused (it was charged), 4 not enough budget left (nothing was \
 charged), 1 anything else (reading failed, the ledger failed).";

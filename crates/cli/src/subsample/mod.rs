@@ -51,7 +51,7 @@ use crate::output::say;
 /// Runs `reticent subsample`.
 ///
 /// # Errors
-/// If something outside the rows is wrong, the budget does not reach, or reading fails.
+/// If something outside the rows is wrong, there is not enough budget left, or reading fails.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let plan = Plan::new(arguments)?;
     let table = Table::open(&arguments.data)?;
@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let schedule = Schedule { jobs, limit: arguments.time_limit, padded: !arguments.unpadded };
     let runner = Runner::new(statistic, environment, schedule)?;
     if arguments.unit.is_none() {
-        say!("every row is taken for somebody else (--unit COLUMN if several rows can be one person's)");
+        say!("treating each row as a different person (--unit COLUMN if one person can have several rows)");
     }
     if arguments.dry_run {
         // Of no rows nothing can be told, so the statistic may say on standard error what is wrong.

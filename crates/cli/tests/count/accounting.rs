@@ -43,17 +43,17 @@ fn ten_charges_of_a_tenth_exhaust_one_and_the_next_is_refused() {
         let output = count_with(&arguments, b"1\n");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let said = text(&output.stderr);
-        assert!(said.contains(&format!("of ε = 1 there is ε = {left} left")), "{said}");
+        assert!(said.contains(&format!("ε = {left} of ε = 1 is left")), "{said}");
     }
     let too_much = count_with(&arguments.replace("0.1", "0.3"), b"1\n");
     let said = text(&too_much.stderr);
     assert_eq!(too_much.status.code(), Some(4), "{said}");
-    let told = "error: the budget of people does not reach: this costs ε = 0.3, and of ε = 1 there is ε = 0.1 left; ε = 0.1 would fit\n";
+    let told = "error: not enough budget left for people: this costs ε = 0.3, and ε = 0.1 of ε = 1 is left; ε = 0.1 would fit\n";
     assert!(said.ends_with(told) && too_much.stdout.is_empty(), "{said}");
     assert_eq!(count_with(&arguments, b"1\n").status.code(), Some(0));
     let output = count_with(&arguments, b"1\n");
     assert_eq!(output.status.code(), Some(4));
-    assert!(text(&output.stderr).contains("nothing left; nothing more fits"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("nothing of ε = 1 is left; nothing more fits"), "{}", text(&output.stderr));
     assert_eq!(charges(&place), 10);
 }
 

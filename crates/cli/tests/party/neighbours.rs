@@ -33,7 +33,7 @@ fn refusals_and_aborts_are_the_same_whatever_the_rows_are() {
     let alone = ended(&|| ());
     assert_eq!(alone[0].code, Some(1));
     same(&alone);
-    // The budget does not reach.
+    // Not enough budget left.
     let overdrawn = ended(&|| hospitals.budget("p0", "100"));
     assert_eq!(overdrawn[0].code, Some(4));
     same(&overdrawn);

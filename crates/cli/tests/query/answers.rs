@@ -61,8 +61,8 @@ fn people_get_a_table_and_the_promise() {
     let output = desk.ask_visits(BY_REGION, "--no-ledger --epsilon 200 --keys region=south,north");
     let (printed, said) = (text(&output.stdout), text(&output.stderr));
     assert!(printed.contains("region") && printed.contains("100 ± 0"), "{printed}");
-    assert!(said.contains("every row is taken for somebody else (--unit COLUMN"), "{said}");
-    assert!(said.contains("ε = 200, unit row, adjacency add-remove; ± is 95 %, noise only"), "{said}");
+    assert!(said.contains("treating each row as a different person (--unit COLUMN"), "{said}");
+    assert!(said.contains("ε = 200, unit row, adjacency add-remove; ± is 95 % and covers noise only"), "{said}");
 }
 
 /// A group that is shown for its own noisy number has more noise than others: that is said beside ±, in each form, and only there.
@@ -78,7 +78,7 @@ fn what_selection_does_to_half_widths_is_said() {
     for format in ["table", "csv", "json"] {
         for (more, is_said) in [("", true), ("--keys region=south,north", false)] {
             let said = said(more, format);
-            assert!(said.contains("± is 95 %, noise only") || format == "json", "{format}: {said}");
+            assert!(said.contains("± is 95 % and covers noise only") || format == "json", "{format}: {said}");
             assert_eq!(said.contains("before those shown were selected"), is_said, "{format} {more}: {said}");
         }
     }

@@ -42,7 +42,7 @@ fn a_refused_answer_is_charged() {
 }
 
 #[test]
-fn nothing_is_read_when_the_budget_does_not_reach() {
+fn nothing_is_read_when_the_budget_is_exhausted() {
     let desk = Desk::with_visits("overdrawn");
     desk.write("small.toml", "unit = \"row\"\n[budget]\nepsilon = 1\n");
     let once = "--table visits=visits.csv --policy small.toml --epsilon 0.75";
@@ -50,7 +50,7 @@ fn nothing_is_read_when_the_budget_does_not_reach() {
     // Were a row looked at now, this would be noticed.
     desk.write("visits.csv", "user,region,age,note\n");
     let said = desk.fails(4, COUNT, once);
-    assert!(said.contains("there is ε = 0.25 left") && said.contains("ε = 0.25 would fit"), "{said}");
+    assert!(said.contains("ε = 0.25 of ε = ") && said.contains("ε = 0.25 would fit"), "{said}");
     assert_eq!(desk.all_charges(), 1);
     desk.answer(COUNT, "--table visits=visits.csv --epsilon 0.25");
     assert_eq!(desk.all_charges(), 2);

@@ -28,7 +28,7 @@ fn a_policy_says_what_arguments_would() {
     let said = desk.fails(2, "SELECT COUNT(*) FROM visits", "--table visits=visits.csv --epsilon 1");
     assert!(said.contains("protects the unit user, but this protects row"), "{said}");
     let said = desk.fails(4, sql, &arguments.replace("400", "601"));
-    assert!(said.contains("does not reach"), "{said}");
+    assert!(said.contains("not enough budget left"), "{said}");
     let said = desk.fails(2, sql, &format!("{arguments} --no-ledger"));
     assert!(said.contains("has a budget"), "{said}");
     assert_eq!(desk.all_charges(), 1);

@@ -60,7 +60,7 @@ fn creation_is_charged_and_what_is_wrong_is_named() {
         assert_eq!((wrong.status, named.as_deref()), (400, Some(field)), "{stream}: {message}");
         assert!(message.contains(says), "{stream}: {message}");
     }
-    // A budget that does not reach, and one that is not there.
+    // Not enough budget left, and one that is not there.
     let budget = json!({ "name": "small", "unit": "event", "epsilon": 1 });
     assert_eq!(service.post("/v1/datasets", &budget).status, 201);
     let over = create(json!({ "name": "a", "step": "1m", "epsilon": 2, "dataset": "small" }));

@@ -19,7 +19,7 @@ pub fn ten_tenths_exhaust_one_exactly(fresh: Fresh) {
     let much = ledger.charge(&ask("people", "too much", pure("0.2"))).unwrap_err();
     assert_eq!(
         much.to_string(),
-        "the budget of people does not reach: this costs ε = 0.2, and of ε = 1 there is ε = 0.1 left; ε = 0.1 would fit"
+        "not enough budget left for people: this costs ε = 0.2, and ε = 0.1 of ε = 1 is left; ε = 0.1 would fit"
     );
     // What was refused has cost nothing, also for a ledger that is opened anew.
     drop(ledger);

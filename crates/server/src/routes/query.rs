@@ -104,7 +104,7 @@ pub enum QueryResult {
 #[utoipa::path(post, path = "/v1/query", operation_id = "query", tag = "query", request_body = Question, responses(
     (status = 200, description = "The answer, or with `dry_run` what it would cost", body = QueryResult),
     (status = 400, description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
-    (status = 402, description = "The budget, or the token's cap, does not reach; nothing was charged", body = Problem),
+    (status = 402, description = "Not enough is left of the budget, or of the token's cap; nothing was charged", body = Problem),
     (status = 409, description = "The request was another one; or it was charged before and has no outcome: it is still being answered, \
 or it was interrupted and is not computed again", body = Problem),
     (status = "4XX", description = "What is wrong, and what to write instead; nothing was charged", body = Problem),

@@ -150,7 +150,7 @@ pub async fn list(State(app): State<Arc<App>>) -> Response {
 #[utoipa::path(post, path = "/v1/streams", operation_id = "create_stream", tag = "streams", request_body = StreamDefinition, responses(
     (status = 201, description = "It was created, and charged", body = StreamView),
     (status = 400, description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
-    (status = 402, description = "The budget does not reach; nothing was charged", body = Problem),
+    (status = 402, description = "Not enough budget left; nothing was charged", body = Problem),
     (status = 409, description = "There is one of that name; nothing was charged", body = Problem),
     (status = "4XX", description = "What is wrong, and what to write instead; nothing was charged", body = Problem)))]
 pub async fn create(

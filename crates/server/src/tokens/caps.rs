@@ -23,7 +23,7 @@ impl Tokens {
     /// called by one thread at a time, up to [`Tokens::take_back`].
     ///
     /// # Errors
-    /// If the token has no cap for the dataset, or its cap does not reach.
+    /// If the token has no cap for the dataset, or too little of it is left.
     pub fn reserve(&self, token: &Token, dataset: &str, request: &str, cost: &Guarantee) -> Result<Reservation> {
         let Some(cap) = token.caps.get(dataset) else {
             let message =
