@@ -20,8 +20,8 @@ const LONGEST_ANSWER: u64 = 1 << 16;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The answer is randomised here. What is printed, one line of JSON, is all that may leave this device; the answer \
-itself is written nowhere. What the device must remember, so that being asked again reveals no more, is in its folder: whoever \
-deletes it spends again.
+itself is written nowhere. What the device must remember, so that being asked again reveals no more, is in its folder; \
+deleting it means spending again.
 
 Keep the report until it has been sent: it may be sent again, and counts once. A device answers once, unless the task says \
 otherwise.

@@ -28,7 +28,7 @@ pub struct Arguments {
 enum Subject {
     /// Every counter's predicted error, side by side
     Count(count::Arguments),
-    /// What one count costs in accuracy, whoever is trusted: one server, parties, or nobody
+    /// What one count costs in accuracy when one server, parties, or nobody is trusted
     Trust(trust::Arguments),
 }
 
