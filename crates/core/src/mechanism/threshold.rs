@@ -40,8 +40,9 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// 2g: only the keys that vanish count, in either direction.
 ///
 /// # Accuracy
-/// The error bar is that of the noise: a count is off by more with probability at most 5 %, whether it is released or
-/// not. Among keys with *few* units, those released are the ones with large noise; their counts are usually too high.
+/// The error bar is that of the noise: before selection, a count is off by more with probability at most 5 %. Among keys
+/// with few units, those released are the ones with large noise: their counts are usually too high, and their error bars
+/// cover less often than 95 %.
 ///
 /// # Algorithm
 /// \[KKMN09\], with [`DiscreteLaplace`] noise; τ is set in exact arithmetic by the noise law's own tail function. Keys
