@@ -22,21 +22,21 @@ const STANDARD_INPUT: &str = "standard input";
 #[group(skip)]
 #[command(next_help_heading = "Accounting")]
 pub struct Arguments {
-    /// The ledger to charge, a file or postgres://…, in which the dataset must be registered [default: $RETICENT_LEDGER, or
-    /// else your own, in which whatever you ask about is added up]
+    /// The ledger to charge, a file or postgres://…; the dataset must be registered in it [default: $RETICENT_LEDGER, or else your
+    /// own, which adds up everything you ask]
     #[arg(long, value_name = "PLACE")]
     pub ledger: Option<String>,
-    /// Whose budget is charged [default: the full path of the file]
+    /// The dataset whose budget is charged [default: the full path of the file]
     #[arg(long, value_name = "NAME")]
     pub dataset: Option<String>,
-    /// Charges nothing and says so; refused for a dataset that has a budget
+    /// Charge nothing, with a warning; refused for a dataset that has a budget
     #[arg(long, conflicts_with_all = ["ledger", "anchor", "request"])]
     pub no_ledger: bool,
-    /// Keeps the ledger's newest hash in this file, too, and charges nothing if the ledger does not continue it: an older
-    /// copy of the ledger put back is noticed
+    /// Keep the ledger's newest hash in this file, and charge nothing if the ledger does not continue it: this detects an older
+    /// copy of the ledger that was put back
     #[arg(long, value_name = "FILE")]
     pub anchor: Option<PathBuf>,
-    /// Names the request: asked again, it costs nothing and the same releases are printed
+    /// Name the request: asked again, it costs nothing and prints the same releases
     #[arg(long, value_name = "ID")]
     pub request: Option<String>,
 }

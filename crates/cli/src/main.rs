@@ -30,7 +30,7 @@ use clap::{Parser, Subcommand};
 #[global_allocator]
 static ALLOCATOR: reticent_erase::Erasing = reticent_erase::Erasing;
 
-/// Publishes statistics about people without betraying any one of them.
+/// Publish statistics about people without betraying any one of them.
 #[derive(Debug, Parser)]
 #[command(version, about, max_term_width = 100)]
 #[command(
@@ -44,34 +44,34 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Draws outputs of a mechanism on neighbouring inputs and weighs them against its claim
+    /// Audit a mechanism: test its outputs on neighbouring inputs against its claimed guarantee
     Audit(audit::Arguments),
-    /// Counts a stream: the sum so far is released after every step, with noise
+    /// Count a stream: release the noisy running sum after every step
     Count(Box<count::Arguments>),
-    /// Keeps privacy budgets: what may be spent, what was spent, on what
+    /// Manage privacy budgets: what may be spent, what was spent, and on what
     Ledger(ledger::Arguments),
-    /// Asks people without learning a true answer: tasks, devices, collector, estimates
+    /// Survey people without learning any true answer: tasks, devices, collection, estimates
     Local(local::Arguments),
-    /// Several organisations release one statistic of all their rows; none shows its rows to any other
+    /// Release a joint statistic of several organisations; none shows its rows to another
     Party(party::Arguments),
-    /// Says what a release would cost in accuracy, before anything is spent
+    /// Predict the accuracy of a release before spending anything
     Plan(plan::Arguments),
-    /// Asks a query of private tables in SQL
+    /// Run a private SQL query
     Query(Box<query::Arguments>),
-    /// Runs the service: live streams, private SQL over HTTP, a dashboard
+    /// Run the service: live streams, private SQL over HTTP, a dashboard
     Serve(serve::Arguments),
-    /// Creates streams of a running service, sends events, shows what was released
+    /// Create streams in a running service, send events, show releases
     Stream(stream::Arguments),
-    /// Makes and revokes the tokens of a service
+    /// Create and revoke the access tokens of a service
     Token(token::Arguments),
-    /// Asks your own query or program of many parts of a table, and releases what they agree on
+    /// Make your own query or program private: run it on many parts of a table and release what they agree on
     #[cfg(unix)]
     Subsample(Box<subsample::Arguments>),
     /// What `subsample --sql` runs on every block
     #[cfg(unix)]
     #[command(hide = true)]
     BlockSql(subsample::BlockArguments),
-    /// Redraws every chart of the documents from fresh runs
+    /// Redraw every chart in the documentation from fresh runs
     Figures(figures::Arguments),
 }
 

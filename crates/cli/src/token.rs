@@ -23,13 +23,13 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Makes a token and shows it, once
+    /// Create a token and show it, once
     Create(Create),
-    /// Shows the owner's token of a service that runs and has no others yet
+    /// Show the owner's token of a running service that has no other tokens yet
     Owner(Owner),
-    /// Lists all tokens; what they are is not kept
+    /// List all tokens; their secrets are not stored
     List(List),
-    /// Ends a token
+    /// Revoke a token
     Revoke(Revoke),
 }
 
@@ -43,7 +43,7 @@ struct Place {
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Roles: owner does everything; analyst sees releases and asks queries within its caps; source sends events and \
-sees nothing; viewer sees releases and budgets. With the first token the owner's of this run ends (`reticent token owner`).
+sees nothing; viewer sees releases and budgets. The first token you create ends the temporary one of the owner (`reticent token owner`).
 
 Examples:
   reticent token create ada --role owner
@@ -52,15 +52,15 @@ Examples:
   curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:8080/v1/streams"
 )]
 struct Create {
-    /// Whose it is: the ledger will say so
+    /// Name of its holder, as the ledger will record it
     name: String,
     /// owner, analyst, source or viewer
     #[arg(long)]
     role: String,
-    /// What an analyst may spend of a dataset: EPSILON, EPSILON,DELTA or rho:RHO
+    /// What an analyst may spend on a dataset: EPSILON, EPSILON,DELTA or rho:RHO
     #[arg(long = "cap", value_name = "DATASET=LIMIT")]
     caps: Vec<String>,
-    /// Confirms caps with an epsilon above 10 or a delta above 0.001, which promise next to nothing
+    /// Confirm caps with an epsilon above 10 or a delta above 0.001, which protect next to nothing
     #[arg(long)]
     allow_large_epsilon: bool,
     #[command(flatten)]
@@ -69,8 +69,8 @@ struct Create {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "It is made when the service starts, and ends with it, or with the first token that is created. \
-`reticent stream` finds it by itself, unless the service has a --data-dir.
+    after_help = "The token is created when the service starts. It ends with the service, or when you create the first token. \
+`reticent stream` finds it, unless the service has a --data-dir.
 
 Examples:
   export RETICENT_TOKEN=$(reticent token owner)

@@ -13,66 +13,66 @@ pub struct Arguments {
     #[arg(default_value = "-")]
     pub file: PathBuf,
 
-    /// What all releases together promise: epsilon
+    /// Privacy guarantee of all releases together: epsilon
     #[arg(long, allow_hyphen_values = true, value_name = "E", help_heading = "Privacy")]
     pub epsilon: Option<String>,
-    /// With --epsilon: the promise is (epsilon, delta)
+    /// With --epsilon: guarantee (epsilon, delta)
     #[arg(long, allow_hyphen_values = true, value_name = "D", requires = "epsilon", help_heading = "Privacy")]
     pub delta: Option<String>,
-    /// What all releases together promise: rho, in zero-concentrated differential privacy
+    /// Privacy guarantee of all releases together: rho, in zero-concentrated differential privacy
     #[arg(long, allow_hyphen_values = true, value_name = "R", conflicts_with_all = ["epsilon", "delta"], help_heading = "Privacy")]
     pub rho: Option<String>,
-    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing
+    /// Confirm an epsilon above 10 or a delta above 0.001, which protect next to nothing
     #[arg(long, help_heading = "Privacy")]
     pub allow_large_epsilon: bool,
-    /// Whose privacy is protected: event, step, or steps:N for someone with at most N events [default: step; event
-    /// with --step or --key]
+    /// The privacy unit: event, step, or steps:N for a person with at most N events [default: step; event with --step or
+    /// --key]
     #[arg(long, value_name = "UNIT", help_heading = "Privacy")]
     pub unit: Option<String>,
     /// Which streams are neighbours: add-remove or replace [default: replace; add-remove with --step]
     #[arg(long, value_name = "WHICH", help_heading = "Privacy")]
     pub adjacency: Option<String>,
-    /// The smallest and the largest value of one unit; others are clamped [default: 0..1]
+    /// Clamping bounds of one unit's value [default: 0..1]
     #[arg(long, value_parser = crate::numbers::range, allow_hyphen_values = true, value_name = "LO..HI",
           help_heading = "Privacy")]
     pub range: Option<(i64, i64)>,
 
-    /// How many steps there are at the most; also written as a power, 2^20
+    /// Maximum number of steps; may be written as a power, 2^20
     #[arg(long, value_name = "T", value_parser = crate::numbers::steps, allow_hyphen_values = true, conflicts_with = "unbounded", help_heading = "Counter")]
     pub horizon: Option<u64>,
-    /// There may be any number of steps (larger errors)
+    /// Allow any number of steps (larger errors)
     #[arg(long, help_heading = "Counter")]
     pub unbounded: bool,
-    /// The counter's name; auto takes the one with the least expected error [default: auto]
+    /// Which counter to use; auto picks the one with the smallest expected error [default: auto]
     #[arg(long, value_name = "NAME", help_heading = "Counter")]
     pub counter: Option<String>,
 
-    /// How lines are written [default: by the file's name, or csv with --column or --time, else text]
+    /// Input format [default: by the file's name, or csv with --column or --time, else text]
     #[arg(long, value_enum, value_name = "FORM", help_heading = "Input")]
     pub input: Option<Input>,
-    /// The CSV column or JSON field that holds the value
+    /// The CSV column or JSON field with the value
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub column: Option<String>,
-    /// Counts 1 for every line (or cell, with --column) that is not empty
+    /// Count 1 for every non-empty line (or cell, with --column)
     #[arg(long, help_heading = "Input")]
     pub events: bool,
-    /// The CSV column or JSON field that holds a key: one counter for each
+    /// The CSV column or JSON field with the key: one counter per key
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub key: Option<String>,
-    /// The keys: a list with commas, or a file with one a line. Without them, a key appears when its noisy count is so large
-    /// that no one unit can have made it (needs --delta)
+    /// The public keys: a comma-separated list, or a file with one per line. Without them, a key appears once its noisy count
+    /// reaches a threshold (needs --delta)
     #[arg(long, value_name = "LIST", requires = "key", help_heading = "Input")]
     pub keys: Option<String>,
-    /// The CSV column or JSON field that holds an event's time
+    /// The CSV column or JSON field with the time of the event
     #[arg(long, value_name = "NAME", requires = "step", help_heading = "Input")]
     pub time: Option<String>,
-    /// Steps of time, for example 1m (ms, s, m, h, d), instead of one step a line
+    /// Length of a time step, such as 1m (ms, s, m, h, d), instead of one step per line
     #[arg(long, value_name = "LENGTH", help_heading = "Input")]
     pub step: Option<String>,
-    /// When the first step begins; what was before is ignored [default: now, for a live stream]
+    /// Start of the first step; earlier events are ignored [default: now, for a live stream]
     #[arg(long, value_name = "TIME", requires = "step", allow_hyphen_values = true, help_heading = "Input")]
     pub from: Option<String>,
-    /// When the last step ends, instead of --horizon; what comes after is ignored
+    /// End of the last step, instead of --horizon; later events are ignored
     #[arg(long, value_name = "TIME", requires = "step", conflicts_with_all = ["horizon", "unbounded"],
           allow_hyphen_values = true, help_heading = "Input")]
     pub to: Option<String>,
@@ -80,17 +80,17 @@ pub struct Arguments {
     /// How to print the releases
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
     pub format: Format,
-    /// The probability that the noise stays within the half-width
+    /// Confidence level of the half-widths
     #[arg(long, default_value_t = reticent::release::LEVEL, help_heading = "Output")]
     pub level: f64,
-    /// Prints 0 for negative values
+    /// Print negative values as 0
     #[arg(long, help_heading = "Output")]
     pub non_negative: bool,
-    /// Never prints less than before
+    /// Never print less than before
     #[arg(long, help_heading = "Output")]
     pub monotone: bool,
 
-    /// Draws the releases with their error band: an SVG file, written at the end
+    /// Plot the releases with their error band to an SVG file, at the end
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub plot: Option<PathBuf>,
 
@@ -98,13 +98,13 @@ pub struct Arguments {
     #[command(flatten)]
     pub accounting: crate::accounting::Arguments,
 
-    /// Saves the counter in this file, always before what it covers is shown
+    /// Save the counter to this file, always before its releases are shown
     #[arg(long, value_name = "FILE", conflicts_with = "request", help_heading = "State")]
     pub save: Option<PathBuf>,
-    /// Goes on from the counter that --save names, with the parameters that it began with
+    /// Continue the counter that --save names, with its original parameters
     #[arg(long, requires = "save", help_heading = "State")]
     pub resume: bool,
-    /// With --resume: the input starts with the first line again; lines that were counted are passed over
+    /// With --resume: the input starts from the first line again; skip the lines that were counted
     #[arg(long, requires = "resume", help_heading = "State")]
     pub skip_counted: bool,
 }

@@ -41,7 +41,7 @@ pub struct Draft {
     /// What all that a device ever says promises [default: --epsilon, so that with never it answers once]
     #[arg(long, allow_hyphen_values = true)]
     lifetime_epsilon: Option<String>,
-    /// Confirms an epsilon above 10, which promises next to nothing
+    /// Confirm an epsilon above 10, which protects next to nothing
     #[arg(long)]
     allow_large_epsilon: bool,
     /// The fewest reports that an estimate is made from

@@ -73,7 +73,7 @@ struct New {
     /// The promise to each unit: epsilon
     #[arg(long, allow_hyphen_values = true)]
     epsilon: String,
-    /// Confirms an epsilon above 10, which promises next to nothing
+    /// Confirm an epsilon above 10, which protects next to nothing
     #[arg(long)]
     allow_large_epsilon: bool,
     /// How the parties speak
@@ -82,7 +82,7 @@ struct New {
     /// How many parties may pool what they know before less is promised; with --protocol masked
     #[arg(long, value_name = "T")]
     colluders: Option<u32>,
-    /// Whose privacy is protected: the column that tells whose a row is, or row
+    /// The privacy unit: the column that identifies the person, or row
     #[arg(long, default_value = "row", value_name = "COLUMN")]
     unit: String,
     /// Which tables are neighbours: add-remove or replace

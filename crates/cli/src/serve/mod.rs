@@ -34,28 +34,27 @@ pub struct Arguments {
     /// What to serve, in a TOML file: tables with their policies, streams, budgets, limits
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where everything is kept; one process at a time [default: a folder among your own data]
+    /// Data directory, for one process at a time [default: a folder among your own data]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Where to listen [default: 127.0.0.1:8080]
+    /// Address to listen on [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
     /// The ledger to charge, a file or postgres://… [default: $RETICENT_LEDGER, or else a file in the data directory]
     #[arg(long, value_name = "PLACE")]
     ledger: Option<String>,
-    /// Keeps the ledger's newest hash in this file, too, and charges nothing if the ledger does not continue it: an older copy
-    /// of the ledger put back is noticed; best on another disk
+    /// Keep the ledger's newest hash in this file, best on another disk, and charge nothing if the ledger does not continue it: this
+    /// detects an older copy of the ledger that was put back
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
-    /// Also takes events from NATS JetStream, as in nats://127.0.0.1:4222
+    /// Also take events from NATS JetStream, such as nats://127.0.0.1:4222
     #[arg(long, value_name = "URL")]
     nats: Option<String>,
 }
 
-const AFTER_HELP: &str = "Without arguments it needs nothing: it keeps everything in a folder of yours, listens on 127.0.0.1:8080 \
-and prints a link to open in a browser. Before the first token is made (`reticent token create`), the owner has one for each run: the \
-link has it, `reticent stream` finds it, and `reticent token owner` shows it. Any other address needs tokens that were made, and a \
-proxy with TLS in front.
+const AFTER_HELP: &str = "Without arguments, the service keeps its data in a folder of yours, listens on 127.0.0.1:8080 and prints a link \
+to open in a browser. Until you create the first token (`reticent token create`), the owner has a token for each run: it is in the link, \
+`reticent stream` finds it, and `reticent token owner` shows it. To listen on any other address, create tokens and put a TLS proxy in front.
 
 Examples:
   reticent serve

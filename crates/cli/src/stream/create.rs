@@ -22,51 +22,51 @@ Examples:
   reticent stream create clinic --step 1h --epsilon 1 --horizon 8760 --mode pan-private"
 )]
 pub struct Arguments {
-    /// Its name: a-z, digits, - and _
+    /// Name of the stream: a-z, digits, - and _
     name: String,
-    /// How long a step lasts: 1s to 1d, event, or 'N events'
+    /// Length of a step: 1s to 1d, event, or 'N events'
     #[arg(long)]
     step: String,
-    /// What all releases together promise: epsilon
+    /// Privacy guarantee of all releases together: epsilon
     #[arg(long, allow_hyphen_values = true)]
     epsilon: Option<String>,
     /// With --epsilon: delta
     #[arg(long, allow_hyphen_values = true)]
     delta: Option<String>,
-    /// What all releases together promise: rho
+    /// Privacy guarantee of all releases together: rho
     #[arg(long, allow_hyphen_values = true)]
     rho: Option<String>,
-    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing
+    /// Confirm an epsilon above 10 or a delta above 0.001, which protect next to nothing
     #[arg(long)]
     allow_large_epsilon: bool,
-    /// How many steps [default: without end]
+    /// Number of steps [default: unlimited]
     #[arg(long)]
     horizon: Option<u64>,
-    /// What a value may be; values outside are clamped [default: 0..1]
+    /// Clamping bounds of a value [default: 0..1]
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
     range: Option<String>,
-    /// Keys, each of which has a total of its own: a,b,c; a file with one a line; or selected (those that enough events share)
+    /// One total per key: a,b,c; a file with one key per line; or selected (keys that enough events have)
     #[arg(long)]
     keys: Option<String>,
-    /// curator, or pan-private: nothing that memory or disk hold betrays anyone [default: curator]
+    /// curator, or pan-private: the contents of memory and disk are private, too [default: curator]
     #[arg(long)]
     mode: Option<String>,
-    /// Whose privacy is protected: event, step or steps:N [default: event]
+    /// The privacy unit: event, step or steps:N [default: event]
     #[arg(long)]
     unit: Option<String>,
     /// Which streams are neighbours: add-remove or replace
     #[arg(long)]
     adjacency: Option<String>,
-    /// How the noise is made [default: auto]
+    /// Which counter to use [default: auto]
     #[arg(long)]
     counter: Option<String>,
-    /// Whose budget is charged, a dataset that is registered [default: stream/NAME]
+    /// The registered dataset whose budget is charged [default: stream/NAME]
     #[arg(long)]
     dataset: Option<String>,
-    /// For how many steps an id is remembered, so that its event is not counted twice
+    /// Number of steps for which event ids are remembered, so that no event counts twice
     #[arg(long, value_name = "STEPS")]
     dedup: Option<u64>,
-    /// How many steps of releases are kept [default: all]
+    /// Number of steps of releases to keep [default: all]
     #[arg(long, value_name = "STEPS")]
     history: Option<u64>,
     #[command(flatten)]

@@ -15,7 +15,7 @@ pub struct Arguments {
     /// The table: a file of CSV, TSV, Parquet or Arrow
     pub data: PathBuf,
 
-    /// SQL that gives one value; the table is called data
+    /// SQL that returns one value; the table is called data
     #[arg(
         long,
         value_name = "QUERY",
@@ -27,58 +27,57 @@ pub struct Arguments {
     /// A program that reads CSV on standard input and prints one line
     #[arg(long, value_name = "FILE", help_heading = "Statistic")]
     pub program: Option<PathBuf>,
-    /// What the program is called with
+    /// Arguments for the program
     #[arg(last = true, value_name = "ARGUMENT", help_heading = "Statistic")]
     pub program_arguments: Vec<OsString>,
-    /// The statistic is a number: the mean of what the blocks say is released, with noise; others are clamped
+    /// The statistic is a number: release the noisy mean of the blocks' answers, clamped to these bounds
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true, help_heading = "Statistic")]
     pub numeric: Option<String>,
-    /// What counts for a block without an answer [default: having none, which is refused if most have none, and with --numeric if
-    /// more than a tenth have none]
+    /// The value used for a block without an answer [default: none; refused if most blocks have no answer, or with --numeric
+    /// more than a tenth]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true, help_heading = "Statistic")]
     pub default: Option<String>,
-    /// Rows that you made up, as CSV with the table's columns: the program must answer them before anything is charged [default: rows
-    /// of whole numbers; nothing is tried with --default]
+    /// Made-up rows, as CSV with the table's columns, on which the program must give an answer before anything is charged [default:
+    /// rows of integers; no trial with --default]
     #[arg(long, value_name = "FILE", requires = "program", conflicts_with = "default", help_heading = "Statistic")]
     pub trial: Option<PathBuf>,
 
-    /// What the release promises: epsilon
+    /// Privacy guarantee of the release: epsilon
     #[arg(long, allow_hyphen_values = true, value_name = "E", help_heading = "Privacy")]
     pub epsilon: String,
-    /// With --epsilon: the promise is (epsilon, delta); needed without --numeric
+    /// With --epsilon: guarantee (epsilon, delta); needed without --numeric
     #[arg(long, allow_hyphen_values = true, value_name = "D", help_heading = "Privacy")]
     pub delta: Option<String>,
-    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing
+    /// Confirm an epsilon above 10 or a delta above 0.001, which protect next to nothing
     #[arg(long, help_heading = "Privacy")]
     pub allow_large_epsilon: bool,
-    /// Whose privacy is protected: row, or the column that says whose a row is [default: row]
+    /// The privacy unit: row, or the column that identifies the person [default: row]
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub unit: Option<String>,
-    /// Which tables are neighbours: add-remove or replace
+    /// Which datasets are neighbours: add-remove or replace
     #[arg(long, value_name = "WHICH", default_value = "add-remove", help_heading = "Privacy")]
     pub adjacency: String,
-    /// How many blocks the units are split into; must not be chosen by looking at the rows
+    /// Number of blocks that the units are split into; choose it without looking at the rows
     #[arg(long, value_name = "K", default_value_t = 200, help_heading = "Privacy")]
     pub blocks: u64,
 
-    /// How long a run may take; after that the block has no answer
+    /// Time limit of a run; a block whose run exceeds it has no answer
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = numbers::duration, help_heading = "Runs")]
     pub time_limit: Duration,
-    /// How much address space a run may take [default: no limit]
+    /// Address space limit of a run [default: none]
     #[arg(long, value_name = "SIZE", value_parser = numbers::bytes, help_heading = "Runs")]
     pub memory: Option<u64>,
-    /// How many runs there are at a time; one that is greedy may spoil them all, so that N times as many answers are protected
+    /// Number of parallel runs; a greedy run can spoil the others, so the noise is that of a unit that changes N answers
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Runs")]
     pub jobs: NonZero<u64>,
-    /// Begins the next run as soon as one ends, so that the time it takes depends on the rows
+    /// Start the next run as soon as one ends; the total time then depends on the rows
     #[arg(long, help_heading = "Runs")]
     pub unpadded: bool,
 
     /// How to print the release
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
     pub format: Format,
-    /// Spends nothing and says what it would cost, how likely a refusal would be and how long it would take; asks the
-    /// statistic of a table without rows
+    /// Spend nothing; show the cost, the probability of a refusal and the duration, and run the statistic on an empty table
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 
@@ -88,12 +87,11 @@ pub struct Arguments {
 }
 
 const AFTER_HELP: &str = "How it works:
-  The units are split by lot into --blocks disjoint blocks, and the statistic is asked of each. One unit changes one answer \
-(two with --unit COLUMN --adjacency replace; --jobs times as many), whatever the statistic is; so it need not be private itself. Released is the \
-answer that most blocks give, unchanged, if so many agree that no unit can have decided it; otherwise the outcome is refused. \
-With --numeric the mean of the answers is released, with noise, unless too many blocks have none; the error bar covers the noise and \
-whatever blocks without an answer would have said. Blocks are small: a statistic is only as good as it is on \
-rows/K rows.
+  The units are split at random into --blocks disjoint blocks, and the statistic is computed on each. One unit changes one answer \
+(two with --unit COLUMN --adjacency replace; --jobs times as many), whatever the statistic is, so the statistic itself need not be private. \
+The most frequent answer is released unchanged if no single unit could have made the difference; otherwise the outcome is a refusal. \
+With --numeric the noisy mean of the answers is released, unless too many blocks have none; the error bar covers the noise and \
+the missing answers. Blocks are small: a statistic is only as good as it is on rows/K rows.
 
 Runs:
   Each run is a process of its own. It gets its block as CSV with the header on standard input and answers with the first \
