@@ -29,28 +29,28 @@ Exit codes: 0 registered, now or before in the same way; 1 the ledger cannot be 
 pub struct Arguments {
     #[command(flatten)]
     whose: Whose,
-    /// All that may ever be spent
+    /// Total budget: epsilon
     #[arg(long, conflicts_with = "rho", allow_hyphen_values = true)]
     epsilon: Option<String>,
-    /// The same for the probability with which epsilon may fail
+    /// Total budget: delta
     #[arg(long, requires = "epsilon", allow_hyphen_values = true)]
     delta: Option<String>,
-    /// All that may ever be spent, as zero-concentrated differential privacy
+    /// Total budget, as rho of zero-concentrated differential privacy
     #[arg(long, allow_hyphen_values = true)]
     rho: Option<String>,
-    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing
+    /// Confirm an epsilon above 10 or a delta above 0.001, which protect next to nothing
     #[arg(long)]
     allow_large_epsilon: bool,
-    /// Whose privacy the budget protects: row, or the name of a column, for a table; for `reticent count` line (one line a
-    /// step), event (in steps of time), or what it says that it protects
+    /// The privacy unit: row, or the name of a column, for a table; for `reticent count` line (one line per step), event (time
+    /// steps), or what it prints as protected
     #[arg(long, allow_hyphen_values = true)]
     unit: Option<String>,
-    /// Which tables are neighbours: add-remove or replace [default: replace if the unit is line, else add-remove]
+    /// Which datasets are neighbours: add-remove or replace [default: replace if the unit is line, else add-remove]
     #[arg(long, allow_hyphen_values = true)]
     adjacency: Option<String>,
     #[command(flatten)]
     which: Which,
-    /// Also keeps the ledger's newest hash in this file
+    /// Also keep the ledger's newest hash in this file
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
     /// How to print the result

@@ -38,7 +38,7 @@ pub struct Arguments {
     whose: Whose,
     #[command(flatten)]
     which: Which,
-    /// Shows the newest N entries only
+    /// Show only the newest N entries
     #[arg(long, value_name = "N")]
     last: Option<u64>,
     /// How to print the result

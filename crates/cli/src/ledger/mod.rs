@@ -52,15 +52,15 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Makes a ledger if there is none, and registers a dataset with its budget
+    /// Create a ledger if there is none, and register a dataset with its budget
     Create(create::Arguments),
-    /// Shows budgets, what was spent, and what is left
+    /// Show budgets, what was spent and what is left
     Show(show::Arguments),
-    /// Shows every entry, oldest first
+    /// Show every entry, oldest first
     History(history::Arguments),
-    /// Recomputes every hash and every sum: is everything as it was written?
+    /// Verify the ledger: recompute every hash and every sum
     Verify(verify::Arguments),
-    /// Lets a dataset be charged again that a failed run suspended
+    /// Reopen a dataset that a failed run suspended
     Reopen(reopen::Arguments),
 }
 

@@ -31,7 +31,7 @@ pub struct Arguments {
     whose: Whose,
     #[command(flatten)]
     which: Which,
-    /// Keeps the ledger's newest hash in this file, too
+    /// Also keep the ledger's newest hash in this file
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
 }

@@ -27,7 +27,7 @@ Exit codes: 0 all as it was written, 1 something is not, or the ledger cannot be
 pub struct Arguments {
     #[command(flatten)]
     which: Which,
-    /// Compares with the hash in this file, and moves it forward
+    /// Compare with the hash in this file, and move it forward
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
     /// How to print the result

@@ -28,17 +28,17 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Takes clients' reports, until it is stopped
+    /// Collect clients' reports until stopped
     Receive(Own),
-    /// Opens one batch of reports together with the other aggregators: charged, and with noise
+    /// Release one batch of reports together with the other aggregators
     Collect(Collect),
-    /// Says how many reports wait, and writes the record of the last batch
+    /// Show how many reports are waiting, and write the record of the last batch
     Status(Status),
-    /// Gives up a batch that was begun and not completed; its reports are lost
+    /// Abandon a batch that was begun and not completed; its reports are lost
     Abandon(Own),
-    /// Checks a record of a batch, and shows the answer
+    /// Verify the record of a batch, and show the answer
     Read(Read),
-    /// Runs clients and aggregators in this process, for trying out: nothing is charged
+    /// Simulate clients and aggregators in this process; nothing is charged
     Simulate(Simulate),
 }
 
@@ -57,7 +57,7 @@ struct Own {
 struct Status {
     #[command(flatten)]
     own: Own,
-    /// Writes what all aggregators signed for the last batch
+    /// Write what all aggregators signed for the last batch
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }
@@ -72,7 +72,7 @@ not reach, 1 too few reports (nothing was opened or charged), an aggregator that
 struct Collect {
     #[command(flatten)]
     own: Own,
-    /// Writes what all aggregators signed, from which anybody can work out the answer
+    /// Write what all aggregators signed, from which anyone can compute the answer
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// How to print the answer
@@ -102,7 +102,7 @@ struct Simulate {
     /// The task
     #[arg(long, value_name = "FILE")]
     task: PathBuf,
-    /// Invented answers, one a line
+    /// Made-up answers, one per line
     #[arg(long, value_name = "FILE")]
     answers: PathBuf,
     /// How to print the answer
@@ -124,7 +124,7 @@ pub struct ReportArguments {
     /// The answer: yes or no, a number, or the name of a bucket, as the task asks
     #[arg(long, value_name = "ANSWER", required_unless_present = "answers", allow_hyphen_values = true)]
     answer: Option<String>,
-    /// Answers of many clients, one a line, for trying out
+    /// Made-up answers of many clients, one per line
     #[arg(long, value_name = "FILE", conflicts_with = "answer")]
     answers: Option<PathBuf>,
 }

@@ -16,7 +16,7 @@ use crate::output::{print, say};
 The public half is printed: it is for the task file, and anybody may know it. The file holds the private half, which signs for \
 the party; only you can read it, and nothing ever asks you to send it.")]
 pub struct Arguments {
-    /// Where the private half goes; a file that does not exist yet
+    /// File for the private key; it must not exist yet
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }

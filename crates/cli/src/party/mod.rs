@@ -38,21 +38,21 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Makes a party's key: the private half in a file, the public half for the task
+    /// Generate a party's key pair: the private key in a file, the public key for the task
     Keygen(keygen::Arguments),
-    /// Makes, checks and shows the task file that all parties agree on
+    /// Create, check and show the task file that all parties agree on
     Task(task::Arguments),
-    /// Takes part: charges this party's ledger, asks its own table, and releases the sum with all others
+    /// Take part: charge this party's ledger, query its own table, and release the sum with all others
     Run(run::Arguments),
-    /// Runs all parties of a task in this process, for trying out: nothing is charged
+    /// Simulate all parties of a task in this process; nothing is charged
     Simulate(simulate::Arguments),
-    /// Runs all parties in this process and shows what all but one of them would know together
+    /// Simulate all parties and show what all but one of them would learn together
     View(simulate::ViewArguments),
-    /// Adds up what many clients report, with one or two other aggregators
+    /// Run an aggregator: add up clients' reports with one or two other aggregators
     Aggregate(aggregate::Arguments),
-    /// Sends a client's answer to the aggregators, in shares that say nothing by themselves
+    /// Send a client's answer to the aggregators, in secret shares
     Report(aggregate::ReportArguments),
-    /// Checks a transcript: every signature, every hash, the sum; and shows the answer
+    /// Verify a transcript (signatures, hashes, the sum), and show the answer
     Verify(verify::Arguments),
 }
 

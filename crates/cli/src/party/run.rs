@@ -30,7 +30,7 @@ pub struct Arguments {
     /// This party's own configuration
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Checks everything that can be checked without the others, and stops; nothing is charged or sent
+    /// Check everything that can be checked without the others; nothing is charged or sent
     #[arg(long)]
     dry_run: bool,
     /// How to print the answer

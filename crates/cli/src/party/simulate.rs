@@ -30,7 +30,7 @@ and the person who runs this sees every party's rows: use it to try things out, 
 pub struct Arguments {
     #[command(flatten)]
     stage: Stage,
-    /// Also writes the transcript, as `reticent party verify` reads it
+    /// Also write the transcript, for `reticent party verify`
     #[arg(long, value_name = "FILE")]
     transcript: Option<PathBuf>,
     /// How to print the answer
@@ -51,10 +51,10 @@ invented rows.")]
 pub struct ViewArguments {
     #[command(flatten)]
     stage: Stage,
-    /// The party that the adversary does not hold
+    /// The party that does not collude
     #[arg(long, value_name = "PARTY")]
     all_but: String,
-    /// Writes the view to a file, as JSON
+    /// Write the view to a file, as JSON
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// How to print the view

@@ -33,11 +33,11 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Writes a task: what is asked, by whom, with which promise
+    /// Create a task file: the query, the parties and the guarantee
     New(Box<New>),
-    /// Does everything in a task go together, and with this party's own table?
+    /// Check a task file, and that it fits this party's own table
     Check(Check),
-    /// Shows a task and its hash, which must be the same at every party
+    /// Show a task and its hash, which must be the same at every party
     Show(Show),
 }
 
@@ -61,52 +61,52 @@ COUNT, SUM, AVG, VARIANCE, STDDEV and HISTOGRAM can be asked of parties, of all 
 the numbers are, how far one unit moves them and what a grid step is worth follow from the query, and stand in the task for \
 everybody to check (`reticent party task check`). Nobody's rows are needed for it.")]
 struct New {
-    /// What each party asks of its own table
+    /// The query that each party runs on its own table
     #[arg(value_name = "SQL")]
     sql: String,
     /// What it is about
     #[arg(long)]
     title: String,
-    /// Which time: a task of another session is another task
+    /// Name of the session: a task of another session is another task
     #[arg(long)]
     session: String,
-    /// The promise to each unit: epsilon
+    /// Privacy guarantee of each unit: epsilon
     #[arg(long, allow_hyphen_values = true)]
     epsilon: String,
     /// Confirm an epsilon above 10, which protects next to nothing
     #[arg(long)]
     allow_large_epsilon: bool,
-    /// How the parties speak
+    /// The protocol
     #[arg(long, value_enum, default_value = "masked")]
     protocol: Way,
-    /// How many parties may pool what they know before less is promised; with --protocol masked
+    /// Collusion threshold: parties that may collude without weakening the guarantee; with --protocol masked
     #[arg(long, value_name = "T")]
     colluders: Option<u32>,
     /// The privacy unit: the column that identifies the person, or row
     #[arg(long, default_value = "row", value_name = "COLUMN")]
     unit: String,
-    /// Which tables are neighbours: add-remove or replace
+    /// Which datasets are neighbours: add-remove or replace
     #[arg(long, default_value = "add-remove", value_name = "WHICH")]
     adjacency: String,
-    /// In how many groups a unit counts; needed where --unit is a column
+    /// Groups that one unit contributes to at most; needed where --unit is a column
     #[arg(long, value_name = "N")]
     max_groups: Option<u64>,
-    /// With how many rows a unit counts in each group; needed where --unit is a column
+    /// Rows that one unit contributes to each group at most; needed where --unit is a column
     #[arg(long, value_name = "N")]
     max_rows: Option<u64>,
-    /// The range of a column, chosen without looking at anybody's data: age=0..120
+    /// Clamping bounds of a column, chosen without looking at any data: age=0..120
     #[arg(long = "bounds", value_name = "COLUMN=LO..HI")]
     bounds: Vec<String>,
-    /// Keys that are public: COLUMN=FILE or COLUMN=a,b,c
+    /// Public group keys: COLUMN=FILE or COLUMN=a,b,c
     #[arg(long = "keys", value_name = "COLUMN=KEYS")]
     keys: Vec<String>,
     /// A party: its name, its public key or the file that holds it, and where it listens
     #[arg(long = "party", value_name = "NAME,KEY,HOST:PORT", required = true)]
     parties: Vec<String>,
-    /// The largest size of one number of one party, in steps; what is larger is clamped [default: as large as 64 bits allow]
+    /// Clamping bound of one number of one party, in grid steps [default: as large as 64 bits allow]
     #[arg(long, value_name = "STEPS")]
     bound: Option<i64>,
-    /// Writes the task to a file, which must not exist yet [default: prints it]
+    /// File for the task; it must not exist yet [default: print it]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -119,7 +119,7 @@ struct Check {
     /// The task file
     #[arg(value_name = "TASK")]
     task: PathBuf,
-    /// Also opens the table that this party's configuration names; no row is read
+    /// Also open the table that this party's configuration names; no row is read
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -24,25 +24,25 @@ Errors are of the noise alone and do not depend on the data: the root of the mea
 all steps, at the worst step; and what the largest error of a whole run stays within with probability 95 %, which is exact, \
 simulated or a proved bound, as it says. Nothing is read and nothing is spent.")]
 pub struct Arguments {
-    /// How many steps there will be, from 1 to 2^40; also written as a power, 2^20
+    /// Number of steps, from 1 to 2^40; may be written as a power, 2^20
     #[arg(long, value_parser = crate::numbers::steps, required_unless_present = "unbounded", allow_hyphen_values = true)]
     horizon: Option<u64>,
     /// The number of steps is not known
     #[arg(long, conflicts_with = "horizon")]
     unbounded: bool,
-    /// The promise, for counters with Laplace noise; with --delta also for those with Gaussian noise
+    /// Epsilon, for counters with Laplace noise; with --delta also for those with Gaussian noise
     #[arg(long, required_unless_present = "rho", allow_hyphen_values = true)]
     epsilon: Option<String>,
-    /// The probability with which epsilon may fail
+    /// Delta
     #[arg(long, requires = "epsilon", allow_hyphen_values = true)]
     delta: Option<String>,
-    /// The promise as zero-concentrated differential privacy; may be given beside epsilon
+    /// Rho, in zero-concentrated differential privacy; may be given beside epsilon
     #[arg(long, allow_hyphen_values = true)]
     rho: Option<String>,
-    /// The smallest and the largest value of an event (of a step, if that is the unit)
+    /// Clamping bounds of an event (of a step, if that is the unit)
     #[arg(long, default_value = "0..1", value_parser = crate::numbers::range, allow_hyphen_values = true)]
     range: (i64, i64),
-    /// Whose privacy is protected: event, step, or steps:N for someone with at most N events
+    /// The privacy unit: event, step, or steps:N for a person with at most N events
     #[arg(long, default_value = "event", allow_hyphen_values = true)]
     unit: String,
     /// Which streams are neighbours: add-remove or replace
@@ -51,7 +51,7 @@ pub struct Arguments {
     /// How to print the result
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// Also draws the errors against the step, as SVG
+    /// Also plot the error against the step, as SVG
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 }

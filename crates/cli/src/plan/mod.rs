@@ -26,9 +26,9 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Subject {
-    /// Every counter's predicted error, side by side
+    /// Compare the predicted error of every counter
     Count(count::Arguments),
-    /// What one count costs in accuracy when one server, parties, or nobody is trusted
+    /// Compare the error of one count when one server, parties, or nobody is trusted
     Trust(trust::Arguments),
 }
 

@@ -27,10 +27,10 @@ One count of all rows, with the same ε for each person, under different trust a
 seized; parties that add up under masks, of which t may pool what they know; parties that each publish their own count; or \
 nobody, when every person's answer is randomised. Nothing is read and nothing is spent.")]
 pub struct Arguments {
-    /// How many rows there are in all; also written as a power, 2^20
+    /// Number of rows in all; may be written as a power, 2^20
     #[arg(long, value_parser = crate::numbers::steps, allow_hyphen_values = true)]
     rows: u64,
-    /// How many parties hold them
+    /// Number of parties that hold them
     #[arg(long, allow_hyphen_values = true)]
     parties: u32,
     /// The promise
@@ -39,7 +39,7 @@ pub struct Arguments {
     /// How to print the result
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// Also draws the errors, as SVG
+    /// Also plot the errors, as SVG
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 }
