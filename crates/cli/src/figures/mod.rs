@@ -25,7 +25,7 @@ use crate::output;
 Every counter is run with fresh noise on made-up data, its errors are measured and drawn beside those predicted. Each chart \
 is an SVG file, with its numbers as CSV beside it. Takes about two minutes; with --quick, seconds, from shorter and fewer runs.")]
 pub struct Arguments {
-    /// Where to put the files; made if it does not exist
+    /// Output folder; created if it does not exist
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Fewer and shorter runs

@@ -27,7 +27,7 @@ pub struct Arguments {
     /// The task file
     #[arg(long, value_name = "FILE")]
     task: PathBuf,
-    /// The file of reports; made if it is not there, and may hold those of several tasks
+    /// The file of reports; created if it does not exist, and may hold reports of several tasks
     #[arg(long, value_name = "FILE")]
     store: PathBuf,
     /// Files with reports [default: standard input]

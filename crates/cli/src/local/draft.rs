@@ -9,26 +9,26 @@ use crate::exit::usage;
 /// What a task is made of.
 #[derive(Debug, clap::Args)]
 pub struct Draft {
-    /// What people are asked
+    /// The question
     #[arg(long)]
     question: String,
-    /// The answers to choose from, separated by commas: how common is each?
+    /// Multiple choice: the answers, separated by commas
     #[arg(long, value_name = "A,B,…", required_unless_present_any = ["integers", "numbers", "alphabet"],
         conflicts_with_all = ["integers", "numbers", "alphabet"])]
     choices: Option<String>,
-    /// Whole numbers, of which the mean is wanted; those outside are clamped
+    /// Mean of integers, clamped to these bounds
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true, conflicts_with_all = ["numbers", "alphabet"])]
     integers: Option<String>,
-    /// Numbers, of which the mean is wanted; those outside are clamped
+    /// Mean of numbers, clamped to these bounds
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true, conflicts_with = "alphabet")]
     numbers: Option<String>,
-    /// Texts of these letters, of which the common ones are wanted; other letters are left out
+    /// Frequent texts over this alphabet; other letters are dropped
     #[arg(long, value_name = "LETTERS", requires = "longest")]
     alphabet: Option<String>,
-    /// With --alphabet: the longest text; what is longer is cut off
+    /// With --alphabet: maximum length of a text; longer texts are truncated
     #[arg(long, value_name = "LETTERS")]
     longest: Option<u32>,
-    /// What one randomised answer promises
+    /// Privacy guarantee of one randomised answer
     #[arg(long, allow_hyphen_values = true)]
     epsilon: String,
     /// How answers are randomised: auto, k-ary, unary, projective, fair-coin, one-bit or prefix [default: auto]
@@ -38,19 +38,19 @@ pub struct Draft {
     /// spent), first (it repeats its first response) or per-answer (it repeats its response to the same answer) [default: never]
     #[arg(long)]
     memoisation: Option<String>,
-    /// What all that a device ever says promises [default: --epsilon, so that with never it answers once]
+    /// Privacy guarantee of everything a device ever sends [default: --epsilon, so that with never it answers once]
     #[arg(long, allow_hyphen_values = true)]
     lifetime_epsilon: Option<String>,
     /// Confirm an epsilon above 10, which protects next to nothing
     #[arg(long)]
     allow_large_epsilon: bool,
-    /// The fewest reports that an estimate is made from
+    /// Minimum number of reports for an estimate
     #[arg(long, default_value_t = 100)]
     minimum_batch: u64,
-    /// How exactly reports say when they were made: none, hour, day or week [default: none]
+    /// Precision of the time in a report: none, hour, day or week [default: none]
     #[arg(long)]
     time_precision: Option<String>,
-    /// The day from which on nothing is reported or collected (UTC), as in 2030-01-31
+    /// The first day on which nothing is reported or collected any more (UTC), such as 2030-01-31
     #[arg(long, value_name = "DAY")]
     expires: String,
 }

@@ -39,13 +39,13 @@ pub struct Arguments {
     /// The file of reports
     #[arg(long, value_name = "FILE")]
     store: PathBuf,
-    /// States the epsilon that remains once a shuffler has removed the order of the reports
+    /// State the epsilon after a shuffler has removed the order of the reports
     #[arg(long)]
     shuffled: bool,
     /// With --shuffled: the delta of the statement
     #[arg(long, default_value = "1e-6", requires = "shuffled", allow_hyphen_values = true)]
     delta: String,
-    /// With --shuffled: how many of the reports are honest, one of each person [default: all]
+    /// With --shuffled: number of honest reports, one per person [default: all]
     #[arg(long, value_name = "REPORTS", requires = "shuffled")]
     honest: Option<u64>,
     /// How to print the result

@@ -32,13 +32,13 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Makes, checks and shows tasks: what is asked, how, and for how long
+    /// Create, check and show tasks: the question, how it is randomised, and for how long
     Task(task::Arguments),
-    /// Randomises an answer on this device and prints the report to send
+    /// Randomise an answer on this device and print the report to send
     Respond(respond::Arguments),
-    /// Keeps reports from files or standard input, durably and each once
+    /// Store reports from files or standard input, durably and each once
     Collect(collect::Arguments),
-    /// Says how common each answer is, from the reports that were collected
+    /// Estimate how common each answer is, from the collected reports
     Estimate(estimate::Arguments),
 }
 

@@ -20,11 +20,11 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Makes a task file
+    /// Create a task file
     New(New),
-    /// Says whether task files can be used
+    /// Check task files
     Check(Check),
-    /// Shows a task, what a report of it reveals and how exact it will be
+    /// Show a task, what a report reveals, and how accurate the estimate will be
     Show(Show),
 }
 

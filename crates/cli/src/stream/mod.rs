@@ -27,13 +27,13 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Creates a stream; its budget is charged for all that it will ever release
+    /// Create a stream; everything it will ever release is charged at once
     Create(Box<create::Arguments>),
-    /// Lists all streams
+    /// List all streams
     List(show::ListArguments),
-    /// Shows a stream and what it released last
+    /// Show a stream and its latest releases
     Show(show::Arguments),
-    /// Sends events, one a line, from a file or standard input
+    /// Send events, one per line, from a file or standard input
     Send(send::Arguments),
 }
 

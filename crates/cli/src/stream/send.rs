@@ -37,7 +37,7 @@ pub struct Arguments {
     name: String,
     /// The events [default: standard input]
     file: Option<PathBuf>,
-    /// How many lines are sent at once
+    /// Number of lines per request
     #[arg(long, default_value = "1000", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     batch: u64,
     #[command(flatten)]

@@ -23,7 +23,7 @@ pub struct ListArguments {
 pub struct Arguments {
     /// Which stream
     name: String,
-    /// How many of the last releases
+    /// Number of releases to show
     #[arg(long, default_value = "10", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     last: u64,
     /// How to print the releases
