@@ -26,7 +26,11 @@ pub fn follow(url: &str, stream: Arc<Stream>, mut stopping: watch::Receiver<bool
                 match source.run(Arc::clone(&stream)).await {
                     Ok(()) => true,
                     Err(error) => {
-                        tracing::warn!(stream = name, "events are not taken from NATS, and it is tried again: {error}");
+                        tracing::warn!(
+                            stream = name,
+                            "cannot read from NATS; retrying in {} s: {error}",
+                            PAUSE.as_secs()
+                        );
                         tokio::time::sleep(PAUSE).await;
                         false
                     }

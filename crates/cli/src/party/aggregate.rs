@@ -67,8 +67,8 @@ struct Status {
   reticent party aggregate collect --config ngo.toml --record result.json
 
 All aggregators run it, in any order. Reports whose proof does not hold are dropped. If an aggregator was killed while a batch was \
-opened, all run it again: that batch is completed first, with the same shares and no further charge. Exit codes: 0 released, 2 usage, 4 the budget does \
-not reach, 1 too few reports (nothing was opened or charged), an aggregator that does not do its part, or anything else.")]
+opened, all run it again: that batch is completed first, with the same shares and no further charge. Exit codes: 0 released, 2 usage, 4 not enough \
+budget left, 1 too few reports (nothing was opened or charged), an aggregator that does not do its part, or anything else.")]
 struct Collect {
     #[command(flatten)]
     own: Own,

@@ -226,7 +226,7 @@ pub struct EntryView {
     pub number: u64,
     /// When.
     pub at: String,
-    /// `registered`, `limited`, `charged` or `released`.
+    /// `opened`, `registered`, `limited`, `charged`, `released`, `failed` or `reopened`.
     pub kind: &'static str,
     /// The request that was charged, or whose release was kept; told to owners, and to whoever was charged.
     pub request: Option<String>,
