@@ -190,17 +190,21 @@ impl Query {
 
     /// What will be done, in words; nothing of it depends on rows.
     pub fn words(&self) -> String {
-        let (groups, rows) = (self.touched.groups(), self.touched.max_rows());
         let mut text = match &self.unit {
-            Unit::Row => "Every row is somebody else.".to_owned(),
-            Unit::Column(unit) => format!(
-                "All rows with the same {unit} are one person's, of which at most {rows} count in each of at most {groups} \
-                 groups, chosen at random; rows without a {unit} are dropped."
-            ),
+            Unit::Row => "Each row is treated as a different person.".to_owned(),
+            Unit::Column(unit) => {
+                let many = |number: u64, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+                format!(
+                    "All rows with the same {unit} belong to one person, who contributes at most {} to each of at most {}, chosen at \
+                     random; rows without a {unit} are dropped.",
+                    many(self.touched.max_rows(), "row"),
+                    many(self.touched.groups(), "group")
+                )
+            }
         };
         text += match self.options.adjacency {
             Adjacency::AddRemove => " Whether any one of them is in the table at all is protected",
-            Adjacency::Replace => " Protected is what the table says of any one of them, not how many there are",
+            Adjacency::Replace => " What the table says about any one of them is protected, not how many there are",
         };
         text += &format!("{}.", self.guarantee.caveat());
         let keys = self.key_words().join(", ");
@@ -208,11 +212,11 @@ impl Query {
             (Some(known), _) => {
                 let number = known.len();
                 text += &format!(
-                    " The {number} keys of {keys} are public: all of them appear, empty ones too, and no others."
+                    " The {number} groups of {keys} are public: all of them are released, empty ones too, and no others."
                 );
             }
             (None, true) => {
-                text += &format!(" The keys of {keys} come from the data: those of few people do not appear.");
+                text += &format!(" The groups of {keys} come from the data: groups with too few people are withheld.");
             }
             (None, false) => text += " There is one answer for all rows.",
         }

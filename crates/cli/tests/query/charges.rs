@@ -99,7 +99,7 @@ fn a_dry_run_charges_nothing() {
     let output = desk.ask_visits(sql, arguments);
     let (printed, said) = (text(&output.stdout), text(&output.stderr));
     for part in
-        ["rows", "count and sum of age", "which keys there are", "bounds of age", "the same user are one person's"]
+        ["rows", "count and sum of age", "group selection", "bounds of age", "the same user belong to one person"]
     {
         assert!(printed.contains(part), "{printed}");
     }

@@ -18,12 +18,12 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
         let Paid { part, words, cost, sensitivity, batched, .. } = paid;
         let moves = |step: f64| {
             let most = sensitivity.l1().map_or(f64::NAN, |most| most as f64 * step);
-            format!("one unit moves all groups together by at most {}", short(most))
+            format!("one unit changes all groups together by at most {}", short(most))
         };
         let law = match (batched, &design.batch, &design.threshold) {
             (None, _, Some((threshold, _))) => {
                 let scale = short(threshold.noise().scale().to_f64());
-                format!("discrete Laplace, scale {scale}; a key appears from {} on", threshold.threshold())
+                format!("discrete Laplace, scale {scale}; groups below {} are withheld", threshold.threshold())
             }
             (Some(place), Some(batch), _) => batch.noise(*place).to_string(),
             _ => String::new(),
@@ -37,9 +37,9 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
             }
             Additive::Ends(_, grid) => {
                 let half_width = Ends::total_half_width(grid, design.half_width(paid, 2)?);
-                (format!("{law} steps of {}; {}", short(grid.step()), moves(grid.step())), Some(half_width))
+                (format!("{}; {}", name(&law), moves(grid.step())), Some(half_width))
             }
-            Additive::Squares(..) => (format!("{law} steps"), None),
+            Additive::Squares(..) => (name(&law).to_owned(), None),
         };
         shares.push(Share { what: words.clone(), cost: cost.to_string(), noise, half_width });
     }
@@ -59,16 +59,23 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
         shares.push(Share { what, cost: cost.to_string(), noise, half_width: None });
     }
     if let Some(selection) = &design.selection {
-        let noise =
-            format!("a key appears for certain from {} units on, and by chance from 1 on", selection.certain_from());
+        let noise = format!(
+            "a group of {} units or more always appears; smaller ones may, by chance",
+            selection.certain_from()
+        );
         shares.push(Share {
-            what: "which keys there are".into(),
+            what: "group selection".into(),
             cost: selection.guarantee().to_string(),
             noise,
             half_width: None,
         });
     }
     Ok(shares)
+}
+
+/// Of a law whose scale is in steps of a grid, the name alone: the half-width beside it is in the column's own units.
+fn name(law: &str) -> &str {
+    law.split(',').next().unwrap_or(law)
 }
 
 fn short(value: f64) -> String {
