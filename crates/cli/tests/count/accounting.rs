@@ -349,7 +349,7 @@ fn a_chart_does_not_overwrite_the_ledger() {
 #[cfg(unix)]
 #[test]
 fn a_file_with_a_budget_has_it_under_every_name_and_lists_no_keys() {
-    let folder = directory("names");
+    let folder = directory("every-name");
     let place = ledger_with(&folder, "1");
     let [data, hard, other] = ["data.csv", "hard.csv", "other.csv"].map(|name| folder.join(name));
     for file in [&data, &other] {
