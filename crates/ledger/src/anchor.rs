@@ -3,15 +3,22 @@
 //! A chain of hashes betrays whoever changes, removes or reorders entries, but not whoever puts back an older copy of the
 //! whole, cuts off its end, or writes all of it anew. The hash of the last entry, kept where they cannot reach, does.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::hash::Hash;
-use crate::storage::replace::{beside, replace};
+use crate::storage::replace::{beside, private, replace};
+
+/// How long to wait for others who move it, which takes them milliseconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to sleep in between.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The newest entry of a ledger at some moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,9 +89,23 @@ impl Anchor {
     }
 
     fn lock(&self) -> io::Result<File> {
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(beside(&self.target(), ".lock"))?;
-        lock.lock()?;
-        Ok(lock)
+        let path = beside(&self.target(), ".lock");
+        let lock = private(OpenOptions::new().create(true).truncate(false).write(true)).open(&path)?;
+        // Anybody who can open it can hold it. One that belongs to somebody else stays as it is.
+        #[cfg(unix)]
+        let _ = lock.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600));
+        let since = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(lock),
+                Err(TryLockError::WouldBlock) if since.elapsed() < PATIENCE => thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => {
+                    let message = format!("another process holds {}", path.display());
+                    return Err(io::Error::new(ErrorKind::TimedOut, message));
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
     }
 
     /// Where it is in truth: a link to another place stays one.
@@ -127,6 +148,9 @@ mod tests {
         #[cfg(unix)]
         {
             // A link to another place stays one, and what it points to moves.
+            // Others cannot hold its lock.
+            let lock = fs::metadata(folder.path().join("head.json.lock")).unwrap().permissions();
+            assert_eq!(std::os::unix::fs::PermissionsExt::mode(&lock) & 0o077, 0);
             let link = folder.path().join("link.json");
             std::os::unix::fs::symlink(folder.path().join("head.json"), &link).unwrap();
             Anchor::new(&link).advance(&head(5)).unwrap();

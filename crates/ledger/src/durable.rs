@@ -196,7 +196,7 @@ impl DurableLedger {
                 Error::Unusable { what: "the dataset's limit", value: "too long".into(), allowed }
             })?;
         }
-        let (dataset, known) = (dataset.clone(), self.known_before_writing()?);
+        let (dataset, known) = (dataset.clone(), self.noted(self.known_before_writing())?);
         match self.write(move |pages| rules::register(pages, &known, &dataset))? {
             Done::Registered(registration, head) => self.hold(head.as_ref()).map(|()| registration),
             _ => unreachable!("something was registered"),
@@ -215,7 +215,8 @@ impl DurableLedger {
     pub fn reopen(&self, dataset: &str, caller: &str) -> Result<Option<u64>> {
         checked("dataset", dataset, LONGEST_NAME)?;
         checked("caller", caller, LONGEST_NAME)?;
-        let (dataset, caller, known) = (dataset.to_owned(), caller.to_owned(), self.known_before_writing()?);
+        let (dataset, caller, known) =
+            (dataset.to_owned(), caller.to_owned(), self.noted(self.known_before_writing())?);
         match self.write(move |pages| rules::reopen(pages, &known, &dataset, &caller))? {
             Done::Reopened(charge, head) => self.hold(head.as_ref()).map(|()| charge),
             _ => unreachable!("nothing else was done"),
@@ -373,8 +374,8 @@ impl DurableLedger {
         anchor.advance(&self.head()?)
     }
 
-    /// Why nothing can be charged at present, as far as the last attempt to write tells; `None` if it succeeded. What was refused for
-    /// a reason of its own, such as its budget, is no failure.
+    /// Why nothing can be charged at present, as far as attempts to write have told; `None` if none has failed since the last
+    /// [`DurableLedger::try_again`]. What was refused for a reason of its own, such as its budget, is no failure.
     pub fn failing(&self) -> Option<Error> {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -388,22 +389,20 @@ impl DurableLedger {
             self.group.storage().read(&mut |pages| continues(pages, &known))?;
             self.accounts().and(self.head()).map(drop)
         };
-        self.noted(again()).ok();
+        *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = again().err();
     }
 
-    /// One transaction, and what it says of the storage.
+    /// One transaction, and what it says of the storage. One that succeeds says little: perhaps it had nothing to write.
     fn write(&self, work: impl Fn(&mut dyn Pages) -> Result<Done> + Send + Sync + 'static) -> Result<Done> {
         self.noted(self.group.write(work))
     }
 
     fn noted<T>(&self, outcome: Result<T>) -> Result<T> {
-        let failing = match &outcome {
-            Ok(_) => None,
-            Err(error) if error.is_machine() => Some(error.clone()),
-            Err(_) => return outcome,
-        };
-        *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = failing;
-        outcome
+        outcome.inspect_err(|error| {
+            if error.is_machine() {
+                *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+            }
+        })
     }
 
     fn known(&self) -> Result<Known> {
@@ -429,7 +428,7 @@ impl DurableLedger {
             let value = format!("{} bytes long", text.len());
             return Err(Error::Unusable { what: "a release", value, allowed: "at most 256 MiB of text without NUL" });
         }
-        let (receipt, text, known) = (receipt.clone(), text.to_owned(), self.known_before_writing()?);
+        let (receipt, text, known) = (receipt.clone(), text.to_owned(), self.noted(self.known_before_writing())?);
         match self.write(move |pages| rule(pages, &known, &receipt, &text))? {
             Done::Released(text, head) => self.hold(head.as_ref()).map(|()| text),
             _ => unreachable!("something is kept, now or before"),
@@ -452,7 +451,7 @@ impl Ledger for DurableLedger {
         // Before the charge, so that it is not spent on a machine that gives no randomness.
         let entropy = Entropy::from_os()?;
         let guarantee = charge.guarantee.clone();
-        let (charge, known) = (charge.clone(), self.known_before_writing()?);
+        let (charge, known) = (charge.clone(), self.noted(self.known_before_writing())?);
         match self.write(move |pages| rules::charge(pages, &known, &charge))? {
             Done::Released(text, head) => self.hold(head.as_ref()).map(|()| Charged::Answered(text)),
             Done::Charged(receipt, head) => {
@@ -477,7 +476,7 @@ impl Ledger for DurableLedger {
 
     fn resume(&self, receipt: &Receipt) -> Result<Permit> {
         let entropy = Entropy::from_os()?;
-        let known = self.known_before_writing()?;
+        let known = self.noted(self.known_before_writing())?;
         let mut head = None;
         self.group.storage().read(&mut |pages| {
             head = rules::resume(pages, &known, receipt)?;

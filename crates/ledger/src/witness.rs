@@ -2,7 +2,7 @@
 //!
 //! Whoever can write to the storage can put an older copy where a ledger was, also while it is open: written over the same file, it
 //! is noticed neither by the file's identity nor by the chain, which an older copy is a whole one of. But a process that runs
-//! remembers. Everything that a budget is decided by (the newest entry, a dataset's registration, its newest charge under each of its
+//! remembers. Everything that a budget is decided by (the newest entry, a dataset's registration and limit, its newest charge under each of its
 //! terms) is compared with what was seen in its place before: the same entry, or a newer one while the one that was seen is still
 //! there. What other processes wrote and this one never looked at is not covered; an [anchor](crate::anchor) covers it.
 
@@ -18,6 +18,8 @@ use crate::storage::{Pages, Storage};
 enum Place {
     End,
     Registration(String),
+    /// The limit that a dataset got later.
+    Limit(String),
     /// The newest under a dataset's terms.
     Newest(String, String),
 }
@@ -104,6 +106,13 @@ impl Place {
         let Keys { dataset, terms, .. } = &row.keys;
         Some(Self::Newest(dataset.clone()?, terms.clone()?))
     }
+
+    /// Where a row is found if it is a limit that was set later.
+    fn limit(row: &Row) -> Option<Self> {
+        let Keys { dataset, request, .. } = &row.keys;
+        request.as_deref().filter(|request| *request == Keys::LIMIT)?;
+        dataset.clone().map(Self::Limit)
+    }
 }
 
 impl Pages for Watched<'_> {
@@ -138,7 +147,11 @@ impl Pages for Watched<'_> {
     }
 
     fn charge(&mut self, dataset: &str, request: &str) -> Result<Option<Row>> {
-        self.pages.charge(dataset, request)
+        let row = self.pages.charge(dataset, request)?;
+        if request == Keys::LIMIT {
+            self.compare(Place::Limit(dataset.into()), row.as_ref())?;
+        }
+        Ok(row)
     }
 
     fn last_charge(&mut self, dataset: &str, terms: &str) -> Result<Option<Row>> {
@@ -168,7 +181,7 @@ impl Pages for Watched<'_> {
 
     fn append(&mut self, row: &Row, release: Option<&str>) -> Result<()> {
         self.pages.append(row, release)?;
-        let places = [Some(Place::End), Place::newest(row)].into_iter().flatten();
+        let places = [Some(Place::End), Place::newest(row), Place::limit(row)].into_iter().flatten();
         self.found.extend(places.map(|place| (place, (row.number, row.hash))));
         Ok(())
     }

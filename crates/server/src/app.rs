@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use reticent::Permit;
 use reticent::ledger::{Charge, Charged, Ledger, Receipt};
@@ -69,8 +70,8 @@ pub struct App {
     pub stopping: watch::Sender<bool>,
     /// Caps are written down and charged by one thread at a time.
     charging: Mutex<()>,
-    /// Why the data directory could not remember the ledger the last time.
-    failing: Mutex<Option<String>>,
+    /// What was found the last time.
+    looked: Mutex<Looked>,
     directory: PathBuf,
 }
 
@@ -121,7 +122,7 @@ impl App {
             asking: Asking::default(),
             stopping: watch::Sender::new(false),
             charging: Mutex::default(),
-            failing: Mutex::default(),
+            looked: Mutex::new(Looked { at: Instant::now(), failing: None }),
             directory: directory.into(),
         };
         if !app.is_loopback() && !tokens_made {
@@ -168,23 +169,27 @@ impl App {
 
     /// Has the data directory remember what was charged, and looks whether more can be.
     pub fn remember(&self) {
-        let outcome = ledger::remember(&self.ledger, &self.directory).and_then(|()| room_for_more(&self.directory));
+        let outcome = ledger::remember(&self.ledger, &self.directory)
+            .and_then(|()| self.tokens.any().map(drop))
+            .and_then(|()| room_for_more(&self.directory));
         let failing = outcome.err().map(|error| error.to_string());
-        let mut before = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         match &failing {
-            Some(error) if failing != *before => tracing::error!("nothing more can be kept: {error}"),
-            None if before.is_some() => tracing::info!("the ledger and the data directory can be written again"),
+            Some(error) if failing != before.failing => tracing::error!("nothing more can be kept: {error}"),
+            None if before.failing.is_some() => {
+                tracing::info!("the ledger and the data directory can be written again")
+            }
             _ => {}
         }
-        *before = failing;
+        *before = Looked { at: Instant::now(), failing };
     }
 
-    /// Why what is due or charged cannot be kept at present; `None` if it can. It is tried again until it can.
-    pub fn failing(&self) -> Option<Error> {
-        let streams = self.streams.failing().map(Error::from);
-        let ledger = || self.ledger.failing().map(Error::from);
-        let other = || self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone().map(Error::Machine);
-        streams.or_else(ledger).or_else(other)
+    /// Can what is due or charged be kept, as far as was seen when somebody last looked or tried? It is looked at every second, whoever
+    /// asks: strangers may.
+    pub fn is_failing(&self) -> bool {
+        let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let late = looked.at.elapsed() > LONGEST_LOOK;
+        late || looked.failing.is_some() || self.streams.failing().is_some() || self.ledger.failing().is_some()
     }
 
     /// Can nobody from elsewhere reach it?
@@ -245,6 +250,17 @@ impl Ledger for Capped {
         Ok(self.app.ledger.resume(receipt)?)
     }
 }
+
+/// What was found when somebody looked whether more can be kept.
+#[derive(Debug)]
+struct Looked {
+    at: Instant,
+    /// Why not.
+    failing: Option<String>,
+}
+
+/// A ledger or a disk that takes longer to be looked at does not work.
+const LONGEST_LOOK: Duration = Duration::from_secs(30);
 
 /// Less than this is left for a few seconds of anything.
 const LEAST_ROOM: u64 = 1 << 20;

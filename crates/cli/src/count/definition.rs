@@ -268,7 +268,9 @@ pub fn keys(arguments: &Arguments) -> Result<Option<Vec<String>>> {
     let Some(list) = &arguments.keys else { return Ok(None) };
     let keys: Vec<String> = if Path::new(list).is_file() {
         let file = [PathBuf::from(list)];
-        if shared(&file, std::slice::from_ref(&arguments.file)).is_some() {
+        let counted =
+            if arguments.file == Path::new("-") { super::standard_file() } else { Some(arguments.file.clone()) };
+        if counted.is_some_and(|counted| shared(&file, &[counted]).is_some()) {
             return Err(usage(format!(
                 "--keys {list} is the file that is counted, and keys are public; list the keys instead"
             )));

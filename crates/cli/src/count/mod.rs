@@ -367,7 +367,7 @@ struct Source {
     name: String,
     /// Not a regular file: more may come at any time.
     stream: bool,
-    /// Of a regular file; nothing for standard input and pipes.
+    /// Of a regular file, also if it is standard input; nothing for pipes.
     path: Option<PathBuf>,
 }
 
@@ -382,9 +382,9 @@ impl Source {
         let unreadable = |error: io::Error| usage(format!("cannot read {}: {error}", path.display()));
         if path == Path::new("-") {
             let file = standard_input().map_err(unreadable)?;
-            // Standard input that is a file has an end, too.
+            // Standard input that is a file has an end, too, and its own budget.
             let stream = !file.metadata().is_ok_and(|metadata| metadata.is_file());
-            return Ok(Self { file, name: "standard input".into(), stream, path: None });
+            return Ok(Self { file, name: "standard input".into(), stream, path: standard_file() });
         }
         let file = File::open(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
@@ -412,6 +412,11 @@ fn refuse_without_lines(path: &Path, ending: &str) -> Result<()> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// The file that standard input is read from, if it is a file with a name.
+fn standard_file() -> Option<PathBuf> {
+    Path::new("/dev/stdin").canonicalize().ok().filter(|path| path.is_file())
 }
 
 /// Straight from the descriptor: the standard library's own reader would keep a copy of what it read.

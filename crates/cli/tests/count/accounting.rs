@@ -375,5 +375,15 @@ fn a_file_with_a_budget_has_it_under_every_name_and_lists_no_keys() {
         let said = text(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(&message), "{arguments}: {said}");
     }
+    // Nor has it another one as standard input.
+    for (arguments, message) in [
+        (format!("- {ledger} --dataset people --keys home"), format!("{name} has a budget of ε = 1")),
+        (format!("- {ledger} --keys {data}"), "is the file that is counted".into()),
+    ] {
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        let output = command(&arguments).stdin(fs::File::open(&hard).expect("there")).output().expect("it ends");
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(&message), "{arguments:?}: {said}");
+    }
     assert_eq!(charges(&place), 0);
 }

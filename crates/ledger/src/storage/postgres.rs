@@ -388,11 +388,15 @@ struct Connection {
 
 impl Connection {
     fn make_schema(&mut self) -> Result<(), postgres::Error> {
+        let missing = "SELECT pg_catalog.to_regnamespace('reticent_ledger') IS NULL";
+        // Any role can hold the advisory lock: it is asked for only if there is something to make.
+        if !self.client.query_one(missing, &[])?.try_get::<_, bool>(0)? {
+            return Ok(());
+        }
         let mut transaction = self.client.transaction()?;
         transaction.batch_execute("SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL synchronous_commit = on")?;
         transaction.execute("SELECT pg_catalog.pg_advisory_xact_lock($1::bigint)", &[&MAKING])?;
-        let row = transaction.query_one("SELECT pg_catalog.to_regnamespace('reticent_ledger') IS NULL", &[])?;
-        if row.try_get(0)? {
+        if transaction.query_one(missing, &[])?.try_get(0)? {
             transaction.batch_execute(SCHEMA)?;
         }
         transaction.commit()

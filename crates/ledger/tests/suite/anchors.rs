@@ -111,6 +111,9 @@ pub fn an_anchor_that_cannot_be_moved_costs_nothing(fresh: Fresh) {
         assert!(matches!(refused, Err(Error::Storage { doing: "anchored", .. })), "{refused:?}");
     }
     assert_eq!(history(&ledger), before);
+    assert!(matches!(ledger.failing(), Some(Error::Storage { doing: "anchored", .. })));
     std::fs::remove_dir(folder.path().join("head.json.new")).unwrap();
+    ledger.try_again();
+    assert_eq!(ledger.failing(), None);
     receipt(&ledger, &ask("people", "new", pure("0.01")));
 }

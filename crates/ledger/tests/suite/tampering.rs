@@ -3,7 +3,7 @@
 use reticent::ledger::{Charge, Ledger, Releases};
 use reticent_ledger::entry::Row;
 use reticent_ledger::hash::Hash;
-use reticent_ledger::{DurableLedger, Entry, Error, Event, Spend};
+use reticent_ledger::{Budget, Dataset, DurableLedger, Entry, Error, Event, Spend};
 
 use super::{Fresh, Place, ask, create, history, limited, open, pure, receipt};
 
@@ -267,6 +267,8 @@ pub fn what_was_seen_must_stay(fresh: Fresh) {
         gone(first, last);
         let charge = ask("animals", &format!("after {first}"), pure("0.01"));
         assert_eq!(ledger.charge(&charge).unwrap_err(), Error::Older(missed), "{first} to {last}");
+        // What is answered from the ledger says nothing of whether it can be charged.
+        let _ = ledger.charge(&ask("people", "request 1", pure("0.01")));
         assert_eq!(ledger.failing(), Some(Error::Older(missed)));
         ledger.try_again();
         assert_eq!(ledger.failing(), Some(Error::Older(missed)), "it can be written, but is not what it was");
@@ -274,6 +276,18 @@ pub fn what_was_seen_must_stay(fresh: Fresh) {
         ledger.try_again();
         assert_eq!(ledger.failing(), None);
     }
+    // A limit that was set after some charges.
+    let unlimited = Dataset { name: "plants".into(), budget: Budget::Unlimited, terms: None };
+    ledger.register(&unlimited).unwrap();
+    receipt(ledger, &ask("plants", "first", pure("1")));
+    ledger.register(&limited("plants", pure("1"))).unwrap();
+    let limit = ledger.head().unwrap().number;
+    receipt(ledger, &ask("animals", "later", pure("0.01")));
+    place.vandalise(&format!("CREATE TABLE saved.limits AS SELECT * FROM entry WHERE number = {limit}"));
+    gone(limit, limit);
+    assert_eq!(ledger.charge(&ask("plants", "second", pure("1"))).unwrap_err(), Error::Older(limit));
+    place.vandalise("INSERT INTO entry SELECT * FROM saved.limits");
+    assert!(ledger.charge(&ask("plants", "second", pure("1"))).unwrap_err().is_overdrawn());
     // What others write meanwhile is no reason to stop.
     receipt(&open(&**place), &ask("animals", "elsewhere", pure("0.01")));
     receipt(ledger, &ask("animals", "here", pure("0.01")));

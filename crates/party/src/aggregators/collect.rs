@@ -32,7 +32,7 @@ use super::report;
 use super::rounds::{Rounds, exactly, fault};
 use super::scheme::{KEY_BYTES, NONCE_BYTES, Nonce};
 use super::statistic::{ADJACENCY, UNIT};
-use super::store::Store;
+use super::store::{Store, most_waiting};
 use super::sums::Sums;
 use super::task::Task;
 use super::verification_key::{commitment, key};
@@ -165,15 +165,16 @@ impl<'all> Aggregator<'all> {
 
     fn all_rounds(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Collected> {
         let key = self.agree_on_key(rounds)?;
-        let candidates = match self.recall(rounds)? {
+        let (candidates, missed) = match self.recall(rounds)? {
             Recalled::Nothing => self.offer(rounds)?,
-            Recalled::Begun(reports) => reports,
+            Recalled::Begun(reports) => (reports, None),
             Recalled::Opened(record) => return self.catch_up(*record),
         };
         let verified = self.verify(rounds, &key, &candidates)?;
         let batch = batch::digest(self.task, &verified.accepted);
         self.agree(rounds, batch)?;
         self.store.drop_reports(&verified.dropped)?;
+        missed.map_or(Ok(()), |missed| self.store.miss(&missed))?;
         let (accepted, dropped) = (verified.accepted.len() as u64, verified.dropped.len() as u64);
         if accepted < self.task.minimum_reports() {
             return Ok(Collected::TooFew { accepted, dropped });
@@ -256,20 +257,19 @@ impl<'all> Aggregator<'all> {
         })
     }
 
-    /// The reports that all aggregators have.
-    fn offer(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Vec<Nonce>> {
-        let limit = NONCE_BYTES * self.task.maximum_reports() as usize;
-        let offers = rounds.exchange(Round::Offer, self.store.candidates()?.concat(), limit)?;
-        let mut common: Option<Vec<Nonce>> = None;
+    /// The reports that all aggregators have, as many as fit in a batch; and those that another one misses.
+    fn offer(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<(Vec<Nonce>, Option<Vec<Nonce>>)> {
+        let own = self.store.candidates()?;
+        let offers = rounds.exchange(Round::Offer, own.concat(), NONCE_BYTES * most_waiting(self.task) as usize)?;
+        let mut common = own.clone();
         for (place, offer) in offers.iter().enumerate() {
             let offer =
                 batch::numbers(offer).ok_or_else(|| fault(self.task, Round::Offer, Misdeed::Malformed, place))?;
-            common = Some(match common {
-                None => offer.to_vec(),
-                Some(common) => common.into_iter().filter(|nonce| offer.binary_search(nonce).is_ok()).collect(),
-            });
+            common.retain(|nonce| offer.binary_search(nonce).is_ok());
         }
-        Ok(common.unwrap_or_default())
+        let missed = own.into_iter().filter(|nonce| common.binary_search(nonce).is_err()).collect();
+        common.truncate(self.task.maximum_reports() as usize);
+        Ok((common, Some(missed)))
     }
 
     /// Verifies all candidates, some at a time.

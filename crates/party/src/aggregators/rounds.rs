@@ -16,6 +16,7 @@ use super::fault::{Fault, Misdeed, Round};
 use super::record::Record;
 use super::report::random;
 use super::scheme::NONCE_BYTES;
+use super::store::most_waiting;
 use super::task::Task;
 use crate::error::{Error, Result};
 use crate::hex::{Digest, Hex, sha256};
@@ -49,7 +50,7 @@ struct Peer {
 
 /// The most bytes that a frame of this task takes.
 pub fn largest_frame(task: &Task) -> usize {
-    let (offer, lengths) = (NONCE_BYTES * task.maximum_reports() as usize, task.scheme().lengths());
+    let (offer, lengths) = (NONCE_BYTES * most_waiting(task) as usize, task.scheme().lengths());
     let sums = task.scheme().nothing().length();
     HEADER_BYTES + offer.max(PORTION_BYTES).max(lengths.verifier).max(sums).max(Record::most_bytes(task))
 }

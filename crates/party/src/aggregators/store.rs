@@ -23,6 +23,11 @@ const VERSION: i64 = 1;
 /// So many times the largest batch may wait; what comes after that is not taken.
 const WAITING_BATCHES: u64 = 4;
 
+/// As many reports wait at one aggregator.
+pub(super) fn most_waiting(task: &Task) -> u64 {
+    WAITING_BATCHES * task.maximum_reports()
+}
+
 /// How long one process waits for the other: reports come in while a batch is collected.
 const BUSY: Duration = Duration::from_secs(60);
 
@@ -116,8 +121,7 @@ impl Store {
     /// # Errors
     /// If the disk does not take it; then none is kept.
     pub fn receive<'share>(&mut self, shares: impl IntoIterator<Item = &'share [u8]>) -> Result<Received> {
-        let most = WAITING_BATCHES * self.task.maximum_reports();
-        let mut room = most.saturating_sub(self.waiting()?);
+        let mut room = most_waiting(&self.task).saturating_sub(self.waiting()?);
         let (task, place) = (self.task.clone(), self.place);
         let mut received = Received::default();
         self.write(|transaction| {
@@ -171,13 +175,14 @@ impl Store {
         Ok(batch.map_err(|error| self.unreadable(&error))?.map(Hex))
     }
 
-    /// The numbers of the reports that the next batch may have, in order: those of the pending batch, if there is one.
+    /// The numbers of the reports that the next batch may have, in order: those of the pending batch, if there is one, otherwise of all
+    /// that wait. Were only the first of these offered, shares sent to one aggregator alone could hide all others.
     pub(super) fn candidates(&self) -> Result<Vec<Nonce>> {
         let query = match self.pending()? {
             Some(_) => "SELECT nonce FROM report WHERE batch IS NOT NULL AND share IS NOT NULL ORDER BY nonce LIMIT ?1",
             None => "SELECT nonce FROM report WHERE share IS NOT NULL AND batch IS NULL ORDER BY nonce LIMIT ?1",
         };
-        let most = self.task.maximum_reports().cast_signed();
+        let most = most_waiting(&self.task).cast_signed();
         let read = || {
             let mut statement = self.connection.prepare_cached(query)?;
             statement.query_map([most], |row| row.get(0))?.collect::<rusqlite::Result<Vec<Nonce>>>()
@@ -249,6 +254,21 @@ impl Store {
             self.write(|transaction| forget(transaction, batch))?;
         }
         Ok(pending)
+    }
+
+    /// Another aggregator does not have these reports. Those that were missed in the collection before, too, are given up: their clients
+    /// have not sent the other shares in all the time between. Their numbers are kept.
+    pub(super) fn miss(&mut self, reports: &[Nonce]) -> Result<()> {
+        let query = "SELECT value FROM fact WHERE name = 'missed'";
+        let before = self.connection.query_row(query, [], |row| row.get::<_, Vec<u8>>(0)).optional();
+        let before = before.map_err(|error| self.unreadable(&error))?.unwrap_or_default();
+        let before = super::batch::numbers(&before).unwrap_or_default();
+        let (again, first): (Vec<Nonce>, Vec<Nonce>) =
+            reports.iter().partition(|nonce| before.binary_search(nonce).is_ok());
+        self.drop_reports(&again)?;
+        self.write(|transaction| {
+            transaction.execute("INSERT OR REPLACE INTO fact VALUES ('missed', ?1)", [first.concat()]).map(drop)
+        })
     }
 
     /// Forgets reports that prove nothing; their numbers are kept.

@@ -156,3 +156,26 @@ fn a_store_has_an_end() {
     assert_eq!(released(simulated.collect_silently().unwrap()).0, [5]);
     assert_eq!(simulated.store(0).waiting().unwrap(), 15);
 }
+
+/// Shares that one aggregator alone has hide no report that all have, and do not keep its room for ever.
+#[test]
+fn shares_for_one_aggregator_alone_hide_nothing_and_are_given_up() {
+    let statistic = Statistic::Count;
+    let mut draft = draft(&statistic, 2);
+    draft.maximum_reports = 5;
+    let mut simulated = Simulated::new(draft).unwrap();
+    let task = simulated.task().clone();
+    // The room of four batches, but for one of them.
+    let alone: Vec<Report> = (0..15).map(|_| Report::new(&task, statistic.number(1)).unwrap()).collect();
+    let kept = simulated.store(0).receive(alone.iter().map(|report| report.shares()[0].as_slice())).unwrap().kept;
+    assert_eq!(kept, 15);
+    simulated.answer(answers(&statistic, &[1; 5])).unwrap();
+    assert_eq!(released(simulated.collect_silently().unwrap()).0, [5]);
+    // A client that is slow has time until the next collection.
+    simulated.store(1).receive([alone[0].shares()[1].as_slice()]).unwrap();
+    simulated.answer(answers(&statistic, &[1; 2])).unwrap();
+    assert_eq!(released(simulated.collect_silently().unwrap()).0, [3]);
+    assert_eq!(simulated.store(0).waiting().unwrap(), 0);
+    // What was given up does not come again.
+    assert_eq!(simulated.store(0).receive([alone[1].shares()[0].as_slice()]).unwrap().kept, 0);
+}
