@@ -114,7 +114,7 @@ fn the_verification_key_stays_the_same() {
 fn one_that_says_too_much_or_too_little_is_named() {
     use Round::{Agree, Begun, Commit, Judge, Offer, Open, Reveal, Sign, Verify};
     for round in [Commit, Reveal, Begun, Offer, Verify, Judge, Agree, Open, Sign] {
-        let more = in_round(round, |_, frame| frame.resize(frame.len() + 16_016, 0));
+        let more = in_round(round, |_, frame| frame.resize(frame.len() + 64_016, 0));
         let oversized = (round, Misdeed::Oversized, last(2));
         assert_eq!(misdeeds(outcomes(&sum(), 2, more)), [oversized], "{round}");
         let less = in_round(round, |_, frame| frame.truncate(frame.len() - 1));
