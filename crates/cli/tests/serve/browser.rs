@@ -84,7 +84,7 @@ fn a_stream_is_created_fed_and_watched_and_a_query_spends_budget() {
     );
     keep("dashboard-preview");
     let share = "document.querySelector('.budget[data-name=visits] progress').value";
-    assert_eq!(browser.value(share), json!(0));
+    wait_until(&browser, "a budget that is whole", &format!("{share} === 0"));
     browser.click("#ask button:not([type=button])");
     wait_until(&browser, "the answer", "document.querySelector('#rows tbody tr')?.textContent.includes('±')");
     wait_until(&browser, "the budget to shrink", &format!("{share} > 0.19 && {share} < 0.21"));
@@ -102,6 +102,7 @@ fn a_stream_is_created_fed_and_watched_and_a_query_spends_budget() {
     assert_eq!(browser.value(nameless), json!(0));
     // The tab has the token; with it behind a # the page would not be loaded again.
     browser.open(&format!("http://{}/", service.address));
+    wait_until(&browser, "the page", "document.querySelector('.budget progress') !== null");
     browser.press("\u{e004}");
     assert_eq!(browser.value("document.activeElement.className"), json!("skip"));
 

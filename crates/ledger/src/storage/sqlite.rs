@@ -15,7 +15,7 @@
 //! A path can come to mean another file while a ledger is open. Before every commit, and before anything that was read is
 //! believed, the file and its log must still be what was opened, under one name; otherwise nothing is charged or answered
 //! until they are put back or the process ends. Nor is what was read before kept in memory: if somebody writes an older copy over the
-//! file, the next transaction reads it, and what this process has [seen](crate::witness) is not there.
+//! file, the next transaction reads it, and what this process has seen is not there (`witness`).
 //!
 //! # When the disk is read-only
 //! Nothing can be charged. A ledger can be read if there is no log beside it, or if SQLite can read the log; a ledger whose log
