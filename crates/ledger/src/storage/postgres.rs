@@ -388,7 +388,8 @@ struct Connection {
 
 impl Connection {
     fn make_schema(&mut self) -> Result<(), postgres::Error> {
-        let missing = "SELECT pg_catalog.to_regnamespace('reticent_ledger') IS NULL";
+        // From the catalogue itself: a look-up by name would be remembered, and still find nothing when others have made it.
+        let missing = "SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'reticent_ledger')";
         // Any role can hold the advisory lock: it is asked for only if there is something to make.
         if !self.client.query_one(missing, &[])?.try_get::<_, bool>(0)? {
             return Ok(());
