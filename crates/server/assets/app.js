@@ -102,10 +102,11 @@ async function select(name) {
   following = new AbortController();
   $("stream").hidden = false;
   $("newest").textContent = "the first step has not ended";
+  // First of all: it shows what is released, and tries again if anything below fails.
+  follow(name, following.signal);
   const stream = await read(`/v1/streams/${name}`);
   $("stream-promise").textContent = `${stream.guarantee}; ${stream.promise}; ± is ${stream.half_widths}; steps of ${stream.definition.step}`;
   await showReleases(name);
-  follow(name, following.signal);
 }
 
 async function showReleases(name) {
