@@ -225,7 +225,7 @@ impl Error {
         }
     }
 
-    /// Is it the ledger itself, its disk or its server, whoever asks for whatever?
+    /// Is the ledger itself at fault, its disk or its server, rather than the request?
     pub fn is_machine(&self) -> bool {
         matches!(
             self,

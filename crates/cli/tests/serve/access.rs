@@ -150,8 +150,8 @@ fn a_revoked_token_ends_at_once_and_does_not_open_the_door() {
     assert!(nobody.problem().0.contains("Authorization: Bearer"));
 }
 
-/// Whoever came from this machine to a loopback host was the owner, and nginx asks for others in just this way: HTTP/1.1, the
-/// service's own address as the host, and not one header more.
+/// Any request from this machine to a loopback host used to count as the owner's, and nginx forwards requests in just this form:
+/// HTTP/1.1, the service's own address as the host, and no extra header.
 #[test]
 fn without_tokens_the_owner_shows_the_secret_of_this_run() {
     let place = Place::new("local");

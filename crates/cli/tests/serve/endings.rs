@@ -73,7 +73,7 @@ fn a_query_that_nobody_waits_for_is_kept() {
     assert_eq!(service.get("/v1/datasets/visits").json()["charges"], json!(1));
 }
 
-/// From now on no file of a service grows beyond so many bytes.
+/// Limits the size of every file that the service writes from now on.
 #[cfg(target_os = "linux")]
 fn files_up_to(bytes: &str, service: &Service) {
     let mut limit = Command::new("prlimit");

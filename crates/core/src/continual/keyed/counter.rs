@@ -183,7 +183,7 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         }
     }
 
-    /// Have so many keys come in the open step that those that are not admitted were forgotten? Then no other counts until it is closed.
+    /// Whether too many keys came in the open step: the keys that are not admitted were forgotten, and no new key counts until it closes.
     pub fn is_crowded(&self) -> bool {
         self.era.is_some_and(|era| era.over)
     }

@@ -58,7 +58,7 @@ pub(super) struct Era {
 }
 
 impl Era {
-    /// Does the era end with the open step, if there are so many keys?
+    /// Whether the era ends with the open step, given the number of keys.
     pub fn ends(&self, keys: usize) -> bool {
         self.over || keys as i64 - i64::from(self.known) >= self.room
     }

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::mechanism::Laplace;
 use crate::noise::DiscreteLaplace;
+use crate::numeric::search::smallest;
 use crate::permit::{Permit, PermittedDraw};
 use crate::privacy::{Adjacency, Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Outcome, Refusal, Release};
@@ -291,16 +292,7 @@ fn noise(
 fn half_width_of_sum_and_count(width: u64, scale: f64) -> u64 {
     // A margin of 10^−9 pays for the floats.
     let fits = |t: u64| 2.0 * tail_of_sum_and_count(t, width, scale) * (1.0 + 1e-9) <= 1.0 - LEVEL;
-    let mut high = 1;
-    while !fits(high) {
-        high *= 2;
-    }
-    let mut low = high / 2;
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if fits(middle) { high = middle } else { low = middle + 1 }
-    }
-    high
+    smallest(fits)
 }
 
 /// P(N + w·Z > t). N has the scale a half steps, and Z the scale a/w blocks: 2·w·j/ε and 2·j/ε. (Z is wider where 2·j/ε is below 1/1000; 0
