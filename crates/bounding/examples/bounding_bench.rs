@@ -1,8 +1,8 @@
-//! How long bounding takes, without reading files: `cargo run --release -p reticent-bounding --example bounding_bench`. Words
-//! after `--` choose among the measurements by their names.
+//! How long bounding takes, without reading files: `cargo run --release -p reticent-bounding --example bounding_bench`.
+//! Words after `--` select measurements by name.
 //!
-//! Ten million visits of a million users to a thousand categories, skewed as in the benchmark of private SQL, added up on two
-//! threads: as if every row were a unit, and bounded to four rows in each of four categories per user.
+//! Ten million visits of a million users to a thousand categories, skewed as in the private SQL benchmark, added up on
+//! two threads: with every row as a unit, and bounded to four rows in each of four categories per user.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 const ROWS: usize = 10_000_000;
 const USERS: usize = ROWS / 10;
 const CATEGORIES: usize = 1000;
-/// The n-th most active user has a share of visits of n to the minus this.
+/// The n-th most active user's share of visits is proportional to n to the minus this.
 const USER_SKEW: f64 = 0.6;
 const CATEGORY_SKEW: f64 = 1.05;
 /// Values are sums of two exponentials of this mean, up to [`LARGEST`].
@@ -67,7 +67,7 @@ fn report(what: &str, batches: &[RecordBatch], caps: Option<Caps>) -> Outcome<()
     Ok(())
 }
 
-/// Processor time of all threads so far, on Linux: what a machine that does other things, too, tells.
+/// Processor time of all threads so far, on Linux: meaningful even on a busy machine.
 fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let ticks = stat.rsplit(')').next()?.split_whitespace().skip(11).take(2);
@@ -103,7 +103,7 @@ fn visits(texts: bool) -> Outcome<Vec<RecordBatch>> {
     let mut entropy = Entropy::seeded(SEED);
     let mut rng = entropy.draw()?;
     let mut uniform = || (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-    // Who is active does not follow from the number.
+    // How active a user is does not follow from the number.
     let mut users: Vec<i64> = (0..USERS as i64).collect();
     for place in (1..USERS).rev() {
         users.swap(place, (uniform() * (place + 1) as f64) as usize);
@@ -132,7 +132,7 @@ fn visits(texts: bool) -> Outcome<Vec<RecordBatch>> {
     Ok(batches)
 }
 
-/// Shares of the first, of the first two, …
+/// Cumulative shares: of the first, of the first two, …
 fn cumulated(number: usize, skew: f64) -> Vec<f64> {
     let weights = (1..=number).map(|rank| (rank as f64).powf(-skew));
     let total: f64 = weights.clone().sum();

@@ -12,14 +12,15 @@ use crate::merge::{Shelf, bound, spill};
 use crate::part::Part;
 use crate::worker::Worker;
 
-/// Bounds what each unit contributes, and adds up the rest.
+/// Bounds the contribution of each unit, and adds up what is kept.
 ///
 /// # Privacy
-/// See the [crate's page](crate). With public keys every one of them appears. Without, every group appears that has
-/// a kept row: which groups these are is private, too, and they must be selected privately before anything is released.
+/// See the [crate documentation](crate). With public keys, every one of them appears. Without, every group appears that
+/// has a kept row: which groups these are is private, too, and they must be selected privately before anything is
+/// released.
 ///
 /// # Example
-/// On the [crate's page](crate).
+/// See the [crate documentation](crate).
 #[derive(Clone)]
 pub struct Bounding {
     plan: Arc<Plan>,
@@ -38,13 +39,13 @@ impl Bounding {
     /// Checks and prepares a job, before any row is read.
     ///
     /// # Errors
-    /// If the schema is not what the layout says, or caps or public keys do not suit it.
+    /// If the schema does not match the layout, or the caps or public keys do not match the schema.
     pub fn new(job: &Job, memory: &Memory) -> Result<Self> {
         let plan = Plan::of(job)?;
         Ok(Self { plan, memory: memory.clone(), interrupt: Interrupt::new(), crew: Arc::new(()) })
     }
 
-    /// Lets `interrupt` end the work of all workers made from now on, and of `finish`.
+    /// Lets `interrupt` stop `finish` and all workers created from now on.
     pub fn with_interrupt(self, interrupt: Interrupt) -> Self {
         Self { interrupt, ..self }
     }
@@ -54,23 +55,23 @@ impl Bounding {
         Worker::new(&self.plan, &self.memory, &self.interrupt, &self.crew)
     }
 
-    /// The statistics of all rows that these workers were given, on as many threads as there are workers.
+    /// Computes the statistics of all rows added to these workers, on as many threads as there are workers.
     ///
-    /// They are the same however the rows were divided into batches and among workers, and in whatever order they came.
+    /// They do not depend on how the rows were divided into batches and among workers, or on their order.
     ///
     /// # Errors
-    /// If workers are of another `Bounding`; if memory or disk runs out; or if interrupted.
+    /// If a worker belongs to another `Bounding`; if memory or disk space runs out; or if interrupted.
     pub fn finish(&self, workers: Vec<Worker>) -> Result<Groups> {
         self.part(workers)?.into_groups(&self.memory)
     }
 
-    /// The statistics of these workers' rows, to be merged with the parts of other processes.
+    /// Computes the statistics of these workers' rows, to be merged with the parts of other processes.
     ///
     /// # Privacy
     /// All rows of a unit must be in one process.
     ///
     /// # Errors
-    /// As [`Bounding::finish`].
+    /// As for [`Bounding::finish`].
     pub fn part(&self, workers: Vec<Worker>) -> Result<Part> {
         self.interrupt.check()?;
         if workers.iter().any(|worker| !Arc::ptr_eq(&worker.plan, &self.plan)) {
@@ -86,7 +87,7 @@ impl Bounding {
                 None
             } else if let Some(scatter) = &mut scatter {
                 Some(match part.number(&other) {
-                    // Rows make way for keys.
+                    // Spill rows to make room for keys.
                     Err(Error::Memory) => {
                         scatter.buckets.spill()?;
                         spill(&shelves)?;
@@ -110,21 +111,21 @@ impl Bounding {
         Ok(part)
     }
 
-    /// The part that [`Part::to_bytes`] made these bytes of, in another process that did the same job.
+    /// Reads the bytes written by [`Part::to_bytes`], in another process with the same job.
     ///
     /// # Errors
-    /// If they are other bytes, or there is too little memory.
+    /// If the bytes are invalid, or there is too little memory.
     pub fn read_part(&self, bytes: &[u8]) -> Result<Part> {
         Part::from_bytes(&self.plan, &self.memory, bytes)
     }
 
-    /// The statistics that all parts of a job make up.
+    /// Merges all parts of a job.
     ///
     /// # Privacy
     /// No unit may have rows in two of them.
     ///
     /// # Errors
-    /// If a part is of another `Bounding`, or there is too little memory.
+    /// If a part belongs to another `Bounding`, or there is too little memory.
     pub fn merge(&self, parts: impl IntoIterator<Item = Part>) -> Result<Groups> {
         let mut merged = Part::new(&self.plan, &self.memory);
         merged.totals.resize(merged.keys.len())?;

@@ -1,11 +1,11 @@
-//! Rows scattered by unit, in memory and on disk.
+//! Rows partitioned by unit, in memory and on disk.
 
 use crate::error::{Error, Result};
 use crate::memory::{Memory, Reservation};
 use crate::spill::Run;
 
-/// The number of buckets that a worker's rows are scattered into: few enough for the processor to write to all of them in
-/// turn, enough for one of them to fit its cache when there are tens of millions of rows.
+/// The number of buckets that a worker's rows are partitioned into: few enough for the processor to write to all of
+/// them in turn, and enough for one of them to fit in its cache when there are tens of millions of rows.
 pub(crate) const BUCKETS: usize = 256;
 /// Words of a bucket's first piece of memory: few, for tables of a thousand rows.
 const FIRST_WORDS: usize = 256;
@@ -15,9 +15,9 @@ const WORD: usize = size_of::<u32>();
 
 /// Records of words, in buckets.
 ///
-/// Memory is reserved piece by piece. When there is no more, or this worker has its share, what is held goes to a temporary
-/// file, bucket after bucket; when a bucket is taken, its pieces are read back from all files. So the memory that is needed in
-/// the end is that of the largest bucket. All rows of a unit are in one bucket.
+/// Memory is reserved piece by piece. When it runs out, or this worker has used its share, everything held is written
+/// to a temporary file, bucket by bucket; when a bucket is taken, its pieces are read back from all files. So in the
+/// end only the largest bucket must fit in memory. All rows of a unit are in one bucket.
 pub(crate) struct Buckets {
     /// The piece of each bucket that is being filled.
     open: Vec<Vec<u32>>,
@@ -38,7 +38,7 @@ impl Buckets {
         }
     }
 
-    /// A vector with room for this many more words of a bucket, to append them to. At most `share` bytes are held in memory,
+    /// Returns a vector with room for this many more words of a bucket. At most `share` bytes are held in memory,
     /// unless a single piece needs more.
     #[inline]
     pub fn room(&mut self, bucket: usize, words: usize, share: usize) -> Result<&mut Vec<u32>> {
@@ -66,7 +66,7 @@ impl Buckets {
         Ok(())
     }
 
-    /// Writes everything that is held to disk, so that others may have the memory.
+    /// Writes everything held to disk, to free the memory for others.
     pub fn spill(&mut self) -> Result<()> {
         if self.open.iter().all(Vec::is_empty) {
             return Ok(());
@@ -78,13 +78,13 @@ impl Buckets {
         Ok(())
     }
 
-    /// How many words of a bucket there are, in memory and on disk.
+    /// Returns the number of words of a bucket, in memory and on disk.
     pub fn words(&self, bucket: usize) -> usize {
         let in_memory: usize = self.full[bucket].iter().chain([&self.open[bucket]]).map(Vec::len).sum();
         in_memory + self.runs.iter().map(|run| run.words(bucket)).sum::<usize>()
     }
 
-    /// Appends the records of a bucket that are on disk to `records`, and takes the pieces out that are in memory.
+    /// Appends the records of a bucket that are on disk to `records`, and takes out the pieces in memory.
     pub fn take(&mut self, bucket: usize, records: &mut Vec<u32>) -> Result<impl Iterator<Item = Vec<u32>> + use<>> {
         for run in &self.runs {
             run.read(bucket, records)?;
@@ -119,7 +119,7 @@ mod tests {
             }
             assert_eq!(!buckets.runs.is_empty(), spills);
             let mut records = Vec::new();
-            // Any order will do: threads take them as they come.
+            // Any order will do: threads take buckets as they come.
             for bucket in (0..BUCKETS).rev() {
                 records.clear();
                 assert_eq!(buckets.words(bucket), of_bucket(bucket as u32).count());

@@ -5,10 +5,10 @@ use std::ops::{Deref, DerefMut};
 use crate::error::{Error, Result};
 use crate::memory::{Memory, Reservation};
 
-/// Numbers, all 0 at first.
+/// Numbers, initially 0.
 ///
-/// How many there are may be the product of what rows say and what the query says. So growing reserves memory first, and
-/// fails if there is too little: an allocation that fails would end the process.
+/// Their count may be the product of numbers that depend on the rows and on the query. So growing reserves memory
+/// first, and fails if there is too little: a failed allocation would end the process.
 pub(crate) struct Cells<T> {
     values: Vec<T>,
     held: Reservation,
@@ -19,10 +19,10 @@ impl<T: Copy + Default> Cells<T> {
         Self { values: Vec::new(), held: memory.reserve() }
     }
 
-    /// Grows to this many. After an error, nothing has changed.
+    /// Grows to this many. On error nothing has changed.
     pub fn grow(&mut self, count: usize) -> Result<()> {
         if count > self.values.capacity() {
-            // Twice as many as before if they fit, so that growing often does not mean moving often.
+            // Doubles the capacity if that fits, so that frequent growth does not mean frequent moves.
             let twice = self.values.capacity().saturating_mul(2);
             if twice <= count || self.allocate(twice).is_err() {
                 self.allocate(count)?;
@@ -43,7 +43,7 @@ impl<T: Copy + Default> Cells<T> {
         })
     }
 
-    /// Adds the values of another list to those here; `places` says where.
+    /// Adds the values of another list to those here, at the indices given by `places`.
     pub fn absorb(&mut self, other: &Self, places: &[u32])
     where
         T: std::ops::AddAssign,
@@ -51,7 +51,7 @@ impl<T: Copy + Default> Cells<T> {
         places.iter().zip(&other.values).for_each(|(&place, &more)| self.values[place as usize] += more);
     }
 
-    /// Replaces the values by as many others; `false` if there are more or fewer.
+    /// Replaces the values by the same number of others; `false` if the numbers differ.
     pub fn restore(&mut self, values: &[T]) -> bool {
         let fits = self.values.len() == values.len();
         if fits {

@@ -1,4 +1,4 @@
-//! What is kept of a row's inputs: one 32-bit number each.
+//! Features: what is kept of a row's inputs, one 32-bit number each.
 
 use std::cmp::Ordering;
 
@@ -14,10 +14,10 @@ use crate::kind::Kind;
 use crate::layout::Measure;
 use crate::values::{NONE, New, Values};
 
-/// Stands for a value that is dropped. No step, bin or item has this number: steps are within ±2^28.
+/// Marks a dropped value. No step, bin or item has this number: steps are within ±2^28.
 pub(crate) const MISSING: i32 = i32::MIN;
 
-/// How a column becomes 32-bit numbers.
+/// How a column is converted to 32-bit numbers.
 #[derive(Debug, Clone, PartialEq)]
 enum Feature {
     /// 1, or missing.
@@ -30,10 +30,10 @@ enum Feature {
     Item,
 }
 
-/// All features that some measures read, each once.
+/// All features that the measures read, each once.
 #[derive(Debug, Clone)]
 pub(crate) struct Features {
-    /// Each with its column and the type of this.
+    /// Each with its column and the column's type.
     kinds: Vec<(usize, Kind, Feature)>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Features {
 pub(crate) type Items = Vec<Option<Values>>;
 
 impl Features {
-    /// Those that the measures of these inputs need, and which of them each measure reads.
+    /// The features that the measures of these inputs need, and the index of the one that each measure reads.
     pub fn of(measures: &[Measure], inputs: &[Kind]) -> (Self, Vec<usize>) {
         let mut kinds: Vec<(usize, Kind, Feature)> = Vec::new();
         let mut read = Vec::new();
@@ -68,13 +68,13 @@ impl Features {
         self.kinds.len()
     }
 
-    /// Tables for items, with none in them.
+    /// Empty tables for items.
     pub fn items(&self) -> Items {
         let table = |(_, kind, feature): &_| (*feature == Feature::Item).then(|| Values::of_items(*kind));
         self.kinds.iter().map(table).collect()
     }
 
-    /// The features of some rows' inputs, one column each, into `columns`.
+    /// Computes the features of some rows' inputs, one column each, into `columns`.
     pub fn read(&self, inputs: &[ArrayRef], items: &mut Items, columns: &mut Vec<Vec<i32>>) -> Result<()> {
         columns.resize_with(self.len(), Vec::new);
         for (((column, kind, feature), items), numbers) in self.kinds.iter().zip(items).zip(columns) {
@@ -101,7 +101,7 @@ impl Features {
     }
 }
 
-/// An order of rows that depends on nothing but what is kept of them.
+/// Orders rows by their features alone.
 pub(crate) fn compare(items: &Items, one: &[u32], other: &[u32]) -> Ordering {
     let of_feature = |((&one, &other), items): ((&u32, &u32), &Option<Values>)| match items {
         Some(items) if one as i32 != MISSING && other as i32 != MISSING => items.compare(one, other),
@@ -120,7 +120,7 @@ fn number_items(input: &ArrayRef, items: &mut Values, numbers: &mut Vec<i32>) ->
     Ok(())
 }
 
-/// Applies one of two functions to every number; what is NULL is missing.
+/// Applies one of two functions to every number; NULL is missing.
 fn each(
     input: &ArrayRef,
     kind: Kind,
@@ -139,7 +139,7 @@ fn each(
     miss(input.nulls(), numbers);
 }
 
-/// The loop has no branches and takes several values at once; what it makes of a NULL's slot is overwritten.
+/// The loop is branch-free and vectorised; the result for a NULL's slot is overwritten.
 fn apply<T: ArrowPrimitiveType>(
     values: &PrimitiveArray<T>,
     numbers: &mut Vec<i32>,

@@ -1,4 +1,4 @@
-//! The records of a bucket, brought together by unit.
+//! Grouping of a bucket's records by unit.
 
 use std::cmp::Ordering;
 
@@ -6,17 +6,18 @@ use crate::choice::Chooser;
 use crate::error::{Error, Result};
 use crate::unit::{UnitForm, hash, hash_number, identity_of_text, number};
 
-/// Records per slot: on average, units are alone in theirs.
+/// Records per slot: on average, each unit has a slot of its own.
 const PER_SLOT: usize = 8;
-/// More slots would not fit the processor's cache.
+/// More slots would not fit in the processor's cache.
 const MOST_SLOTS: usize = 1 << 16;
 /// These bits of a unit's hash choose its slot; those below choose its bucket.
 const SLOT_SHIFT: u32 = 40;
 
-/// Finds the units of a bucket and the records of each. A record is a unit, a group and the features of a row.
+/// Finds the units of a bucket and the records of each. A record consists of a unit, a group and the features of a row.
 ///
-/// Records are first sorted by some bits of their unit's hash, by counting: a few that share these bits are in one slot.
-/// Within a slot they are sorted by comparing. Two units are never taken for one: hashes find, comparisons decide.
+/// Records are first distributed by some bits of their unit's hash with a counting sort: the few that share these bits
+/// are in one slot. Within a slot they are sorted by comparison. Two units are never merged: hashes locate, comparisons
+/// decide.
 pub(crate) struct Gatherer {
     seed: u64,
     /// The hash of each record's unit.
@@ -26,8 +27,8 @@ pub(crate) struct Gatherer {
     members: Vec<Member>,
 }
 
-/// A record, by what it is sorted by: 64 bits for its unit, which are the unit itself if it is a number and else its hash, 32
-/// for its group's number, and 32 for where it starts. One number is compared faster than three.
+/// A record's sort key: 64 bits for its unit (the unit itself if it is a number, otherwise its hash), 32 for its
+/// group's number, and 32 for where it starts. Comparing one number is faster than comparing three.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Member(u128);
 
@@ -53,7 +54,7 @@ impl Member {
     }
 }
 
-/// The bucket whose units were found, and how to read its records.
+/// The bucket whose units are being found, and how to read its records.
 #[derive(Clone, Copy)]
 pub(crate) struct Records<'a> {
     pub words: &'a [u32],
@@ -63,7 +64,7 @@ pub(crate) struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// What stands for a member's unit when its groups and rows are chosen.
+    /// The identity of a member's unit for choosing its groups and rows.
     #[inline]
     pub fn identity(&self, member: Member, chooser: &Chooser) -> u128 {
         match self.form {
@@ -86,7 +87,7 @@ impl<'a> Records<'a> {
         &self.words[from..from + self.features]
     }
 
-    /// Are these two units with one hash?
+    /// Whether these are two units with the same hash.
     #[inline]
     fn collide(&self, one: Member, other: Member) -> bool {
         self.form == UnitForm::Bytes && one.unit() == other.unit() && self.unit(one) != self.unit(other)
@@ -97,7 +98,7 @@ impl<'a> Records<'a> {
         one.unit() == other.unit() && !self.collide(one, other)
     }
 
-    /// By unit, then by group.
+    /// Compares by unit, then by group.
     fn compare(&self, one: Member, other: Member) -> Ordering {
         let by_unit = one.unit().cmp(&other.unit()).then_with(|| self.unit(one).cmp(self.unit(other)));
         by_unit.then(one.group().cmp(&other.group()))
@@ -116,7 +117,7 @@ impl<'a> Records<'a> {
 }
 
 impl Gatherer {
-    /// The seed is that of the hash by which units have their buckets.
+    /// The seed is that of the hash that assigns units to buckets.
     pub fn new(seed: u64) -> Self {
         Self { seed, hashes: Vec::new(), ends: Vec::new(), members: Vec::new() }
     }
@@ -164,7 +165,7 @@ impl Gatherer {
         self.hashes.iter().for_each(|&hash| self.ends[slot(hash)] += 1);
         let mut sum = 0;
         for end in &mut self.ends {
-            // Where the slot begins; every member that is placed moves it on, until it is where the slot ends.
+            // Where the slot starts; each member placed moves it on, until it is where the slot ends.
             sum += std::mem::replace(end, sum);
         }
         self.members.resize(self.hashes.len(), Member::default());

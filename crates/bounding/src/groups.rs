@@ -16,7 +16,7 @@ pub struct Groups {
 /// The counts and measures of one group, over all kept rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// Units with at least one row; if the unit is the row, the rows.
+    /// Units with at least one kept row; if the unit is the row, the number of rows.
     pub units: u64,
     /// Rows.
     pub rows: u64,

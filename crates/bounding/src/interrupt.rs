@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 
-/// Ends the work with [`Error::Interrupted`]: on request or at a deadline. It is polled every few thousand rows and before every bucket.
+/// Stops the work with [`Error::Interrupted`]: on request or at a deadline. It is polled every few thousand rows and
+/// before every bucket.
 ///
 /// Clones share one flag, so that a signal handler can hold one and the workers another.
 ///
 /// # Privacy
-/// How long the work takes depends on the rows, and so does whether a deadline is met. Charge the budget before you
-/// start, and never give it back for an interrupted query.
+/// The running time depends on the rows, and so does whether a deadline is met. Charge the budget before you start, and
+/// never refund it for an interrupted query.
 ///
 /// # Example
 /// ```
@@ -30,27 +31,27 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Ends the work only when [`Interrupt::stop`] is called.
+    /// Stops the work only when [`Interrupt::stop`] is called.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends the work at the deadline, or when [`Interrupt::stop`] is called.
+    /// Stops the work at the deadline, or when [`Interrupt::stop`] is called.
     pub fn at(deadline: Instant) -> Self {
         Self { deadline: Some(deadline), ..Self::default() }
     }
 
-    /// Ends the work as soon as possible.
+    /// Stops the work as soon as possible.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Was [`Interrupt::stop`] called, whatever the deadline?
+    /// Whether [`Interrupt::stop`] was called, whatever the deadline.
     pub fn was_called(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Is it time to stop?
+    /// Whether it is time to stop.
     pub fn is_stopped(&self) -> bool {
         self.was_called() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }

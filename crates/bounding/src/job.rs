@@ -15,7 +15,7 @@ use crate::memory::Memory;
 use crate::totals::Totals;
 use crate::wire;
 
-/// Everything a worker needs to know to bound rows, in this process or another.
+/// Everything a worker needs to bound rows, in this process or another.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The columns of every batch.
@@ -23,23 +23,24 @@ pub struct Job {
     /// Units are Int64, UInt64 or Utf8View; keys and inputs are Boolean, Int64, Float64, Utf8View, Date32 or
     /// Timestamp(Microsecond) without a time zone.
     pub schema: SchemaRef,
-    /// What these columns are for.
+    /// The roles of these columns.
     pub layout: Layout,
-    /// What is kept of each unit; `None` if the unit is the row.
+    /// The contribution bounds of each unit; `None` if the unit is the row.
     pub caps: Option<Caps>,
-    /// The keys that the result has, if they are known beforehand.
+    /// The keys in the result, if they are public.
     pub keys: Option<PublicKeys>,
     /// Decides which of a unit's groups and rows are kept.
     pub choice: ChoiceKey,
 }
 
 impl Job {
-    /// The job as bytes, so that a part of it can be done in another process.
+    /// Serialises the job, so that a part of it can be done in another process.
     ///
     /// # Privacy
-    /// The bytes contain the [`ChoiceKey`]. It tells which of a unit's rows count, but privacy does not rest on
-    /// its secrecy (see the [crate's page](crate)): the key only has to be chosen without looking at the rows. The channel must
-    /// be trusted all the same: someone who changes the caps changes the guarantee, and the part that comes back is exact.
+    /// The bytes contain the [`ChoiceKey`]. It determines which of a unit's rows are kept, but privacy does not depend
+    /// on its secrecy (see the [crate documentation](crate)): the key only has to be chosen without looking at the
+    /// rows. The channel must be trusted all the same: changing the caps changes the guarantee, and the part that comes
+    /// back is exact.
     ///
     /// # Errors
     /// If a column or public key is of an unsupported type.
@@ -47,16 +48,16 @@ impl Job {
         wire::write_job(self)
     }
 
-    /// The job that [`Job::to_bytes`] made these bytes of.
+    /// Reads the bytes written by [`Job::to_bytes`].
     ///
     /// # Errors
-    /// If they are other bytes.
+    /// If the bytes are invalid.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         wire::read_job(bytes)
     }
 }
 
-/// A job that was checked, in the form in which workers need it.
+/// A job that was checked, in the form that workers need.
 pub(crate) struct Plan {
     pub layout: Layout,
     pub columns: Columns,
@@ -65,11 +66,11 @@ pub(crate) struct Plan {
     /// Before the first row.
     pub keys: Keys,
     pub features: Features,
-    /// Which feature each measure reads.
+    /// The index of the feature that each measure reads.
     pub read: Vec<usize>,
 }
 
-/// What is needed if the unit is a column.
+/// Needed if the unit is a column.
 pub(crate) struct ByUnit {
     pub kind: Kind,
     pub caps: Caps,
@@ -85,23 +86,23 @@ impl Plan {
                 return refuse(format!("max groups = {groups}, max rows = {rows}: both must be at least 1"));
             }
             (Some(kind), Some(caps)) => {
-                // Without keys there is one group, which every unit may be in.
+                // Without keys there is one group, to which every unit may contribute.
                 let caps = if job.layout.keys == 0 { Caps { groups: 1, ..caps } } else { caps };
                 Some(ByUnit { kind, caps, chooser: Chooser::new(&job.choice) })
             }
-            _ => return refuse("caps are for a unit that is a column, and every such unit needs them"),
+            _ => return refuse("caps are required if, and only if, the unit is a column"),
         };
         let keys = Keys::new(&columns.keys, job.keys.as_ref())?;
         let (features, read) = Features::of(&job.layout.measures, &columns.inputs);
         Ok(Arc::new(Self { layout: job.layout.clone(), columns, by_unit, keys, features, read }))
     }
 
-    /// Accumulators of nothing.
+    /// Empty accumulators.
     pub fn totals(&self, memory: &Memory) -> Totals {
         Totals::new(&self.layout, &self.read, memory)
     }
 
-    /// Are the batch's columns those of the schema?
+    /// Checks that the batch's columns are those of the schema.
     pub fn check(&self, batch: &RecordBatch) -> Result<()> {
         let Columns { unit, keys, inputs } = &self.columns;
         let expected = unit.iter().chain(keys).chain(inputs).map(|kind| kind.data_type());

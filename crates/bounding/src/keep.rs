@@ -1,4 +1,4 @@
-//! What is kept of each unit of a bucket.
+//! What is kept of each unit in a bucket.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub(crate) struct Kept {
     pub groups: Vec<u32>,
     /// The features of every kept row, one column each.
     pub features: Vec<Vec<i32>>,
-    /// A group for every unit that has kept rows in it.
+    /// One entry for every unit and every group in which it has kept rows.
     pub units: Vec<u32>,
 }
 
@@ -23,15 +23,15 @@ pub(crate) struct Kept {
 #[derive(Clone, Copy)]
 pub(crate) struct Bucket<'a> {
     pub records: Records<'a>,
-    /// What stands for each group.
+    /// The digest of each group's key.
     pub digests: &'a [u128],
     pub items: &'a Items,
 }
 
-/// Chooses which groups and rows of each unit count.
+/// Chooses which groups and rows of each unit are kept.
 ///
-/// What is kept of a unit depends on its own records alone, and not on their order: groups are chosen by
-/// [`Chooser::place_of_group`], rows by their place in ascending order of features and [`Chooser::place_of_row`].
+/// What is kept of a unit depends only on its own records, and not on their order: groups are chosen by
+/// [`Chooser::place_of_group`], rows by their position in ascending order of features and [`Chooser::place_of_row`].
 pub(crate) struct Keeper {
     gatherer: Gatherer,
     choice: Choice,
@@ -78,7 +78,7 @@ impl Keeper {
 struct Owner {
     /// One of its records.
     member: Member,
-    /// Worked out when there is something to choose.
+    /// Computed when there is something to choose.
     identity: Option<u128>,
 }
 
@@ -101,7 +101,7 @@ impl Choice {
         self.runs = runs;
     }
 
-    /// Leaves in `runs` the unit's groups that count, as ranges of its members, which are in order of groups.
+    /// Leaves in `runs` the unit's groups that are kept, as ranges of its members, which are sorted by group.
     fn choose_groups(
         &mut self,
         members: &[Member],
@@ -130,7 +130,8 @@ impl Choice {
         std::mem::swap(runs, &mut self.chosen);
     }
 
-    /// Moves the rows that count to the front of the run, which is all of the unit's in one group; how many they are.
+    /// Moves the rows that are kept to the front of the run, which is all of the unit's rows in one group; returns
+    /// their number.
     fn choose_rows(&mut self, run: &mut [Member], owner: &mut Owner, bucket: Bucket<'_>) -> usize {
         let most = self.most_rows;
         if run.len() <= most {

@@ -10,21 +10,22 @@ use crate::layout::Layout;
 use crate::values::{NONE, New, Values};
 use crate::words::Words;
 
-/// Keys that are known beforehand, as one array per key column.
+/// Keys that are known in advance, as one array per key column.
 ///
-/// Rows with other keys are dropped before anything is chosen, and every key appears in the result, with or without rows.
+/// Rows with other keys are dropped before anything is chosen, and every key appears in the result, with or without
+/// rows.
 #[derive(Debug, Clone)]
 pub struct PublicKeys {
-    /// All of the same length, and of the types of the key columns. A key that occurs twice counts once.
+    /// All of the same length, and of the types of the key columns. A duplicate key counts once.
     pub columns: Vec<ArrayRef>,
 }
 
 impl PublicKeys {
-    /// Which key each group of the result has: groups come in canonical order, while these keys may stand in any. `None` if two
-    /// of them are the same key.
+    /// Returns the index of each result group's key: groups are in canonical order, while these keys may be in any
+    /// order. `None` if two of them are the same key.
     ///
     /// # Errors
-    /// If the schema does not suit the layout, or the keys do not suit the schema.
+    /// If the schema does not match the layout, or the keys do not match the schema.
     pub fn order(&self, layout: &Layout, schema: &Schema) -> Result<Option<Vec<u32>>> {
         let keys = Keys::new(&layout.columns(schema)?.keys, Some(self))?;
         let given = self.columns.first().map_or(1, |column| column.len());
@@ -32,13 +33,14 @@ impl PublicKeys {
     }
 }
 
-/// The number of a row that is dropped: its key is not public.
+/// Marks a row that is dropped because its key is not public.
 pub(crate) const DROPPED: u32 = NONE;
 
-/// Numbers keys in the order in which they come. If they are public, they are numbered beforehand, and no others ever are.
+/// Numbers keys in order of first occurrence. Public keys are numbered in advance, and no others ever are.
 ///
-/// A key of several columns is a number in each of them. Numbers of the first two are numbered as pairs, then such
-/// a pair's number with that of the third column, and so on. So one fast table for words, and one for texts, serve all types.
+/// A key of several columns has a number in each of them. The numbers of the first two are numbered as pairs, then each
+/// pair's number with that of the third column, and so on. So one fast table for words, and one for texts, suffice for
+/// all types.
 #[derive(Clone)]
 pub(crate) struct Keys {
     columns: Vec<Values>,
@@ -67,7 +69,7 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Are these keys, as columns of one length?
+    /// Whether these are keys, as columns of the same length.
     pub fn suit(&self, columns: &[ArrayRef]) -> bool {
         let rows = columns.first().map_or(0, |column| column.len());
         columns.len() == self.columns.len()
@@ -77,7 +79,7 @@ impl Keys {
                 .all(|(column, values)| column.len() == rows && *column.data_type() == values.data_type())
     }
 
-    /// How many groups there are.
+    /// Returns the number of groups.
     pub fn len(&self) -> usize {
         match (&self.columns[..], self.pairs.last()) {
             ([], _) => 1,
@@ -86,17 +88,17 @@ impl Keys {
         }
     }
 
-    /// Are all keys known beforehand?
+    /// Whether all keys are known in advance.
     pub fn are_public(&self) -> bool {
         self.new == New::Unknown
     }
 
-    /// The memory that they take.
+    /// The memory they take, in bytes.
     pub fn bytes(&self) -> usize {
         self.columns.iter().map(Values::bytes).sum::<usize>() + self.pairs.iter().map(Words::bytes).sum::<usize>()
     }
 
-    /// The group of every row, into `groups`; [`DROPPED`] if its key is not public.
+    /// Writes the group of every row to `groups`; [`DROPPED`] if its key is not public.
     pub fn group_rows(&mut self, columns: &[ArrayRef], rows: usize, groups: &mut Vec<u32>) -> Result<()> {
         let Some((first, rest)) = self.columns.split_first_mut() else {
             groups.clear();
@@ -104,7 +106,7 @@ impl Keys {
             return Ok(());
         };
         first.number(&columns[0], self.new, groups);
-        // Before a number is used that does not fit.
+        // Fails before a number is used that does not fit.
         let mut most = first.len();
         for ((values, column), pairs) in rest.iter_mut().zip(&columns[1..]).zip(&mut self.pairs) {
             values.number(column, self.new, &mut self.right);
@@ -121,7 +123,7 @@ impl Keys {
         if most >= DROPPED as usize { Err(Error::Memory) } else { Ok(()) }
     }
 
-    /// Adds the keys of another table: their numbers here.
+    /// Adds the keys of another table and returns their numbers here.
     pub fn absorb(&mut self, other: &Self) -> Result<Vec<u32>> {
         let mut numbers = Vec::new();
         self.group_rows(&other.columns(0..other.len() as u32), other.len(), &mut numbers)?;
@@ -137,7 +139,7 @@ impl Keys {
         self.columns.iter().zip(&parts).map(column).collect()
     }
 
-    /// What stands for each key when groups are chosen.
+    /// The digest of each key, for choosing groups.
     pub fn digests(&self, chooser: &Chooser) -> Vec<u128> {
         let parts = self.parts();
         let mut bytes = Vec::new();

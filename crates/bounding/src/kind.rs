@@ -1,4 +1,4 @@
-//! The types that columns may have, and values as 64-bit words.
+//! Supported column types, and values as 64-bit words.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     Text,
     Date,
     Time,
-    /// For units alone.
+    /// Only for units.
     Unsigned,
 }
 
@@ -51,12 +51,12 @@ impl Kind {
         }
     }
 
-    /// Can rows be grouped by it, and its values be items?
+    /// Whether rows can be grouped by it, and its values be items.
     pub fn can_group(self) -> bool {
         self != Self::Unsigned
     }
 
-    /// Are its values numbers? Dates and times are numbers of days and microseconds, truth is 1.
+    /// Whether its values are numbers. Dates and times are numbers of days and microseconds; true is 1.
     pub fn is_number(self) -> bool {
         self.can_group() && self != Self::Text
     }
@@ -65,8 +65,8 @@ impl Kind {
         matches!(self, Self::Integer | Self::Unsigned | Self::Text)
     }
 
-    /// Every value as a word: equal if and only if the values are, and in their order. All NaN are one value, the largest, and
-    /// −0 is 0. What stands for NULL is any word. Texts have none.
+    /// Converts every value to a word: words are equal if and only if the values are, and have the same order. Every
+    /// NaN is the same value, the largest, and −0 is 0. NULL has an arbitrary word. Not for texts.
     pub fn words(self, column: &dyn Array, words: &mut Vec<u64>) {
         words.clear();
         let of_integer = |value: i64| value as u64 ^ SIGN;
@@ -85,7 +85,7 @@ impl Kind {
         }
     }
 
-    /// The column whose [`Kind::words`] these are.
+    /// The column that these [`Kind::words`] come from.
     pub fn column_of_words(self, words: impl Iterator<Item = Option<u64>>) -> ArrayRef {
         let integer = |word: u64| (word ^ SIGN) as i64;
         match self {

@@ -10,65 +10,65 @@ use crate::kind::Kind;
 /// The largest number of bins of a histogram.
 pub const MOST_BINS: u32 = 100_000;
 
-/// What the columns of a batch are: the unit if there is one, the keys, the inputs, in this order.
+/// The roles of a batch's columns: the unit if there is one, the keys, the inputs, in this order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
-    /// Is the first column the unit? If not, the unit is the row.
+    /// Whether the first column is the unit. If not, the unit is the row.
     pub unit: bool,
-    /// The number of key columns, which come next. Without any there is exactly one group, even if there are no rows.
+    /// The number of key columns, which come next. Without keys there is exactly one group, even if there are no rows.
     pub keys: usize,
-    /// What is measured of the columns after them.
+    /// What is measured of the remaining columns.
     pub measures: Vec<Measure>,
 }
 
-/// What is measured in every group. `column` counts among the inputs: 0 is the first after the keys.
+/// A measure of every group. `column` is an index into the inputs: 0 is the first column after the keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Measure {
-    /// How many kept rows have a value (not NULL; NaN is a value).
+    /// The number of kept rows with a value (not NULL; NaN is a value).
     Present {
         /// Of any type.
         column: usize,
     },
     /// N, S and Q of [`reticent::statistic::Moments`]; NaN and NULL are dropped, everything else is clamped.
     Moments {
-        /// Of numbers.
+        /// A numeric column.
         column: usize,
-        /// What they are clamped and rounded to.
+        /// The grid they are clamped and rounded to.
         grid: Grid,
         /// Whether to compute Q; otherwise it is 0.
         squares: bool,
     },
-    /// How many values are in each of several equal bins over the grid's range; the upper end belongs to the last bin. NaN and
-    /// NULL are dropped, everything else is clamped.
+    /// The number of values in each of several equal bins over the grid's range; the upper end belongs to the last bin.
+    /// NaN and NULL are dropped, everything else is clamped.
     Bins {
-        /// Of numbers.
+        /// A numeric column.
         column: usize,
-        /// Whose range is divided.
+        /// The grid whose range is divided.
         grid: Grid,
-        /// How many bins: 1 to [`MOST_BINS`].
+        /// The number of bins: 1 to [`MOST_BINS`].
         bins: u32,
     },
-    /// How many values are of each order of magnitude: in each bin of [`reticent::mechanism::range::bin`]. NaN and NULL are
-    /// dropped.
+    /// The number of values of each order of magnitude: in each bin of [`reticent::mechanism::range::bin`]. NaN and
+    /// NULL are dropped.
     Magnitudes {
-        /// Of numbers.
+        /// A numeric column.
         column: usize,
     },
     /// All values on the grid; NaN and NULL are dropped, everything else is clamped.
     Values {
-        /// Of numbers.
+        /// A numeric column.
         column: usize,
-        /// What they are clamped and rounded to.
+        /// The grid they are clamped and rounded to.
         grid: Grid,
     },
     /// All distinct values and how often each occurs; NULL is dropped.
     Items {
-        /// Of any type that a key may have.
+        /// A column of any type that a key may have.
         column: usize,
     },
 }
 
-/// What is kept of a unit: up to `rows` rows in each of up to `groups` groups.
+/// The contribution bounds of a unit: up to `rows` rows in each of up to `groups` groups are kept.
 ///
 /// Without keys there is one group; `groups` does not matter then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +103,7 @@ impl Measure {
     }
 }
 
-/// The types of a batch's columns, as a layout divides them.
+/// The types of a batch's columns, divided according to a layout.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Columns {
     pub unit: Option<Kind>,
@@ -112,17 +112,17 @@ pub(crate) struct Columns {
 }
 
 impl Layout {
-    /// Where the keys begin.
+    /// The index of the first key.
     pub(crate) fn first_key(&self) -> usize {
         usize::from(self.unit)
     }
 
-    /// Where the inputs begin.
+    /// The index of the first input.
     pub(crate) fn first_input(&self) -> usize {
         self.first_key() + self.keys
     }
 
-    /// The types of the columns, if the schema has what is asked for.
+    /// The types of the columns, if the schema matches the layout.
     pub(crate) fn columns(&self, schema: &Schema) -> Result<Columns> {
         let fields = schema.fields();
         let Some((grouping, inputs)) =

@@ -1,7 +1,7 @@
-//! From rows to exact whole numbers per group, after bounding what each unit contributes.
+//! From rows to exact integers per group, after contribution bounding.
 //!
-//! This is the only place that looks at private rows. What leaves it are counts, sums on a grid and the like: exact, not yet
-//! private, and of bounded sensitivity.
+//! This is where private rows are reduced to counts, sums on a grid and the like: exact, not yet private, and of
+//! bounded sensitivity.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -34,46 +34,47 @@
 //!
 //! # Privacy
 //! Let a unit's *contribution* be what is kept of its rows: up to `rows` of them in each of up to `groups` groups
-//! ([`Caps`]). What is kept of one unit depends on the set of this unit's own rows and on the [`ChoiceKey`], and on nothing
-//! else: not on other units, nor on the order in which rows arrive, the number of workers or batches, or what was spilled
-//! to disk. So for every fixed key, adding or removing a unit adds or removes its contribution and leaves all others
-//! as they were, and the sensitivities of [`reticent::statistic::Contribution`] hold. They hold for every key that was
-//! chosen without looking at the rows, so privacy does not rest on the quality of the hash. The hash makes the choice
-//! unpredictable and uniform.
+//! ([`Caps`]). What is kept of one unit depends on the set of this unit's own rows and on the [`ChoiceKey`], and on
+//! nothing else: not on other units, nor on the order in which rows arrive, the number of workers or batches, or what
+//! was spilled to disk. So for every fixed key, adding or removing a unit adds or removes its contribution and leaves
+//! all others unchanged, and the sensitivities of [`reticent::statistic::Contribution`] hold. They hold for every key
+//! that was chosen without looking at the rows, so privacy does not depend on the quality of the hash. The hash makes
+//! the choice unpredictable and uniform.
 //!
-//! - Rows without a unit (NULL) are dropped. So are, *before* anything is chosen, rows whose key is not among the public ones.
-//! - Two units are the same only if their values are equal: hashes find, comparisons decide. For float keys and items, all
-//!   NaN are equal, and −0 is 0.
+//! - Rows without a unit (NULL) are dropped. So are, *before* anything is chosen, rows whose key is not among the
+//!   public ones.
+//! - Two units are the same only if their values are equal: hashes locate, comparisons decide. For float keys and
+//!   items, all NaN are equal, and −0 is 0.
 //! - Values never become errors. NULL and NaN are dropped from a statistic, everything else is clamped to its grid.
 //!
-//! Not promised: that time and memory do not depend on the rows. How long the work takes, whether it is interrupted and
-//! whether memory suffices ([`Memory`]) do.
+//! Not promised: that time and memory are independent of the rows. The running time, whether the work is interrupted
+//! and whether memory suffices ([`Memory`]) all depend on them.
 //!
 //! # Accuracy
-//! A unit's groups are chosen uniformly, and so are its rows within each chosen group. Nothing is rounded but the values
-//! themselves, to the grid: sums are sums of whole numbers, in 128 bits, which no number of rows overflows.
+//! A unit's groups are chosen uniformly, and so are its rows within each chosen group. Only the values themselves are
+//! rounded, to the grid: sums are sums of integers, in 128 bits, which no number of rows overflows.
 //!
 //! # Algorithm
-//! A worker numbers its group keys, turns inputs into one 32-bit number each, and scatters rows into 256 buckets by a hash of
-//! the unit. When all rows have come, the workers' tables of keys are merged, and one bucket after the other, small enough for
-//! the processor's cache, is taken from all workers, sorted by unit, chosen from and added up, on several threads. When
-//! memory runs out, buckets are written to temporary files and read back one by one.
-//! If the unit is the row there is nothing to choose: rows are added up as they come.
+//! A worker numbers its group keys, converts each input to a 32-bit number, and partitions rows into 256 buckets by a
+//! hash of the unit. When all rows have arrived, the workers' tables of keys are merged. Then the buckets, each small
+//! enough for the processor's cache, are taken from all workers one after the other, sorted by unit, bounded and added
+//! up, on several threads. When memory runs out, buckets are written to temporary files and read back one by one. If
+//! the unit is the row there is nothing to choose: rows are added up as they arrive.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | `job` | [`Job`]: what is to be done |
-//! | `layout` | [`Layout`], [`Measure`], [`Caps`]: what is asked for, and whether the columns suit it |
+//! | `job` | [`Job`]: what to do |
+//! | `layout` | [`Layout`], [`Measure`], [`Caps`]: what to measure, and whether the columns match |
 //! | `bounding` | [`Bounding`]: from the first batch to the result |
-//! | `worker` | [`Worker`]: what one thread does |
-//! | `scatter` | rows on their way to the buckets of their units |
+//! | `worker` | [`Worker`]: the work of one thread |
+//! | `scatter` | partitioning of rows into buckets by unit |
 //! | `bucket`, `spill` | records in memory and on disk |
 //! | `merge` | all workers' buckets, one after the other |
-//! | `gather` | the records of a bucket brought together by unit |
+//! | `gather` | grouping of a bucket's records by unit |
 //! | `keep` | what is kept of each unit |
-//! | `choice` | [`ChoiceKey`]: which groups and rows of a unit count |
+//! | `choice` | [`ChoiceKey`]: which groups and rows of a unit are kept |
 //! | `unit` | a unit as words that can be compared |
-//! | `kind` | the types that columns may have |
+//! | `kind` | supported column types |
 //! | `words`, `texts`, `values` | distinct values, numbered |
 //! | `keys` | [`PublicKeys`]; group keys, numbered |
 //! | `feature` | what is kept of a row's inputs: one 32-bit number each |

@@ -1,4 +1,4 @@
-//! How much memory the work may take, and where rows go when it is used up.
+//! How much memory the work may use, and where rows are spilled.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,23 +6,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 
-/// A limit on memory, shared by all who hold a clone, and a folder for temporary files.
+/// A memory limit, shared by all clones, and a directory for temporary files.
 ///
-/// Rows that wait for the rest of their unit's rows are written to disk when memory runs out. What must stay in memory:
-/// - every group: its key and its statistics, once per worker (in `finish`, once per thread); the bins of groups that have
-///   kept rows, and once more, with 64 bytes each, those of the result;
-/// - every distinct value of a column that is measured by [`Measure::Items`](crate::Measure::Items), and every row kept for
-///   [`Measure::Values`](crate::Measure::Values);
-/// - the rows of the largest of 256 buckets, about six times over. All rows of a unit are in one bucket, so a unit with half of
-///   the rows needs a bucket of half of the rows.
+/// Rows waiting for the rest of their unit's rows are spilled to disk when memory runs out. The following must stay in
+/// memory:
+/// - every group: its key and its statistics, once per worker (in `finish`, once per thread); the bins of groups that
+///   have kept rows; and the bins of the result again, at 64 bytes each;
+/// - every distinct value of a column that is measured by [`Measure::Items`](crate::Measure::Items), and every row kept
+///   for [`Measure::Values`](crate::Measure::Values);
+/// - the rows of the largest of 256 buckets, about six times over. All rows of a unit are in one bucket, so a unit with
+///   half of the rows needs a bucket with half of the rows.
 ///
-/// If that is more than the limit, the work fails with [`Error::Memory`]. The limit covers everything that grows with the
-/// number of rows, groups and items; the batches themselves and small buffers come on top. Several jobs may share
-/// one limit: each spills its own rows, but none can make another one spill.
+/// If that exceeds the limit, the work fails with [`Error::Memory`]. The limit covers everything that grows with the
+/// number of rows, groups and items, but not the batches themselves and small buffers. Several jobs may share one
+/// limit: each spills its own rows, but none can make another one spill.
 ///
 /// # Privacy
-/// Temporary files contain rows. They have no name from the moment they are created and are gone when the process
-/// ends, however it ends, but their contents reach the disk: use a folder that is as well protected as the data.
+/// Temporary files contain rows. They have no name from the start and disappear when the process ends,
+/// however it ends, but their contents reach the disk: use a directory that is as well protected as the data.
 ///
 /// # Example
 /// ```
@@ -39,7 +40,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// At most `limit` bytes, and nothing on disk.
+    /// At most `limit` bytes, and no spilling.
     pub fn new(limit: usize) -> Self {
         Self { limit, used: Arc::default(), folder: None }
     }
@@ -49,7 +50,7 @@ impl Memory {
         Self::new(usize::MAX)
     }
 
-    /// The same memory, with a folder for rows that do not fit.
+    /// The same memory, with a directory for rows that do not fit.
     pub fn spilling_to(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
     }
@@ -63,18 +64,18 @@ impl Memory {
         self.limit
     }
 
-    /// Where rows that do not fit are written to.
+    /// The directory for rows that do not fit.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// A reservation of nothing yet.
+    /// An empty reservation.
     pub fn reserve(&self) -> Reservation {
         Reservation { memory: self.clone(), bytes: 0 }
     }
 }
 
-/// A part of the memory, given back when dropped.
+/// A part of the memory, released when dropped.
 #[derive(Debug)]
 pub struct Reservation {
     memory: Memory,
@@ -82,12 +83,12 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// How many bytes it has.
+    /// Returns the number of bytes reserved.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Reserves `bytes` more, or nothing.
+    /// Reserves `bytes` more, or fails without reserving any.
     pub fn try_grow(&mut self, bytes: usize) -> Result<()> {
         let limit = self.memory.limit;
         let grow = |used: usize| used.checked_add(bytes).filter(|&used| used <= limit);
@@ -96,7 +97,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Gives back `bytes`, at most what is reserved.
+    /// Releases `bytes`, at most what is reserved.
     pub fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.memory.used.fetch_sub(bytes, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! All workers' rows, bucket after bucket.
+//! All workers' rows, bucket by bucket.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::scatter::renumber;
 use crate::totals::{Renumbering, Totals};
 use crate::unit::UnitForm;
 
-/// What it takes to process a word of a bucket: a copy of it, the order of its rows, and what is kept of them.
+/// Bytes needed to process a word of a bucket: a copy of it, the order of its rows, and what is kept of them.
 const WORKING_BYTES: usize = 24;
 
 /// The rows of a worker.
@@ -40,7 +40,8 @@ impl Shelf {
 
 /// Adds what is kept of every unit to the part's totals.
 ///
-/// A thread takes one bucket after the other from all shelves, and adds to totals of its own. The part must have no totals yet.
+/// Each thread takes one bucket after the other from all shelves, and has its own totals. The part must have no totals
+/// yet.
 pub(crate) fn bound(
     part: &mut Part,
     by_unit: &ByUnit,
@@ -69,12 +70,12 @@ pub(crate) fn bound(
         Ok(threads) => threads,
         Err(_) => {
             let spilled = spill(shelves);
-            // One thread may do even if not all groups with all their bins fit: few of them may count.
+            // One thread may suffice even if not all groups with all their bins fit: few of them may have kept rows.
             let held = hold(&mut held, groups, each, wanted).or_else(|_| hold(&mut held, groups, working, 1));
             held.or_else(|error| spilled.and(Err(error)))?
         }
     };
-    // Totals reserve their own.
+    // Totals reserve their own memory.
     held.try_resize(groups.saturating_add(working.saturating_mul(threads)))?;
     let task = Task {
         part,
@@ -104,7 +105,7 @@ pub(crate) fn bound(
     part.account()
 }
 
-/// Reserves what groups and as many threads as possible take: how many.
+/// Reserves memory for groups and as many threads as possible; returns the number of threads.
 fn hold(held: &mut Reservation, groups: usize, each: usize, most: usize) -> Result<usize> {
     let bytes = |threads: usize| each.saturating_mul(threads).saturating_add(groups);
     (1..=most).rev().find(|&threads| held.try_grow(bytes(threads)).is_ok()).ok_or(Error::Memory)
@@ -119,12 +120,12 @@ pub(crate) fn spill(shelves: &[Shelf]) -> Result<()> {
     shelves.iter().try_for_each(|shelf| locked(shelf).spill())
 }
 
-/// What threads share.
+/// State shared by the threads.
 struct Task<'a> {
     part: &'a Part,
     by_unit: &'a ByUnit,
     shelves: &'a [Shelf],
-    /// What stands for each group.
+    /// The digest of each group's key.
     digests: Vec<u128>,
     /// The next bucket to take.
     next: AtomicUsize,
@@ -133,7 +134,7 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// What one thread does.
+    /// The work of one thread.
     fn run(&self) -> Result<Totals> {
         let outcome = self.take_buckets();
         if outcome.is_err() {
@@ -164,7 +165,7 @@ impl Task<'_> {
             let records = Records { words: &records, form, features: self.part.plan.features.len() };
             keeper.keep(Bucket { records, digests: &self.digests, items: &self.part.items }, &mut kept)?;
             if totals.prepare(&kept.groups, &kept.features).is_err() {
-                // Rows make way for bins.
+                // Spill rows to make room for bins.
                 spill(self.shelves)?;
                 totals.prepare(&kept.groups, &kept.features)?;
             }

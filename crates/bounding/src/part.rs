@@ -14,19 +14,20 @@ use crate::totals::{Renumbering, Totals};
 use crate::values::{New, Values};
 use crate::wire;
 
-/// What each bin of each group of the result takes: the count, and then the same with noise, as a value that is shown, and as text.
+/// The bytes for each bin of each group of the result: the exact count, then the noisy count, the value shown and its
+/// text.
 pub const BYTES_PER_BIN: usize = size_of::<i64>() + RESULT_BYTES;
 
-/// Without the count.
+/// Without the exact count.
 const RESULT_BYTES: usize = 64;
 
-/// Exact statistics of some of the units: of those whose rows were all in one process.
+/// Exact statistics of some of the units, whose rows were all in one process.
 ///
 /// Parts of different units are merged by [`Bounding::merge`](crate::Bounding::merge).
 ///
 /// # Privacy
-/// A unit must not have rows in two parts: it could then keep as much as its caps allow in each. A part is exact, not
-/// private: handle it like the rows themselves.
+/// A unit must not have rows in two parts: it could then contribute as much as its caps allow in each. A part is exact,
+/// not private: handle it like the rows themselves.
 pub struct Part {
     pub(crate) plan: Arc<Plan>,
     pub(crate) keys: Keys,
@@ -42,7 +43,7 @@ impl std::fmt::Debug for Part {
 }
 
 impl Part {
-    /// Of no rows.
+    /// The statistics of no rows.
     pub(crate) fn new(plan: &Arc<Plan>, memory: &Memory) -> Self {
         Self {
             plan: Arc::clone(plan),
@@ -53,7 +54,7 @@ impl Part {
         }
     }
 
-    /// The part as bytes.
+    /// Serialises the part.
     ///
     /// # Errors
     /// None that depends on the rows.
@@ -63,9 +64,9 @@ impl Part {
         wire::write_part(&self.keys.columns(0..self.keys.len() as u32), &items, self.totals.state())
     }
 
-    /// The part of this plan that [`Part::to_bytes`] made these bytes of.
+    /// Reads the bytes written by [`Part::to_bytes`] for this plan.
     pub(crate) fn from_bytes(plan: &Arc<Plan>, memory: &Memory, bytes: &[u8]) -> Result<Self> {
-        let broken = || Error::Bytes("a part cannot be read: it is not one of this job".to_owned());
+        let broken = || Error::Bytes("a part cannot be read: it belongs to another job".to_owned());
         let mut part = Self::new(plan, memory);
         let told = wire::read_part(bytes, &part.keys)?;
         let groups = told.keys.first().map_or(1, |column| column.len());
@@ -97,17 +98,17 @@ impl Part {
         Ok(part)
     }
 
-    /// Reserves the memory that groups and items take.
+    /// Reserves memory for groups and items.
     pub(crate) fn account(&mut self) -> Result<()> {
         let items: usize = self.items.iter().flatten().map(Values::bytes).sum();
         self.held.try_resize(self.keys.bytes() + items + self.totals.bytes())
     }
 
-    /// Adds the keys and items of another part to the tables: their numbers here.
+    /// Adds the keys and items of another part to the tables and returns their numbers here.
     ///
-    /// If there is too little memory for that, nothing has changed.
+    /// If there is too little memory, nothing has changed.
     pub(crate) fn number(&mut self, other: &Self) -> Result<Renumbering> {
-        // For a copy of the other part's keys, or for those that are new; to be corrected by `account`.
+        // For a copy of the other part's keys, or for new ones; corrected by `account`.
         self.held.try_grow(other.held.bytes())?;
         let groups = self.keys.absorb(&other.keys)?;
         let mut all = Vec::new();
@@ -138,7 +139,7 @@ impl Part {
         let all = self.plan.layout.keys == 0 || self.keys.are_public();
         let shown: Vec<bool> = self.totals.rows().iter().map(|&rows| all || rows > 0).collect();
         let groups = shown.iter().filter(|&&shown| shown).count();
-        // Nobody else reserves memory for the result: there must be room for it, and for what becomes of it.
+        // No one else reserves memory for the result: there must be room for it, and for what is made from it.
         memory.reserve().try_grow(groups.saturating_mul(self.totals.width()).saturating_mul(RESULT_BYTES))?;
         let mut order = self.keys.order();
         order.retain(|&group| shown[group as usize]);

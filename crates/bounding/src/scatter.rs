@@ -1,4 +1,4 @@
-//! Rows on their way to the buckets of their units.
+//! Partitioning of rows into buckets by unit.
 
 use arrow_array::ArrayRef;
 
@@ -14,14 +14,14 @@ use crate::unit::{UnitForm, Units, hash, hash_number};
 
 /// Writes rows as records into the buckets of their units: a unit, a group, and the features.
 ///
-/// The rows of a chunk are first sorted by bucket, so that those of one bucket are written one after the other.
+/// The rows of a chunk are first sorted by bucket, so that those of one bucket are written consecutively.
 pub(crate) struct Scatter {
     pub buckets: Buckets,
     kind: Kind,
     form: UnitForm,
     seed: u64,
     units: Units,
-    /// The bucket of every row; rows that are dropped are in one more.
+    /// The bucket of every row; dropped rows are in an extra one.
     places: Vec<u16>,
     /// The rows, by bucket.
     rows: Vec<u32>,
@@ -40,7 +40,7 @@ impl Scatter {
         }
     }
 
-    /// Adds the rows of a chunk; those without a unit, or with a group that is [`DROPPED`], are left out.
+    /// Adds the rows of a chunk, except those without a unit or with a [`DROPPED`] group.
     pub fn add(&mut self, units: &ArrayRef, groups: &[u32], features: &[Vec<i32>], share: usize) -> Result<()> {
         self.units.read(units, self.kind);
         self.place(groups);
@@ -83,7 +83,7 @@ impl Scatter {
 
     fn place(&mut self, groups: &[u32]) {
         let (seed, units) = (self.seed, &self.units);
-        // Other bits than those that choose a slot within the bucket.
+        // Different bits from those that choose a slot within the bucket.
         let bucket = |hash: u64| (hash >> 32) as u16 % BUCKETS as u16;
         let of_row = |row: usize| match self.form {
             UnitForm::Number => bucket(hash_number(seed, units.numbers[row])),
@@ -95,13 +95,13 @@ impl Scatter {
         self.places.extend(groups.iter().enumerate().map(place));
     }
 
-    /// Sorts rows by bucket, by counting: where each bucket's rows end.
+    /// Sorts rows by bucket with a counting sort; returns where each bucket's rows end.
     fn sort(&mut self) -> [usize; BUCKETS + 1] {
         let mut ends = [0; BUCKETS + 1];
         self.places.iter().for_each(|&place| ends[place as usize] += 1);
         let mut sum = 0;
         for end in &mut ends {
-            // Where the bucket begins; every row that is placed moves it on, until it is where the bucket ends.
+            // Where the bucket starts; each row placed moves it on, until it is where the bucket ends.
             sum += std::mem::replace(end, sum);
         }
         self.rows.resize(self.places.len(), 0);
@@ -114,7 +114,7 @@ impl Scatter {
     }
 }
 
-/// Gives groups and items of these records their numbers in the merged tables.
+/// Replaces the groups and items of these records by their numbers in the merged tables.
 pub(crate) fn renumber(records: &mut [u32], form: UnitForm, numbers: &Renumbering) {
     let features = numbers.items.len();
     let has_items = numbers.items.iter().any(Option::is_some);

@@ -10,12 +10,12 @@ use arrow_buffer::Buffer;
 use crate::error::Result;
 
 const WORD: usize = size_of::<u32>();
-/// Bytes that are read at a time.
+/// Bytes read at a time.
 const READ: usize = 1 << 16;
 
-/// What was written at one time: the words of every bucket, one bucket after the other.
+/// The result of one spill: the words of every bucket, one bucket after the other.
 pub(crate) struct Run {
-    /// Without a name: it is gone when it is closed.
+    /// Without a name: it disappears when closed.
     file: Mutex<File>,
     /// Where each bucket ends, in words.
     ends: Vec<u64>,
@@ -38,7 +38,7 @@ impl Run {
         Ok(Self { file: Mutex::new(file), ends })
     }
 
-    /// How many words of a bucket there are.
+    /// Returns the number of words of a bucket.
     pub fn words(&self, bucket: usize) -> usize {
         (self.ends[bucket] - self.start(bucket)) as usize
     }

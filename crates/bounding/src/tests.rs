@@ -1,4 +1,4 @@
-//! Against a slow and obvious model, and hashes that collide.
+//! Comparison with a slow and obvious model, and hashes that collide.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn layout() -> Layout {
     Layout { unit: true, keys: 2, measures }
 }
 
-/// How a person is named.
+/// The form of a person's name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Named {
     Integer,
@@ -85,7 +85,7 @@ fn batch(rows: &[Row], named: Named) -> RecordBatch {
     RecordBatch::try_new(schema(named), columns).unwrap()
 }
 
-/// Names of all lengths, the empty one among them, some with a zero at the end.
+/// Names of all lengths, including the empty one, some with a zero at the end.
 fn name(unit: i64) -> String {
     "ab\0".repeat(unit.unsigned_abs() as usize % 7)
 }
@@ -94,7 +94,7 @@ fn job(named: Named, caps: Caps, keys: Option<PublicKeys>, seed: u64) -> Job {
     Job { schema: schema(named), layout: layout(), caps: Some(caps), keys, choice: key(seed) }
 }
 
-/// Deals batches of `batch_rows` rows out to the workers in turn.
+/// Deals batches of `batch_rows` rows to the workers in turn.
 fn run(batch: &RecordBatch, job: &Job, batch_rows: usize, workers: usize) -> Groups {
     let bounding = Bounding::new(job, &Memory::unlimited()).unwrap();
     let mut workers: Vec<_> = (0..workers).map(|_| bounding.worker()).collect();
@@ -105,7 +105,7 @@ fn run(batch: &RecordBatch, job: &Job, batch_rows: usize, workers: usize) -> Gro
     bounding.finish(workers).unwrap()
 }
 
-/// What is kept of a row's amount and thing, in the order in which rows are compared.
+/// The features of a row's amount and thing, in the order in which rows are compared.
 type Features5 = (Option<i32>, Option<i32>, Option<i32>, Option<String>, Option<i32>);
 
 fn features(row: &Row) -> Features5 {
@@ -127,7 +127,7 @@ fn key_of(row: &Row) -> Key {
     (place, (row.2.is_none(), row.2.unwrap_or_default()))
 }
 
-/// The bytes of a key that its digest is taken of.
+/// The bytes of a key that its digest is computed from.
 fn key_bytes(((no_place, place), (no_floor, floor)): &Key) -> Vec<u8> {
     let mut bytes = vec![u8::from(!no_place)];
     if !no_place {
@@ -141,7 +141,7 @@ fn key_bytes(((no_place, place), (no_floor, floor)): &Key) -> Vec<u8> {
     bytes
 }
 
-/// The rule, written out: per unit the groups with the smallest places, per group the rows with the smallest places.
+/// The rule, written out: per unit the groups with the smallest ranks, per group the rows with the smallest ranks.
 fn model(rows: &[Row], named: Named, caps: Caps, known: Option<&[Key]>, seed: u64) -> BTreeMap<Key, Vec<Measured>> {
     let chooser = Chooser::new(&key(seed));
     let mut units: BTreeMap<Vec<u8>, BTreeMap<Key, Vec<&Row>>> = BTreeMap::new();
@@ -177,7 +177,7 @@ fn model(rows: &[Row], named: Named, caps: Caps, known: Option<&[Key]>, seed: u6
                 .enumerate()
                 .map(|(number, row)| (chooser.place_of_row(unit, digest, number as u64), row))
                 .collect();
-            // All of them count if there are no more than may; else those with the smallest places.
+            // All of them are kept if there are few enough; otherwise those with the smallest ranks.
             rows.sort_by_key(|(place, _)| *place);
             let group = kept.entry(key).or_default();
             group.0 += 1;
@@ -253,7 +253,7 @@ fn amounts() -> impl Strategy<Value = Option<f64>> {
 fn text(of: &[&str]) -> impl Strategy<Value = Option<String>> + use<> {
     let mut all: Vec<String> = of.iter().map(|text| (*text).to_owned()).collect();
     all.push("not so long".repeat(2));
-    // Rarely, or comparing them is all that the test does.
+    // Rarely, or the test would spend all its time comparing them.
     let text = prop_oneof![50 => prop::sample::select(all), 1 => Just("long ".repeat(1 << 14))];
     prop::option::weighted(0.8, text)
 }
@@ -306,7 +306,7 @@ proptest! {
         prop_assert_eq!(by_key(&found), model(&rows, Named::Integer, caps, Some(&keys), seed));
     }
 
-    /// Of a single key column, of numbers or texts, too.
+    /// Also for a single key column, of numbers or texts.
     #[test]
     fn parts_of_one_key_merge_to_the_same(rows in rows(), text in any::<bool>()) {
         let columns = [if text { 1 } else { 2 }, 3, 4];
@@ -324,7 +324,7 @@ proptest! {
         prop_assert_eq!(bounding.merge(parts).unwrap(), run(&all, &job, 10, 2));
     }
 
-    /// Jobs and parts go through bytes, and each part has all rows of its units.
+    /// Jobs and parts are serialised, and each part has all rows of its units.
     #[test]
     fn parts_of_different_units_merge_to_the_same(
         rows in rows(), named in named(), groups in 1u64..5, most in 1u64..4, seed in any::<u64>(), known in any::<bool>(),
@@ -376,12 +376,12 @@ proptest! {
     }
 }
 
-/// Two units with the same 64-bit hash, made by someone who knows the seed, are still two.
+/// Two units with the same 64-bit hash, crafted with knowledge of the seed, remain distinct.
 #[test]
 fn units_are_compared_and_not_only_hashed() {
     let chooser = Chooser::new(&key(9));
     let seed = chooser.table_seed();
-    // Units of 12 bytes are the words 12, a, b, c. Any change of a is undone by a change of b and c.
+    // A unit of 12 bytes is the words 12, a, b, c. Any change of a can be undone by a change of b and c.
     let first_half = |a: u32| {
         let state = u128::from(seed ^ (12 | u64::from(a) << 32)) * 0x9e37_79b9_7f4a_7c15;
         (state >> 64) as u64 ^ state as u64

@@ -9,31 +9,31 @@ use hashbrown::HashTable;
 /// Texts up to this length fit into an Arrow view.
 const INLINE: usize = 12;
 
-/// Numbers distinct texts in the order in which they come. Hashes find, comparisons decide.
+/// Numbers distinct texts in order of first occurrence. Hashes locate, comparisons decide.
 #[derive(Clone, Default)]
 pub(crate) struct Texts {
-    /// All texts by number, one after the other.
+    /// All texts in order of their numbers, concatenated.
     text: String,
     /// Where each ends.
     ends: Vec<usize>,
     numbers: HashTable<Entry>,
-    /// Seeded per table, so that nobody can craft collisions.
+    /// Seeded per table, so that collisions cannot be crafted.
     state: RandomState,
 }
 
-/// A text that was numbered.
+/// A numbered text.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Of a short text all there is to know, of a long one its length, its first four bytes and its hash.
+    /// Determines a short text completely; for a long one, its length, first four bytes and hash.
     head: u128,
     number: u32,
 }
 
-/// A text that is looked for.
+/// A text to look up.
 struct Wanted<'a> {
     head: u128,
     hash: u64,
-    /// `None` if the head says it all.
+    /// `None` if the head determines the text.
     long: Option<&'a str>,
 }
 
@@ -42,7 +42,7 @@ impl Texts {
         self.ends.len()
     }
 
-    /// The number of the text in a row.
+    /// The number of the text in a row, assigned if it is new.
     #[inline]
     pub fn number(&mut self, column: &StringViewArray, row: usize) -> u32 {
         let wanted = self.wanted(column, row);
@@ -63,7 +63,7 @@ impl Texts {
         let view = column.views()[row];
         let length = view as u32 as usize;
         if length <= INLINE {
-            // Arrow asks for zeros behind a short text; this does not rely on it.
+            // Arrow requires zeros after a short text; this does not rely on it.
             let head = view & (u128::MAX >> (8 * (INLINE - length)));
             return Wanted { head, hash: self.state.hash_one(head), long: None };
         }
@@ -85,7 +85,7 @@ impl Texts {
         self.text.push_str(text);
         let number = self.skip();
         let state = &self.state;
-        // A head of a long text contains its hash.
+        // The head of a long text contains its hash.
         let rehash = |entry: &Entry| match entry.head as u32 as usize {
             0..=INLINE => state.hash_one(entry.head),
             _ => (entry.head >> 64) as u64,
@@ -94,7 +94,7 @@ impl Texts {
         number
     }
 
-    /// A number that no text has.
+    /// Reserves a number that no text has.
     pub fn skip(&mut self) -> u32 {
         self.ends.push(self.text.len());
         (self.ends.len() - 1) as u32
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(numbers, [expected.clone(), expected].concat());
         assert!(texts.iter().enumerate().all(|(number, text)| table.value(number as u32) == *text));
         assert!((0..column.len()).all(|row| table.find(&column, row) == Some(numbers[row])));
-        // So many that the table grows.
+        // Enough for the table to grow.
         let many: StringViewArray =
             (0..5000).map(|number| Some(format!("{number:0width$}", width = number % 20))).collect();
         let first: Vec<u32> = (0..many.len()).map(|row| table.number(&many, row)).collect();

@@ -15,18 +15,18 @@ pub(crate) struct Totals {
     rows: Cells<u64>,
     /// Each with the feature it reads.
     measures: Vec<(usize, Accumulator)>,
-    /// Every row is a unit of its own, and units are not counted.
+    /// Whether every row is its own unit, and units are not counted.
     unit_is_row: bool,
 }
 
-/// Other numbers for groups and items.
+/// New numbers for groups and items.
 pub(crate) struct Renumbering {
     pub groups: Vec<u32>,
     /// By feature, for those that are items.
     pub items: Vec<Option<Vec<u32>>>,
 }
 
-/// What was measured, by number of the group.
+/// The measurements, by group number.
 pub(crate) struct Finished {
     pub units: Vec<u64>,
     pub rows: Vec<u64>,
@@ -34,7 +34,7 @@ pub(crate) struct Finished {
     pub measured: Vec<Vec<Measured>>,
 }
 
-/// Totals in the form in which they are sent.
+/// The serialised form of totals.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Sums {
     units: Vec<u64>,
@@ -43,7 +43,7 @@ pub(crate) struct Sums {
 }
 
 impl Totals {
-    /// `read` says which feature each measure reads.
+    /// `read` is the index of the feature that each measure reads.
     pub fn new(layout: &Layout, read: &[usize], memory: &Memory) -> Self {
         let measures = layout.measures.iter().map(|measure| Accumulator::new(measure, memory));
         let measures = read.iter().copied().zip(measures).collect();
@@ -59,12 +59,12 @@ impl Totals {
         self.measures.iter_mut().try_for_each(|(_, measure)| measure.resize(groups))
     }
 
-    /// Makes room for rows that are added next. After an error no row has been added, and it can be tried again.
+    /// Makes room for the rows that are added next. On error no row has been added, and it can be retried.
     pub fn prepare(&mut self, groups: &[u32], features: &[Vec<i32>]) -> Result<()> {
         self.measures.iter_mut().try_for_each(|(feature, measure)| measure.prepare(groups, &features[*feature]))
     }
 
-    /// Adds rows for which room was made: the group of each, and its features.
+    /// Adds rows for which there is room: the group of each, and its features.
     pub fn add(&mut self, groups: &[u32], features: &[Vec<i32>]) {
         groups.iter().for_each(|&group| self.rows[group as usize] += 1);
         self.measures.iter_mut().for_each(|(feature, measure)| measure.add(groups, &features[*feature]));
@@ -90,7 +90,7 @@ impl Totals {
         &self.rows
     }
 
-    /// What was measured; all of it only of groups that are shown.
+    /// The measurements; complete only for groups that are shown.
     pub fn finish(self, items: &Items, shown: &[bool]) -> Finished {
         let finish = |(feature, measure): (usize, Accumulator)| measure.finish(items[feature].as_ref(), shown);
         let rows = self.rows.to_vec();
@@ -103,7 +103,7 @@ impl Totals {
         Sums { units: self.units.to_vec(), rows: self.rows.to_vec(), measures }
     }
 
-    /// Replaces the totals of no rows by a state; `false` if it does not fit this many groups and these items.
+    /// Replaces empty totals by a state; `false` if it does not match this many groups and these items.
     pub fn restore(&mut self, sums: Sums, groups: usize, items: &Items) -> Result<bool> {
         self.resize(groups)?;
         let fits = self.rows.restore(&sums.rows) && self.units.restore(&sums.units);
@@ -125,14 +125,14 @@ impl Totals {
         self.measures.iter().fold(counts, |sum, (_, measure)| sum.saturating_add(measure.most_bytes(groups)))
     }
 
-    /// How many numbers the result has for each group, where the query says how many.
+    /// How many numbers the result has for each group, where the query determines it.
     pub fn width(&self) -> usize {
         self.measures.iter().map(|(_, measure)| measure.width()).sum()
     }
 }
 
 impl Renumbering {
-    /// The same numbers.
+    /// The identity: all numbers stay the same.
     pub fn none(groups: usize, items: &Items) -> Self {
         let same = |count: usize| (0..count as u32).collect::<Vec<u32>>();
         let items = items.iter().map(|items| items.as_ref().map(|items| same(items.len()))).collect();

@@ -1,4 +1,4 @@
-//! A unit as words that can be compared.
+//! A unit as comparable words.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
@@ -8,7 +8,7 @@ use arrow_buffer::NullBuffer;
 use crate::choice::Chooser;
 use crate::kind::Kind;
 
-/// How a unit is written in front of a row: as one 64-bit number, or as the number of its bytes and then these.
+/// How a unit is written in front of a row: as one 64-bit number, or as its length in bytes followed by these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnitForm {
     Number,
@@ -20,7 +20,7 @@ impl UnitForm {
         if kind == Kind::Text { Self::Bytes } else { Self::Number }
     }
 
-    /// How many words of a record are its unit.
+    /// Returns how many words of a record are its unit.
     #[inline]
     pub fn words(self, record: &[u32]) -> usize {
         match self {
@@ -30,7 +30,7 @@ impl UnitForm {
     }
 }
 
-/// What stands for a unit that is a text when its groups and rows are chosen.
+/// The identity of a text unit for choosing its groups and rows.
 pub(crate) fn identity_of_text(words: &[u32], chooser: &Chooser) -> u128 {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     chooser.shorten(&bytes)
@@ -41,7 +41,7 @@ pub(crate) fn number(words: &[u32]) -> u64 {
     u64::from(words[0]) | u64::from(words[1]) << 32
 }
 
-/// A hash of a unit's words, for tables: what it finds is compared.
+/// A hash of a unit's words, for tables: matches are confirmed by comparison.
 #[inline]
 pub(crate) fn hash(seed: u64, words: &[u32]) -> u64 {
     let mut pairs = words.chunks_exact(2);
@@ -67,9 +67,9 @@ fn fold(state: u64) -> u64 {
 /// The units of some rows.
 #[derive(Default)]
 pub(crate) struct Units {
-    /// Of units that are numbers.
+    /// For units that are numbers.
     pub numbers: Vec<u64>,
-    /// Of units that are texts: the words of one after the other, and where each ends.
+    /// For units that are texts: their words, concatenated, and where each ends.
     words: Vec<u32>,
     ends: Vec<usize>,
     nulls: Option<NullBuffer>,
@@ -99,7 +99,7 @@ impl Units {
         }
     }
 
-    /// Has the row no unit?
+    /// Whether the row has no unit.
     #[inline]
     pub fn is_null(&self, row: usize) -> bool {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))

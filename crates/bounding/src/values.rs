@@ -12,16 +12,16 @@ use crate::kind::{Kind, column_of_texts};
 use crate::texts::Texts;
 use crate::words::Words;
 
-/// What stands for a value without a number.
+/// Stands for a value without a number.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Numbers the distinct values of a column in the order in which they come. All NaN are one value, and −0 is 0.
+/// Numbers the distinct values of a column in order of first occurrence. All NaN are one value, and −0 is 0.
 #[derive(Clone)]
 pub(crate) struct Values {
     kind: Kind,
     nulls: Nulls,
     distinct: Distinct,
-    /// The words of the batch that is being numbered.
+    /// The words of the batch being numbered.
     words: Vec<u64>,
 }
 
@@ -31,16 +31,16 @@ enum Distinct {
     Texts(Texts),
 }
 
-/// What NULL is.
+/// The treatment of NULL.
 #[derive(Clone, Copy)]
 enum Nulls {
     /// It has no number.
     Missing,
-    /// A value like the others, with this number if it came.
+    /// A value like the others, with this number if it has occurred.
     Value(Option<u32>),
 }
 
-/// May new values get numbers?
+/// Whether new values get numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum New {
     Numbered,
@@ -49,12 +49,12 @@ pub(crate) enum New {
 }
 
 impl Values {
-    /// Values of keys, of which NULL is one.
+    /// Key values, which include NULL.
     pub fn of_keys(kind: Kind) -> Self {
         Self::new(kind, Nulls::Value(None))
     }
 
-    /// Items, of which NULL is none.
+    /// Items, which exclude NULL.
     pub fn of_items(kind: Kind) -> Self {
         Self::new(kind, Nulls::Missing)
     }
@@ -78,7 +78,7 @@ impl Values {
         }
     }
 
-    /// The number of every row's value, into `numbers`; [`NONE`] if it has none.
+    /// Writes the number of every row's value to `numbers`; [`NONE`] if it has none.
     pub fn number(&mut self, column: &ArrayRef, new: New, numbers: &mut Vec<u32>) {
         numbers.clear();
         if let Distinct::Words(_) = self.distinct {
@@ -87,7 +87,7 @@ impl Values {
         let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
         let mut from = 0;
         if let (Some(nulls), Nulls::Value(None), New::Numbered) = (nulls, self.nulls, new) {
-            // The first NULL ever is numbered in its turn.
+            // The first NULL is numbered in its turn.
             from = (0..column.len()).find(|&row| nulls.is_null(row)).unwrap_or_default();
             self.number_rows(column, 0..from, NONE, new, numbers);
             self.nulls = Nulls::Value(Some(match &mut self.distinct {
@@ -144,7 +144,7 @@ impl Values {
         self.is_null(one).cmp(&self.is_null(other)).then_with(by_value)
     }
 
-    /// Appends the value in a form that no other value of the column has, and of which none is the beginning of another.
+    /// Appends the value in an encoding that is unique within the column and prefix-free.
     pub fn write(&self, number: u32, bytes: &mut Vec<u8>) {
         if self.is_null(number) {
             return bytes.push(0);
@@ -160,7 +160,7 @@ impl Values {
         }
     }
 
-    /// The memory that it takes.
+    /// The memory it takes, in bytes.
     pub fn bytes(&self) -> usize {
         match &self.distinct {
             Distinct::Words(words) => words.bytes(),
@@ -174,7 +174,7 @@ impl Values {
     }
 }
 
-/// The number of every row: that of NULL, or what the function says.
+/// The number of every row: that of NULL, or the function's result.
 fn fill(
     rows: Range<usize>,
     nulls: Option<&NullBuffer>,
@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    /// Including NULL: otherwise a part read from bytes would have other numbers than the part written.
+    /// Including NULL: otherwise a part read from bytes would have different numbers from the part written.
     #[test]
     fn numbers_are_in_the_order_of_first_rows() {
         let column: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), Some(3), None, Some(7), None, Some(0)]));

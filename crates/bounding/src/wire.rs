@@ -1,10 +1,10 @@
-//! Jobs and parts as bytes, for work in another process.
+//! Serialisation of jobs and parts, for work in another process.
 //!
-//! The first byte is the version of the format, the rest is [`postcard`]'s. Whatever the bytes are, reading them gives a value or
-//! an error, and no more memory is allocated than a small multiple of their length.
+//! The first byte is the version of the format, the rest is [`postcard`]'s. Reading arbitrary bytes gives a value or an
+//! error, and allocates no more memory than a small multiple of their length.
 //!
 //! # Privacy
-//! Both sides see the bytes. Reading checks protect against accidents, not against a planner that asks for other
+//! Both sides see the bytes. The checks on reading protect against accidents, not against a planner that requests other
 //! statistics than it should.
 
 use std::sync::Arc;
@@ -23,23 +23,23 @@ use crate::kind::{Kind, column_of_texts};
 use crate::layout::{Caps, Layout};
 use crate::totals::Sums;
 
-/// Grows with every change of what bytes mean, and of the rules by which rows are cut, converted, chosen and added up: one query
-/// follows one set of rules.
+/// Increases with every change to the meaning of the bytes, and to the rules by which rows are cut, converted, chosen
+/// and added up: one query follows one set of rules.
 const VERSION: u8 = 3;
 
-/// A value as bytes.
+/// Serialises a value.
 ///
 /// # Errors
-/// If some part of it has no form as bytes, such as a path that is not UTF-8.
+/// If part of it cannot be serialised, such as a path that is not UTF-8.
 pub fn write<T: Serialize>(what: &str, value: &T) -> Result<Vec<u8>> {
     postcard::to_extend(value, vec![VERSION])
         .map_err(|error| Error::Bytes(format!("{what} cannot be written: {error}")))
 }
 
-/// The value that [`write()`] made these bytes of.
+/// Reads the bytes written by [`write()`].
 ///
 /// # Errors
-/// If they are other bytes; the text says `what` could not be read.
+/// If the bytes are invalid; the text says that `what` cannot be read.
 pub fn read<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T> {
     let broken = |why: String| Error::Bytes(format!("{what} cannot be read: {why}"));
     let Some((&version, rest)) = bytes.split_first() else { return Err(broken("no bytes".to_owned())) };
@@ -56,7 +56,7 @@ pub fn read<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T> {
 /// A column.
 #[derive(Serialize, Deserialize)]
 enum Cells {
-    /// As [`Kind::words`] has them.
+    /// As returned by [`Kind::words`].
     Words(Kind, Vec<Option<u64>>),
     Texts(Vec<Option<String>>),
 }
@@ -130,7 +130,7 @@ struct PartBytes {
     sums: Sums,
 }
 
-/// What a part's bytes say, of which nothing is checked but the types and lengths of keys.
+/// The contents of a part's bytes, of which only the types and lengths of keys have been checked.
 pub(crate) struct Told {
     pub keys: Vec<ArrayRef>,
     pub items: Vec<Option<ArrayRef>>,

@@ -5,14 +5,14 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// Numbers distinct words in the order in which they come. Hashes find, comparisons decide.
+/// Numbers distinct words in order of first occurrence. Hashes locate, comparisons decide.
 #[derive(Clone, Default)]
 pub(crate) struct Words {
     /// By number.
     values: Vec<u64>,
     /// Words and their numbers.
     numbers: HashTable<(u64, u32)>,
-    /// Seeded per table, so that nobody can craft collisions.
+    /// Seeded per table, so that collisions cannot be crafted.
     state: RandomState,
 }
 
@@ -21,7 +21,7 @@ impl Words {
         self.values.len()
     }
 
-    /// The word's number.
+    /// The word's number, assigned if it is new.
     #[inline]
     pub fn number(&mut self, word: u64) -> u32 {
         let state = &self.state;
@@ -41,7 +41,7 @@ impl Words {
         self.numbers.find(self.state.hash_one(word), |(other, _)| *other == word).map(|&(_, number)| number)
     }
 
-    /// A number that no word has.
+    /// Reserves a number that no word has.
     pub fn skip(&mut self) -> u32 {
         self.values.push(0);
         (self.values.len() - 1) as u32

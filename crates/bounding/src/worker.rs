@@ -1,4 +1,4 @@
-//! What one thread does with its batches.
+//! The work of one thread on its batches.
 
 use std::sync::Arc;
 
@@ -12,16 +12,17 @@ use crate::memory::Memory;
 use crate::part::Part;
 use crate::scatter::Scatter;
 
-/// Rows that are looked at together: their columns fit the processor's cache.
+/// Rows processed together: their columns fit in the processor's cache.
 const CHUNK: usize = 8192;
 
 /// Takes batches on one thread. Any batch may go to any worker.
 ///
-/// Made by [`Bounding::worker`](crate::Bounding::worker), and given back to [`Bounding::finish`](crate::Bounding::finish).
+/// Created by [`Bounding::worker`](crate::Bounding::worker), and passed back to
+/// [`Bounding::finish`](crate::Bounding::finish).
 ///
 /// # Algorithm
-/// If the unit is the row, rows are added up as they come. If it is a column, they are scattered into buckets by a hash of
-/// their unit, and wait there for the rest of the unit's rows.
+/// If the unit is the row, rows are added up as they arrive. If it is a column, they are partitioned into buckets by a
+/// hash of their unit, and wait there for the rest of the unit's rows.
 pub struct Worker {
     pub(crate) plan: Arc<Plan>,
     pub(crate) part: Part,
@@ -29,7 +30,7 @@ pub struct Worker {
     pub(crate) scatter: Option<Scatter>,
     interrupt: Interrupt,
     memory: Memory,
-    /// Shared by all workers and the `Bounding`: its reference count tells how many workers there are.
+    /// Shared by all workers and the `Bounding`: its reference count reveals how many workers there are.
     crew: Arc<()>,
     groups: Vec<u32>,
     features: Vec<Vec<i32>>,
@@ -58,8 +59,8 @@ impl Worker {
     /// Adds the rows of a batch. After an error, drop the worker: some of the batch's rows may be in it.
     ///
     /// # Errors
-    /// [`Error::Job`](crate::Error::Job) if the batch's columns are not those of the schema; or if
-    /// memory or disk runs out, or the work is interrupted. No value in a row is an error.
+    /// [`Error::Job`](crate::Error::Job) if the batch's columns are not those of the schema; or if memory or disk space
+    /// runs out, or the work is interrupted. No value in a row is an error.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         self.plan.check(batch)?;
         for from in (0..batch.num_rows()).step_by(CHUNK) {
@@ -89,7 +90,7 @@ impl Worker {
         self.account()
     }
 
-    /// Takes out the rows whose keys are not public.
+    /// Removes the rows whose keys are not public.
     fn drop_strangers(&mut self) {
         for column in &mut self.features {
             let mut groups = self.groups.iter();
@@ -98,7 +99,7 @@ impl Worker {
         self.groups.retain(|&group| group != DROPPED);
     }
 
-    /// Reserves memory for groups and items; rows make way for them.
+    /// Reserves memory for groups and items; spills rows to make room for them.
     fn account(&mut self) -> Result<()> {
         match (self.part.account(), &mut self.scatter) {
             (Err(_), Some(scatter)) => {

@@ -1,4 +1,5 @@
-//! What bounding promises, seen from outside: caps, neighbours, uniform choice, and that nothing but the set of rows matters.
+//! The guarantees of bounding, from outside: caps, neighbours, uniform choice, and dependence on nothing but the set of
+//! rows.
 
 mod common;
 
@@ -15,7 +16,7 @@ use reticent_bounding::{Caps, Groups, Layout, Measure, Measured, Memory};
 
 use common::{Deal, all_measures, grid, hostile_value, job, run, run_dealt, table};
 
-/// A row of somebody, in a group, with a value.
+/// A person's row in a group, with a value.
 type Row = (Option<i64>, Option<i64>, Option<f64>);
 
 fn rows_table(rows: &[Row]) -> RecordBatch {
@@ -26,7 +27,7 @@ fn rows_table(rows: &[Row]) -> RecordBatch {
     ])
 }
 
-/// Every number of a result, by group and what it is: all of them linear in the contributions.
+/// Every number of a result, by group and kind: all of them linear in the contributions.
 fn numbers(groups: &Groups) -> BTreeMap<(Option<i64>, String), i128> {
     let mut all = BTreeMap::new();
     for (key, group) in groups.keys[0].as_primitive::<Int64Type>().iter().zip(&groups.groups) {
@@ -77,7 +78,7 @@ fn rows_of(unit: impl Strategy<Value = Option<i64>>, most: usize) -> impl Strate
 
 fn one_unit() -> impl Strategy<Value = Vec<Row>> {
     let few = rows_of(Just(Some(7)), 40);
-    // Thousands of rows, of a kind that would move a sum as far as it can go.
+    // Thousands of rows, each moving a sum as far as possible.
     let many = (1000usize..4000, -1i64..3, prop::sample::select(vec![100.0, f64::NEG_INFINITY, 5.0]));
     let many = many.prop_map(|(count, group, value)| {
         (0..count as i64).map(|row| (Some(7), Some(if group < 0 { row } else { group }), Some(value))).collect()
@@ -88,8 +89,8 @@ fn one_unit() -> impl Strategy<Value = Vec<Row>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 250, ..ProptestConfig::default() })]
 
-    /// With the key frozen, the result is the sum of what each unit contributes by itself; and one unit, whatever its rows,
-    /// moves no statistic by more than the sensitivity that noise is made for.
+    /// With a fixed key, the result is the sum of what each unit contributes by itself; and one unit, whatever its
+    /// rows, moves no statistic by more than the sensitivity that the noise is calibrated to.
     #[test]
     fn one_unit_moves_nothing_by_more_than_its_sensitivity(
         others in rows_of(prop_oneof![Just(None), (0i64..7).prop_map(Some)], 150), one in one_unit(), other in one_unit(),
@@ -139,7 +140,7 @@ proptest! {
         }
     }
 
-    /// The same rows, in any order and dealt out in any way, give the same statistics; and so they do with little memory.
+    /// The same rows, in any order and dealt in any way, give the same statistics, even with little memory.
     #[test]
     fn nothing_but_the_set_of_rows_matters(
         rows in rows_of(prop_oneof![Just(None), (0i64..20).prop_map(Some)], 300), order in any::<u64>(), seed in any::<u64>(),
@@ -153,7 +154,7 @@ proptest! {
         let mut turned = rows;
         common::shuffle(&mut turned, order);
         let turned = rows_table(&turned).project(columns).unwrap();
-        // Groups and their statistics take some 400 kB; of rows, some hundred are held at a time.
+        // Groups and their statistics take about 400 kB; only about a hundred rows are held at a time.
         let memory = if spilling { Memory::new(2_000_000) } else { Memory::unlimited() };
         let memory = memory.spilling_to(std::env::temp_dir());
         let found = run_dealt(&turned, &job(&whole, &layout, caps, seed), &deal, &memory).unwrap();
@@ -162,9 +163,9 @@ proptest! {
     }
 }
 
-/// So many units, so that a share that is off by a twentieth of itself is seen.
+/// Enough units to detect a share that is off by a twentieth of itself.
 const UNITS: i64 = 20_000;
-/// Standard errors that a share may be off: beyond them, once in ten million.
+/// Standard errors that a share may be off: exceeded once in ten million.
 const SIGMAS: f64 = 5.4;
 
 /// How often each pair of values occurs together in a unit; every unit has two.
@@ -207,14 +208,14 @@ fn groups_are_chosen_uniformly() {
     assert_uniform(&pairs(kept), 15);
 }
 
-/// Every two of a unit's five rows are as likely to be kept as any other two, be they alike or not, first or last.
+/// Every two of a unit's five rows are as likely to be kept as any other two, whether alike or not, first or last.
 #[test]
 fn rows_are_chosen_uniformly() {
     const ROWS: i64 = 5;
     let numbers = || (0..UNITS * ROWS).map(|row| (row / ROWS, row % ROWS));
     let columns: Vec<ArrayRef> = vec![
         Arc::new(Int64Array::from_iter_values(numbers().map(|(unit, _)| unit))),
-        // What tells a row: its unit and its number.
+        // A row is identified by its unit and its number.
         Arc::new(Int64Array::from_iter_values(numbers().map(|(unit, row)| unit * ROWS + row))),
     ];
     let layout = Layout { unit: true, keys: 0, measures: vec![Measure::Items { column: 0 }] };

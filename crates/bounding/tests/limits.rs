@@ -28,7 +28,7 @@ fn many_rows() -> RecordBatch {
     ])
 }
 
-/// With too little memory for all rows, the same comes out; with no disk either, nothing does.
+/// With too little memory for all rows, the result is the same; without a disk as well, there is none.
 #[test]
 fn spilling_changes_nothing() {
     /// Less than a third of what the rows take.
@@ -57,7 +57,7 @@ fn spilling_changes_nothing() {
     }
 }
 
-/// A worker that comes when others hold their share gets its own.
+/// A worker that starts when others hold their share gets its own.
 #[test]
 fn a_late_worker_finds_memory() {
     let rows = many_rows();
@@ -91,7 +91,8 @@ fn too_many_groups_are_refused() {
     }
 }
 
-/// A hostile table: one person with a row in each of very many groups, which have very many bins each. Only groups that count have bins.
+/// A hostile table: one person with a row in each of very many groups with very many bins each. Only groups with kept
+/// rows have bins.
 #[test]
 fn bins_are_for_groups_that_are_kept() {
     const GROUPS: i64 = 1 << 18;
@@ -111,7 +112,7 @@ fn bins_are_for_groups_that_are_kept() {
             let [Measured::Bins(counts)] = &group.measured[..] else { panic!("{group:?}") };
             assert_eq!((counts.len(), counts.iter().sum::<i64>()), (MOST_BINS as usize, 1));
         }
-        // Where all of them count there is not enough memory, which is an error and not the end of the process.
+        // Where all of them are kept there is not enough memory, which is an error and not the end of the process.
         let many = job(&hostile, &bins(true), Some(Caps { groups: GROUPS as u64, rows: 1 }), 3);
         assert!(matches!(run_dealt(&hostile, &many, &deal, &memory), Err(Error::Memory)));
         let rows = table(vec![keys.clone(), values.clone()]);
@@ -161,7 +162,7 @@ fn units_and_keys_of_every_type() {
     let unsigned: ArrayRef =
         Arc::new(UInt64Array::from_iter(people.iter().map(|person| person.map(|person| u64::MAX - person as u64))));
     for unit in [integers.clone(), texts.clone(), unsigned] {
-        // As units, they have 5 rows each, whatever they are called.
+        // As units, they have 5 rows each, whatever their names.
         let layout = Layout { unit: true, keys: 0, measures: measures.clone() };
         let found = run(&table(vec![unit.clone(), ones.clone()]), &layout, Some(Caps { groups: 1, rows: 5 }), 5);
         let [group] = &found.groups[..] else { panic!("{found:?}") };
@@ -178,13 +179,13 @@ fn units_and_keys_of_every_type() {
     let of = |person: Option<i64>| people.iter().filter(|other| **other == person).count() as u64;
     for key in &keys {
         let kind = key.data_type();
-        // As keys, they have all their rows, and so has nobody, who is last.
+        // As keys, they have all their rows, and so does NULL, which is last.
         let layout = Layout { unit: false, keys: 1, measures: measures.clone() };
         let found = run(&table(vec![key.clone(), ones.clone()]), &layout, None, 5);
         let counts: Vec<u64> = found.groups.iter().map(|group| group.rows).collect();
         assert_eq!(counts, [of(Some(0)), of(Some(1)), of(None)], "{kind}");
         assert!(found.keys[0].is_null(2) && found.keys[0].data_type() == kind);
-        // As values, they are items and, but for texts, numbers.
+        // As values, they are items and, except for texts, numbers.
         let mut measures = vec![Measure::Items { column: 0 }, Measure::Present { column: 0 }];
         if !matches!(kind, arrow_schema::DataType::Utf8View) {
             measures.push(Measure::Moments { column: 0, grid: grid(), squares: false });
@@ -196,7 +197,7 @@ fn units_and_keys_of_every_type() {
     }
 }
 
-/// Bits do not make a key: any NaN is the same one, and −0 is 0.
+/// Keys are not compared by their bits: all NaN are equal, and −0 is 0.
 #[test]
 fn equal_floats_are_equal() {
     let quiet = |payload: u64| f64::from_bits(0x7ff8_0000_0000_0000 | payload);
@@ -260,7 +261,7 @@ fn every_row_counts_when_it_is_the_unit() {
     }
 }
 
-/// Public keys, when the unit is the row: strangers are dropped and take no memory.
+/// Public keys when the unit is the row: rows with other keys are dropped and take no memory.
 #[test]
 fn strangers_take_no_memory() {
     let table = table(vec![

@@ -9,23 +9,24 @@ use crate::error::Result;
 use crate::feature::MISSING;
 use crate::memory::Memory;
 
-/// Only groups that have a value have counts: a row in another group costs as much as its key, not as much as all of its bins.
+/// Only groups with a value have counts: a row in another group costs as much memory as its key, not as all of its
+/// bins.
 pub struct Bins {
     division: Division,
     bins: usize,
-    /// Which of those that have counts each group is, counted from 1; 0 if it has none.
+    /// For each group, its index among those with counts, from 1; 0 if it has none.
     places: Cells<u32>,
-    /// How many groups have counts.
+    /// The number of groups with counts.
     filled: u32,
-    /// Those of one group after those of another.
+    /// The counts of one group after those of another.
     counts: Cells<i64>,
 }
 
-/// What features say of bins.
+/// How features map to bins.
 enum Division {
-    /// Steps of a grid, whose range is divided.
+    /// Grid steps; the grid's range is divided.
     Grid(Grid),
-    /// They are bins.
+    /// The features are bins.
     Magnitudes,
 }
 
@@ -74,7 +75,8 @@ impl Bins {
         match division {
             Division::Magnitudes => rows.for_each(|(&group, &bin)| counts[first(group) + bin as usize] += 1),
             Division::Grid(grid) => {
-                // The range is divided evenly, and the upper end belongs to the last bin. Products are below 2^29 · 2^32.
+                // The range is divided evenly, and the upper end belongs to the last bin. Products are below 2^29 ·
+                // 2^32.
                 let bin = |steps: i32| (i64::from(steps) - grid.lower()) * *bins as i64 / (grid.upper() - grid.lower());
                 for (&group, &steps) in rows {
                     counts[first(group) + (bin(steps) as usize).min(*bins - 1)] += 1;
@@ -93,7 +95,7 @@ impl Bins {
         Ok(())
     }
 
-    /// Where the counts of a place are.
+    /// Where the counts of a group are.
     fn range(&self, place: u32) -> std::ops::Range<usize> {
         let end = place as usize * self.bins;
         end - self.bins..end
@@ -124,11 +126,11 @@ impl Bins {
             return Ok(false);
         }
         self.fill(groups.iter().copied())?;
-        // Otherwise a group is there twice.
+        // Otherwise a group occurs twice.
         Ok(self.counts.restore(counts))
     }
 
-    /// What this many groups take if all have counts.
+    /// What this many groups take if all of them have counts.
     pub fn most_bytes(&self, groups: usize) -> usize {
         groups.saturating_mul(self.bins.saturating_mul(size_of::<i64>()).saturating_add(size_of::<u32>()))
     }

@@ -1,8 +1,8 @@
 //! Per-group accumulators of every measure.
 //!
-//! Each adds up the features of rows, takes in what another of its kind has added up, and ends as a [`Measured`] per group.
+//! Each adds up the features of rows, absorbs other accumulators of its kind, and ends as a [`Measured`] per group.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
 //! | `present` | how many rows have a value |
 //! | `bins` | counts per bin, of the grid or of magnitudes |
@@ -25,7 +25,7 @@ use crate::layout::Measure;
 use crate::memory::Memory;
 use crate::values::Values;
 
-/// One measure of one group: exact, and not yet private.
+/// One measure of one group: exact, not yet private.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measured {
     /// Of [`Measure::Present`].
@@ -54,11 +54,11 @@ pub(crate) enum Accumulator {
     Frequencies(frequencies::Frequencies),
 }
 
-/// An accumulator's sums in the form in which they are sent.
+/// The serialised form of an accumulator.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum State {
     Present(Vec<i64>),
-    /// Those of each of these groups.
+    /// The counts of each of these groups.
     Bins {
         groups: Vec<u32>,
         counts: Vec<i64>,
@@ -70,7 +70,7 @@ pub(crate) enum State {
     },
     /// Group and steps.
     Steps(Vec<(u32, i32)>),
-    /// Group, item and how often.
+    /// Group, item and frequency.
     Frequencies(Vec<(u32, u32, u64)>),
 }
 
@@ -132,7 +132,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// What was measured in each group, as far as it is shown. `items` is the feature's table, if it has one.
+    /// The measurements of each group, as far as it is shown. `items` is the feature's table, if it has one.
     pub fn finish(self, items: Option<&Values>, shown: &[bool]) -> Vec<Measured> {
         match self {
             Self::Present(present) => present.finish(),
@@ -153,7 +153,7 @@ impl Accumulator {
         }
     }
 
-    /// Replaces the sums, of which there are none yet, by a state; `false` if it does not fit this many groups and items.
+    /// Replaces empty sums by a state; `false` if it does not match this many groups and items.
     pub fn restore(&mut self, state: State, items: usize) -> Result<bool> {
         Ok(match (self, state) {
             (Self::Present(present), State::Present(counts)) => present.restore(&counts),
@@ -186,7 +186,7 @@ impl Accumulator {
         }
     }
 
-    /// How many numbers the result has for each group, where the query says how many.
+    /// How many numbers the result has for each group, where the query determines it.
     pub fn width(&self) -> usize {
         match self {
             Self::Bins(bins) => bins.bins(),

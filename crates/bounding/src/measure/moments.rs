@@ -1,7 +1,7 @@
 //! Count, sum and squares of values on a grid.
 //!
-//! A centred step and a square are within 2^29, so a sum of 2^64 rows is within 2^93: 128 bits never overflow. Sums are brought
-//! to 64 bits at the very end, where a sum beyond them is moved to the nearer end: that moves no two sums further apart.
+//! A centred step and a square are within 2^29, so a sum of 2^64 rows is within 2^93: 128 bits never overflow. Sums are
+//! reduced to 64 bits at the very end, saturating, which moves no two sums further apart.
 
 use reticent::statistic::{Grid, Moments, MomentsOf};
 
@@ -14,7 +14,7 @@ use crate::memory::Memory;
 pub struct Sums {
     terms: MomentsOf,
     cells: Cells<Sum>,
-    /// Without squares, none.
+    /// `None` without squares.
     squares: Option<Cells<i128>>,
 }
 

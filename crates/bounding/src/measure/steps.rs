@@ -6,7 +6,7 @@ use crate::feature::MISSING;
 #[derive(Default)]
 pub struct Steps {
     groups: usize,
-    /// Group and steps of every row, as they came.
+    /// Group and steps of every row, in order of arrival.
     rows: Vec<(u32, i32)>,
 }
 

@@ -1,4 +1,4 @@
-//! Tables, jobs and ways to deal rows out.
+//! Tables, jobs and ways to deal rows.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -45,7 +45,7 @@ pub fn job(table: &RecordBatch, layout: &Layout, caps: Option<Caps>, seed: u64) 
     Job { schema: table.schema(), layout: layout.clone(), caps, keys: None, choice }
 }
 
-/// Batches of so many rows, to so many workers in turn.
+/// Deals batches of this many rows to this many workers in turn.
 #[derive(Debug, Clone)]
 pub struct Deal {
     pub batch_rows: usize,
@@ -77,7 +77,7 @@ pub fn hostile_value() -> impl Strategy<Value = Option<f64>> {
     prop_oneof![Just(None), prop::sample::select(named).prop_map(Some), (-25.0f64..105.0).prop_map(Some)]
 }
 
-/// Some order that depends on the number.
+/// A pseudorandom order that depends on the number.
 pub fn shuffle<T>(items: &mut [T], mut number: u64) {
     for place in (1..items.len()).rev() {
         number = number.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
