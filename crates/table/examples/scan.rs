@@ -1,4 +1,4 @@
-//! How fast a table is read: all of its columns, in as many threads as are asked for.
+//! How fast a table is read: all of its columns, with a given number of threads.
 //!
 //! ```text
 //! cargo run --release -p reticent-table --example scan -- visits.parquet 2 [unit]
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Reads every part in a thread of its own.
+/// Reads every part in its own thread.
 fn rows(scan: &Scan) -> Result<usize, Broken> {
     let count = |part| scan.read(part).map(|batch| Ok(batch?.num_rows())).sum::<Result<usize, Broken>>();
     thread::scope(|scope| {

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use crate::text::BYTE_ORDER_MARK;
 
-/// Whether a file is an array, by its name alone: of a file of lines, even the first character belongs to a row.
+/// Whether a file is an array, by its name alone: in a file of lines, even the first character belongs to a row.
 pub fn is_array(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))
 }
 
-/// Whether the first character of a file opens an array. In an array it stands outside of all rows.
+/// Whether the first character of a file opens an array. In an array it is outside all rows.
 pub fn begins(path: &Path) -> io::Result<bool> {
     let mut input = BufReader::new(File::open(path)?);
     pass_mark(&mut input)?;
@@ -31,11 +31,11 @@ fn pass_mark(input: &mut impl BufRead) -> io::Result<()> {
     Ok(())
 }
 
-/// The elements of an array, one after the other. Brackets and quotes alone tell where one ends, whatever it is.
+/// The elements of an array, one after the other. Only brackets and quotes determine where one ends, whatever it is.
 pub struct Elements<R> {
     input: BufReader<R>,
     element: Vec<u8>,
-    /// Longer ones are dropped.
+    /// Longer elements are dropped.
     longest: usize,
     state: State,
 }
@@ -44,20 +44,20 @@ pub struct Elements<R> {
 enum State {
     /// Before the array.
     Before,
-    /// Between its brackets.
+    /// Between the brackets.
     Within,
-    /// Beyond it, where nothing is read.
+    /// After it, where nothing is read.
     After,
 }
 
 impl<R: Read> Elements<R> {
-    /// Of an array that begins where `input` does.
+    /// Reads an array that starts where `input` does.
     pub fn new(input: R, capacity: usize, longest: u64) -> Self {
         let longest = usize::try_from(longest).unwrap_or(usize::MAX);
         Self { input: BufReader::with_capacity(capacity, input), element: Vec::new(), longest, state: State::Before }
     }
 
-    /// The next element that is not too long, with the white space around it.
+    /// Returns the next element that is not too long, with the whitespace around it.
     pub fn advance(&mut self) -> io::Result<Option<&[u8]>> {
         if self.state == State::Before {
             self.input.skip_until(b'[')?;
@@ -68,13 +68,13 @@ impl<R: Read> Elements<R> {
             if self.scan()? {
                 return Ok(Some(&self.element));
             }
-            // What a long element needed is not kept for short ones.
+            // The memory of a long element is not kept for short ones.
             self.element = Vec::new();
         }
         Ok(None)
     }
 
-    /// Reads to the end of an element. Is it short enough?
+    /// Reads to the end of an element. Returns whether it is short enough.
     fn scan(&mut self) -> io::Result<bool> {
         let (mut depth, mut in_text, mut escaped, mut fits) = (0_u64, false, false, true);
         loop {
@@ -120,7 +120,7 @@ impl<R: Read> Elements<R> {
 mod tests {
     use super::*;
 
-    /// Whatever the buffer holds at once.
+    /// Checks that the result does not depend on the size of the buffer.
     fn elements(text: &str) -> Vec<String> {
         let of = |capacity: usize| {
             let (mut elements, mut found) = (Elements::new(text.as_bytes(), capacity, 100), Vec::new());

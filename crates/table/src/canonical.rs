@@ -1,4 +1,4 @@
-//! Units as canonical text. The rules stand with [`UnitType`].
+//! Units as canonical text; the rules are documented at [`UnitType`].
 
 use std::fmt::{Display, Write};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::{Broken, UnitType};
 
 const SECONDS_A_DAY: i64 = 86_400;
 
-/// A column as units of this form.
+/// Converts a column to units of this form.
 pub fn unit(array: &ArrayRef, form: UnitType) -> Result<ArrayRef, Broken> {
     let array = &unpacked(array)?;
     match form {
@@ -67,7 +67,7 @@ fn text(array: &ArrayRef) -> Result<ArrayRef, Broken> {
     })
 }
 
-/// Texts of the rows that are not NULL.
+/// Writes the texts of the rows that are not NULL.
 fn each(array: &ArrayRef, mut write: impl FnMut(usize, &mut String)) -> ArrayRef {
     let mut texts = StringViewBuilder::with_capacity(array.len());
     let mut text = String::new();
@@ -99,7 +99,7 @@ fn display(value: impl Display, out: &mut String) {
     let _ = write!(out, "{value}");
 }
 
-/// A whole number divided by a power of ten.
+/// An integer divided by a power of ten.
 fn decimal(unscaled: impl Display, scale: i8, out: &mut String) {
     display(unscaled, out);
     if out == "0" || scale == 0 {
@@ -113,14 +113,14 @@ fn decimal(unscaled: impl Display, scale: i8, out: &mut String) {
     let sign = usize::from(out.starts_with('-'));
     let digits = out.len() - sign;
     if digits <= scale {
-        // At least one digit stands before the point.
+        // At least one digit precedes the point.
         out.insert_str(sign, &"0".repeat(scale + 1 - digits));
     }
     out.insert(out.len() - scale, '.');
     out.truncate(out.trim_end_matches('0').trim_end_matches('.').len());
 }
 
-/// A day, counted from 1970-01-01, in the Gregorian calendar: eras of 400 years, beginning in March.
+/// A day, counted from 1970-01-01, in the Gregorian calendar: eras of 400 years, starting in March.
 fn date(day: i64, out: &mut String) {
     const DAYS_TO_1970: i64 = 719_468;
     const DAYS_AN_ERA: i64 = 146_097;
@@ -139,7 +139,7 @@ fn date(day: i64, out: &mut String) {
     }
 }
 
-/// A date in milliseconds. One that is not a complete day, which should not exist, is told in full.
+/// A date in milliseconds. One that is not a whole day, which should not exist, is written in full.
 fn date64(milliseconds: i64, out: &mut String) {
     let day = SECONDS_A_DAY * 1_000;
     match milliseconds.rem_euclid(day) {
@@ -148,7 +148,7 @@ fn date64(milliseconds: i64, out: &mut String) {
     }
 }
 
-/// An instant, in seconds since 1970 with so many decimal digits.
+/// An instant, in seconds since 1970 with `digits` decimal digits.
 fn instant(value: i64, digits: u32, out: &mut String) {
     let unit = 10_i64.pow(digits);
     let (seconds, fraction) = (value.div_euclid(unit), value.rem_euclid(unit));
@@ -201,7 +201,7 @@ mod tests {
             texts(wide(vec![1, 1_000], 38)),
             some(&[&format!("0.{}1", "0".repeat(37)), &format!("0.{}1", "0".repeat(34))])
         );
-        // Ids that no float tells apart.
+        // Ids that floats cannot tell apart.
         let large = 10_i128.pow(20);
         assert_eq!(
             texts(wide(vec![large, large + 1, large * 100], 0)),
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(texts(TimestampSecondArray::from(vec![1_772_443_800])), some(&["2026-03-02T09:30:00"]));
         assert_eq!(texts(TimestampMillisecondArray::from(vec![1_010])), some(&["1970-01-01T00:00:01.01"]));
         assert_eq!(texts(TimestampMicrosecondArray::from(vec![1_000_001])), some(&["1970-01-01T00:00:01.000001"]));
-        // Far beyond what calendars are for, but different.
+        // Far outside the range of calendars, but distinct.
         let far = texts(TimestampSecondArray::from(vec![i64::MAX, i64::MAX - 1, i64::MIN]));
         assert_eq!(far[0].as_deref(), Some("+292277026596-12-04T15:30:07"));
         assert_eq!(far[1].as_deref(), Some("+292277026596-12-04T15:30:06"));

@@ -14,13 +14,13 @@ pub const BATCH_ROWS: usize = 8192;
 /// A batch ends early when its text takes this many bytes, so that long cells cannot fill the memory.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// The number that a cell says, if it says one: decimal, perhaps with a sign, a fraction or an exponent, and white space
-/// around it. What is too large is infinite; `nan` is not a number, and neither is `1,000`.
+/// Parses a cell as a number: decimal, optionally with a sign, a fraction or an exponent, and surrounding whitespace.
+/// Numbers that are too large are infinite; `nan` is not a number, and neither is `1,000`.
 pub fn number(cell: &str) -> Option<f64> {
     cell.trim_ascii().parse().ok().filter(|number: &f64| !number.is_nan())
 }
 
-/// Rows on their way into a batch.
+/// A batch under construction.
 pub struct Rows {
     schema: SchemaRef,
     columns: Vec<Cells>,
@@ -44,7 +44,7 @@ impl Rows {
         Self { schema, columns, rows: 0, bytes: 0 }
     }
 
-    /// The next cell of a column. What does not say what the column holds is NULL.
+    /// Appends a cell to a column. A cell that does not fit the column's type is NULL.
     pub fn push(&mut self, column: usize, cell: Option<&str>) {
         let cell = cell.filter(|cell| !is_too_long(cell.len()));
         match &mut self.columns[column] {
@@ -56,7 +56,7 @@ impl Rows {
         }
     }
 
-    /// The row is complete: every column got its cell.
+    /// Completes the row: every column has its cell.
     pub fn end_row(&mut self) {
         self.rows += 1;
     }
@@ -66,7 +66,7 @@ impl Rows {
         self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES
     }
 
-    /// The rows so far, if there are any; the next batch begins.
+    /// Returns the rows so far, if any, and starts the next batch.
     pub fn take(&mut self) -> Option<Result<RecordBatch, Broken>> {
         if self.rows == 0 {
             return None;
@@ -78,7 +78,7 @@ impl Rows {
             }
         };
         let columns = self.columns.iter_mut().map(finish).collect();
-        // Rows without columns are asked for to count them.
+        // A scan without columns counts rows.
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         (self.rows, self.bytes) = (0, 0);
         Some(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map_err(|_| Broken))

@@ -1,4 +1,4 @@
-//! Columns of typed files in the types that a query sees. No value is an error: what doesn't fit is NULL.
+//! Conversion of typed columns to the types of a query. No value is an error: one that does not fit is NULL.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use arrow_select::take::take;
 use crate::text::limited;
 use crate::{Broken, Type};
 
-/// The values of a dictionary, one for each row; any other array as it is.
+/// The values of a dictionary, one for each row; any other array unchanged.
 pub fn unpacked(array: &ArrayRef) -> Result<ArrayRef, Broken> {
     match array.as_any_dictionary_opt() {
         Some(dictionary) => take(dictionary.values(), dictionary.keys(), None).map_err(|_| Broken),
@@ -20,7 +20,7 @@ pub fn unpacked(array: &ArrayRef) -> Result<ArrayRef, Broken> {
     }
 }
 
-/// A column in a type of [`Type`], which must be the one that [`Type::of`] tells.
+/// Converts a column to a [`Type`], which must be the one that [`Type::of`] returns.
 pub fn value(array: &ArrayRef, wanted: Type) -> Result<ArrayRef, Broken> {
     use DataType::*;
     let array = &unpacked(array)?;
@@ -54,7 +54,7 @@ pub fn value(array: &ArrayRef, wanted: Type) -> Result<ArrayRef, Broken> {
             fitted::<TimestampMillisecondType, TimestampMicrosecondType>(array, |value| value.checked_mul(1_000))
         }
         Timestamp(TimeUnit::Microsecond, Some(_)) => {
-            // The only zones are UTC.
+            // The only time zones are UTC.
             Arc::new(array.as_primitive::<TimestampMicrosecondType>().clone().with_timezone_opt(None::<&str>))
         }
         Timestamp(TimeUnit::Nanosecond, _) => {
@@ -64,14 +64,14 @@ pub fn value(array: &ArrayRef, wanted: Type) -> Result<ArrayRef, Broken> {
     })
 }
 
-/// Into a type that has all values of the other.
+/// Converts to a type that has all values of the other.
 fn widened<From: ArrowPrimitiveType, To: ArrowPrimitiveType<Native: std::convert::From<From::Native>>>(
     array: &ArrayRef,
 ) -> ArrayRef {
     Arc::new(array.as_primitive::<From>().unary::<_, To>(To::Native::from))
 }
 
-/// Into a type that may lack a value.
+/// Converts to a type that may lack a value.
 fn fitted<From: ArrowPrimitiveType, To: ArrowPrimitiveType>(
     array: &ArrayRef,
     fit: impl Fn(From::Native) -> Option<To::Native>,
@@ -84,12 +84,12 @@ fn decimals<T: ArrowPrimitiveType>(array: &ArrayRef, nearest: impl Fn(T::Native)
     Arc::new(values.unary::<_, Float64Type>(nearest))
 }
 
-/// The float nearest to a whole number divided by a power of ten; the number is given a second time if it has 128 bits.
+/// The float nearest to an integer divided by a power of ten; `narrow` is the same integer if it fits in 128 bits.
 fn nearest(unscaled: impl Display, narrow: Option<i128>, scale: i8) -> f64 {
     /// Floats are exact up to this number, and up to this power of ten.
     const EXACT: (u128, i8) = (1 << 53, 22);
     match narrow {
-        // One rounding, that of the division.
+        // Only one rounding, in the division.
         Some(exact) if exact.unsigned_abs() <= EXACT.0 && (0..=EXACT.1).contains(&scale) => {
             exact as f64 / 10_f64.powi(scale.into())
         }

@@ -1,13 +1,13 @@
-//! What can go wrong: before any row is read, and after.
+//! Errors: before any row is read, and after.
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong before any row is read. No text depends on the rows of a table.
+/// Errors before any row is read. No text depends on the rows of a table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A fact about a table that lies outside its rows: no such file, no header, a column with two types.
+    /// A problem with a table that does not depend on its rows: no such file, no header, a column with two types.
     #[error("table {table}: {reason}")]
     Table {
         /// The table, as the user named it.
@@ -17,10 +17,10 @@ pub enum Error {
     },
 }
 
-/// The table could not be read to its end.
+/// The table could not be read to the end.
 ///
-/// This is the only error after a table has been opened. It doesn't say why, because the reason may depend on the rows: a
-/// decoder's message can quote a value.
+/// This is the only error after a table has been opened. It does not say why, because the reason may depend on the
+/// rows: a decoder's message can quote a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the table could not be read to its end")]
 pub struct Broken;

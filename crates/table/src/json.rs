@@ -1,29 +1,29 @@
 //! The fields of one JSON object.
 //!
-//! Two passes: serde_json decides whether the text is JSON at all; then the fields are found in text that is known to be
-//! valid. So whether a line is a row does not depend on which of its fields a query asks for, and numbers keep the text that
-//! was written.
+//! Two passes: serde_json decides whether the text is JSON at all; then the fields are located in text known to be
+//! valid. So whether a line is a row does not depend on which of its fields a query reads, and numbers keep their
+//! original text.
 
 use std::borrow::Cow;
 
 use memchr::memchr2;
 use serde::de::IgnoredAny;
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     /// `null`.
     Null,
     /// A string, with its quotes and escapes.
     String(&'a str),
-    /// A number, `true` or `false`, as it is written.
+    /// A number, `true` or `false`, as written.
     Word(&'a str),
     /// An object or a list.
     Nested,
 }
 
 impl<'a> Value<'a> {
-    /// The value as text. Half a surrogate pair can be written in JSON but is no text.
+    /// The value as text; `None` for an unpaired surrogate, which JSON can express but UTF-8 cannot.
     pub fn text(self) -> Option<Cow<'a, str>> {
         match self {
             Self::Null | Self::Nested => None,
@@ -43,13 +43,13 @@ fn unescape(string: &str) -> Option<Cow<'_, str>> {
 
 /// Calls `found` for each field in order. Returns false, without any call, if the text is not one JSON object.
 pub fn fields<'a>(text: &'a str, mut found: impl FnMut(&str, Value<'a>)) -> bool {
-    // These are JSON's own white space.
+    // JSON's own whitespace.
     let text = text.trim_matches([' ', '\t', '\r', '\n']);
     if !text.starts_with('{') || serde_json::from_str::<IgnoredAny>(text).is_err() {
         return false;
     }
     let mut walk = Walk { text, at: 1 };
-    // From here on, what is not a quote must be the closing brace.
+    // From here on, anything but a quote must be the closing brace.
     while walk.next_token() == Some(b'"') {
         let name = walk.value();
         walk.next_token();
@@ -67,7 +67,7 @@ pub fn fields<'a>(text: &'a str, mut found: impl FnMut(&str, Value<'a>)) -> bool
     true
 }
 
-/// A walk over text that is known to be JSON.
+/// A walk over text known to be JSON.
 struct Walk<'a> {
     text: &'a str,
     at: usize,
@@ -78,14 +78,14 @@ impl<'a> Walk<'a> {
         &self.text.as_bytes()[self.at.min(self.text.len())..]
     }
 
-    /// Passes over white space; what comes next.
+    /// Skips whitespace and returns the next byte.
     fn next_token(&mut self) -> Option<u8> {
         let space = self.bytes().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         self.at += space;
         self.bytes().first().copied()
     }
 
-    /// The value that begins here; the walk goes on after it.
+    /// Returns the value that starts here, and continues after it.
     fn value(&mut self) -> Value<'a> {
         let start = self.at;
         match self.bytes().first() {

@@ -1,9 +1,9 @@
 //! Tables from files, as batches of a few types.
 //!
-//! A [`Table`] is opened by its headers and footers alone: CSV, TSV, NDJSON, JSON, Parquet or Arrow files. A [`Scan`] reads some of
-//! its columns in parts, as plain blocking iterators of Arrow record batches. Nothing in a row is an error: a cell that isn't
-//! what was asked for is NULL, and a line that isn't a row is dropped, by rules that are stated with each format. If reading
-//! breaks off, the error is [`Broken`], whatever the reason.
+//! A [`Table`] is opened from its headers and footers alone: CSV, TSV, NDJSON, JSON, Parquet or Arrow files. A [`Scan`]
+//! reads some of its columns in parts, as plain blocking iterators of Arrow record batches. Nothing in a row is an
+//! error: a cell that does not have the requested type is NULL, and a line that is not a row is dropped, by rules
+//! documented with each format. If reading fails, the error is [`Broken`], whatever the reason.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,31 +25,31 @@
 //! # }
 //! ```
 //!
-//! | module | what it does |
+//! | module | contents |
 //! |---|---|
 //! | `table` | [`Table`]: what is known without reading rows |
 //! | `types` | [`Type`]: the types that a query sees |
-//! | `unit` | [`UnitType`], [`UnitColumn`]: whose row it is, compared exactly |
-//! | `request` | [`Request`]: the columns that are asked for |
+//! | `unit` | [`UnitType`], [`UnitColumn`]: the privacy unit, compared exactly |
+//! | `request` | [`Request`]: the columns to read |
 //! | `scan`, `reader` | [`Scan`], [`Reader`]: a table to be read in parts, and the rows of one part |
 //! | `split` | how a table is divided into parts |
-//! | `locate` | files, folders and patterns of file names |
-//! | `text`, `cells` | which bytes are text, and how long it may be; cells of text formats, and batches of them |
+//! | `locate` | files, directories and patterns of file names |
+//! | `text`, `cells` | encoding and length of text; cells of text formats, and batches of them |
 //! | `csv` | comma- or tab-separated values |
 //! | `ndjson`, `array`, `json` | JSON objects: one per line, or an array of them |
-//! | `typed` | files that know the types of their columns |
+//! | `typed` | files with typed columns |
 //! | `parquet`, `arrow` | the formats of such files, and whether a file is safe to decode |
-//! | `convert`, `canonical` | their values in the types of a query; units as text |
+//! | `convert`, `canonical` | conversion of their values to the types of a query; units as text |
 //! | `error` | [`Error`], [`Broken`] |
 //!
 //! # Not promised
 //! - **The order of rows.** Parts are read in any order.
-//! - **Files that change.** If somebody writes to a file between opening and reading, rows may be missed or read twice, or the
-//!   table is [`Broken`].
-//! - **The time and memory that reading takes**, which depend on the files. A footer can't claim more than the file has, but a
-//!   page of a hostile Parquet file can claim gigabytes.
+//! - **Files that change.** If a file is written to between opening and reading, rows may be missed or read twice, or
+//!   the table is [`Broken`].
+//! - **The time and memory that reading takes**, which depend on the files. A footer cannot claim more than the file
+//!   has, but a page of a hostile Parquet file can claim gigabytes.
 
-// What tests inside and outside share names the crate as those outside do.
+// Tests inside and outside the crate share code that refers to it by this name.
 #[cfg(test)]
 extern crate self as reticent_table;
 

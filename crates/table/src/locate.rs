@@ -9,10 +9,10 @@ use glob::MatchOptions;
 
 /// Names less similar than this are not suggested.
 const ALIKE: f64 = 0.6;
-/// The supported endings of file names.
+/// The supported file extensions.
 const KNOWN: &str = ".csv, .tsv, .ndjson, .jsonl, .json, .parquet, .arrow, .feather and .ipc";
 
-/// What a file holds, as its name says.
+/// The format of a file, according to its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileFormat {
     Csv,
@@ -23,7 +23,7 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// What the ending of a file's name says.
+    /// The format according to the extension.
     fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "csv" => Some(Self::Csv),
@@ -36,12 +36,12 @@ impl FileFormat {
     }
 }
 
-/// A file's name without its folder, for messages.
+/// A file's name without its directory, for messages.
 pub fn short(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// The files at a location, canonical and in order, and their format; the error says what is wrong.
+/// The files at a location, canonical and sorted, and their format; the error says what is wrong.
 pub fn locate(location: &str) -> Result<(FileFormat, Vec<PathBuf>), String> {
     let path = Path::new(location);
     let found = match fs::metadata(path) {
@@ -64,7 +64,7 @@ pub fn locate(location: &str) -> Result<(FileFormat, Vec<PathBuf>), String> {
             fs::canonicalize(&path).map_err(|error| format!("{} cannot be opened: {error}", short(&path)))?;
         files.push((canonical, format, path));
     }
-    // One file under two names, links or hard links, is one file: its rows count once.
+    // A file with several names, by symbolic or hard links, is one file: its rows count once.
     files.sort();
     let mut seen = HashSet::new();
     files.retain(|(canonical, ..)| seen.insert(identity(canonical)));
@@ -79,7 +79,7 @@ pub fn locate(location: &str) -> Result<(FileFormat, Vec<PathBuf>), String> {
     Ok((*format, files.iter().map(|(canonical, ..)| canonical.clone()).collect()))
 }
 
-/// Which file it is, whatever it is called: by device and inode where there are any, otherwise by its path.
+/// The identity of a file, whatever its name: by device and inode where available, otherwise by its path.
 pub fn identity(path: &Path) -> (u64, u64, PathBuf) {
     #[cfg(unix)]
     if let Ok(found) = fs::metadata(path) {
@@ -89,8 +89,8 @@ pub fn identity(path: &Path) -> (u64, u64, PathBuf) {
     (0, 0, path.to_owned())
 }
 
-/// The files of a folder that are of a known format; folders in it are not looked into. Names that begin with a dot or an
-/// underscore belong to the program that wrote the folder.
+/// The files of a directory that have a known format; subdirectories are ignored. Names that start with a dot or an
+/// underscore belong to the program that wrote the directory.
 fn folder(path: &Path) -> Result<Vec<PathBuf>, String> {
     let unreadable = |error| format!("cannot be opened: {error}");
     let mut files = Vec::new();
@@ -125,7 +125,7 @@ fn matches(pattern: &str) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// The file or folder in the same place whose name is most similar.
+/// The file or directory in the same place with the most similar name.
 fn nearest(path: &Path) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else { return String::new() };
@@ -133,7 +133,7 @@ fn nearest(path: &Path) -> String {
     let alike = |name: &str| strsim::normalized_damerau_levenshtein(&asked, &name.to_lowercase());
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let near = names.map(|name| (alike(&name), name)).filter(|(alike, _)| *alike >= ALIKE);
-    // Of equals the first by name, whatever the order of the folder.
+    // Of equals the first by name, whatever the order of the directory.
     let best = near.max_by(|one, other| one.0.total_cmp(&other.0).then_with(|| other.1.cmp(&one.1)));
     best.map_or(String::new(), |(_, name)| {
         let near = folder.map_or(PathBuf::from(&name), |folder| folder.join(&name));

@@ -1,17 +1,17 @@
 //! One JSON object per line, or an array of objects.
 //!
-//! A file named `.json` is an array, and its elements are what lines are in `.ndjson` and `.jsonl`; it is read by one part. There is no
-//! header: any name may be asked for. Nothing in a line is an error:
-//! - a line that is not one JSON object, with or without a comma after it, is dropped, and so is one of more than 64 MiB; one that is not UTF-8
-//!   is read as Windows-1252;
-//! - a field that is missing or `null` is NULL; of fields with the same name, the last one counts;
-//! - as text, a string is itself (an empty one, too), and a number, `true` or `false` is what is written in the file;
-//! - as a number, a number or a string counts as the same text in a CSV file would;
+//! A file named `.json` is an array, whose elements are treated like the lines of `.ndjson` and `.jsonl`; it is read by
+//! a single part. There is no header: any column name is accepted. Nothing in a line is an error:
+//! - a line that is not one JSON object, with or without a comma after it, is dropped, and so is one of more than 64
+//!   MiB; a line that is not UTF-8 is read as Windows-1252;
+//! - a field that is missing or `null` is NULL; if a name is repeated, the last one counts;
+//! - as text, a string is itself (even if empty), and a number, `true` or `false` is what the file contains;
+//! - as a number, a number or a string is treated like the same text in a CSV file;
 //! - an object or a list in a field is NULL, and so is a text longer than [`MOST_TEXT`](crate::MOST_TEXT).
 //!
-//! So a file of objects that go over several lines has no rows, and one object with a list for each column is one row of NULLs. That is
-//! not refused: every byte of such a file belongs to a row, and one row must not decide what becomes of the others. Who describes the table
-//! ([`Table::is_json_lines`](crate::Table::is_json_lines)) says how it is read.
+//! So a file of objects that span several lines has no rows, and one object with a list for each column is one row of
+//! NULLs. That is not refused: every byte of such a file belongs to a row, and one row must not decide the fate of the
+//! others. Descriptions of the table ([`Table::is_json_lines`](crate::Table::is_json_lines)) say how it is read.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
@@ -34,7 +34,7 @@ const LONGEST_LINE: u64 = 64 << 20;
 /// How much is read from the file at a time.
 const CHUNK: usize = 256 << 10;
 
-/// The rows of a part of a file, these fields of each; `None` if the part reads nothing of the file.
+/// The rows of a part of a file, with these fields; `None` if the part reads nothing of the file.
 pub fn read(
     file: &Text,
     part: usize,
@@ -56,10 +56,10 @@ pub fn read(
     Ok(Some(Batches { items, names, rows: Rows::new(schema) }))
 }
 
-/// What is wrong with a file that is nothing of the kind; the error names the file.
+/// Checks that a file is not of another format; the error names the file.
 ///
-/// Of lines, the first bytes belong to a row. They are looked at all the same, for marks that no text begins with: who gives a gzip
-/// file is told so before anything is charged. That a file has such a mark is public.
+/// In a file of lines, the first bytes belong to a row. They are still checked for signatures that no text starts with,
+/// so that a gzip file is reported before anything is charged. Whether a file has such a signature is public.
 pub fn check(path: &Path) -> Result<(), String> {
     const LONGEST_MARK: u64 = 16;
     let mut start = Vec::new();
@@ -83,7 +83,7 @@ fn open_at(path: &Path, position: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// The first starts of lines after the given places. JSON has no line ends inside a line.
+/// The first starts of lines after the given positions. JSON has no line breaks inside a line.
 fn cuts(path: &Path, targets: &[u64]) -> io::Result<Vec<u64>> {
     let cut = |target: &u64| Ok(target + BufReader::new(open_at(path, *target)?).skip_until(b'\n')? as u64);
     let mut cuts = targets.iter().map(cut).collect::<io::Result<Vec<u64>>>()?;
@@ -114,7 +114,7 @@ impl<R: Read> Iterator for Batches<R> {
     }
 }
 
-/// A line as a row, if it is one.
+/// Adds a line as a row, if it is one.
 fn push(line: &str, names: &[String], rows: &mut Rows) {
     let mut values = vec![Value::Null; names.len()];
     let is_object = fields(line, |name, value| {
@@ -132,7 +132,7 @@ fn push(line: &str, names: &[String], rows: &mut Rows) {
     }
 }
 
-/// What may be a row each.
+/// Candidates for rows.
 enum Items<R> {
     Lines(Lines<R>),
     Elements(Elements<R>),
@@ -151,7 +151,7 @@ impl<R: Read> Items<R> {
 struct Lines<R> {
     input: BufReader<R>,
     line: Vec<u8>,
-    /// Whether what comes next is the start of a file.
+    /// Whether the next bytes are the start of a file.
     first: bool,
 }
 
@@ -160,7 +160,7 @@ impl<R: Read> Lines<R> {
         Self { input: BufReader::with_capacity(CHUNK, input), line: Vec::new(), first }
     }
 
-    /// The next line that is not too long.
+    /// Returns the next line that is not too long.
     fn advance(&mut self) -> io::Result<Option<&[u8]>> {
         loop {
             self.line.clear();
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// Objects cut out of an array, one a line.
+    /// Objects cut out of an array, one per line.
     #[test]
     fn a_comma_after_an_object_is_no_part_of_it() {
         let text = b"{\"a\":1},\n{\"a\":2} , \r\n{\"a\":3},,\n{\"a\":4,}\n{\"a\":5}\n";

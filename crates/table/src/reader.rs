@@ -12,10 +12,10 @@ use crate::scan::Inner;
 /// Rows of one file.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch, Broken>> + Send>;
 
-/// The rows of one part of a [`Scan`](crate::Scan), as batches of at most 8192 rows. After an error there are no more.
+/// The rows of one part of a [`Scan`](crate::Scan), in batches of at most 8192 rows. After an error it is exhausted.
 ///
-/// On a broken file a decoder may panic. The panic is caught and becomes [`Broken`]; its message goes where the program's
-/// panic hook sends it.
+/// A decoder may panic on a broken file. The panic is caught and becomes [`Broken`]; its message goes to the program's
+/// panic hook.
 pub struct Reader {
     scan: Arc<Inner>,
     part: usize,
@@ -30,7 +30,7 @@ impl Reader {
         Self { scan, part, file: 0, batches: None, broken: false }
     }
 
-    /// The next batch, from the current file or from one after it.
+    /// Returns the next batch, from the current file or a later one.
     fn advance(&mut self) -> Option<Result<RecordBatch, Broken>> {
         loop {
             if let Some(batch) = self.batches.as_mut().and_then(Iterator::next) {
@@ -59,7 +59,7 @@ impl Iterator for Reader {
         }
         let batch = catch_unwind(AssertUnwindSafe(|| self.advance())).unwrap_or(Some(Err(Broken)));
         if matches!(batch, Some(Err(_))) {
-            // What panicked is in no good state, and must not be asked again.
+            // After a panic the state is undefined, so it is not used again.
             (self.broken, self.batches) = (true, None);
         }
         batch
@@ -69,7 +69,7 @@ impl Iterator for Reader {
 impl std::iter::FusedIterator for Reader {}
 
 impl Debug for Reader {
-    /// Without what was read.
+    /// Omits what was read.
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         write!(formatter, "part {} of {:?}", self.part, self.scan)
     }

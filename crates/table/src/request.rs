@@ -1,4 +1,4 @@
-//! What a scan is asked for.
+//! What a scan reads.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Type, UnitColumn, UnitType};
 
-/// The columns that a scan is asked for.
+/// The columns that a scan reads.
 ///
-/// A column may be asked for more than once: as the unit and as a value, or as text and as a number.
+/// A column may be requested more than once: as the unit and as a value, or as text and as a number.
 ///
 /// # Example
 /// ```
@@ -21,7 +21,7 @@ use crate::{Type, UnitColumn, UnitType};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// The privacy unit; `None` if each row is a unit of its own.
+    /// The privacy unit; `None` if each row is its own unit.
     pub unit: Option<UnitColumn>,
     /// The other columns. Formats without types have [`Type::Text`] and [`Type::Number`]; in others, a column has one
     /// type, [`Table::column_type`](crate::Table::column_type).
@@ -29,7 +29,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The columns in the order in which batches have them.
+    /// The columns in batch order.
     pub(crate) fn all(&self) -> Vec<Column> {
         let unit = self.unit.iter().map(|unit| Column { name: unit.name.clone(), form: Form::Unit(unit.form) });
         let values =
@@ -38,14 +38,14 @@ impl Request {
     }
 }
 
-/// A column of a table, and what it is asked for as.
+/// A requested column, and its form.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Column {
     pub name: String,
     pub form: Form,
 }
 
-/// What a column is asked for as.
+/// The form in which a column is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
@@ -61,13 +61,13 @@ impl Form {
         }
     }
 
-    /// Whether a format without types has it.
+    /// Whether formats without types support it.
     pub fn is_of_text(self) -> bool {
         matches!(self, Self::Value(Type::Text | Type::Number) | Self::Unit(UnitType::Text))
     }
 }
 
-/// The schema of batches: `u`, `0`, `1` and so on, all of which may be NULL. A user's text never names a column.
+/// The schema of batches: `u`, `0`, `1` and so on, all nullable. User-supplied text never names a column.
 pub fn schema(columns: &[Column]) -> SchemaRef {
     let (mut fields, mut values) = (Vec::with_capacity(columns.len()), 0..);
     for Column { form, .. } in columns {

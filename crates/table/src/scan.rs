@@ -1,4 +1,4 @@
-//! A table to be read, in parts.
+//! A table to be read in parts.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::request::{self, Column};
 use crate::split::{Chunks, MOST_PARTS, Text};
 use crate::{Broken, arrow, ndjson, parquet};
 
-/// All that is needed to read some columns of a table, in parts.
+/// Everything needed to read some columns of a table, in parts.
 ///
-/// Every row is in exactly one part, whatever the number of parts, as long as nobody writes to the files. Parts can be read
-/// in any order and at the same time, also in other processes: a scan can be serialised. It names files by their paths, so
-/// another process must see the same files at the same paths.
+/// Every row is in exactly one part, whatever the number of parts, as long as the files do not change. Parts can be
+/// read in any order and concurrently, even in other processes: a scan can be serialised. It refers to files by path,
+/// so another process must see the same files at the same paths.
 ///
 /// # Example
 /// ```
@@ -39,7 +39,7 @@ use crate::{Broken, arrow, ndjson, parquet};
 #[derive(Clone)]
 pub struct Scan(Arc<Inner>);
 
-/// How files are read, where they are and what is asked of them.
+/// The files, their format, and what to read from them.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Inner {
     pub parts: usize,
@@ -51,7 +51,7 @@ pub struct Inner {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The columns are at these places of the header.
+    /// The columns at these positions of the header.
     Csv {
         delimiter: Delimiter,
         places: Vec<usize>,
@@ -67,17 +67,17 @@ impl Scan {
         Self(Arc::new(inner))
     }
 
-    /// How many parts there are: at least one, and at most as many as were asked for. A part may have no rows.
+    /// Returns the number of parts: at least 1, and at most as many as requested. A part may have no rows.
     pub fn parts(&self) -> usize {
         self.0.parts
     }
 
-    /// The columns of every batch: `u` for the unit, if there is one, then `0`, `1` and so on.
+    /// The schema of every batch: `u` for the unit, if there is one, then `0`, `1` and so on.
     pub fn schema(&self) -> SchemaRef {
         request::schema(&self.0.columns)
     }
 
-    /// The rows of a part. Files are opened when the first batch is asked for.
+    /// Reads the rows of a part. Files are opened when the first batch is requested.
     ///
     /// # Panics
     /// If there is no such part.
@@ -94,7 +94,7 @@ impl Debug for Scan {
 }
 
 impl Inner {
-    /// How many files there are.
+    /// Returns the number of files.
     pub fn files(&self) -> usize {
         match &self.source {
             Source::Csv { files, .. } | Source::Ndjson(files) => files.len(),
@@ -121,7 +121,7 @@ impl Inner {
         })
     }
 
-    /// Whether every row would be read once.
+    /// Whether every row would be read exactly once.
     fn is_sound(&self) -> bool {
         let is_text = self.columns.iter().all(|column| column.form.is_of_text());
         let text = |files: &[Text]| is_text && files.iter().all(|file| file.is_sound(self.parts));

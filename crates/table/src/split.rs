@@ -1,8 +1,8 @@
 //! How a table is divided into parts.
 //!
-//! The files of a table are laid end to end, and each part is the same number of bytes of them. Text is cut at the next end
-//! of a row; typed files come in chunks, and a chunk belongs to the part in which its middle lies. So every row is in exactly
-//! one part, as long as nobody writes to the files. How many parts there are depends on the sizes of the files alone.
+//! The files of a table are laid end to end and divided into parts of equal size. Text is cut at the next end of a row;
+//! typed files consist of chunks, and a chunk belongs to the part that contains its midpoint. So every row is in
+//! exactly one part, as long as the files do not change. The number of parts depends only on the sizes of the files.
 
 use std::fmt::{self, Debug, Formatter};
 use std::io;
@@ -27,32 +27,32 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Of so many bytes, at most `most` parts, at least one.
+    /// Divides this many bytes into at most `most` parts, at least one.
     pub fn new(bytes: u64, most: usize) -> Self {
         let most = most.clamp(1, MOST_PARTS);
         let parts = usize::try_from(bytes.div_ceil(SMALLEST_PART)).unwrap_or(most).clamp(1, most);
         Self { bytes, parts }
     }
 
-    /// So many parts, however small: tests have small files.
+    /// Exactly this many parts, however small: tests have small files.
     #[cfg(test)]
     pub fn exactly(bytes: u64, parts: usize) -> Self {
         Self { bytes, parts }
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts.
     pub fn parts(self) -> usize {
         self.parts
     }
 
-    /// Where a part begins.
+    /// Where a part starts.
     fn start(self, part: usize) -> u64 {
         (u128::from(self.bytes) * part as u128 / self.parts as u128) as u64
     }
 
-    /// The part in which a position lies.
+    /// The part that contains a position.
     fn part_at(self, position: u64) -> usize {
-        // Of the starts, which ascend, the last that is not beyond the position.
+        // Of the ascending starts, the last one not beyond the position.
         let (mut low, mut high) = (0, self.parts);
         while low + 1 < high {
             let middle = low.midpoint(high);
@@ -61,7 +61,7 @@ impl Shares {
         low
     }
 
-    /// The chunks of each part: of a file whose chunks have these sizes and which begins at `position`.
+    /// Assigns chunks to parts, for a file that starts at `position` and has chunks of these sizes.
     pub fn chunks(self, path: &Path, mut position: u64, sizes: &[u64]) -> Chunks {
         let first = self.part_at(position);
         let mut bounds = vec![0];
@@ -74,7 +74,8 @@ impl Shares {
         Chunks { path: path.to_owned(), first, bounds }
     }
 
-    /// Where a file of text is cut. It begins at `position`, its rows begin at `start` in it, and it has `size` bytes.
+    /// Determines where a text file is cut. It starts at `position`, its rows start at `start` in it, and it has `size`
+    /// bytes.
     pub fn text(self, path: &Path, position: u64, start: u64, size: u64) -> Text {
         let end = position.saturating_add(size);
         let first = self.part_at(position);
@@ -84,10 +85,10 @@ impl Shares {
     }
 }
 
-/// A file that comes in chunks, and which of them each part reads.
+/// A file of chunks, and which of them each part reads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chunks {
-    /// Where the file is.
+    /// The path of the file.
     pub path: PathBuf,
     /// The first part that reads it.
     first: usize,
@@ -102,38 +103,38 @@ impl Chunks {
         bounds.map_or(0..0, |bounds| bounds[0]..bounds[1])
     }
 
-    /// How many chunks the file has.
+    /// Returns the number of chunks.
     pub fn len(&self) -> usize {
         self.bounds.last().copied().unwrap_or(0)
     }
 
-    /// Whether every chunk belongs to one part.
+    /// Whether every chunk belongs to exactly one part.
     pub fn is_sound(&self, parts: usize) -> bool {
         let all_read = self.first.saturating_add(self.bounds.len()) <= parts + 1;
         all_read && self.bounds.first() == Some(&0) && self.bounds.is_sorted()
     }
 }
 
-/// A file of text, and where it is cut.
+/// A text file, and where it is cut.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Text {
-    /// Where the file is.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Where its rows begin.
+    /// Where its rows start.
     start: u64,
     /// The first part that reads it.
     first: usize,
-    /// Where the parts after the first would begin, if rows had no length.
+    /// Where the parts after the first would start if they could be cut anywhere.
     targets: Vec<u64>,
-    /// Where they do begin, found out when the first of them is read.
+    /// Where they do start, determined when the first of them is read.
     #[serde(skip)]
     cuts: Cuts,
 }
 
 impl Text {
-    /// The bytes that a part reads; `None` if it reads none. `cut` finds the ends of rows at or after the given places of a
-    /// file whose rows begin at the given start. It is called once for all parts, and depends on the bytes of the file alone,
-    /// so that another process finds the same. The last part goes to the end of the file.
+    /// The bytes that a part reads; `None` if it reads none. `cut` finds the ends of rows at or after the given
+    /// positions of a file whose rows start at the given position. It is called once for all parts, and depends only on
+    /// the bytes of the file, so another process finds the same. The last part extends to the end of the file.
     pub fn range(
         &self,
         part: usize,
@@ -152,19 +153,19 @@ impl Text {
         Ok(Some(start..end.max(start)))
     }
 
-    /// Whether every row belongs to one part.
+    /// Whether every row belongs to exactly one part.
     pub fn is_sound(&self, parts: usize) -> bool {
         let all_read = self.first.saturating_add(self.targets.len()) < parts;
         all_read && self.targets.is_sorted() && self.targets.iter().all(|target| *target >= self.start)
     }
 }
 
-/// `None` if the places could not be found out.
+/// `None` if the positions could not be determined.
 #[derive(Clone, Default)]
 struct Cuts(OnceLock<Option<Vec<u64>>>);
 
 impl Debug for Cuts {
-    /// Without the places: they depend on the rows.
+    /// Omits the positions: they depend on the rows.
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         formatter.write_str("…")
     }

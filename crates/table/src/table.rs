@@ -1,4 +1,4 @@
-//! Tables, known from outside their rows.
+//! Tables, as known without reading rows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::split::{Chunks, Shares, Text};
 use crate::typed::{Columns, Footer, Known};
 use crate::{Error, Request, Result, Scan, Type, UnitType, arrow, ndjson, parquet};
 
-/// What is known of a table from outside its rows.
+/// What is known about a table without reading rows.
 ///
 /// # Example
 /// ```
@@ -50,17 +50,17 @@ enum Content {
 }
 
 impl Table {
-    /// A table without files: no rows, and whatever columns are asked for, as text or as numbers. It shows what doesn't
-    /// depend on rows to those who have none.
+    /// A table without files: no rows, and any column, as text or as numbers. It shows what does not depend on rows to
+    /// those who have none.
     pub fn imagined(name: &str) -> Self {
         Self { name: name.to_owned(), location: String::new(), files: Vec::new(), content: Content::Imagined }
     }
 
-    /// Opens the files at a location (a file, a folder, or a pattern such as `visits-*.csv`), reading headers and footers
-    /// only. All files of a table have one format and the same columns.
+    /// Opens the files at a location (a file, a directory, or a pattern such as `visits-*.csv`), reading only headers
+    /// and footers. All files of a table have the same format and the same columns.
     ///
     /// # Errors
-    /// [`Error::Table`] if there are no such files, or they have no columns that fit together.
+    /// [`Error::Table`] if there are no such files, or their columns do not match.
     pub fn open(name: &str, location: &str) -> Result<Self> {
         let opened = locate(location).and_then(|(format, files)| {
             let content = Content::open(format, &files)?;
@@ -69,33 +69,33 @@ impl Table {
         opened.map_err(|reason| Error::Table { table: format!("{name}={location}"), reason })
     }
 
-    /// The files that [`Table::open`] would find at a location now, canonical and in order; none if it would fail.
+    /// The files that [`Table::open`] would find at a location now, canonical and sorted; empty if it would fail.
     pub fn files_at(location: &str) -> Vec<PathBuf> {
         locate(location).map_or_else(|_| Vec::new(), |(_, files)| files)
     }
 
-    /// What the table is called in a query.
+    /// Returns the name of the table in a query.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where the table is, as it was given to [`Table::open`].
+    /// Returns the location that was passed to [`Table::open`].
     pub fn location(&self) -> &str {
         &self.location
     }
 
-    /// The files, canonical and in order.
+    /// Returns the files, canonical and sorted.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// Is one of its files also one of the other's, under whatever name?
+    /// Whether the two tables have a file in common, under whatever name.
     pub fn has_a_file_of(&self, other: &Self) -> bool {
         let theirs: Vec<_> = other.files.iter().map(|file| identity(file)).collect();
         self.files.iter().any(|file| theirs.contains(&identity(file)))
     }
 
-    /// The names of the columns in order; `None` where any name may be asked for: in NDJSON, which has no header, and in an
+    /// Returns the column names in order; `None` if any name is accepted: in NDJSON, which has no header, and in an
     /// imagined table.
     pub fn columns(&self) -> Option<Vec<String>> {
         match &self.content {
@@ -108,20 +108,19 @@ impl Table {
         }
     }
 
-    /// Columns that the files have but that a query cannot use, with their types. Those that hold bytes may still be the
-    /// unit.
+    /// Columns that a query cannot use, with their types. Those that hold bytes may still be the unit.
     pub fn unusable(&self) -> Vec<(String, String)> {
         let Content::Typed(columns, ..) = &self.content else { return Vec::new() };
         let unusable = columns.iter().filter(|column| column.seen.is_none());
         unusable.map(|column| (column.name.clone(), column.data_type.clone())).collect()
     }
 
-    /// Whether the format has no types, so that a query must say which columns are numbers.
+    /// Whether the format has no types, so that the query determines which columns are numbers.
     pub fn is_text(&self) -> bool {
         !matches!(self.content, Content::Typed(..))
     }
 
-    /// Is each of its lines read as a JSON object, if it is one?
+    /// Whether each line is read as a JSON object.
     pub fn is_json_lines(&self) -> bool {
         matches!(self.content, Content::Ndjson(_)) && self.files.iter().any(|file| !is_array(file))
     }
@@ -134,7 +133,7 @@ impl Table {
         }
     }
 
-    /// How units are compared if this column says whose row it is.
+    /// How units are compared if this column is the privacy unit.
     ///
     /// # Errors
     /// [`Error::Table`] if there is no such column, or its type cannot tell people apart exactly.
@@ -150,7 +149,7 @@ impl Table {
         self.divide(request, |bytes| Shares::new(bytes, parts))
     }
 
-    /// As [`Table::scan`], with the shares of so many bytes.
+    /// Like [`Table::scan`], with the shares of this many bytes.
     pub(crate) fn divide(&self, request: &Request, shares: impl FnOnce(u64) -> Shares) -> Result<Scan> {
         let columns = request.all();
         columns.iter().try_for_each(|column| self.check(column)).map_err(|reason| self.error(reason))?;
@@ -188,13 +187,13 @@ impl Table {
         Ok(Scan::new(Inner { parts: shares.parts(), columns, source }))
     }
 
-    /// Whether a column can be asked for; the error says why not.
+    /// Whether a column can be requested; the error says why not.
     fn check(&self, column: &Column) -> Result<(), String> {
         let name = &column.name;
         match column.form {
             Form::Unit(form) => match self.unit(name)? {
                 found if form == found || form == UnitType::Text => Ok(()),
-                found => Err(format!("the unit `{name}` is {found}, not {form}; ask for it as {found} or as text")),
+                found => Err(format!("the unit `{name}` is {found}, not {form}; request it as {found} or as text")),
             },
             Form::Value(wanted) => match (&self.content, self.known(name)?) {
                 (Content::Typed(..), Some(known)) => match known.seen {
@@ -215,7 +214,7 @@ impl Table {
         }
     }
 
-    /// What is known of a column, if the format has types; the error says that there is no such column.
+    /// What is known about a column, if the format has types; an error if there is no such column.
     fn known(&self, name: &str) -> Result<Option<&Known>, String> {
         let names = match &self.content {
             Content::Csv(csv, _) if csv.place(name).is_none() => csv.names.clone(),
@@ -256,13 +255,13 @@ impl Content {
     }
 }
 
-/// How long a file is. That it can be opened is found out, too.
+/// The size of a file. Also checks that it can be opened.
 fn size(file: &Path) -> Result<u64, String> {
     let metadata = fs::File::open(file).and_then(|file| file.metadata());
     metadata.map(|metadata| metadata.len()).map_err(|error| format!("{} cannot be opened: {error}", short(file)))
 }
 
-/// What a footer says may be of any size.
+/// The sum of sizes in a footer, which may be arbitrarily large.
 fn sum(sizes: &[u64]) -> u64 {
     sizes.iter().fold(0, |sum, size| sum.saturating_add(*size))
 }

@@ -20,7 +20,7 @@ fn people() -> impl Strategy<Value = People> {
     proptest::collection::vec((id, proptest::option::of(-9.0..9.0)), 1..40)
 }
 
-/// In a line of CSV there is no line end.
+/// A line of CSV contains no line break.
 fn in_lines(people: &People) -> People {
     let id = |id: &Option<String>| id.as_ref().map(|id| id.replace(['\n', '\r'], " "));
     people.iter().map(|(text, age)| (id(text), *age)).collect()
@@ -49,7 +49,7 @@ fn sorted(mut rows: Vec<String>) -> Vec<String> {
     rows
 }
 
-/// The rows of every part, each read by a scan of its own, as another process would do it.
+/// The rows of every part, each read by a separate scan, as another process would.
 fn rows_of_parts(table: &Table, parts: usize) -> Vec<String> {
     let scan = table.divide(&request(), |bytes| crate::split::Shares::exactly(bytes, parts)).unwrap();
     assert_eq!(scan.parts(), parts);

@@ -1,17 +1,17 @@
-//! Text in files: which bytes are which letters, and how long it may be.
+//! Text in files: encoding and length.
 
 use std::borrow::Cow;
 
 use arrow_array::{Array, StringViewArray};
 use arrow_buffer::NullBuffer;
 
-/// The longest text, in bytes. A longer cell is NULL, in every format and whatever it is asked for as.
+/// The longest text, in bytes. A longer cell is NULL, in every format and as any type.
 pub const MOST_TEXT: usize = 65_536;
 
-/// What some programs write at the start of a text file.
+/// Written by some programs at the start of a text file.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What files of other kinds begin with.
+/// Signatures of other kinds of files.
 const FOREIGN: [(&[u8], &str); 10] = [
     (b"\x1f\x8b", "is compressed with gzip; unpack it first, with gunzip"),
     (b"\x28\xb5\x2f\xfd", "is compressed with Zstandard; unpack it first, with unzstd"),
@@ -25,15 +25,15 @@ const FOREIGN: [(&[u8], &str); 10] = [
     (b"\xfe\xff", "is text in UTF-16; save it in UTF-8"),
 ];
 
-/// What a file is that begins like this, if it is not text, and what to do with it.
+/// What kind of file starts like this, if it is not text, and what to do with it.
 pub fn foreign_format(start: &[u8]) -> Option<&'static str> {
     FOREIGN.iter().find(|(mark, _)| start.starts_with(mark)).map(|(_, what)| *what)
 }
 
-/// Text as it stands in a file: in UTF-8, or else in Windows-1252, of which Latin-1 is a part and which spreadsheets still write.
-/// All bytes are text, and which depends on nothing else in the file.
+/// Decodes text in a file: UTF-8, or else Windows-1252, a superset of Latin-1 that spreadsheets still write. All bytes
+/// are text, whose meaning depends on nothing else in the file.
 pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
-    /// From 0x80 on, where the two differ; the others are what they are in Latin-1.
+    /// From 0x80 on, where the two differ; all others are the same as in Latin-1.
     const SPECIAL: [char; 32] = [
         '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', //
         '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
@@ -53,7 +53,7 @@ pub fn is_too_long(bytes: usize) -> bool {
     bytes > MOST_TEXT
 }
 
-/// The array with NULL for texts that are too long.
+/// Replaces texts that are too long by NULL.
 pub fn limited(array: &StringViewArray) -> StringViewArray {
     // The low half of a view's first word is the length.
     let too_long = |view: &u128| is_too_long(*view as u32 as usize);
@@ -62,7 +62,7 @@ pub fn limited(array: &StringViewArray) -> StringViewArray {
     }
     let short: NullBuffer = array.views().iter().map(|view| !too_long(view)).collect();
     let nulls = NullBuffer::union(array.nulls(), Some(&short));
-    // Copied anew, so that the buffers of long texts can be freed.
+    // Copied, so that the buffers of long texts can be freed.
     (0..array.len())
         .map(|row| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)).then(|| array.value(row)))
         .collect()
@@ -76,7 +76,7 @@ mod tests {
     fn what_is_not_utf_8_is_windows_1252() {
         assert_eq!(decoded("Zürich – 5 €".as_bytes()), "Zürich – 5 €");
         assert_eq!(decoded(b"Z\xfcrich \x96 5 \x80"), "Zürich – 5 €");
-        // Every byte is a letter, and no two are the same.
+        // Every byte is a character, and all are distinct.
         let letters: std::collections::BTreeSet<String> =
             (0..=255u8).map(|byte| decoded(&[byte]).into_owned()).collect();
         assert_eq!(letters.len(), 256);

@@ -1,7 +1,7 @@
-//! Files that know the types of their columns.
+//! Files with typed columns.
 //!
-//! No value is an error, but a file that isn't what it says it is can't be read to its end: text that isn't UTF-8, pages that
-//! can't be decompressed, columns of different lengths.
+//! No value is an error, but a file that is not what it claims to be cannot be read to the end: text that is not UTF-8,
+//! pages that cannot be decompressed, columns of different lengths.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -16,12 +16,12 @@ use crate::request::{Column, Form};
 use crate::types::described;
 use crate::{Broken, Type, UnitType};
 
-/// What is known of a file without its rows.
+/// What is known about a file without its rows.
 #[derive(Debug)]
 pub struct Footer {
     /// The types in which columns are read.
     pub schema: SchemaRef,
-    /// Columns that are read less exactly than they are written.
+    /// Columns that are read less exactly than they were written.
     pub inexact: Vec<String>,
     /// The sizes of the pieces in which the file can be read.
     pub chunks: Vec<u64>,
@@ -35,16 +35,16 @@ pub struct Columns(Vec<Known>);
 #[derive(Debug)]
 pub struct Known {
     pub name: String,
-    /// In words, by the first file.
+    /// In words, from the first file.
     pub data_type: String,
-    /// How a query sees it, if it can.
+    /// The type that a query sees, if it can use the column.
     pub seen: Option<Type>,
-    /// How it is compared as the unit; the error says why it is none.
+    /// How it is compared as the unit; the error says why it cannot be one.
     pub unit: Result<UnitType, &'static str>,
 }
 
 impl Columns {
-    /// Of files with these footers, at least one; the error names the file and the column that do not fit.
+    /// The columns of files with these footers, at least one; the error names the mismatched file and column.
     pub fn of(files: &[PathBuf], footers: &[Footer]) -> Result<Self, String> {
         let (first, firsts) = (short(&files[0]), &footers[0].schema);
         let mut names = HashSet::new();
@@ -80,7 +80,7 @@ impl Columns {
             columns.push(Known { name: name.clone(), data_type: described(data_type), seen, unit });
         }
         if columns.iter().all(|column| column.seen.is_none() && column.unit.is_err()) {
-            return Err(format!("{first} has no column of a type that can be asked for"));
+            return Err(format!("{first} has no column of a type that a query can use"));
         }
         Ok(Self(columns))
     }
@@ -90,7 +90,7 @@ impl Columns {
         self.0.iter()
     }
 
-    /// A column.
+    /// Finds a column.
     pub fn find(&self, name: &str) -> Option<&Known> {
         self.0.iter().find(|column| column.name == name)
     }
@@ -102,17 +102,17 @@ fn both(one: Result<UnitType, &'static str>, other: Result<UnitType, &'static st
     Ok(if one == other { one } else { UnitType::Text })
 }
 
-/// From a file's columns to those that are asked for.
+/// Maps a file's columns to those requested.
 pub struct Projection {
     /// Which columns of the file are read, in ascending order.
     pub places: Vec<usize>,
-    /// For each column that is asked for, which of those that are read.
+    /// For each requested column, its index among those read.
     outputs: Vec<(usize, Form)>,
     schema: SchemaRef,
 }
 
 impl Projection {
-    /// Of a file with the schema `file`; `schema` is that of the columns that are asked for.
+    /// The projection of a file with the schema `file` to the requested columns, which have the schema `schema`.
     pub fn new(file: &Schema, columns: &[Column], schema: SchemaRef) -> Result<Self, Broken> {
         let place = |column: &Column| file.index_of(&column.name).map_err(|_| Broken);
         let wanted = columns.iter().map(place).collect::<Result<Vec<_>, _>>()?;
@@ -123,7 +123,7 @@ impl Projection {
         let outputs = outputs.map(|(wanted, column)| (places.partition_point(|place| place < wanted), column.form));
         let outputs = outputs.collect();
         if places.is_empty() {
-            // The rows are counted in a column that has them: a number in a footer is no row.
+            // Rows are counted in a column that has them: a number in a footer is not a row.
             let holds_rows = |place: &usize| {
                 let data_type = file.field(*place).data_type();
                 Type::of(data_type).is_some() || UnitType::of(data_type).is_ok()
@@ -133,7 +133,7 @@ impl Projection {
         Ok(Self { places, outputs, schema })
     }
 
-    /// The columns that are asked for, out of those that were read.
+    /// Extracts the requested columns from those read.
     pub fn apply(&self, read: &RecordBatch) -> Result<RecordBatch, Broken> {
         let output = |(place, form): &(usize, Form)| {
             let column = read.columns().get(*place).ok_or(Broken)?;

@@ -10,22 +10,23 @@ use serde::{Deserialize, Serialize};
 /// | type | in a batch | in a file |
 /// |---|---|---|
 /// | `Boolean` | `Boolean` | booleans |
-/// | `Integer` | `Int64` | whole numbers of any width; NULL above 2⁶³ − 1 |
+/// | `Integer` | `Int64` | integers of any width; NULL above 2⁶³ − 1 |
 /// | `Number` | `Float64` | floats of any width, and decimals: the nearest float |
 /// | `Text` | `Utf8View` | text of any encoding; NULL if longer than [`MOST_TEXT`](crate::MOST_TEXT) |
 /// | `Date` | `Date32` | dates; NULL if out of range |
 /// | `Timestamp` | `Timestamp(µs)` | timestamps of any unit, without a zone or in UTC; NULL if out of range |
 ///
-/// A dictionary counts as what it holds. Binary, times of day, durations and nested types have no such type, and neither have timestamps
-/// in other zones: their hours and days would be those of UTC, not those of the people who wrote them.
+/// A dictionary has the type of its values. Binary, times of day, durations and nested types have no type here, and
+/// neither have timestamps in other zones: their hours and days would be those of UTC, not those of the people who
+/// wrote them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Type {
     /// True or false.
     Boolean,
-    /// A whole number of 64 bits.
+    /// A 64-bit integer.
     Integer,
-    /// A floating-point number of 64 bits.
+    /// A 64-bit floating-point number.
     Number,
     /// Text in UTF-8.
     Text,
@@ -36,7 +37,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// The type of the column in a batch.
+    /// Returns the type of the column in a batch.
     pub fn data_type(self) -> DataType {
         match self {
             Self::Boolean => DataType::Boolean,
@@ -48,7 +49,7 @@ impl Type {
         }
     }
 
-    /// How a query sees a file's type; `None` if it can't.
+    /// Returns the type under which a query sees a file's type; `None` if it cannot use it.
     pub(crate) fn of(data_type: &DataType) -> Option<Self> {
         use DataType::*;
         match plain(data_type) {
@@ -79,12 +80,12 @@ impl Display for Type {
     }
 }
 
-/// Whether clocks in a zone always show UTC.
+/// Whether a time zone is always UTC.
 fn is_utc(zone: &str) -> bool {
     matches!(zone, "UTC" | "Etc/UTC" | "Zulu" | "Z" | "GMT" | "+00:00" | "-00:00" | "+0000" | "+00")
 }
 
-/// A file's type in words, for someone who cannot use it.
+/// A file's type in words, for error messages.
 pub fn described(data_type: &DataType) -> String {
     match plain(data_type) {
         DataType::Timestamp(_, Some(zone)) => {
@@ -94,7 +95,7 @@ pub fn described(data_type: &DataType) -> String {
     }
 }
 
-/// What a dictionary holds; any other type as it is.
+/// The type of a dictionary's values; any other type unchanged.
 pub fn plain(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => values,

@@ -1,4 +1,4 @@
-//! The column that says whose row it is.
+//! The privacy unit of a row.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::plain;
 
-/// How the privacy units of a table are compared: always exactly, so that two people are never taken for one.
+/// How the privacy units of a table are compared: always exactly, so that two people are never mistaken for one.
 ///
 /// # Canonical text
-/// Any unit can be asked for as [`UnitType::Text`], so that tables whose types differ can be compared. Values of one type
-/// that differ have different texts:
+/// Any unit can be requested as [`UnitType::Text`], so that tables whose types differ can be compared. Distinct values
+/// of the same type have distinct texts:
 ///
-/// - whole numbers: decimal digits, `-7`;
+/// - integers: decimal digits, `-7`;
 /// - decimals of any width: plain notation without trailing zeros, never through floats. 7.00 is `7`, −0 is `0`;
 /// - dates: ISO 8601, `2026-03-02`. Years of more than four digits have a sign;
 /// - timestamps: RFC 3339 in UTC to their full precision without a zone, the fraction only as long as needed:
 ///   `2026-03-02T09:30:00`, `2026-03-02T09:30:00.000000001`;
-/// - bytes: lower-case hexadecimal digits; 16 of them in the form of a UUID, `67e55044-10b1-426f-9247-bb680e5fe0c8`;
+/// - bytes: lower-case hexadecimal digits; 16 bytes in the form of a UUID, `67e55044-10b1-426f-9247-bb680e5fe0c8`;
 /// - booleans: `true` and `false`;
-/// - text, and every cell of a CSV or NDJSON file: as it is. `7.00` in a CSV file is not `7`.
+/// - text, and every cell of a CSV or NDJSON file: unchanged. `7.00` in a CSV file is not `7`.
 ///
 /// A text longer than [`MOST_TEXT`](crate::MOST_TEXT) is NULL: the row has no unit.
 ///
@@ -30,16 +30,16 @@ use crate::types::plain;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnitType {
-    /// Whole numbers that fit into 64 bits with a sign, as `Int64`.
+    /// Integers that fit into 64 bits with a sign, as `Int64`.
     Signed,
-    /// Unsigned whole numbers of 64 bits, as `UInt64`.
+    /// Unsigned 64-bit integers, as `UInt64`.
     Unsigned,
     /// Everything else, as canonical text in `Utf8View`.
     Text,
 }
 
 impl UnitType {
-    /// The type of the column in a batch.
+    /// Returns the type of the column in a batch.
     pub fn data_type(self) -> DataType {
         match self {
             Self::Signed => DataType::Int64,
@@ -61,7 +61,7 @@ impl UnitType {
                 Err("holds floating-point numbers, which cannot tell people apart exactly; \
                  write it to the file as whole numbers or as text")
             }
-            _ => Err("cannot say whose row it is; write it to the file as whole numbers or as text"),
+            _ => Err("cannot be the privacy unit; write it to the file as whole numbers or as text"),
         }
     }
 }
@@ -77,11 +77,11 @@ impl Display for UnitType {
     }
 }
 
-/// The column that says whose row it is, and how it is compared.
+/// The column of the privacy unit, and how it is compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitColumn {
     /// The column's name in the table.
     pub name: String,
-    /// What [`Table::unit_type`](crate::Table::unit_type) says, or [`UnitType::Text`].
+    /// The result of [`Table::unit_type`](crate::Table::unit_type), or [`UnitType::Text`].
     pub form: UnitType,
 }

@@ -1,4 +1,4 @@
-//! Files that are broken, or hostile: what is told before rows are read, and that nothing is told after.
+//! Files that are broken or hostile: what is reported before rows are read, and that nothing is reported after.
 
 mod common;
 
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 const PEOPLE: [(&str, Type); 2] = [("id", Type::Text), ("age", Type::Number)];
 
-/// What decoders say when they panic is of no use here.
+/// Silences the messages of decoders that panic.
 fn hush() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -80,7 +80,7 @@ fn what_lies_outside_the_rows_is_told() {
     }
 }
 
-/// A Parquet file and an Arrow file whose values are broken but whose footers are whole.
+/// A Parquet file and an Arrow file with broken values but intact footers.
 fn broken_values(folder: &TempDir, ages: Vec<f64>) -> Vec<Table> {
     let ages: ArrayRef = Arc::new(Float64Array::from(ages));
     let batch = batch(vec![("age", ages)]);
@@ -258,7 +258,7 @@ fn a_schema_without_end_does_not_end_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.parquet");
     let file = fs::File::create(&path).unwrap();
-    // Building and dropping such a schema takes a deep stack, too.
+    // Building and dropping such a schema needs a deep stack, too.
     let nested = std::thread::Builder::new().stack_size(1 << 30).spawn(move || {
         let column = ParquetType::primitive_type_builder("a", PhysicalType::INT32).build().unwrap();
         let group = |inside| {

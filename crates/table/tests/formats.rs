@@ -1,4 +1,4 @@
-//! Tables from real files: what they hold, in every format.
+//! Tables from real files: their contents, in every format.
 
 mod common;
 
@@ -178,10 +178,10 @@ fn a_column_is_asked_for_in_its_own_type() {
     assert_eq!(
         unit("u64", UnitType::Signed),
         "the unit `u64` is an unsigned whole number of 64 bits, not a whole number; \
-         ask for it as an unsigned whole number of 64 bits or as text"
+         request it as an unsigned whole number of 64 bits or as text"
     );
     assert!(unit("f32", UnitType::Text).starts_with("the column `f32` holds floating-point numbers"));
-    assert!(unit("list", UnitType::Text).starts_with("the column `list` cannot say whose row it is"));
+    assert!(unit("list", UnitType::Text).starts_with("the column `list` cannot be the privacy unit"));
     assert!(reason(table.unit_type("none")).starts_with("there is no column `none`"));
     let csv = folder.path().join("t.csv");
     fs::write(&csv, "id,age\n").unwrap();
@@ -264,7 +264,7 @@ fn columns_of_other_writers_are_read() {
     let table = open(&path).unwrap();
     assert_eq!(rows(&table, &natural(&table, &["name", "e", "j", "day", "small"])), ["Ada|A|{}|1|255"]);
     assert_eq!(rows(&table, &unit("raw", UnitType::Text)), ["01"]);
-    // An extension type is what it stands on.
+    // An extension type is treated as its storage type.
     let extension = [("ARROW:extension:name".to_owned(), "arrow.json".to_owned())].into();
     let field = Field::new("j", DataType::LargeUtf8, true).with_metadata(extension);
     let texts: ArrayRef = Arc::new(LargeStringArray::from(vec!["{}"]));

@@ -1,4 +1,4 @@
-//! Rows that change how others are read. Each was found by somebody who tried to learn about one row.
+//! Rows that change how others are read. Each was found by someone trying to learn about one row.
 
 mod common;
 
@@ -11,7 +11,7 @@ use common::*;
 use parquet::arrow::ArrowWriter;
 use reticent_table::{Type, UnitType};
 
-/// The attack: a first line that begins with `[` made the whole file an array, and everybody's rows were gone.
+/// The attack: a first line that starts with `[` made the whole file an array, and everyone's rows were gone.
 #[test]
 fn a_line_that_is_no_row_is_dropped_alone_wherever_it_stands() {
     let folder = tempfile::tempdir().unwrap();
@@ -28,7 +28,7 @@ fn a_line_that_is_no_row_is_dropped_alone_wherever_it_stands() {
     }
 }
 
-/// What a file is follows from its name: an array begins with `[`, which is no part of any row.
+/// The format of a file follows from its name: an array starts with `[`, which is not part of any row.
 #[test]
 fn lines_named_as_an_array_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -40,8 +40,8 @@ fn lines_named_as_an_array_are_refused() {
     );
 }
 
-/// The attack: a dictionary whose keys have 8 bits, in batches of few rows each, so that the file is a good one. Read in larger
-/// batches, it had room for 127 different values, and one more made the run fail.
+/// The attack: a dictionary with 8-bit keys, in batches of few rows each, so that the file is valid. Read in larger
+/// batches, it had room for 127 distinct values, and one more made the run fail.
 #[test]
 fn one_more_value_of_a_dictionary_does_not_fail() {
     let folder = tempfile::tempdir().unwrap();

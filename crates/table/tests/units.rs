@@ -1,4 +1,4 @@
-//! Two people never become one, and one person is the same in every format.
+//! Two people are never merged, and one person is the same in every format.
 
 mod common;
 
@@ -11,7 +11,7 @@ use arrow_buffer::i256;
 use common::*;
 use reticent_table::{Type, UnitType};
 
-/// The units of a column, as canonical text, out of every typed format.
+/// The units of a column as canonical text, from every typed format.
 fn texts(column: ArrayRef) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let read = TYPED.map(|ending| {
@@ -62,7 +62,7 @@ fn whole_numbers_of_64_bits() {
             assert_eq!(rows(&table, &unit(name, form)), expected, "{ending}");
             assert_eq!(rows(&table, &unit(name, UnitType::Text)), expected, "{ending}");
         }
-        // As a value, what doesn't fit is NULL.
+        // As a value, what does not fit is NULL.
         assert_eq!(rows(&table, &columns(&[("u", Type::Integer)])), ["", "", "", "0"], "{ending}");
     }
 }

@@ -1,8 +1,8 @@
 //! Whether a file is safe to read.
 //!
-//! Arrow's reader takes as much memory as a file says it needs. A broken file may say terabytes, and running out of memory
-//! ends the process, which no caller can catch. So every length is looked at first: none is longer than the file, and no
-//! buffer grows too much when it is decompressed.
+//! Arrow's reader allocates as much memory as a file claims to need. A broken file may claim terabytes, and running out
+//! of memory ends the process, which no caller can catch. So every length is checked first: none exceeds the file, and
+//! no buffer grows too much when decompressed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -12,7 +12,7 @@ use arrow_schema::ArrowError;
 
 use super::{MESSAGE_MARK, broken};
 
-/// No buffer is longer when it is decompressed.
+/// No buffer is longer than this when decompressed.
 const LONGEST_BUFFER: u64 = 1 << 32;
 /// Nor does it grow by more than this factor; Zstandard stays below it.
 const MOST_GROWTH: u64 = 1 << 16;
@@ -30,7 +30,7 @@ pub fn check_blocks(file: &mut File, blocks: &[Block]) -> Result<(), ArrowError>
         file.seek(SeekFrom::Start(block.offset() as u64))?;
         let mut message = vec![0; block.metaDataLength() as usize];
         file.read_exact(&mut message)?;
-        // In a file, too, a message begins with its length.
+        // In a file, too, a message starts with its length.
         let message = message.strip_prefix(&MESSAGE_MARK).unwrap_or(&message);
         let body = block.offset() + i64::from(block.metaDataLength());
         check_message(message.get(4..).ok_or_else(broken)?, file, body as u64)?;
@@ -38,7 +38,7 @@ pub fn check_blocks(file: &mut File, blocks: &[Block]) -> Result<(), ArrowError>
     Ok(file.rewind()?)
 }
 
-/// Checks the messages of a stream. The file is at its start again.
+/// Checks the messages of a stream, and rewinds the file.
 pub fn check_stream(file: &mut File) -> Result<(), ArrowError> {
     let size = file.metadata()?.len();
     let mut bodies = file.try_clone()?;
@@ -74,7 +74,7 @@ pub fn check_stream(file: &mut File) -> Result<(), ArrowError> {
     Ok(file.rewind()?)
 }
 
-/// Checks the buffers of a message whose body begins at a place in the file.
+/// Checks the buffers of a message whose body starts at this position of the file.
 fn check_message(message: &[u8], file: &mut File, body: u64) -> Result<(), ArrowError> {
     let message = root_as_message(message).map_err(|_| broken())?;
     let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
@@ -82,7 +82,7 @@ fn check_message(message: &[u8], file: &mut File, body: u64) -> Result<(), Arrow
     batches.filter(|batch| batch.compression().is_some()).try_for_each(|batch| check_buffers(&batch, file, body))
 }
 
-/// A compressed buffer begins with its length, or with −1 if it isn't compressed.
+/// A compressed buffer starts with its length, or with −1 if it is not compressed.
 fn check_buffers(batch: &RecordBatch<'_>, file: &mut File, body: u64) -> Result<(), ArrowError> {
     for buffer in batch.buffers().into_iter().flatten() {
         let offset = u64::try_from(buffer.offset()).map_err(|_| broken())?;

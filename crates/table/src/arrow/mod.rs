@@ -1,6 +1,6 @@
 //! Arrow's own files: with a footer, or as a stream.
 //!
-//! A record batch is read by one part; a stream can't be divided.
+//! A record batch is read by one part; a stream cannot be divided.
 
 mod check;
 
@@ -23,22 +23,22 @@ use crate::request::Column;
 use crate::split::Chunks;
 use crate::typed::{Footer, Projection};
 
-/// What a file with a footer begins and ends with.
+/// The start and end of a file with a footer.
 const MAGIC: &[u8; 6] = b"ARROW1";
-/// What a message of a stream begins with since 2019; its length comes next.
+/// The start of a message in a stream, since 2019; its length comes next.
 const MESSAGE_MARK: [u8; 4] = [0xff; 4];
-/// The length of the footer and the magic word.
+/// The length of the footer and the magic number.
 const END: usize = 10;
 
-/// What is known of a file without its rows; the error names the file.
+/// What is known about a file without its rows; the error names the file.
 pub fn footer(path: &Path) -> Result<Footer, String> {
     let mut file = File::open(path).map_err(|error| format!("{} cannot be opened: {error}", short(path)))?;
     let has_footer = has_footer(&mut file).map_err(|error| format!("{} cannot be read: {error}", short(path)))?;
     let broken = || {
-        let what = if has_footer { "its footer is missing or broken" } else { "it doesn't begin with a schema" };
+        let what = if has_footer { "its footer is missing or broken" } else { "it does not start with a schema" };
         format!("{} is not a complete Arrow file: {what}", short(path))
     };
-    // A broken schema can make its decoder panic, and what the decoder says may quote a row.
+    // A broken schema can make its decoder panic, and the decoder's message may quote a row.
     let read = catch_unwind(move || {
         if !has_footer {
             return start_of_stream(file);
@@ -51,7 +51,7 @@ pub fn footer(path: &Path) -> Result<Footer, String> {
     Ok(Footer { schema, inexact: Vec::new(), chunks })
 }
 
-/// Whether the file has a footer; if not, it is a stream. The file is at its start again.
+/// Whether the file has a footer; if not, it is a stream. Rewinds the file.
 fn has_footer(file: &mut File) -> std::io::Result<bool> {
     let mut start = Vec::new();
     file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut start)?;
@@ -59,13 +59,13 @@ fn has_footer(file: &mut File) -> std::io::Result<bool> {
     Ok(start == MAGIC)
 }
 
-/// The schema of a stream and its size. No more than the first message is read.
+/// The schema of a stream and its size. Only the first message is read.
 fn start_of_stream(mut file: File) -> Result<(SchemaRef, Vec<u64>), ArrowError> {
     let size = file.metadata()?.len();
     let mut start = Vec::new();
     file.by_ref().take(8).read_to_end(&mut start)?;
     file.rewind()?;
-    // Arrow's reader takes as much memory as a message says; for a file of another format that may be gigabytes.
+    // Arrow's reader allocates as much memory as a message claims; for a file of another format that may be gigabytes.
     let length = start.strip_prefix(&MESSAGE_MARK).unwrap_or(&start).first_chunk();
     if length.is_none_or(|length| u64::from(u32::from_le_bytes(*length)) >= size) {
         return Err(broken());
@@ -74,14 +74,14 @@ fn start_of_stream(mut file: File) -> Result<(SchemaRef, Vec<u64>), ArrowError> 
     Ok((reader.schema(), vec![size]))
 }
 
-/// What a footer says.
+/// The contents of a footer.
 struct Blocks {
     schema: SchemaRef,
     dictionaries: Vec<Block>,
     batches: Vec<Block>,
 }
 
-/// The footer alone: Arrow's reader would read dictionaries, too. The file is at its start again.
+/// Reads the footer alone: Arrow's reader would read dictionaries, too. Rewinds the file.
 fn blocks(file: &mut File) -> Result<Blocks, ArrowError> {
     let size = file.metadata()?.len();
     let mut end = [0; END];
@@ -106,12 +106,12 @@ fn blocks(file: &mut File) -> Result<Blocks, ArrowError> {
     Ok(Blocks { schema: Arc::new(fb_to_schema(schema.ok_or_else(broken)?)), dictionaries, batches })
 }
 
-/// Without details: they may depend on rows, and nobody sees them.
+/// Without details: they may depend on rows, and are never shown.
 fn broken() -> ArrowError {
     ArrowError::IpcError(String::new())
 }
 
-/// The rows of a part of a file, these columns of each; `None` if the part reads nothing of the file.
+/// The rows of a part of a file, with these columns; `None` if the part reads nothing of the file.
 pub fn read(file: &Chunks, part: usize, columns: &[Column], schema: SchemaRef) -> Result<Option<Batches>, Broken> {
     let share = file.share(part);
     if share.is_empty() {
@@ -152,7 +152,7 @@ type Pieces = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 pub struct Batches {
     reader: Pieces,
     projection: Projection,
-    /// What is left of the file's current batch.
+    /// The rest of the file's current batch.
     batch: Option<RecordBatch>,
 }
 

@@ -1,4 +1,4 @@
-//! Where a file of separated values may be cut: at any line end, since each ends a row.
+//! Where a file of separated values may be cut: at any line end, since each one ends a row.
 
 use std::io::{Read, Result, Seek, SeekFrom};
 
@@ -6,15 +6,15 @@ use memchr::memchr2;
 
 use super::records::fill;
 
-/// How much is read at a time: a line is short as a rule.
+/// How much is read at a time: lines are usually short.
 const CHUNK: usize = 4 << 10;
 
-/// The first ends of lines at or after each of the `targets`, which ascend; the end of the input where there is none.
+/// The first line ends at or after each of the ascending `targets`; the end of the input where there is none.
 pub fn cuts(input: &mut (impl Read + Seek), targets: &[u64]) -> Result<Vec<u64>> {
     let mut found: Vec<u64> = Vec::with_capacity(targets.len());
     let mut chunk = vec![0; CHUNK];
     for &target in targets {
-        // A line that is longer than a part is looked through once.
+        // A line that is longer than a part is scanned only once.
         if let Some(&last) = found.last().filter(|last| **last > target) {
             found.push(last);
             continue;

@@ -9,9 +9,9 @@ use super::records::{Records, leaves_quote_open};
 use crate::locate::short;
 use crate::text::{BYTE_ORDER_MARK, decoded, foreign_format};
 
-/// The longest header.
+/// The longest header, in bytes.
 pub const LONGEST_HEADER: u64 = 1 << 20;
-/// The names of the columns, and where the rows begin.
+/// The column names, and where the rows start.
 #[derive(Debug, PartialEq)]
 pub struct Header {
     pub names: Vec<String>,
@@ -25,7 +25,7 @@ impl Header {
         Self::parse(BufReader::new(file), delimiter).map_err(|reason| format!("{} {reason}", short(path)))
     }
 
-    /// Empty lines before the header are passed over, as they are between rows.
+    /// Empty lines before the header are skipped, as they are between rows.
     fn parse(input: impl BufRead, delimiter: u8) -> Result<Self, String> {
         let (line, rows) = first_line(input)?;
         if let Some(what) = foreign_format(&line) {
@@ -60,7 +60,7 @@ impl Header {
     }
 }
 
-/// The first line that is not empty, without its end, and the position after it.
+/// The first line that is not empty, without its line end, and the position after it.
 fn first_line(input: impl BufRead) -> Result<(Vec<u8>, u64), String> {
     let mut bytes = input.take(LONGEST_HEADER).bytes();
     let (mut line, mut position) = (Vec::new(), 0);

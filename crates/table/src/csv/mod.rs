@@ -1,17 +1,18 @@
 //! Comma- or tab-separated values.
 //!
-//! The header is public; what follows are rows, and nothing in a row is an error:
-//! - a row is a line: a line feed or a carriage return ends it, whatever the quotes before it say, so that no row can swallow
-//!   another;
-//! - within a line fields are split as RFC 4180 says: quotes protect delimiters and, doubled, quotes; one that is not closed is
-//!   closed by the end of the line;
+//! The header is public; everything after it is rows, and nothing in a row is an error:
+//! - a row is a line: a line feed or a carriage return ends it, regardless of quotes before it, so that no row can
+//!   swallow another;
+//! - within a line, fields are split according to RFC 4180: quotes protect delimiters and, doubled, quotes; an unclosed
+//!   quote is closed by the end of the line;
 //! - an empty line is not a row; a missing field is NULL, and extra fields are ignored;
 //! - an empty field, quoted or not, is NULL; one that is not UTF-8 is read as Windows-1252;
-//! - a field longer than [`MOST_TEXT`](crate::MOST_TEXT) is NULL, and so is one that ends beyond the first 16 MiB of its row.
+//! - a field longer than [`MOST_TEXT`](crate::MOST_TEXT) is NULL, and so is one that ends beyond the first 16 MiB of
+//!   its row.
 //!
-//! | module | what it does |
+//! | module | contents |
 //! |---|---|
-//! | `header` | the names in the first line |
+//! | `header` | the column names in the first line |
 //! | `records` | rows, one after the other |
 //! | `cut` | where a large file may be cut so that several cores can read it |
 
@@ -36,7 +37,7 @@ use crate::locate::short;
 use crate::split::Text;
 use crate::text::decoded;
 
-/// What stands between two values.
+/// The separator between values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delimiter {
@@ -53,19 +54,19 @@ impl Delimiter {
     }
 }
 
-/// Files of separated values with one header.
+/// Files of separated values with the same header.
 #[derive(Debug)]
 pub struct Csv {
-    /// What stands between two values.
+    /// The separator between values.
     pub delimiter: Delimiter,
     /// The names in the header.
     pub names: Vec<String>,
-    /// Where the rows of each file begin.
+    /// Where the rows of each file start.
     pub starts: Vec<u64>,
 }
 
 impl Csv {
-    /// Reads the headers, which must be the same; the error says what is wrong.
+    /// Reads the headers, which must all be the same; the error says what is wrong.
     pub fn open(files: &[PathBuf], delimiter: Delimiter) -> Result<Self, String> {
         let mut all = Self { delimiter, names: Vec::new(), starts: Vec::new() };
         for path in files {
@@ -80,13 +81,13 @@ impl Csv {
         Ok(all)
     }
 
-    /// Where a column is in the header.
+    /// The position of a column in the header.
     pub fn place(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|known| known == name)
     }
 }
 
-/// The rows of a part of a file, the fields at `places` of each; `None` if the part reads nothing of the file.
+/// The rows of a part of a file, with the fields at `places`; `None` if the part reads nothing of the file.
 pub fn read(
     file: &Text,
     part: usize,
@@ -115,7 +116,7 @@ pub struct Batches<R> {
 }
 
 impl<R: Read> Batches<R> {
-    /// `input` begins where a row begins.
+    /// `input` starts at the start of a row.
     fn new(input: R, delimiter: u8, places: &[usize], schema: SchemaRef) -> Self {
         let most = places.iter().max().map_or(0, |last| last + 1);
         Self { records: Records::new(input, delimiter, most), places: places.to_vec(), rows: Rows::new(schema) }

@@ -5,42 +5,43 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2};
 
-/// How much is read from the file at a time, at first.
+/// How much is initially read from the file at a time.
 const CHUNK: usize = 256 << 10;
-/// Fields that end beyond these first bytes of a row are dropped.
+/// Fields that end beyond this many bytes of a row are dropped.
 pub const LONGEST_RECORD: usize = 16 << 20;
 
 /// Splits input into rows of fields: each line that is not empty is a row.
 ///
 /// # Privacy
-/// Where a row begins and ends depends on line ends alone, and a line end is one whatever stands before it. So the rows of a file are a
-/// function of its lines, line by line: one that is added, removed or changed, with any bytes in it, changes no row of another.
-/// Were line ends protected by quotes, a quote that is never closed would make one row of all that follow it up to the next quote.
+/// Where a row starts and ends depends only on line ends, and a line end is one regardless of what precedes it. So the
+/// rows of a file are a function of its lines, line by line: adding, removing or changing a line, with any bytes in it,
+/// changes no row of another line. If quotes protected line ends, an unclosed quote would merge all rows up to the next
+/// quote into one.
 pub struct Records<R> {
     input: R,
     delimiter: u8,
     buffer: Vec<u8>,
-    /// What was read and is not a row yet.
+    /// The start of what was read but is not a row yet.
     start: usize,
     end: usize,
-    /// The row, if no field of it is quoted: its fields are as they were read.
+    /// The row, if none of its fields is quoted: its fields are as they were read.
     line: Option<Range<usize>>,
-    /// Otherwise: its fields without their quotes, and without what stands between them.
+    /// Otherwise: its fields without quotes and delimiters.
     unquoted: Vec<u8>,
     /// Where the first fields end, counted from the start of the row.
     ends: Vec<usize>,
-    /// As many fields of each row are kept.
+    /// How many fields of each row are kept.
     most: usize,
 }
 
 impl<R: Read> Records<R> {
-    /// `input` begins where a row begins. Of each row, the first `most` fields are kept.
+    /// `input` starts at the start of a row. Of each row, the first `most` fields are kept.
     pub fn new(input: R, delimiter: u8, most: usize) -> Self {
         let (buffer, ends) = (vec![0; CHUNK], Vec::with_capacity(most));
         Self { input, delimiter, buffer, start: 0, end: 0, line: None, unquoted: Vec::new(), ends, most }
     }
 
-    /// Goes to the next row; false if there is none.
+    /// Advances to the next row; false if exhausted.
     pub fn advance(&mut self) -> Result<bool> {
         while let Some((line, is_whole)) = self.next_line()? {
             if line.is_empty() {
@@ -75,7 +76,7 @@ impl<R: Read> Records<R> {
         self.ends.len()
     }
 
-    /// A field of the row, counted from 0, if the row has it.
+    /// A field of the row, counted from 0; `None` if the row has no such field.
     pub fn field(&self, place: usize) -> Option<&[u8]> {
         let end = *self.ends.get(place)?;
         let before = place.checked_sub(1).map(|place| self.ends[place]);
@@ -86,7 +87,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// The next line without its end, and whether that is all of it; `None` if there is none.
+    /// The next line without its line end, and whether it is complete; `None` if exhausted.
     fn next_line(&mut self) -> Result<Option<(Range<usize>, bool)>> {
         let mut searched = self.start;
         loop {
@@ -115,7 +116,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// Passes over the rest of a line of which the buffer is full.
+    /// Skips the rest of a line that has filled the buffer.
     fn skip_line(&mut self) -> Result<()> {
         loop {
             (self.start, self.end) = (0, fill(&mut self.input, &mut self.buffer)?);
@@ -135,15 +136,16 @@ fn line_end(bytes: &[u8]) -> Option<usize> {
     memchr2(b'\n', b'\r', bytes)
 }
 
-/// What a field is made of.
+/// A piece of a field.
 enum Piece<'line> {
     Bytes(&'line [u8]),
     End,
 }
 
-/// Reads the fields of a line as RFC 4180 says, until `keep` has enough. A field is quoted if it begins with a quote; in it two quotes
-/// are one, and what follows the closing quote belongs to it. A quote that is not closed is closed by the end of the line. The last field of a line that is
-/// not whole has no end. Was a quote left open?
+/// Reads the fields of a line according to RFC 4180, until `keep` has enough. A field is quoted if it starts with a
+/// quote; inside it two quotes stand for one, and what follows the closing quote belongs to it. An unclosed quote is
+/// closed by the end of the line. The last field of an incomplete line has no end. Returns whether a quote was left
+/// open.
 fn unquote(mut rest: &[u8], delimiter: u8, is_whole: bool, mut keep: impl FnMut(Piece<'_>) -> bool) -> bool {
     loop {
         let mut is_open = rest.first() == Some(&b'"');
@@ -171,12 +173,12 @@ fn unquote(mut rest: &[u8], delimiter: u8, is_whole: bool, mut keep: impl FnMut(
     }
 }
 
-/// Is a quote left open at the end of this line?
+/// Whether a quote is left open at the end of this line.
 pub fn leaves_quote_open(line: &[u8], delimiter: u8) -> bool {
     unquote(line, delimiter, true, |_| true)
 }
 
-/// Reads what there is, at least a byte unless it is the end.
+/// Reads what is available, at least one byte except at the end.
 pub fn fill(input: &mut impl Read, chunk: &mut [u8]) -> Result<usize> {
     loop {
         match input.read(chunk) {

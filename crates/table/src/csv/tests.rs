@@ -1,4 +1,4 @@
-//! Rows are read by the rules, however the bytes arrive and wherever the file is cut.
+//! Rows follow the rules, however the bytes arrive and wherever the file is cut.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
@@ -11,7 +11,7 @@ use crate::cells::BATCH_ROWS;
 use crate::request::{Column, Form, schema};
 use crate::{MOST_TEXT, Type};
 
-/// Gives what it has in pieces of one size.
+/// A reader that returns its data in pieces of one size.
 struct Pieces<'a>(&'a [u8], usize);
 
 impl Read for Pieces<'_> {
@@ -117,7 +117,7 @@ fn batches_have_a_largest_size() {
     assert_eq!(sizes, [BATCH_ROWS, BATCH_ROWS, 1]);
 }
 
-/// What matters to the reader, often; and some bytes that do not.
+/// Bytes that matter to the reader, often; and some that do not.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![
         8 => prop::sample::select(&b"\",\n\r"[..]),
@@ -143,7 +143,7 @@ proptest! {
         prop_assert_eq!(cut, rows(text.as_slice()));
     }
 
-    /// The rows of a file are those of its lines: whatever one line says, no other is read otherwise.
+    /// The rows of a file are those of its lines: no line changes how another is read.
     #[test]
     fn no_line_changes_the_rows_of_another(
         lines in proptest::collection::vec(hostile(), 0..5), odd in hostile(), place in 0_usize..5, piece in 1_usize..9,
@@ -156,12 +156,12 @@ proptest! {
         prop_assert_eq!(rows(Pieces(&whole, piece)), apart);
     }
 
-    /// Against `csv-core`, which reads each line by itself in the same way.
+    /// Compares with `csv-core`, which reads each line by itself in the same way.
     #[test]
     fn fields_are_those_of_the_format(line in hostile()) {
         let line: Vec<u8> = line.into_iter().filter(|byte| !b"\n\r".contains(byte)).collect();
         let mut reader = csv_core::Reader::new();
-        // An empty line, so that the reader takes no byte order mark out of what follows.
+        // An empty line, so that the reader does not strip a byte order mark from what follows.
         reader.read_record(b"\n", &mut [0], &mut [0]);
         let (mut output, mut ends) = ([0; 128], [0; 128]);
         let (_, _, written, count) = reader.read_record(&line, &mut output, &mut ends);

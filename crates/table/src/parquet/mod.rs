@@ -1,7 +1,7 @@
 //! Parquet files.
 //!
-//! What a file says about its values (minima, maxima, Bloom filters, page indexes) is not used, and not even decoded: the
-//! work done must not depend on it. A row group is read by one part.
+//! A file's own statistics about its values (minima, maxima, Bloom filters, page indexes) are not used, and not even
+//! decoded: the work done must not depend on them. A row group is read by one part.
 
 mod thrift;
 
@@ -30,13 +30,14 @@ use crate::typed::{Footer, Projection};
 use crate::types::plain;
 use crate::{Broken, Type};
 
-/// The length of the footer and the magic word.
+/// The length of the footer and the magic number.
 const END: u64 = 8;
 
-/// The footer of a file; the error names the file.
+/// Reads the footer of a file; the error names the file.
 pub fn footer(path: &Path) -> Result<Footer, String> {
     let file = File::open(path).map_err(|error| format!("{} cannot be opened: {error}", short(path)))?;
-    // A broken footer can make its decoder panic. What the decoder says may quote a minimum or a maximum, so it is not told.
+    // A broken footer can make its decoder panic. The decoder's message may quote a minimum or maximum, so it is not
+    // shown.
     let metadata = catch_unwind(|| metadata(&file));
     let Ok(Ok(metadata)) = metadata else {
         return Err(format!("{} is not a complete Parquet file: its footer is missing or broken", short(path)));
@@ -51,7 +52,7 @@ pub fn footer(path: &Path) -> Result<Footer, String> {
     if let Some(column) = metadata.parquet_schema().columns().iter().find(|column| decimal(column)) {
         let (file, column) = (short(path), column.name());
         return Err(format!(
-            "{file} has decimals of variable length in `{column}`, of which one can be too long to be read; write them with a fixed length"
+            "{file} has decimals of variable length in `{column}`, which can be too long to be read; write them with a fixed length"
         ));
     }
     let fields = metadata.schema().fields().iter();
@@ -63,7 +64,7 @@ pub fn footer(path: &Path) -> Result<Footer, String> {
     })
 }
 
-/// Whether the footer can be decoded without harm.
+/// Whether the footer is safe to decode.
 fn is_safe(mut file: &File) -> std::io::Result<bool> {
     let size = file.metadata()?.len();
     if size < END {
@@ -90,12 +91,13 @@ fn metadata(file: &File) -> Result<ArrowReaderMetadata, ParquetError> {
     let field = |field: &FieldRef| {
         let column = leaf(&metadata, field);
         let data_type = match Type::of(field.data_type()) {
-            // In nanoseconds, as is usual, they would end in the year 2262.
+            // In nanoseconds, as usual, they would end in the year 2262.
             _ if column.is_some_and(is_old_timestamp) => DataType::Timestamp(TimeUnit::Microsecond, None),
             // An enumeration is text by another name.
             _ if column.is_some_and(|column| column.converted_type() == ConvertedType::ENUM) => DataType::Utf8View,
             Some(Type::Text) => DataType::Utf8View,
-            // A dictionary in the types of whoever wrote it has room for so many values of a batch: one row more, and it cannot be read.
+            // A dictionary with the writer's key type has room for a limited number of values per batch: one more, and
+            // reading fails.
             _ => plain(field.data_type()).clone(),
         };
         Arc::new(field.as_ref().clone().with_data_type(data_type))
@@ -105,7 +107,7 @@ fn metadata(file: &File) -> Result<ArrowReaderMetadata, ParquetError> {
     ArrowReaderMetadata::try_new(metadata.metadata().clone(), options().with_schema(Arc::new(schema)))
 }
 
-/// A column that is not nested, as Parquet describes it.
+/// Parquet's description of a column that is not nested.
 fn leaf<'a>(metadata: &'a ArrowReaderMetadata, field: &Field) -> Option<&'a ColumnDescriptor> {
     let is_field = |path: &[String]| path.len() == 1 && path[0] == *field.name();
     metadata.parquet_schema().columns().iter().find(|leaf| is_field(leaf.path().parts())).map(Arc::as_ref)
@@ -116,7 +118,7 @@ fn is_old_timestamp(column: &ColumnDescriptor) -> bool {
     column.physical_type() == PhysicalType::INT96
 }
 
-/// The rows of a part of a file, these columns of each; `None` if the part reads nothing of the file.
+/// The rows of a part of a file, with these columns; `None` if the part reads nothing of the file.
 pub fn read(file: &Chunks, part: usize, columns: &[Column], schema: SchemaRef) -> Result<Option<Batches>, Broken> {
     let groups = file.share(part);
     if groups.is_empty() {

@@ -1,18 +1,18 @@
 //! Whether a footer is safe to decode.
 //!
-//! The decoder of Parquet's footers takes as much memory as a list says it needs, and as much stack as groups of columns are
-//! nested. A hostile file of a few kilobytes could end the process, which no caller can catch. So the footer is walked over
-//! first: every list must be there in full, and nothing may be nested too deeply.
+//! The decoder of Parquet's footers allocates as much memory as a list claims to need, and uses as much stack as groups
+//! of columns are nested. A hostile file of a few kilobytes could end the process, which no caller can catch. So the
+//! footer is walked first: every list must be present in full, and nothing may be nested too deeply.
 //!
-//! Footers are written in Thrift's compact protocol.
+//! Footers use Thrift's compact protocol.
 
-/// Nothing sensible is nested more deeply; what reads Arrow's schemas has the same limit.
+/// Nothing sensible is nested more deeply; the decoder of Arrow schemas has the same limit.
 const DEEPEST: usize = 64;
-/// Where `FileMetaData` has its list of `SchemaElement`, and where that has its `num_children`.
+/// The field number of the `SchemaElement` list in `FileMetaData`, and of `num_children` in each element.
 const SCHEMA: i64 = 2;
 const CHILDREN: i64 = 5;
 
-/// Whether a footer can be decoded without harm. It may still be broken.
+/// Whether a footer is safe to decode. It may still be broken.
 pub fn is_safe(footer: &[u8]) -> bool {
     let mut walk = Walk { bytes: footer };
     let mut columns = Nesting::default();
@@ -36,15 +36,15 @@ pub fn is_safe(footer: &[u8]) -> bool {
     .is_some()
 }
 
-/// How deeply groups of columns are nested: the schema is a tree, told from the root down.
+/// How deeply groups of columns are nested: the schema is a tree, listed from the root down.
 #[derive(Default)]
 struct Nesting {
-    /// Of each open group, how many children are still to come.
+    /// For each open group, how many children are still to come.
     open: Vec<i64>,
 }
 
 impl Nesting {
-    /// The next column; `None` if it is too deep.
+    /// Adds the next column; `None` if it is too deep.
     fn push(&mut self, children: i64) -> Option<()> {
         while self.open.pop_if(|left| *left <= 0).is_some() {}
         if let Some(left) = self.open.last_mut() {
@@ -123,7 +123,7 @@ impl Walk<'_> {
         Some((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
     }
 
-    /// The fields of a struct, by number and kind.
+    /// Visits the fields of a struct, by number and kind.
     fn fields(&mut self, mut field: impl FnMut(&mut Self, i64, Kind) -> Option<()>) -> Option<()> {
         let mut id = 0;
         loop {
@@ -136,7 +136,7 @@ impl Walk<'_> {
         }
     }
 
-    /// How long a list is, and of what. Every element takes at least one byte.
+    /// The length and element kind of a list. Every element takes at least one byte.
     fn list(&mut self) -> Option<(u64, Kind)> {
         let head = self.byte()?;
         let length = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
@@ -145,7 +145,7 @@ impl Walk<'_> {
         (length <= self.bytes.len() as u64).then_some((length, of))
     }
 
-    /// Passes over the value of a field, at this depth.
+    /// Skips the value of a field at this depth.
     fn skip(&mut self, kind: Kind, depth: usize) -> Option<()> {
         if depth > DEEPEST {
             return None;
@@ -186,7 +186,7 @@ impl Walk<'_> {
 mod tests {
     use super::*;
 
-    /// A footer with a schema of columns that have so many children each.
+    /// A footer with a schema of columns that each have this many children.
     fn schema(children: &[u8]) -> Vec<u8> {
         let mut footer = vec![0x29, 0xfc];
         let length = children.len() as u64;

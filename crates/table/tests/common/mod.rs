@@ -1,6 +1,6 @@
-//! Files of every format, and the rows that are read out of them.
+//! Files of every format, and the rows read from them.
 
-// Every test file uses some of it.
+// Every test file uses part of it.
 #![allow(dead_code)]
 
 use std::fs::File;
@@ -18,7 +18,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use reticent_table::{Broken, Error, Request, Result, Scan, Table, Type, UnitColumn, UnitType};
 
-/// The endings of typed files; Arrow's streams are named by the last one.
+/// The extensions of typed files; the last one is for Arrow streams.
 pub const TYPED: [&str; 3] = ["parquet", "arrow", "ipc"];
 
 pub fn open(path: &Path) -> Result<Table> {
@@ -35,7 +35,7 @@ pub fn unit(name: &str, form: UnitType) -> Request {
     Request { unit: Some(UnitColumn { name: name.to_owned(), form }), columns: Vec::new() }
 }
 
-/// These columns in the types that they have.
+/// These columns in their own types.
 pub fn natural(table: &Table, names: &[&str]) -> Request {
     let types = names.iter().map(|name| table.column_type(name).expect("a column that a query can use"));
     columns(&names.iter().copied().zip(types).collect::<Vec<_>>())
@@ -45,7 +45,7 @@ pub fn read(scan: &Scan) -> Result<Vec<RecordBatch>, Broken> {
     (0..scan.parts()).flat_map(|part| scan.read(part)).collect()
 }
 
-/// The rows, cells separated by `|`. NULL is nothing; dates and timestamps are their numbers.
+/// The rows, with cells separated by `|`. NULL is empty; dates and timestamps are their numbers.
 pub fn rows(table: &Table, request: &Request) -> Vec<String> {
     let scan = table.scan(request, 2).expect("a scan");
     cells(&read(&scan).expect("rows"))
@@ -90,7 +90,7 @@ pub fn people() -> RecordBatch {
     batch(vec![("age", ages), ("id", ids)])
 }
 
-/// A file of the format that its ending says (`.feather` is compressed), with so many rows in a row group or record batch.
+/// A file in the format of its extension (`.feather` is compressed), with this many rows per row group or record batch.
 pub fn write(path: &Path, batch: &RecordBatch, rows: usize) {
     let file = File::create(path).expect("a file");
     let pieces = (0..batch.num_rows()).step_by(rows.max(1));
@@ -119,7 +119,7 @@ pub fn write(path: &Path, batch: &RecordBatch, rows: usize) {
     }
 }
 
-/// Writes a file anew, for tests that do so thousands of times: some file systems sync a file that is cut to nothing first.
+/// Rewrites a file, for tests that do so thousands of times: some file systems sync a file that is truncated first.
 pub fn replace(path: &Path, bytes: &[u8]) {
     std::fs::remove_file(path).expect("an old file");
     std::fs::write(path, bytes).expect("written");
