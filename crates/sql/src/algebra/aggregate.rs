@@ -1,4 +1,4 @@
-//! Aggregates of rows that may be looked at: those of one unit, or of a table that is nobody's secret.
+//! Exact aggregates: of one unit's rows, or of a table that is not private.
 
 use std::sync::Arc;
 
@@ -12,14 +12,15 @@ use super::expr::Expr;
 use super::groups::{Grouping, canonical};
 use super::{Type, Value};
 
-/// What is computed of a group of rows. NULLs are left out.
+/// An aggregate of a group of rows. NULLs are ignored.
 ///
 /// # Total
-/// Every one has a value for every group; of no values it is NULL (a count is 0). A sum of whole numbers that does not fit in 64 bits,
-/// and one of real numbers that is not finite, is NULL.
+/// Every aggregate has a value for every group; without any non-NULL value it is NULL (a count is 0). An integer sum
+/// that does not fit in 64 bits and a real-valued result that is not finite are NULL.
 ///
 /// # Deterministic
-/// None depends on the order of rows, which for a unit's rows depends on those of others: real numbers are added in ascending order.
+/// No aggregate depends on the order of rows, which for one unit's rows depends on other units: real numbers are added
+/// in ascending order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Aggregate {
     /// `COUNT(*)`
@@ -42,21 +43,22 @@ pub enum Aggregate {
     Any(Expr),
     /// `VAR_SAMP(x)`, `VAR_POP(x)`, `STDDEV_SAMP(x)`, `STDDEV_POP(x)`
     Spread {
-        /// Of numbers.
+        /// The numbers.
         of: Expr,
         /// Divided by n − 1 rather than n?
         sample: bool,
         /// The standard deviation rather than the variance?
         root: bool,
     },
-    /// `QUANTILE(x, p)`, between neighbours in proportion; `MEDIAN(x)` is that of ½
+    /// `QUANTILE(x, p)`, interpolated linearly; `MEDIAN(x)` is the quantile at ½
     Quantile(Expr, f64),
-    /// `MODE(x)`: the most frequent value, the least of those
+    /// `MODE(x)`: the most frequent value, the smallest if there are several
     Mode(Expr),
 }
 
 impl Aggregate {
-    /// Is it of a type that can be aggregated so? Numbers are [`Type::Number`] where it says so.
+    /// Whether the argument's type can be aggregated this way. Where real numbers are required, integers must be cast
+    /// first.
     pub fn fits(&self) -> bool {
         match self {
             Self::Rows => true,
@@ -67,7 +69,7 @@ impl Aggregate {
         }
     }
 
-    /// What it is computed of.
+    /// Returns the argument; `None` for `COUNT(*)`.
     pub fn expressions(&self) -> Option<&Expr> {
         match self {
             Self::Rows => None,
@@ -77,7 +79,7 @@ impl Aggregate {
         }
     }
 
-    /// The same of another expression, if it is of any.
+    /// The same aggregate of another expression; `other` is not called for `COUNT(*)`.
     pub fn of(self, other: &mut dyn FnMut() -> Expr) -> Self {
         match self {
             Self::Rows => Self::Rows,
@@ -95,7 +97,7 @@ impl Aggregate {
         }
     }
 
-    /// The type of its value.
+    /// Returns the type of the value.
     pub fn kind(&self) -> Type {
         match self {
             Self::Rows | Self::Count(_) | Self::Distinct(_) => Type::Integer,
@@ -105,10 +107,10 @@ impl Aggregate {
         }
     }
 
-    /// Its value for each group of these rows.
+    /// Computes the value for each group of these rows.
     pub fn evaluate(&self, columns: &[ArrayRef], grouping: &Grouping) -> ArrayRef {
         let rows = grouping.rows();
-        // −0 and 0 are one value: which of them is found must not depend on which came first.
+        // −0 and 0 are the same value: which of them is returned must not depend on which came first.
         let value = |of: &Expr| canonical(&of.evaluate(columns, rows).into_array(of.kind(), rows));
         let column = self.expressions().map(|of| Column::Array(value(of)));
         let column = column.unwrap_or(Column::Constant(Value::Null));
@@ -163,7 +165,7 @@ fn distinct(column: &Column, grouping: &Grouping) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(grouping.groups().map(count)))
 }
 
-/// Of the group's numbers in ascending order.
+/// Applies a function to each group's numbers in ascending order.
 fn numbers(column: &Column, grouping: &Grouping, of: impl Fn(&[f64]) -> f64) -> ArrayRef {
     let column = Reader::<Numbers>::of(column);
     let value = |group: &[u32]| {
@@ -190,7 +192,7 @@ fn quantile(values: &[f64], p: f64) -> f64 {
     one + (other - one) * (place - below)
 }
 
-/// One of the group's rows, of those that have a value, in ascending order of their values.
+/// Returns one row's value per group, chosen from the rows that are not NULL, in ascending order.
 fn chosen(column: &Column, kind: Type, grouping: &Grouping, of: impl Fn(&[u32]) -> Option<u32>) -> ArrayRef {
     let Column::Array(array) = column else {
         return arrow_array::new_null_array(&kind.data_type(), grouping.len());
@@ -230,7 +232,7 @@ mod tests {
         Expr::column(0, kind)
     }
 
-    /// Each aggregate of the types that it can be of.
+    /// Every aggregate, with every argument type that it takes.
     fn all() -> Vec<Aggregate> {
         use Type::{Boolean, Date, Integer, Number, Text, Timestamp};
         let any =
@@ -255,7 +257,7 @@ mod tests {
         [listed(), more, spreads].concat()
     }
 
-    /// The value of a group is the same in whichever order its rows are, and whatever other groups there are.
+    /// A group's value depends neither on the order of its rows nor on the other groups.
     #[test]
     fn aggregates_depend_on_the_rows_of_a_group_alone_and_not_on_their_order() {
         let mut dice = Dice(3);

@@ -1,7 +1,7 @@
-//! Days, months and years: the proleptic Gregorian calendar, without time zones.
+//! Days, months and years in the proleptic Gregorian calendar, without time zones.
 //!
-//! A date is a number of days since 1970-01-01, a timestamp a number of microseconds since then in UTC. Years from −9999 to 9999 can
-//! be read and written; arithmetic is done on any number of days.
+//! A date is a number of days since 1970-01-01, a timestamp a number of microseconds since then in UTC. Years from
+//! −9999 to 9999 can be read and written; arithmetic works on any number of days.
 
 use std::ops::RangeInclusive;
 
@@ -14,12 +14,12 @@ pub const SECOND: i64 = 1_000_000;
 /// Microseconds in a day.
 pub const DAY: i64 = 86_400 * SECOND;
 
-/// Days from 0000-03-01, where the calendar's 400 years begin, to 1970-01-01.
+/// Days from 0000-03-01, where the calendar's 400-year cycle begins, to 1970-01-01.
 const FROM_MARCH_0: i64 = 719_468;
-/// Days in 400 years, after which the calendar repeats itself.
+/// Days in 400 years, after which the calendar repeats.
 const ERA: i64 = 146_097;
 
-/// A day of the calendar.
+/// A calendar date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Civil {
     /// The year; 0 is 1 BC.
@@ -31,10 +31,10 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// The day that is so many days after 1970-01-01.
+    /// The date this many days after 1970-01-01.
     ///
-    /// Counted from March a leap day is the last of its year, so the number of days before a month m of 0..=11 is
-    /// ⌊(153·m + 2)/5⌋, and the year of day d within 400 years is ⌊(d − d/1460 + d/36524 − d/146096)/365⌋.
+    /// If years start in March, a leap day is the last day of its year, so the number of days before month m in 0..=11
+    /// is ⌊(153·m + 2)/5⌋, and the year of day d within 400 years is ⌊(d − d/1460 + d/36524 − d/146096)/365⌋.
     pub fn of(days: i64) -> Self {
         let days = days.saturating_add(FROM_MARCH_0);
         let (era, day) = (days.div_euclid(ERA), days.rem_euclid(ERA));
@@ -45,10 +45,10 @@ impl Civil {
         Self { year: year + era * 400 + i64::from(month <= 2), month, day: day - (153 * march + 2) / 5 + 1 }
     }
 
-    /// The first day of a month, in days after 1970-01-01; months may be any number, 1 is January of the year.
+    /// The first day of a month, in days since 1970-01-01. Any month number is valid; 1 is January of `year`.
     pub fn first_of(year: i64, month: i64) -> Option<i64> {
         let months = year.checked_mul(12)?.checked_add(month.checked_sub(1)?)?;
-        // From March on, as above.
+        // Years start in March, as above.
         let months = months.checked_sub(2)?;
         let (year, march) = (months.div_euclid(12), months.rem_euclid(12));
         let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
@@ -56,7 +56,7 @@ impl Civil {
         era.checked_mul(ERA)?.checked_add(day)?.checked_sub(FROM_MARCH_0)
     }
 
-    /// So many months later, on the same day of the month, or on its last if it has no such day.
+    /// The date this many months later, on the same day of the month, or on the month's last day if it is shorter.
     pub fn plus_months(self, months: i64) -> Option<i64> {
         let month = self.month.checked_add(months)?;
         let (first, next) = (Self::first_of(self.year, month)?, Self::first_of(self.year, month.checked_add(1)?)?);
@@ -74,7 +74,7 @@ pub enum Part {
     Minute,
     Hour,
     Day,
-    /// From Monday.
+    /// Starts on Monday.
     Week,
     Month,
     Quarter,
@@ -89,7 +89,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// By its name in SQL.
+    /// Looks up a part by its SQL name.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().trim_end_matches('s') {
             "microsecond" => Self::Microsecond,
@@ -110,7 +110,7 @@ impl Part {
         })
     }
 
-    /// The values that it can have, for dates within the years that can be written.
+    /// The range of values, for dates within the years that can be written.
     pub fn range(self) -> RangeInclusive<i64> {
         match self {
             Self::Microsecond => 0..=59_999_999,
@@ -129,7 +129,7 @@ impl Part {
         }
     }
 
-    /// Its value in a timestamp.
+    /// Extracts this part of a timestamp.
     pub fn extract(self, micros: i64) -> i64 {
         let (days, within) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
         let civil = || Civil::of(days);
@@ -150,7 +150,7 @@ impl Part {
             Self::IsoDayOfWeek => from_monday + 1,
             Self::DayOfYear => days - first_of(civil().year) + 1,
             Self::Epoch => micros.div_euclid(SECOND),
-            // A week belongs to the year that its Thursday is in.
+            // A week belongs to the year of its Thursday.
             Self::Week => {
                 let thursday = days - from_monday + 3;
                 (thursday - first_of(Civil::of(thursday).year)) / 7 + 1
@@ -158,7 +158,7 @@ impl Part {
         }
     }
 
-    /// Where the part that holds a timestamp begins; `None` if nothing begins with it.
+    /// Returns the start of the hour, day, month … that contains the timestamp; `None` for parts that are not periods.
     pub fn truncate(self, micros: i64) -> Option<i64> {
         let (days, within) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
         let down_to = |step: i64| micros.checked_sub(within % step);
@@ -180,26 +180,26 @@ impl Part {
     }
 }
 
-/// A constant span of time: months, days and microseconds are added one after the other.
+/// A constant interval: months, days and microseconds are added in that order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Span {
-    /// Months, years among them.
+    /// Months, including years.
     pub months: i64,
-    /// Days, weeks among them.
+    /// Days, including weeks.
     pub days: i64,
-    /// Hours and what is shorter.
+    /// Hours and smaller units, in microseconds.
     pub micros: i64,
 }
 
 impl Span {
-    /// A timestamp so much later; `None` if it does not fit.
+    /// Adds the interval to a timestamp; `None` on overflow.
     pub fn after(self, micros: i64) -> Option<i64> {
         let (days, within) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
         let days = if self.months == 0 { days } else { Civil::of(days).plus_months(self.months)? };
         days.checked_add(self.days)?.checked_mul(DAY)?.checked_add(within)?.checked_add(self.micros)
     }
 
-    /// The other way.
+    /// The negative interval.
     pub fn negated(self) -> Option<Self> {
         let Self { months, days, micros } = self;
         Some(Self { months: months.checked_neg()?, days: days.checked_neg()?, micros: micros.checked_neg()? })
@@ -211,12 +211,13 @@ fn days_of(date: civil::Date) -> i64 {
     first.map_or(0, |first| first + i64::from(date.day()) - 1)
 }
 
-/// A date as in `2026-03-02`.
+/// Parses a date such as `2026-03-02`.
 pub fn parse_date(text: &str) -> Option<i32> {
     i32::try_from(days_of(text.parse().ok()?)).ok()
 }
 
-/// A timestamp as in `2026-03-02 10:30:00`, with `T` in between, fractions of a second, an offset from UTC, or the date alone.
+/// Parses a timestamp such as `2026-03-02 10:30:00`: also with `T`, fractional seconds or a UTC offset, or the date
+/// alone.
 pub fn parse_timestamp(text: &str) -> Option<i64> {
     if let Ok(instant) = text.parse::<jiff::Timestamp>() {
         return Some(instant.as_microsecond());
@@ -225,14 +226,14 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
     Some(Offset::UTC.to_timestamp(local).ok()?.as_microsecond())
 }
 
-/// As in `2026-03-02`; `None` outside of the years −9999 to 9999.
+/// Formats as `2026-03-02`; `None` outside the years −9999 to 9999.
 pub fn write_date(days: i32) -> Option<String> {
     let Civil { year, month, day } = Civil::of(days.into());
     let date = civil::Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()?;
     Some(date.to_string())
 }
 
-/// As in `2026-03-02T10:30:00`; `None` outside of the years −9999 to 9999.
+/// Formats as `2026-03-02T10:30:00`; `None` outside the years −9999 to 9999.
 pub fn write_timestamp(micros: i64) -> Option<String> {
     let instant = jiff::Timestamp::from_microsecond(micros).ok()?;
     Some(Offset::UTC.to_datetime(instant).to_string())
@@ -242,7 +243,7 @@ pub fn write_timestamp(micros: i64) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Against another implementation, over all days that it has.
+    /// Compares with another implementation, on every day that it supports.
     #[test]
     fn days_are_those_of_the_calendar() {
         let mut date = civil::date(-9999, 1, 1);

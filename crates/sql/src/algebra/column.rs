@@ -1,7 +1,8 @@
-//! Columns of values, and functions of single rows lifted to them.
+//! Columns of values, and lifting of row functions to columns.
 //!
-//! Every function of the algebra is written as a function of one row's values and lifted here to whole columns. What it gives for
-//! a row can therefore depend on that row alone: not on the other rows of a batch, their number, or their order.
+//! Every function of the algebra is written as a function of one row's values and lifted here to whole columns. Its
+//! result for a row can therefore depend only on that row: not on the other rows of a batch, their number or their
+//! order.
 
 use std::sync::Arc;
 
@@ -15,17 +16,17 @@ use arrow_schema::DataType;
 
 use super::{Type, Value};
 
-/// The values of an expression for some rows.
+/// The values of an expression for a number of rows.
 #[derive(Debug, Clone)]
 pub enum Column {
-    /// The same for all of them.
+    /// The same value for every row.
     Constant(Value),
-    /// One each.
+    /// One value per row.
     Array(ArrayRef),
 }
 
 impl Column {
-    /// As an Arrow array with a value for each of `rows` rows.
+    /// Converts to an Arrow array with one value for each of `rows` rows.
     pub fn into_array(self, kind: Type, rows: usize) -> ArrayRef {
         match self {
             Self::Array(array) => array,
@@ -33,20 +34,20 @@ impl Column {
         }
     }
 
-    /// As a condition: true, false or NULL for each row.
+    /// Converts to a condition: true, false or NULL for each row.
     pub fn into_condition(self, rows: usize) -> BooleanArray {
         self.into_array(Type::Boolean, rows).as_boolean().clone()
     }
 }
 
-/// The text is held once.
+/// Stores the text only once.
 fn repeated_text(text: &str, rows: usize) -> ArrayRef {
     let mut builder = StringViewBuilder::with_capacity(rows).with_deduplicate_strings();
     (0..rows).for_each(|_| builder.append_value(text));
     Arc::new(builder.finish())
 }
 
-/// An Arrow array that holds one value in every row.
+/// An Arrow array with the same value in every row.
 fn repeated(value: &Value, kind: Type, rows: usize) -> ArrayRef {
     match value {
         Value::Null => arrow_array::new_null_array(&kind.data_type(), rows),
@@ -59,7 +60,7 @@ fn repeated(value: &Value, kind: Type, rows: usize) -> ArrayRef {
     }
 }
 
-/// One cell of an array.
+/// Returns one cell of an array.
 pub fn cell(array: &dyn Array, row: usize) -> Value {
     if array.is_null(row) {
         return Value::Null;
@@ -71,22 +72,22 @@ pub fn cell(array: &dyn Array, row: usize) -> Value {
         DataType::Utf8View => Value::Text(array.as_string_view().value(row).into()),
         DataType::Date32 => Value::Date(array.as_primitive::<Date32Type>().value(row)),
         DataType::Timestamp(..) => Value::Timestamp(array.as_primitive::<TimestampMicrosecondType>().value(row)),
-        // No column of the algebra has another type.
+        // The algebra has no columns of other types.
         _ => Value::Null,
     }
 }
 
-/// A [`Type`] in Rust's own types: how its values are read from columns, and collected into them.
+/// Maps a [`Type`] to Rust types: how its values are read from columns and collected into them.
 pub trait Native {
-    /// The Arrow array that holds them.
+    /// The Arrow array of these values.
     type Array: Array + FromIterator<Option<Self::Owned>> + 'static;
-    /// A value as it is read.
+    /// A value when read.
     type Item<'a>: Copy;
-    /// A value as it is made.
+    /// A value when written.
     type Owned;
-    /// The value in a row that is not NULL.
+    /// Returns the value in a row that is not NULL.
     fn value(array: &Self::Array, row: usize) -> Self::Item<'_>;
-    /// A constant of this type.
+    /// Reads a constant; `None` if it is of another type.
     fn constant(value: &Value) -> Option<Self::Item<'_>>;
 }
 
@@ -122,14 +123,14 @@ native!(Texts, "[`Type::Text`]", StringViewArray, &'a str, String, Value::Text(v
 native!(Dates, "[`Type::Date`], in days", Date32Array, i32, i32, Value::Date(value) => *value);
 native!(Timestamps, "[`Type::Timestamp`], in microseconds", TimestampMicrosecondArray, i64, i64, Value::Timestamp(value) => *value);
 
-/// Reads the values of a column; one of another type has none.
+/// Reads the values of a column; a column of another type reads as NULL.
 pub struct Reader<'a, T: Native> {
     array: Option<&'a T::Array>,
     constant: Option<T::Item<'a>>,
 }
 
 impl<'a, T: Native> Reader<'a, T> {
-    /// Of a column.
+    /// Reads a column.
     pub fn of(column: &'a Column) -> Self {
         match column {
             Column::Constant(value) => Self { array: None, constant: T::constant(value) },
@@ -137,7 +138,7 @@ impl<'a, T: Native> Reader<'a, T> {
         }
     }
 
-    /// The value in a row; nothing if it is NULL.
+    /// Returns the value in a row; `None` if it is NULL.
     #[inline]
     pub fn get(&self, row: usize) -> Option<T::Item<'a>> {
         match self.array {
@@ -147,10 +148,10 @@ impl<'a, T: Native> Reader<'a, T> {
     }
 }
 
-/// Lifts a function of whatever is in one row: given the row's number, its value.
+/// Lifts a function from row number to value.
 pub fn each<R: Native>(columns: &[Column], rows: usize, of_row: impl FnMut(usize) -> Option<R::Owned>) -> Column {
     if columns.iter().all(|column| matches!(column, Column::Constant(_))) {
-        // The same for all rows, so one is enough.
+        // The same for all rows, so computing one is enough.
         return Column::Constant(cell(&(0..1).map(of_row).collect::<R::Array>(), 0));
     }
     Column::Array(Arc::new((0..rows).map(of_row).collect::<R::Array>()))

@@ -1,4 +1,4 @@
-//! Tables in memory that are nobody's secret: public tables, and released ones.
+//! In-memory tables that are not private: public tables and released values.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::expr::at_once;
 use super::groups::canonical;
 use super::{Type, Value};
 
-/// A table in memory. Its columns are numbered and typed, and have no names.
+/// An in-memory table. Its columns are numbered and typed, and have no names.
 #[derive(Debug, Clone)]
 pub struct Data {
     kinds: Vec<Type>,
@@ -22,56 +22,56 @@ pub struct Data {
 }
 
 impl Data {
-    /// Of columns with so many values each; `None` if they have other types or lengths.
+    /// A table of columns with `rows` values each; `None` if their types or lengths differ from those given.
     pub fn new(kinds: Vec<Type>, columns: Vec<ArrayRef>, rows: usize) -> Option<Self> {
         let fits = |(kind, column): (&Type, &ArrayRef)| column.data_type() == &kind.data_type() && column.len() == rows;
         let all = kinds.len() == columns.len() && kinds.iter().zip(&columns).all(fits);
         all.then_some(Self { kinds, columns, rows })
     }
 
-    /// One row without columns: what a SELECT without FROM reads.
+    /// One row without columns: the input of a SELECT without FROM.
     pub fn unit_row() -> Self {
         Self { kinds: Vec::new(), columns: Vec::new(), rows: 1 }
     }
 
-    /// The types of its columns.
+    /// Returns the column types.
     pub fn kinds(&self) -> &[Type] {
         &self.kinds
     }
 
-    /// Its columns.
+    /// Returns the columns.
     pub fn columns(&self) -> &[ArrayRef] {
         &self.columns
     }
 
-    /// How many rows it has.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many bytes it takes.
+    /// Returns the size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         self.columns.iter().map(|column| column.get_array_memory_size()).sum()
     }
 
-    /// One cell.
+    /// Returns one cell.
     pub fn cell(&self, row: usize, column: usize) -> Value {
         self.columns.get(column).map_or(Value::Null, |column| cell(column, row))
     }
 
-    /// The rows for which a mask is true.
+    /// Returns the rows for which the mask is true.
     pub fn filtered(&self, mask: &BooleanArray) -> Self {
         let columns = self.columns.iter().map(|column| sound(filter(column, mask))).collect();
         Self { kinds: self.kinds.clone(), columns, rows: mask.true_count() }
     }
 
-    /// The rows at these places; where there is none, NULL.
+    /// Returns the rows at these positions, and a row of NULLs where the position is NULL.
     pub fn taken(&self, places: &UInt32Array) -> Self {
         let columns = self.columns.iter().map(|column| sound(take(column, places, None))).collect();
         Self { kinds: self.kinds.clone(), columns, rows: places.len() }
     }
 
-    /// In pieces of few rows if this many long texts are made of each; always at least one.
+    /// Splits into pieces, small ones if each row yields `growing` long texts; always at least one piece.
     pub fn pieces(&self, growing: usize) -> impl Iterator<Item = Self> + '_ {
         let size = at_once(growing, self.rows);
         (0..self.rows.max(1)).step_by(size).map(move |from| {
@@ -81,7 +81,7 @@ impl Data {
         })
     }
 
-    /// The rows of all of them, which have the same types; `None` if there are none.
+    /// Concatenates tables of the same types; `None` if `parts` is empty.
     pub fn all(parts: &[Self]) -> Option<Self> {
         let first = parts.first()?;
         let column = |place: usize| {
@@ -92,19 +92,19 @@ impl Data {
         Some(Self { kinds: first.kinds.clone(), columns, rows: parts.iter().map(|part| part.rows).sum() })
     }
 
-    /// With equal values written alike: −0 as 0, and all NaN as one.
+    /// Writes equal values alike: −0 as 0, and every NaN as the same NaN.
     pub fn in_one_form(&self) -> Self {
         Self { columns: self.columns.iter().map(canonical).collect(), ..self.clone() }
     }
 
-    /// The columns after the first so many, then these.
+    /// Moves the first `width` columns to the end.
     pub fn rotated(mut self, width: usize) -> Self {
         self.kinds.rotate_left(width);
         self.columns.rotate_left(width);
         self
     }
 
-    /// The columns of both, side by side; of as many rows.
+    /// Puts the columns of two tables with equally many rows side by side.
     pub fn beside(&self, other: &Self) -> Self {
         Self {
             kinds: self.kinds.iter().chain(&other.kinds).copied().collect(),
@@ -114,8 +114,8 @@ impl Data {
     }
 }
 
-/// The values of all arrays, which have one type. Texts that come from many buffers are copied into one: those of arrays that were cut
-/// from each other are listed many times, and ever more times when that is done again and again.
+/// Concatenates arrays of the same type. Texts from many buffers are copied into one buffer: slices of the same array
+/// list its buffers over and over, and repeated concatenation would multiply them.
 pub(crate) fn concatenated(arrays: &[ArrayRef]) -> ArrayRef {
     const BUFFERS: usize = 16;
     let parts: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
@@ -126,7 +126,8 @@ pub(crate) fn concatenated(arrays: &[ArrayRef]) -> ArrayRef {
     }
 }
 
-/// What an Arrow kernel gave. Those used here fail for columns of different types or lengths, and of no value.
+/// Unwraps the result of an Arrow kernel. The kernels used here fail only on mismatched types or lengths, never on a
+/// value.
 pub(crate) fn sound<T>(result: Result<T, arrow_schema::ArrowError>) -> T {
     result.expect("columns of the right types and lengths")
 }

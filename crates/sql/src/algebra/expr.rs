@@ -1,4 +1,4 @@
-//! Expressions: what is computed of each row.
+//! Expressions over one row.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use super::data::concatenated;
 use super::function::Function;
 use super::{Type, Value};
 
-/// An expression over the columns of one row, which are numbered: no name of anything is in it.
+/// An expression over the columns of one row. Columns are numbered: it contains no names.
 ///
-/// One can only be made with types that fit, so that its value never fails to be computed.
+/// It can only be constructed with matching types, so evaluating it never fails.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct Expr {
@@ -21,7 +21,7 @@ pub struct Expr {
     node: Node,
 }
 
-/// An expression as it was read, before its types are known to fit.
+/// A deserialised expression whose types have not been checked yet.
 #[derive(Deserialize)]
 struct Unchecked {
     kind: Type,
@@ -44,10 +44,10 @@ impl TryFrom<Unchecked> for Expr {
     }
 }
 
-/// What an expression is.
+/// The form of an expression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Node {
-    /// A column of the row, by its place.
+    /// A column of the row, by position.
     Column(usize),
     /// A constant.
     Constant(Value),
@@ -57,28 +57,29 @@ pub enum Node {
     Case {
         /// Conditions and results.
         branches: Vec<(Expr, Expr)>,
-        /// If none is true.
+        /// The result if no condition is true.
         otherwise: Box<Expr>,
     },
 }
 
 impl Expr {
-    /// The column at a place of the row.
+    /// The column at this position.
     pub fn column(place: usize, kind: Type) -> Self {
         Self { kind, node: Node::Column(place) }
     }
 
-    /// A constant; NULL is a text, unless [`Expr::null`] says otherwise.
+    /// A constant. NULL gets the type text; for other types use [`Expr::null`].
     pub fn constant(value: Value) -> Self {
         Self { kind: value.kind().unwrap_or(Type::Text), node: Node::Constant(value) }
     }
 
-    /// NULL of some type.
+    /// NULL of a given type.
     pub fn null(kind: Type) -> Self {
         Self { kind, node: Node::Constant(Value::Null) }
     }
 
-    /// A function of arguments; `None` if it does not take arguments of their types. What depends on no row is computed at once.
+    /// A function call; `None` if the function does not accept these argument types. Constant calls are evaluated right
+    /// away.
     pub fn call(function: Function, arguments: Vec<Self>) -> Option<Self> {
         let kinds: Vec<Type> = arguments.iter().map(Self::kind).collect();
         let kind = function.output(&kinds)?;
@@ -91,24 +92,24 @@ impl Expr {
         Some(Self { kind, node })
     }
 
-    /// `CASE`; `None` unless conditions are conditions and all results are of one type.
+    /// `CASE`; `None` unless all conditions are Boolean and all results have the same type.
     pub fn case(branches: Vec<(Self, Self)>, otherwise: Self) -> Option<Self> {
         let kind = otherwise.kind;
         let fits = |(condition, result): &(Self, Self)| condition.kind == Type::Boolean && result.kind == kind;
         branches.iter().all(fits).then(|| Self { kind, node: Node::Case { branches, otherwise: Box::new(otherwise) } })
     }
 
-    /// The type of its values.
+    /// Returns the type of the values.
     pub fn kind(&self) -> Type {
         self.kind
     }
 
-    /// What it is.
+    /// Returns the form of the expression.
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// The constant that it is, if it is one.
+    /// Returns the value if this is a constant.
     pub fn as_constant(&self) -> Option<&Value> {
         match &self.node {
             Node::Constant(value) => Some(value),
@@ -116,7 +117,7 @@ impl Expr {
         }
     }
 
-    /// The column that it is, if nothing is done to it.
+    /// Returns the position if this is just a column.
     pub fn as_column(&self) -> Option<usize> {
         match &self.node {
             Node::Column(place) => Some(*place),
@@ -124,7 +125,7 @@ impl Expr {
         }
     }
 
-    /// The expressions that it is made of.
+    /// Returns the subexpressions.
     pub fn parts(&self) -> Vec<&Self> {
         match &self.node {
             Node::Column(_) | Node::Constant(_) => Vec::new(),
@@ -135,24 +136,24 @@ impl Expr {
         }
     }
 
-    /// How many nodes it has.
+    /// Returns the number of nodes.
     pub fn size(&self) -> usize {
         1 + self.parts().into_iter().map(Self::size).sum::<usize>()
     }
 
-    /// Are all columns that it reads there, with the types that it takes them for?
+    /// Whether every column it reads exists and has the expected type.
     pub fn reads(&self, columns: &[Type]) -> bool {
         self.as_column().is_none_or(|place| columns.get(place) == Some(&self.kind))
             && self.parts().into_iter().all(|part| part.reads(columns))
     }
 
-    /// The columns that it reads.
+    /// Collects the columns it reads.
     pub fn columns(&self, into: &mut std::collections::BTreeSet<usize>) {
         into.extend(self.as_column());
         self.parts().into_iter().for_each(|part| part.columns(into));
     }
 
-    /// The same with its columns at other places.
+    /// The same expression with its columns at other positions.
     pub fn moved(&self, place: &impl Fn(usize) -> usize) -> Self {
         let all = |parts: &[Self]| parts.iter().map(|part| part.moved(place)).collect();
         let node = match &self.node {
@@ -167,17 +168,17 @@ impl Expr {
         Self { kind: self.kind, node }
     }
 
-    /// How many texts it makes of each row that can be longer than those it reads.
+    /// Returns how many texts it computes per row that can be longer than their inputs.
     pub fn growing(&self) -> usize {
         let own = matches!(&self.node, Node::Call(function, _) if function.grows());
         usize::from(own) + self.parts().into_iter().map(Self::growing).sum::<usize>()
     }
 
-    /// Its value for each of `rows` rows of these columns.
+    /// Evaluates the expression for each of `rows` rows of these columns.
     ///
     /// # Total
-    /// Every node has a value for every row, so this one has. All branches of a CASE are computed for all rows: that none can fail
-    /// makes it harmless, and how long it takes does not depend on which of them are taken.
+    /// Every node has a value for every row, so the expression does too. All branches of a CASE are computed for all
+    /// rows: harmless, since none can fail, and the running time does not depend on which branches are taken.
     pub fn evaluate(&self, columns: &[ArrayRef], rows: usize) -> Column {
         match &self.node {
             Node::Column(place) => {
@@ -198,7 +199,8 @@ impl Expr {
                 let results: Vec<Reader<'_, Texts>> = results.iter().map(Reader::of).collect();
                 let first =
                     |row: usize| conditions.iter().position(|holds| holds.value(row)).unwrap_or(conditions.len());
-                // Copied: an array that refers to the buffers of all that it was chosen from has ever more of them.
+                // Copied: an array that refers to the buffers of everything it was chosen from would accumulate ever
+                // more of them.
                 let texts: StringViewArray = (0..rows).map(|row| results[first(row)].get(row)).collect();
                 Column::Array(Arc::new(texts))
             }
@@ -207,7 +209,7 @@ impl Expr {
                 for (condition, then) in branches.iter().rev() {
                     let condition = known(&condition.evaluate(columns, rows).into_condition(rows));
                     let then = then.evaluate(columns, rows).into_array(self.kind, rows);
-                    // Three arrays of one length, two of one type: that is all it asks.
+                    // `zip` needs only arrays of one length, the last two of the same type: both hold.
                     result = zip(&condition, &then, &result).unwrap_or(result);
                 }
                 Column::Array(result)
@@ -215,23 +217,23 @@ impl Expr {
         }
     }
 
-    /// The rows for which it is true, as a mask without NULLs.
+    /// Returns a mask without NULLs: true where the condition is true.
     pub fn holds(&self, columns: &[ArrayRef], rows: usize) -> BooleanArray {
         known(&self.evaluate(columns, rows).into_condition(rows))
     }
 }
 
-/// Expressions that make texts longer work on this many rows at a time, or on fewer where a row has several such texts: each may take
-/// [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes then, and no more than 16 MiB are made at once.
+/// Expressions that make texts longer work on this many rows at a time, or on fewer where a row has several such texts:
+/// each text may take [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes, and at most 16 MiB are computed at once.
 const FEW: usize = 256;
 
-/// How many rows expressions that make this many longer texts of each row may be computed for at once; `most` if they make none.
+/// Returns how many rows to evaluate at once if each yields `growing` longer texts; `most` if there are none.
 pub fn at_once(growing: usize, most: usize) -> usize {
     FEW.checked_div(growing).unwrap_or(most).max(1)
 }
 
-/// Values of expressions for all rows of a table that is nobody's secret, whose long texts are computed for few rows at a time; `None`
-/// if they take more bytes than `most`.
+/// Evaluates expressions for all rows of a table that is not private, long texts for few rows at a time; `None` if the
+/// values take more than `most` bytes.
 pub fn computed(of: &[&Expr], columns: &[ArrayRef], rows: usize, most: usize) -> Option<Vec<ArrayRef>> {
     let growing = of.iter().map(|one| one.growing()).sum();
     if growing == 0 {
@@ -254,7 +256,7 @@ pub fn computed(of: &[&Expr], columns: &[ArrayRef], rows: usize, most: usize) ->
     Some(pieces.iter().map(|pieces| concatenated(pieces)).collect())
 }
 
-/// What is not known to be true is false.
+/// Treats NULL as false.
 fn known(condition: &BooleanArray) -> BooleanArray {
     match condition.nulls() {
         None => condition.clone(),

@@ -1,4 +1,4 @@
-//! Rows brought together by equal values.
+//! Grouping of rows by equal values.
 
 use std::hash::BuildHasher;
 
@@ -11,18 +11,18 @@ use std::sync::Arc;
 
 use super::data::sound;
 
-/// Rows grouped by the values of some columns: equal values, and NULLs, come together.
+/// Rows grouped by the values of some columns. NULLs form one group.
 pub struct Grouping {
-    /// The number of each row's group, in the order of their first rows.
+    /// The group number of each row; groups are numbered by their first row.
     numbers: Vec<u32>,
-    /// The rows, those of one group next to each other, in their order.
+    /// The rows by group, in their original order within each.
     members: Vec<u32>,
     /// Where each group's members end.
     ends: Vec<usize>,
 }
 
 impl Grouping {
-    /// By these columns, of so many rows each. Without columns all rows are one group, also if there are none.
+    /// Groups `rows` rows by these columns. Without columns there is exactly one group, even if there are no rows.
     pub fn of(columns: &[ArrayRef], rows: usize) -> Self {
         let mut numbers = vec![0; rows];
         let mut groups = 1;
@@ -49,39 +49,39 @@ impl Grouping {
         Self { numbers, members, ends }
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.numbers.len()
     }
 
-    /// How many groups there are.
+    /// Returns the number of groups.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Are there none?
+    /// Whether there are no groups.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The number of a row's group.
+    /// Returns the group number of a row.
     pub fn number(&self, row: usize) -> u32 {
         self.numbers[row]
     }
 
-    /// The rows of each group.
+    /// Returns the rows of each group.
     pub fn groups(&self) -> impl Iterator<Item = &[u32]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| &self.members[start..end])
     }
 
-    /// The first row of each group; nothing of a group that has none.
+    /// Returns the first row of each group; NULL for an empty group.
     pub fn firsts(&self) -> arrow_array::UInt32Array {
         self.groups().map(|group| group.first().copied()).collect()
     }
 }
 
-/// Numbers rows by their bytes.
+/// Numbers distinct rows by their bytes.
 #[derive(Default)]
 struct Table {
     numbers: HashTable<u32>,
@@ -103,14 +103,14 @@ impl Table {
     }
 }
 
-/// Rows as bytes: equal bytes are equal values, and their order is the order of values, NULL first.
+/// Encodes rows as bytes: equal bytes mean equal values, and byte order is value order, NULL first.
 pub fn encoded(columns: &[ArrayRef]) -> Encoded {
     let columns: Vec<ArrayRef> = columns.iter().map(canonical).collect();
     let fields = columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
     sound(RowConverter::new(fields).and_then(|converter| converter.convert_columns(&columns)))
 }
 
-/// All NaN alike, −0 as 0.
+/// Makes every NaN the same and writes −0 as 0.
 pub fn canonical(column: &ArrayRef) -> ArrayRef {
     if column.data_type() != &DataType::Float64 {
         return column.clone();

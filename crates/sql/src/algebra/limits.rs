@@ -1,39 +1,40 @@
-//! How large a request may be. Checked before anything that calls itself runs.
+//! Limits on the size of a request, checked before anything recursive runs.
 
 use super::data::Data;
 
-/// How large a request may be.
+/// The largest request that is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of SQL.
     pub bytes: usize,
-    /// Words, numbers, texts and signs of SQL.
+    /// Tokens of SQL: words, numbers, string literals and signs.
     pub tokens: usize,
-    /// Steps of the parser, which reads nested text again for every way in which what is around it can be read.
+    /// Steps of the parser, which reads nested text again for every possible reading of its surroundings.
     pub steps: usize,
-    /// Bytes of stack of the thread on which it is read: the deepest statement that the number of tokens allows is as deep as it has
-    /// tokens, and what walks through it takes a kilobyte or two a level. Only what is used is ever taken from the machine.
+    /// Bytes of stack of the parsing thread. A statement can nest as deeply as it has tokens, and walking it takes a
+    /// kilobyte or two per level. Memory is only taken from the machine as it is used.
     pub stack: usize,
-    /// Levels of expressions and sub-queries.
+    /// Nesting depth of expressions and sub-queries.
     pub depth: usize,
-    /// Operators and expressions of the algebra; what is shared counts once.
+    /// Operators and expressions of the algebra; shared ones count once.
     pub nodes: usize,
-    /// Patterns of LIKE and regular expressions: each takes up to some megabytes.
+    /// Patterns of LIKE and regular expressions: each takes up to a few megabytes.
     pub patterns: usize,
-    /// SELECTs, joins and UNIONs: a row goes through all of them, one inside the other on the stack.
+    /// SELECTs, joins and UNIONs: a row passes through all of them, nested on the stack.
     pub operators: usize,
     /// Columns of a relation.
     pub columns: usize,
-    /// Rows of a public table, or of what is computed from some.
+    /// Rows of a public table, or of a relation computed from public tables.
     pub public_rows: usize,
-    /// Bytes that they take.
+    /// Bytes that such a table takes.
     pub public_bytes: usize,
     /// Pairs of public rows that a join may compare.
     pub public_pairs: usize,
-    /// Rows that one private row may become by its joins with public tables: without a limit a short query would never end.
+    /// Rows that one private row may become through joins with public tables: without a limit a short query might never
+    /// end.
     pub copies: usize,
-    /// Texts that functions can make longer, up to [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes, of all rows that one private row
-    /// becomes: 256 MiB of them. A single row must not fill the memory.
+    /// Texts that functions can make longer, up to [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes each, over all rows
+    /// that one private row becomes: 256 MiB in all. A single row must not exhaust memory.
     pub long_texts: usize,
 }
 
@@ -58,42 +59,42 @@ impl Default for Limits {
     }
 }
 
-/// A request is larger than a limit allows.
+/// A request exceeds a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the query is too large: {what}, and at most {most} are allowed")]
+#[error("the query is too large: {what} (limit: {most})")]
 pub struct TooLarge {
     what: String,
     most: usize,
 }
 
 impl TooLarge {
-    /// There is more than allowed.
+    /// `what` describes the excess, `most` is the limit.
     pub fn new(what: impl Into<String>, most: usize) -> Self {
         Self { what: what.into(), most }
     }
 }
 
 impl Limits {
-    /// Is a table that is nobody's secret small enough to be kept in memory?
+    /// Checks that a table that is not private is small enough to be kept in memory.
     ///
     /// # Errors
-    /// If it is not.
+    /// If it is too large.
     pub fn check_public(&self, data: &Data) -> Result<(), TooLarge> {
         self.check_size(data.rows(), data.bytes())
     }
 
-    /// Public tables take more bytes than are allowed.
+    /// The error for public tables that take too many bytes.
     pub fn too_many_bytes(&self) -> TooLarge {
-        TooLarge::new("public tables do not fit in memory: bytes", self.public_bytes)
+        TooLarge::new("the bytes of public tables do not fit in memory", self.public_bytes)
     }
 
-    /// Are so many rows, and bytes, few enough?
+    /// Checks a number of rows and bytes.
     ///
     /// # Errors
-    /// If they are not.
+    /// If either exceeds its limit.
     pub fn check_size(&self, rows: usize, bytes: usize) -> Result<(), TooLarge> {
         if rows > self.public_rows {
-            return Err(TooLarge::new("public rows do not fit in memory", self.public_rows));
+            return Err(TooLarge::new("the rows of public tables do not fit in memory", self.public_rows));
         }
         if bytes > self.public_bytes {
             return Err(self.too_many_bytes());

@@ -1,4 +1,4 @@
-//! Rows joined with those of a table that is nobody's secret.
+//! Joins with a table that is not private.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,16 +16,16 @@ use super::data::{Data, sound};
 use super::expr::{Expr, at_once, computed};
 use super::groups::canonical;
 
-/// At most this many pairs are looked at in one go.
+/// The number of pairs examined in one batch.
 const PAIRS: usize = 8192;
-/// The most that a table's values that are compared may take.
+/// The most bytes that the table's join keys may take.
 const MOST_BYTES: usize = 1 << 30;
 
-/// Which rows of a table in memory match a row.
+/// Matches rows against an in-memory table.
 #[derive(Debug, Clone)]
 pub struct Lookup {
     table: Arc<Data>,
-    /// Over the row's columns, with the table's own values that they must equal.
+    /// Expressions over the row's columns, each with the table's values that it must equal.
     on: Vec<(Expr, ArrayRef)>,
     /// Over the row's columns, followed by the table's.
     condition: Option<Expr>,
@@ -34,7 +34,7 @@ pub struct Lookup {
     most_matches: u64,
 }
 
-/// The table's rows by what is compared; those with NULL in it match nothing.
+/// The table's rows by join key; keys with a NULL match nothing.
 #[derive(Default)]
 struct Index {
     converter: Option<RowConverter>,
@@ -42,10 +42,11 @@ struct Index {
 }
 
 impl Lookup {
-    /// In a table: rows whose first expressions equal the second, which are over the table's columns, and for which the condition
-    /// is true. If `keep_unmatched`, a row that matches nothing stays, with NULL for what is missing.
+    /// Matches table rows for which the first expression of each pair (over the row's columns) equals the second (over
+    /// the table's columns), and for which the condition is true. With `keep_unmatched`, a row without a match is kept,
+    /// with NULL in the table's columns.
     ///
-    /// `None` if what is compared differs in type, or takes more than a gigabyte.
+    /// `None` if compared types differ, or the join keys take more than 1 GiB.
     pub fn new(table: Arc<Data>, on: Vec<(Expr, Expr)>, condition: Option<Expr>, keep_unmatched: bool) -> Option<Self> {
         let fits = |(one, other): &(Expr, Expr)| one.kind() == other.kind() && other.reads(table.kinds());
         if !on.iter().all(fits) {
@@ -61,27 +62,27 @@ impl Lookup {
         Some(Self { table, on, condition, keep_unmatched, index: Arc::new(index), most_matches })
     }
 
-    /// The table.
+    /// Returns the table.
     pub fn table(&self) -> &Arc<Data> {
         &self.table
     }
 
-    /// How many rows one row becomes at most: counted on the very rows that are used, whatever the condition.
+    /// Returns the most output rows that one row can have: counted on the actual table, ignoring the condition.
     pub fn most_matches(&self) -> u64 {
         self.most_matches
     }
 
-    /// Does it compare anything, or is each row paired with all of the table's?
+    /// Whether there are join keys; without them each row is paired with every row of the table.
     pub fn compares(&self) -> bool {
         !self.on.is_empty()
     }
 
-    /// How many long texts it makes of each row to compare them.
+    /// Returns the number of long texts computed per row as join keys.
     pub fn growing(&self) -> usize {
         self.on.iter().map(|(one, _)| one.growing()).sum()
     }
 
-    /// How many pairs are looked at for these rows.
+    /// Returns the number of pairs to examine for these rows.
     pub fn looks(&self, columns: &[ArrayRef], rows: usize) -> usize {
         if !self.compares() {
             return rows.saturating_mul(self.table.rows());
@@ -93,15 +94,15 @@ impl Lookup {
         self.on.iter().map(|(one, _)| one.evaluate(columns, rows).into_array(one.kind(), rows)).collect()
     }
 
-    /// Is it over rows with these columns?
+    /// Whether it applies to rows with these columns.
     pub fn fits(&self, columns: &[Type]) -> bool {
         let both: Vec<Type> = columns.iter().chain(self.table.kinds()).copied().collect();
         let condition = |one: &Expr| one.kind() == Type::Boolean && one.reads(&both);
         self.on.iter().all(|(one, _)| one.reads(columns)) && self.condition.as_ref().is_none_or(condition)
     }
 
-    /// Gives pairs of places, of rows and of the table's rows, to `act`, some at a time. A row that stays without a match is
-    /// paired with nothing.
+    /// Passes matching pairs of row numbers (row, table row) to `act`, in batches. A kept row without a match is paired
+    /// with NULL.
     pub fn pairs<E>(
         &self,
         columns: &[ArrayRef],
@@ -131,7 +132,7 @@ impl Lookup {
         act(&alone, &UInt32Array::new_null(alone.len()))
     }
 
-    /// Gives those pairs to `act` for which the condition is true, and forgets them all.
+    /// Passes the pairs that satisfy the condition to `act`, and clears the batch.
     fn act_on<E>(
         &self,
         columns: &[ArrayRef],
@@ -152,7 +153,7 @@ impl Lookup {
     }
 }
 
-/// It says nothing that the table does not say, and has no order.
+/// Shows only the number of keys: the map itself has no fixed order.
 impl fmt::Debug for Index {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Index").field("keys", &self.places.len()).finish()

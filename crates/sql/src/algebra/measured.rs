@@ -1,4 +1,4 @@
-//! What is released of private rows.
+//! Statistics released from private rows.
 
 use std::sync::Arc;
 
@@ -6,28 +6,28 @@ use reticent::exact::Rational;
 
 use super::{Expr, Rows, Type};
 
-/// What is measured of private rows: for each value of some keys, some statistics. The one way from private rows to anything else.
+/// Statistics of private rows, by group: the only way out of private rows.
 ///
 /// # Privacy
-/// What one unit contributes is bounded before anything is added up, and noise is added before anything leaves: see
-/// `reticent-bounding` and [`release`](crate::release). All that this relation gives is released values.
+/// Each unit's contribution is bounded before anything is added up, and noise is added before anything leaves: see
+/// `reticent-bounding` and [`release`](crate::release). This relation yields released values only.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// Of these rows.
+    /// The private rows.
     pub rows: Arc<Rows>,
-    /// What they are grouped by.
+    /// The group keys.
     pub keys: Vec<Expr>,
-    /// What is asked of each group.
+    /// The statistics of each group.
     pub statistics: Vec<Statistic>,
 }
 
 impl Measured {
-    /// The types of its columns: keys, then statistics.
+    /// Returns the column types: keys, then statistics.
     pub fn kinds(&self) -> Vec<Type> {
         self.keys.iter().map(Expr::kind).chain(self.statistics.iter().map(Statistic::kind)).collect()
     }
 
-    /// How many long texts one private row becomes at most; [`Limits::long_texts`](super::Limits) is the most.
+    /// Returns the most long texts that one private row can yield; limited by [`Limits::long_texts`](super::Limits).
     pub fn long_texts(&self) -> u64 {
         let of = self.keys.iter().chain(self.statistics.iter().filter_map(Statistic::of));
         let growing = of.map(Expr::growing).sum::<usize>() as u64;
@@ -35,55 +35,55 @@ impl Measured {
     }
 }
 
-/// What is measured.
+/// A statistic.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Statistic {
-    /// How many rows there are.
+    /// The number of rows.
     Rows,
-    /// How many units there are.
+    /// The number of units.
     Units,
-    /// How many rows have a value.
+    /// The number of rows with a value.
     Present(Expr),
     /// The sum of the values.
     Sum(Expr),
     /// Their mean.
     Mean(Expr),
-    /// Their variance, of the rows themselves or, with n − 1 in place of n, of the population they are a sample of.
+    /// Their variance: of the rows themselves (divided by n) or of the population they are sampled from (by n − 1).
     Variance {
         /// The values.
         of: Expr,
-        /// n − 1?
+        /// Divide by n − 1?
         sample: bool,
     },
     /// The square root of the variance.
     StandardDeviation {
         /// The values.
         of: Expr,
-        /// n − 1?
+        /// Divide by n − 1?
         sample: bool,
     },
-    /// The value below which this share of the values lies.
+    /// The value below which this fraction of the values lies.
     Quantile {
         /// The values.
         of: Expr,
-        /// The share.
+        /// The fraction.
         p: Rational,
     },
     /// The exact median, if it is stable.
     StableMedian(Expr),
     /// The most frequent value, if it is stable.
     StableMode(Expr),
-    /// How many values lie in each of equal parts of the range.
+    /// The number of values in each of `bins` equal parts of the range.
     Histogram {
         /// The values.
         of: Expr,
-        /// How many parts.
+        /// The number of bins.
         bins: u32,
     },
 }
 
 impl Statistic {
-    /// What it is computed of.
+    /// Returns the expression it is computed from.
     pub fn of(&self) -> Option<&Expr> {
         match self {
             Self::Rows | Self::Units => None,
@@ -95,7 +95,7 @@ impl Statistic {
         }
     }
 
-    /// The values that must have a range.
+    /// Returns the expression that needs clamping bounds, if any.
     pub fn ranged(&self) -> Option<&Expr> {
         match self {
             Self::Rows | Self::Units | Self::Present(_) | Self::StableMode(_) => None,
@@ -103,7 +103,7 @@ impl Statistic {
         }
     }
 
-    /// The type of its released value. That of a histogram is a list, of which nothing can be computed.
+    /// Returns the type of the released value. A histogram is a list, which no expression can use.
     pub fn kind(&self) -> Type {
         match self {
             Self::Rows | Self::Units | Self::Present(_) | Self::Histogram { .. } => Type::Integer,

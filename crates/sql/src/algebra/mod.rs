@@ -1,30 +1,31 @@
-//! The closed algebra of private SQL: whatever is not in it cannot be asked.
+//! The closed algebra of private SQL: what it cannot express cannot be asked.
 //!
-//! A query is translated into this algebra, by position, before any row is read, and what runs is built from the algebra alone. No text
-//! of the user's names anything here; nothing here can fail on a value, depend on other people's rows, read a clock or grow without
-//! bound. The argument that an answer is private is made in this folder and needs no other:
+//! A query is translated into this algebra, with columns by position, before any row is read, and execution is built
+//! from the algebra alone. No user-supplied name reaches it. Nothing in it can fail on a value, depend on other
+//! people's rows, read a clock or grow without bound. The whole privacy argument is made in this folder:
 //!
-//! 1. [`Rows`] are private relations. Their operators are a closed list, each with its proof of stability; the unit is a part of every
-//!    row that no expression reaches.
-//! 2. [`Expr`] are expressions over one row. Their functions are a closed list ([`function`]): total, row-local, deterministic, bounded.
-//! 3. [`Plain`] relations are nobody's secret: public tables and released values. They are computed in memory, public ones before the
-//!    charge; nothing private can be in them, because no operator of theirs takes [`Rows`].
-//! 4. [`Measured`] is the one way from private rows to anything else: what is counted and summed, after bounding, with noise.
+//! 1. [`Rows`] are private relations. Their operators are a closed list, each with a proof of stability; every row
+//!    carries its privacy unit, which no expression can reach.
+//! 2. [`Expr`] are expressions over one row. Their functions are a closed list ([`function`]): total, row-local,
+//!    deterministic, bounded.
+//! 3. [`Plain`] relations are not private: public tables and released values. They are computed in memory, public ones
+//!    before the charge. They cannot contain anything private, because none of their operators takes [`Rows`].
+//! 4. [`Measured`] is the only way out of private rows: counts and sums, after contribution bounding, with noise.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
 //! | [`rows`] | private relations and their stability |
 //! | [`expr`] | expressions |
-//! | [`mod@function`] | the functions that they can have |
+//! | [`mod@function`] | the functions in expressions |
 //! | [`mod@column`] | functions of one row lifted to columns |
 //! | [`value`] | constants |
 //! | [`calendar`] | dates and spans of time |
-//! | [`measured`] | what is released of private rows |
-//! | [`plain`] | relations that are nobody's secret |
-//! | [`data`] | tables in memory |
-//! | [`lookup`] | rows matched with those of a table in memory |
-//! | [`aggregate`] | aggregates of one unit's rows, or of nobody's |
-//! | [`groups`], [`order`] | equal values together, and in order |
+//! | [`measured`] | statistics released from private rows |
+//! | [`plain`] | relations that are not private |
+//! | [`data`] | in-memory tables |
+//! | [`lookup`] | matching rows against an in-memory table |
+//! | [`aggregate`] | aggregates of one unit's rows, or of rows that are not private |
+//! | [`groups`], [`order`] | grouping and sorting |
 //! | [`limits`] | how large a request may be |
 
 pub mod aggregate;

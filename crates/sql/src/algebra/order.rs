@@ -1,10 +1,10 @@
-//! The order of values: ascending, NULL last.
+//! Sorting.
 
 use arrow_array::{Array, ArrayRef};
 
 use super::groups::encoded;
 
-/// What rows are sorted by.
+/// The sort direction of one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Direction {
     /// Largest first?
@@ -13,7 +13,7 @@ pub struct Direction {
     pub nulls_first: bool,
 }
 
-/// The places of rows in the order of some columns; rows that are equal in all of them stay in their order.
+/// Returns the row numbers in sorted order. The sort is stable.
 pub fn sorted(columns: &[(ArrayRef, Direction)], rows: usize) -> Vec<u32> {
     let keys: Vec<(Vec<u32>, &ArrayRef, Direction)> =
         columns.iter().map(|(column, direction)| (ranks(column), column, *direction)).collect();
@@ -31,7 +31,7 @@ pub fn sorted(columns: &[(ArrayRef, Direction)], rows: usize) -> Vec<u32> {
     places
 }
 
-/// The rank of each row's value: equal values have equal ranks, larger ones have larger ranks.
+/// Returns the rank of each row's value: equal values have equal ranks, larger values larger ranks.
 pub fn ranks(column: &ArrayRef) -> Vec<u32> {
     let encoded = encoded(std::slice::from_ref(column));
     let mut places: Vec<u32> = (0..column.len() as u32).collect();

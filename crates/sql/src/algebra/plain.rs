@@ -1,7 +1,7 @@
-//! Relations that are nobody's secret: public tables, constants, released values and what is computed from them.
+//! Relations that are not private: public tables, constants, released values and anything computed from them.
 //!
-//! Anything may be done with them, so the operators are those of ordinary SQL. Expressions are those of private rows, and cannot
-//! fail either; what can go wrong is that a table gets too large.
+//! Nothing restricts what may be done with them, so the operators are those of ordinary SQL. Expressions are the same
+//! as for private rows and cannot fail either; the only possible error is that a table gets too large.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,62 +16,63 @@ use super::lookup::Lookup;
 use super::order::{Direction, sorted};
 use super::{Limits, TooLarge, Type};
 
-/// A relation that is nobody's secret.
+/// A relation that is not private.
 #[derive(Debug, Clone)]
 pub enum Plain {
-    /// A table in memory.
+    /// An in-memory table.
     Table(Arc<Data>),
-    /// The table that is given when it is computed: released values, or rows that somebody else protects.
+    /// The table passed to [`Plain::compute`]: released values, or rows that the caller protects.
     Given,
     /// The rows for which a condition is true.
     Filter(Arc<Plain>, Expr),
-    /// Other columns.
+    /// New columns.
     Project(Arc<Plain>, Vec<Expr>),
-    /// Each row of the first with the rows of the second that match it.
+    /// Each left row with the right rows that match it.
     Join {
-        /// The first.
+        /// The left input.
         left: Arc<Plain>,
-        /// The second.
+        /// The right input.
         right: Arc<Plain>,
-        /// Equal, over the columns of either.
+        /// Pairs of expressions that must be equal, over the left and the right columns.
         on: Vec<(Expr, Expr)>,
         /// Over the columns of both.
         condition: Option<Expr>,
-        /// Do rows of the first without a match stay?
+        /// Whether left rows without a match are kept.
         keep_left: bool,
     },
-    /// The columns after the first so many, then these.
+    /// Moves the first columns (as many as the number says) to the end.
     Reorder(Arc<Plain>, usize),
-    /// Aggregates of rows with equal keys: the keys, then the aggregates.
+    /// Aggregates by key: the keys, then the aggregates.
     Aggregate {
-        /// Of these rows.
+        /// The rows to aggregate.
         input: Arc<Plain>,
-        /// What they are grouped by.
+        /// The group keys.
         keys: Vec<Expr>,
-        /// What is computed of each group.
+        /// What to compute for each group.
         aggregates: Vec<Aggregate>,
     },
-    /// The rows in another order.
+    /// Sorted rows.
     Sort(Arc<Plain>, Vec<(Expr, Direction)>),
-    /// Some rows: after skipping so many, at most so many.
+    /// `OFFSET` and `LIMIT`.
     Limit(Arc<Plain>, usize, Option<usize>),
-    /// Each row once.
+    /// Distinct rows.
     Distinct(Arc<Plain>),
-    /// The rows of all.
+    /// All rows of several relations.
     Union(Vec<Arc<Plain>>),
 }
 
-/// A computed relation, and which of the given rows each of its rows is.
+/// A computed relation, and which given row each of its rows comes from.
 #[derive(Debug, Clone)]
 pub struct Computed {
-    /// Its rows.
+    /// The rows.
     pub data: Data,
-    /// For each row, the given row that it was; `None` if rows are no longer single given rows.
+    /// For each row, the number of the given row it comes from; `None` if rows no longer correspond to single given
+    /// rows.
     pub places: Option<Vec<u32>>,
 }
 
 impl Plain {
-    /// Computes it.
+    /// Computes the relation.
     ///
     /// # Errors
     /// If it has more rows or takes more memory than the limits allow.
@@ -79,7 +80,7 @@ impl Plain {
         Run { given, limits, known: HashMap::new() }.compute(self)
     }
 
-    /// Does it read the table that is given when it is computed?
+    /// Whether it reads the given table.
     pub fn reads_given(&self) -> bool {
         fn reads(plain: &Plain, seen: &mut HashSet<*const Plain>) -> bool {
             matches!(plain, Plain::Given)
@@ -101,11 +102,11 @@ impl Plain {
     }
 }
 
-/// Relations on their way to be computed.
+/// The state of a computation.
 struct Run<'a> {
     given: &'a Data,
     limits: &'a Limits,
-    /// Those that have several users: each is computed once.
+    /// Relations with several users, each computed once.
     known: HashMap<*const Plain, Computed>,
 }
 
@@ -156,7 +157,7 @@ impl Run<'_> {
             }
             Plain::Aggregate { input, keys, aggregates } => {
                 let data = self.of(input)?.data;
-                // Long texts are counted before they are grouped.
+                // Computed first, so that long texts count towards the limits before grouping.
                 let of: Vec<Expr> =
                     keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions)).cloned().collect();
                 let data = projected(&data, &of, self.limits)?;
@@ -201,7 +202,7 @@ fn pick(data: &Data, places: Option<Vec<u32>>, rows: Vec<u32>) -> Computed {
     Computed { data: data.taken(&UInt32Array::from(rows)), places }
 }
 
-/// Values of expressions for all rows.
+/// Computes expressions for all rows.
 fn values(data: &Data, of: &[&Expr], limits: &Limits) -> Result<Vec<ArrayRef>, TooLarge> {
     computed(of, data.columns(), data.rows(), limits.public_bytes).ok_or_else(|| limits.too_many_bytes())
 }
@@ -211,26 +212,26 @@ fn condition_of(data: &Data, condition: &Expr, limits: &Limits) -> Result<Boolea
     Ok(Expr::column(0, Type::Boolean).holds(&values, data.rows()))
 }
 
-/// Other columns of the same rows.
+/// Computes new columns of the same rows.
 fn projected(data: &Data, columns: &[Expr], limits: &Limits) -> Result<Data, TooLarge> {
     let values = values(data, &columns.iter().collect::<Vec<_>>(), limits)?;
     let kinds = columns.iter().map(Expr::kind).collect();
     Ok(Data::new(kinds, values, data.rows()).expect("an expression has its type"))
 }
 
-/// The keys of each row.
+/// Computes the keys of each row.
 pub fn keyed(data: &Data, keys: &[Expr]) -> Data {
     let rows = data.rows();
     let values = keys.iter().map(|one| one.evaluate(data.columns(), rows).into_array(one.kind(), rows)).collect();
     Data::new(keys.iter().map(Expr::kind).collect(), values, rows).expect("an expression has its type")
 }
 
-/// Keys and aggregates of each group; groups are told apart by `hidden` columns as well, which are not in the result.
+/// Keys and aggregates of each group. The `hidden` columns also separate groups, but are not in the result.
 pub fn aggregated(data: &Data, hidden: &[ArrayRef], keys: &[Expr], aggregates: &[Aggregate]) -> Data {
     let keyed = keyed(data, keys);
     let by: Vec<ArrayRef> = hidden.iter().chain(keyed.columns()).cloned().collect();
     let grouping = Grouping::of(&by, data.rows());
-    // −0 and 0 are one key: which of them is shown must not depend on which came first.
+    // −0 and 0 are the same key: which of them is shown must not depend on which came first.
     let keys = keyed.in_one_form().taken(&grouping.firsts());
     let values = aggregates.iter().map(|one| one.evaluate(data.columns(), &grouping)).collect();
     let kinds = aggregates.iter().map(Aggregate::kind).collect();
@@ -253,7 +254,7 @@ fn joined(
     for left in left.pieces(lookup.growing()) {
         looks = looks.saturating_add(lookup.looks(left.columns(), left.rows()));
         if looks > limits.public_pairs {
-            return Err(TooLarge::new("a join of public tables compares more pairs of rows", limits.public_pairs));
+            return Err(TooLarge::new("a join of public tables compares too many pairs of rows", limits.public_pairs));
         }
         lookup.pairs(left.columns(), left.rows(), |ours, theirs| {
             let both = left.taken(ours).beside(&right.taken(theirs));
@@ -265,7 +266,7 @@ fn joined(
     Ok(Data::all(&all).expect("at least once, with nothing"))
 }
 
-/// How large parts are together.
+/// The total size of several parts.
 #[derive(Default)]
 struct Size {
     rows: usize,
@@ -275,7 +276,7 @@ struct Size {
 impl Size {
     fn add(&mut self, data: &Data, limits: &Limits) -> Result<(), TooLarge> {
         self.rows += data.rows();
-        // What texts refer to is shared between parts; a cell has sixteen bytes of its own.
+        // Parts share the buffers of their texts; each cell takes 16 bytes of its own.
         self.bytes += data.rows() * data.columns().len() * 16;
         limits.check_size(self.rows, self.bytes)
     }

@@ -1,20 +1,23 @@
-//! Private rows: the operators that may work on them, and what one unit can change in their output.
+//! Private rows: their operators, and how much one privacy unit can change in the output.
 //!
 //! # The argument
-//! The *unit* is whose privacy is protected: the row, or whatever value a column of the table has. It is not a column of a relation
-//! here but a part of every row that no expression can read, replace or drop; each operator carries it from its input rows to its
-//! output rows. A relation is *stable* if it is a function of the tables for which one of these holds:
+//! The *unit* is whose privacy is protected: a row, or a value of a column of the table. It is not a column of a
+//! relation here but a part of every row that no expression can read, replace or drop; each operator carries it from
+//! its input rows to its output rows. A relation is a function of the tables; it is *stable* if one of these holds:
 //!
-//! - [`Stability::Unit`]: the output rows that carry unit u are a function of the input rows that carry u (and of constants and public
-//!   tables) alone. So whatever is done to the rows of u, the output rows of all others stay as they are.
-//! - [`Stability::Row`]: each output row is a function of one input row (and of constants and public tables) alone, and each input row
-//!   of a table has at most so many output rows. So a row more or less changes at most that many output rows.
+//! - [`Stability::Unit`]: the output rows that carry unit u are a function of only the input rows that carry u (and of
+//!   constants and public tables). So whatever changes in the rows of u, the output rows of all other units stay the
+//!   same.
+//! - [`Stability::Row`]: each output row is a function of only one input row (and of constants and public tables), and
+//!   each input row of a table has a bounded number of output rows. So adding or removing a row changes at most that
+//!   many output rows.
 //!
-//! Each operator's documentation proves that it keeps what its inputs have; [`Rows::stability`] is put together from them in one place. What is then
-//! counted and summed is bounded per unit by `reticent-bounding`, whose sensitivities hold for any rows of which each carries its unit.
+//! Each operator's documentation proves that it preserves the stability of its inputs; [`Rows::stability`] combines
+//! these proofs in one place. The counts and sums are then bounded per unit by `reticent-bounding`, whose sensitivities
+//! hold for any rows that each carry their unit.
 //!
-//! An operator that is not listed here does not exist: sorting, limits, window functions, sub-queries that refer to the query around
-//! them, joins of different units' rows have no private form.
+//! An operator that is not listed here does not exist: sorting, limits, window functions, correlated sub-queries and
+//! joins between rows of different units have no private form.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +31,7 @@ use super::lookup::Lookup;
 
 /// A relation of private rows.
 ///
-/// Relations share their inputs: what is used twice is one node with two users, and is computed once.
+/// Relations share their inputs: one that is used twice is a single node with two users, computed once.
 #[derive(Debug)]
 pub struct Rows {
     operator: Operator,
@@ -42,102 +45,106 @@ pub struct Rows {
     rows_per_unit: Option<u64>,
 }
 
-/// Where private rows come from: a closed list.
+/// The operators on private rows: a closed list.
 #[derive(Debug)]
 pub enum Operator {
     /// The rows of a private table.
     ///
-    /// *Stable*: each output row is one row of the table, and carries the unit that stands in it, or is its own unit.
+    /// *Stable*: each output row is one row of the table, and carries the unit found in that row, or is its own unit.
     Scan {
-        /// Which of the query's tables.
+        /// Index into the query's tables.
         table: usize,
-        /// Which of its columns, and which of them is the unit.
+        /// The columns to read, and the one that holds the unit.
         request: Request,
     },
     /// The rows for which a condition is true.
     ///
-    /// *Stable*: whether a row stays depends on the row alone.
+    /// *Stable*: whether a row is kept depends on that row alone.
     Filter {
-        /// Of these rows.
+        /// The rows to filter.
         input: Arc<Rows>,
         /// Over their columns.
         condition: Expr,
     },
-    /// Other columns, computed from those of the same row.
+    /// New columns, computed from those of the same row.
     ///
     /// *Stable*: one output row for each input row, computed from it alone; it carries the same unit.
     Project {
-        /// Of these rows.
+        /// The rows to compute them from.
         input: Arc<Rows>,
         /// Over their columns.
         columns: Vec<Expr>,
     },
     /// Each row with the rows of a public table that match it.
     ///
-    /// *Stable*: what a row is joined with depends on the row and the public table alone; the output rows carry its unit. A row has
-    /// as many output rows as public rows match it, so that the copies are multiplied by the most that any row can match.
+    /// *Stable*: the matches of a row depend on the row and the public table alone; the output rows carry its unit. A
+    /// row has as many output rows as there are public rows that match it, so the number of copies is multiplied by the
+    /// most matches that any row can have.
     Lookup {
-        /// These rows.
+        /// The private rows.
         input: Arc<Rows>,
-        /// The public table, and what matches.
+        /// The public table and the join condition.
         lookup: Lookup,
     },
     /// Pairs of rows that carry the same unit and for which a condition is true.
     ///
-    /// *Stable* by unit: only rows of one unit are ever paired, and whether they are depends on the two alone. There is no such
-    /// operator where the row is the unit: no two rows carry the same. A unit with more than 2²² pairs to look at has none, and one
-    /// whose rows on one side take more than 256 MiB has none there (`engine::gathered`): both are functions of the unit's own rows.
+    /// *Stable* by unit: only rows of the same unit are ever paired, and whether they are depends on the two rows
+    /// alone. The operator does not exist where the row is the unit, since no two rows carry the same one. A unit with
+    /// more than 2²² pairs to examine contributes no pairs, and one whose rows on one side take more than 256 MiB has
+    /// no rows on that side (`engine::gathered`): both are functions of the unit's own rows.
     Join {
-        /// These rows …
+        /// The left rows.
         left: Arc<Rows>,
-        /// … with these.
+        /// The right rows.
         right: Arc<Rows>,
         /// Over the columns of the left, followed by those of the right.
         condition: Option<Expr>,
-        /// Do left rows without a partner stay, with NULL for what is missing? That depends on rows of the same unit alone.
+        /// Whether left rows without a partner are kept, with NULL in the right columns. That depends only on rows of
+        /// the same unit.
         keep_left: bool,
     },
-    /// For each unit and each value of some keys, aggregates of the unit's rows.
+    /// For each unit and each value of the keys, aggregates of the unit's rows.
     ///
-    /// *Stable* by unit: rows of different units are never in one group. The output row carries the group's unit. There is no such
-    /// operator where the row is the unit. A unit whose rows take more than 256 MiB has none, as in a join.
+    /// *Stable* by unit: rows of different units are never in the same group. The output row carries the group's unit.
+    /// The operator does not exist where the row is the unit. A unit whose rows take more than 256 MiB has no output
+    /// rows, as in a join.
     Within {
-        /// Of these rows.
+        /// The rows to aggregate.
         input: Arc<Rows>,
-        /// What a unit's rows are grouped by, over their columns.
+        /// The group keys, over the columns.
         keys: Vec<Expr>,
-        /// What is computed of each group.
+        /// What to compute for each group.
         aggregates: Vec<Aggregate>,
     },
     /// All rows of several relations.
     ///
-    /// *Stable*: each output row is one input row. By unit, the output rows of u are the rows of u in all inputs. Where the row is the
-    /// unit, a table that is in several inputs has its copies added up.
+    /// *Stable*: each output row is one input row. By unit, the output rows of u are the rows of u in all inputs. Where
+    /// the row is the unit, the copies of a table that occurs in several inputs add up.
     Union {
         /// Relations with the same columns.
         inputs: Vec<Arc<Rows>>,
     },
 }
 
-/// What one unit can change in a relation.
+/// How much one unit can change in a relation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stability {
-    /// Only output rows that carry it.
+    /// Only the output rows that carry that unit.
     Unit,
-    /// For each table, how many output rows one of its rows has at most.
+    /// For each table, the most output rows that one of its rows can have.
     Row(BTreeMap<usize, u64>),
 }
 
 impl Stability {
-    /// Of a relation, from those of its inputs: the proofs of the operators, put together.
+    /// Derives the stability of a relation from that of its inputs: the proofs of the operators, combined.
     fn of(operator: &Operator, unit: Option<UnitType>) -> Self {
         if unit.is_some() {
-            // A scan that has a unit begins with it, and each operator keeps it.
+            // A scan with a unit attaches it, and every operator preserves it.
             return Self::Unit;
         }
         let copies = |input: &Arc<Rows>| match &input.stability {
             Self::Row(copies) => copies.clone(),
-            // No relation without units is made of one that has some.
+            // A relation without units never has an input with units.
             Self::Unit => BTreeMap::new(),
         };
         Self::Row(match operator {
@@ -182,28 +189,29 @@ impl Rows {
         Self::new(Operator::Scan { table, request }, columns, unit)
     }
 
-    /// The rows for which a condition is true; `None` if it is no condition over these columns.
+    /// The rows for which a condition is true; `None` if it is not a condition over these columns.
     pub fn filter(input: &Arc<Self>, condition: Expr) -> Option<Self> {
         let fits = condition.kind() == Type::Boolean && condition.reads(&input.columns);
         let operator = Operator::Filter { input: input.clone(), condition };
         fits.then(|| Self::new(operator, input.columns.clone(), input.unit))
     }
 
-    /// Other columns; `None` if they are not computed from these.
+    /// New columns; `None` unless they are computed from the existing ones.
     pub fn project(input: &Arc<Self>, columns: Vec<Expr>) -> Option<Self> {
         let kinds = columns.iter().map(Expr::kind).collect();
         let fits = columns.iter().all(|column| column.reads(&input.columns));
         fits.then(|| Self::new(Operator::Project { input: input.clone(), columns }, kinds, input.unit))
     }
 
-    /// Each row with its matches in a public table; `None` if what is compared does not fit.
+    /// Each row with its matches in a public table; `None` if the columns compared do not fit.
     pub fn lookup(input: &Arc<Self>, lookup: Lookup) -> Option<Self> {
         let columns = input.columns.iter().chain(lookup.table().kinds()).copied().collect();
         let fits = lookup.fits(&input.columns);
         fits.then(|| Self::new(Operator::Lookup { input: input.clone(), lookup }, columns, input.unit))
     }
 
-    /// Pairs of rows of one unit; `None` unless both sides carry units of one form and the condition is one over their columns.
+    /// Pairs of rows of the same unit; `None` unless both sides carry units of the same form and the condition is over
+    /// their columns.
     pub fn join(left: &Arc<Self>, right: &Arc<Self>, condition: Option<Expr>, keep_left: bool) -> Option<Self> {
         let unit = left.unit.filter(|_| left.unit == right.unit)?;
         let columns: Vec<Type> = left.columns.iter().chain(&right.columns).copied().collect();
@@ -213,10 +221,10 @@ impl Rows {
         fits.then(|| Self::new(operator, columns, Some(unit)))
     }
 
-    /// Aggregates within units; `None` unless rows carry units and the aggregates are of their columns.
+    /// Aggregates within units; `None` unless the rows carry units and the aggregates are over their columns.
     pub fn within(input: &Arc<Self>, keys: Vec<Expr>, aggregates: Vec<Aggregate>) -> Option<Self> {
         let unit = Some(input.unit?);
-        // Rows that wait for others have their long texts already, where they are counted.
+        // Computed in a projection first, so that the long texts of rows held in memory are counted.
         if keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions)).any(|one| one.growing() > 0) {
             let all = keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions)).cloned().collect();
             let input = Arc::new(Self::project(input, all)?);
@@ -232,7 +240,7 @@ impl Rows {
         fits.then(|| Self::new(Operator::Within { input: input.clone(), keys, aggregates }, columns, unit))
     }
 
-    /// All rows of several relations; `None` unless there are some and they have the same columns and the same form of unit.
+    /// All rows of several relations; `None` if there are none, or their columns or forms of unit differ.
     pub fn union(inputs: Vec<Arc<Self>>) -> Option<Self> {
         let first = inputs.first()?;
         let (columns, unit) = (first.columns.clone(), first.unit);
@@ -240,49 +248,50 @@ impl Rows {
         same.then(|| Self::new(Operator::Union { inputs }, columns, unit))
     }
 
-    /// What it is.
+    /// Returns the operator.
     pub fn operator(&self) -> &Operator {
         &self.operator
     }
 
-    /// The types of its columns.
+    /// Returns the column types.
     pub fn columns(&self) -> &[Type] {
         &self.columns
     }
 
-    /// In which form its rows carry their unit; `None` if each row is its own.
+    /// Returns the form in which rows carry their unit; `None` if each row is its own unit.
     pub fn unit(&self) -> Option<UnitType> {
         self.unit
     }
 
-    /// What one unit can change in it.
+    /// Returns how much one unit can change.
     pub fn stability(&self) -> &Stability {
         &self.stability
     }
 
-    /// The tables that it reads, by their places.
+    /// Returns the indices of the tables that it reads.
     pub fn tables(&self) -> &BTreeSet<usize> {
         &self.tables
     }
 
-    /// How many rows one input row becomes at most by the look-ups in public tables above it. It bounds the work, not what one unit
-    /// can change; [`Limits::copies`](super::Limits) is the most.
+    /// Returns the most rows that one input row can become through lookups in public tables. It bounds the work, not
+    /// the sensitivity; limited by [`Limits::copies`](super::Limits).
     pub fn fan_out(&self) -> u64 {
         self.fan_out
     }
 
-    /// How many long texts one input row becomes at most; [`Limits::long_texts`](super::Limits) is the most.
+    /// Returns the most long texts that one input row can yield; limited by [`Limits::long_texts`](super::Limits).
     pub fn long_texts(&self) -> u64 {
         self.long_texts
     }
 
-    /// How many rows of one unit there are at most, if that can be told without looking: one, once they are aggregated by unit.
-    /// Nothing private rests on it, since caps are enforced wherever they come from.
+    /// Returns the most rows that one unit can have, if the query alone implies a bound: 1 after aggregation by unit.
+    /// Privacy does not depend on it, since contribution bounds are enforced wherever they come from.
     pub fn rows_per_unit(&self) -> Option<u64> {
         self.rows_per_unit
     }
 
-    /// Is each row what a sub-query made of several rows of one unit? Then counting them counts units, or a unit's groups.
+    /// Whether each row is a sub-query's aggregate over rows of one unit. Counting rows then counts units, or a unit's
+    /// groups.
     pub fn are_groups(&self) -> bool {
         match &self.operator {
             Operator::Scan { .. } => false,
@@ -290,19 +299,19 @@ impl Rows {
             Operator::Filter { input, .. } | Operator::Project { input, .. } | Operator::Lookup { input, .. } => {
                 input.are_groups()
             }
-            // A row of a table on one side counts as a row of the table.
+            // If either side has rows of a table, the pairs count as such rows.
             Operator::Join { left, right, .. } => left.are_groups() && right.are_groups(),
             Operator::Union { inputs } => inputs.iter().any(|input| input.are_groups()),
         }
     }
 
-    /// The relations that it is made of.
+    /// Returns the input relations.
     pub fn inputs(&self) -> Vec<&Arc<Self>> {
         inputs(&self.operator)
     }
 }
 
-/// The columns that hold the unit itself.
+/// Returns the columns that hold the unit itself.
 fn unit_columns(operator: &Operator) -> BTreeSet<usize> {
     let of = |columns: &[Expr], input: &Rows| {
         let is_unit = |column: &Expr| column.as_column().is_some_and(|place| input.unit_columns.contains(&place));
@@ -316,7 +325,7 @@ fn unit_columns(operator: &Operator) -> BTreeSet<usize> {
         Operator::Filter { input, .. } | Operator::Lookup { input, .. } => input.unit_columns.clone(),
         Operator::Project { input, columns } => of(columns, input),
         Operator::Within { input, keys, .. } => of(keys, input),
-        // On the right it may be NULL.
+        // In the right columns it may be NULL.
         Operator::Join { left, .. } => left.unit_columns.clone(),
         Operator::Union { inputs } => {
             let all = inputs.iter().map(|input| input.unit_columns.clone());
@@ -325,7 +334,7 @@ fn unit_columns(operator: &Operator) -> BTreeSet<usize> {
     }
 }
 
-/// How many rows of one unit there are at most.
+/// Returns the most rows that one unit can have.
 fn rows_per_unit(operator: &Operator) -> Option<u64> {
     match operator {
         Operator::Scan { .. } => None,
@@ -352,7 +361,7 @@ fn inputs(operator: &Operator) -> Vec<&Arc<Rows>> {
     }
 }
 
-/// Pairs of one unit's rows are limited by a rule of their own; an aggregation has at most as many rows as it is made of.
+/// Pairs within a unit are limited separately; an aggregation has at most as many rows as its input.
 fn fan_out(operator: &Operator) -> u64 {
     match operator {
         Operator::Scan { .. } => 1,
@@ -365,7 +374,7 @@ fn fan_out(operator: &Operator) -> u64 {
     }
 }
 
-/// Those that any relation below computes at once, for all rows that one row has become there.
+/// The most that any relation below computes at once, for all rows that one row has become there.
 fn long_texts(operator: &Operator) -> u64 {
     let below = inputs(operator).into_iter().map(|input| input.long_texts).max().unwrap_or(0);
     match operator {

@@ -1,4 +1,4 @@
-//! The values that expressions have.
+//! Values of expressions.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use super::Type;
 
-/// A constant, or one cell of a table in memory.
+/// A constant, or one cell of an in-memory table.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Value {
     /// No value.
     Null,
     /// `true` or `false`.
     Boolean(bool),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
     /// A real number.
     Number(f64),
-    /// A text.
+    /// A string.
     Text(Arc<str>),
     /// Days since 1970-01-01.
     Date(i32),
@@ -28,7 +28,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Its type; `None` for NULL, which has any.
+    /// Returns the type; `None` for NULL, which can be of any type.
     pub fn kind(&self) -> Option<Type> {
         match self {
             Self::Null => None,
@@ -41,14 +41,14 @@ impl Value {
         }
     }
 
-    /// Is it NULL?
+    /// Whether this is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 }
 
-/// The same value, bit by bit: NaN is NaN, and 0 is not −0. This tells whether two expressions are the same one, not whether
-/// SQL calls two values equal.
+/// Bitwise equality: NaN equals NaN, and 0 differs from −0. It decides whether two expressions are the same, not
+/// whether SQL considers two values equal.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -66,7 +66,7 @@ impl PartialEq for Value {
 impl Eq for Value {}
 
 impl Value {
-    /// The order of two values of one type; NULL and values of other types have none. NaN comes after all other numbers.
+    /// Orders two values of the same type; `None` for NULL or differing types. Numbers are in IEEE 754 total order.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Boolean(one), Self::Boolean(other)) => Some(one.cmp(other)),

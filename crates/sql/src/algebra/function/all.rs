@@ -1,10 +1,10 @@
-//! Every function that there is, for tests that try them all.
+//! Every function there is, for exhaustive tests.
 
 use super::{Arithmetic, Choice, Comparison, Function, Logic, Math, Membership, Pattern, Text, Time};
 use crate::algebra::calendar::{Part, Span};
 use crate::algebra::{Type, Value};
 
-/// Lists the values of a type. Each variant has its line: one without does not compile.
+/// Lists the values of a type. Each variant needs a line: leaving one out does not compile.
 macro_rules! listed {
     ($name:ident: $kind:ty { $($pattern:pat => $values:expr,)+ }) => {
         pub(crate) fn $name() -> Vec<$kind> {
@@ -191,7 +191,7 @@ listed!(functions: Function {
 });
 
 impl Function {
-    /// Every function, with parameters that are usual and some that are not.
+    /// Every function, with usual and unusual parameters.
     pub(crate) fn all() -> Vec<Self> {
         functions()
     }

@@ -6,10 +6,10 @@ use super::finite;
 use crate::algebra::Type;
 use crate::algebra::column::{Column, Integers, Numbers, map, map2};
 
-/// An operation on numbers.
+/// An arithmetic operation.
 ///
 /// # Total
-/// Whole numbers that do not fit in 64 bits, real numbers that are not finite and whatever is divided by zero are NULL.
+/// NULL if an integer does not fit in 64 bits, a real number is not finite, or the divisor is zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arithmetic {
     /// `a + b`
@@ -18,7 +18,7 @@ pub enum Arithmetic {
     Subtract,
     /// `a * b`
     Multiply,
-    /// `a / b`; of whole numbers, without the remainder
+    /// `a / b`; integers are divided without remainder
     Divide,
     /// `a % b`, with the sign of `a`
     Remainder,
@@ -27,7 +27,7 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// The type of its result.
+    /// Returns the type of the result; `None` if it does not accept these types.
     pub fn output(self, inputs: &[Type]) -> Option<Type> {
         match (self, inputs) {
             (Self::Negate, [kind @ (Type::Integer | Type::Number)]) => Some(*kind),
@@ -38,7 +38,7 @@ impl Arithmetic {
         }
     }
 
-    /// Its value for each row.
+    /// Computes the value for each row.
     pub fn apply(self, output: Type, columns: &[Column], rows: usize) -> Column {
         if self == Self::Negate {
             return match output {

@@ -1,4 +1,4 @@
-//! Values of one type as values of another.
+//! Casts between types.
 
 use reticent_table::number;
 
@@ -7,7 +7,7 @@ use crate::algebra::Type;
 use crate::algebra::calendar::{self, DAY};
 use crate::algebra::column::{Booleans, Column, Dates, Integers, Native, Numbers, Texts, Timestamps, map};
 
-/// Can a value of this type be one of that type?
+/// Whether values of one type can be cast to another.
 pub fn can_cast(from: Type, to: Type) -> bool {
     use Type::{Boolean, Date, Integer, Number, Text, Timestamp};
     from == to
@@ -22,13 +22,13 @@ pub fn can_cast(from: Type, to: Type) -> bool {
         )
 }
 
-/// The values of a column as another type.
+/// Casts the values of a column to another type.
 ///
 /// # Total
-/// What cannot be cast is NULL: a text that says no such value, a number that does not fit.
+/// What cannot be cast is NULL: a text that does not denote a value of the type, a number that does not fit.
 ///
-/// Numbers become whole numbers by dropping what is behind the point. Truth is 1. Dates and timestamps are read and written as in
-/// ISO 8601, timestamps in UTC; a timestamp's date is its day in UTC.
+/// Numbers become integers by truncation. True is 1. Dates and timestamps are read and written as ISO 8601, timestamps
+/// in UTC; the date of a timestamp is its day in UTC.
 pub fn cast(from: Type, to: Type, columns: &[Column], rows: usize) -> Column {
     use Type::{Boolean, Date, Integer, Number, Text, Timestamp};
     match (from, to) {
@@ -50,7 +50,7 @@ pub fn cast(from: Type, to: Type, columns: &[Column], rows: usize) -> Column {
         (Number, Text) => written::<Numbers>(columns, rows, |x| finite(x).map(|x| x.to_string())),
         (Date, Text) => written::<Dates>(columns, rows, calendar::write_date),
         (Timestamp, Text) => written::<Timestamps>(columns, rows, calendar::write_timestamp),
-        // Of the same type already.
+        // Already of that type.
         _ => columns.first().cloned().unwrap_or(Column::Constant(crate::algebra::Value::Null)),
     }
 }
@@ -59,10 +59,10 @@ fn written<T: Native>(columns: &[Column], rows: usize, text: impl Fn(T::Item<'_>
     map::<T, Texts>(columns, rows, text)
 }
 
-/// What is before the point, if that fits in 64 bits.
+/// The integer part, if it fits in 64 bits.
 fn whole(x: f64) -> Option<i64> {
     let whole = x.trunc();
-    // −2^63 is a float, 2^63 − 1 is none: the next one above it does not fit.
+    // −2^63 is a float, but 2^63 − 1 is not: the next float above it is 2^63, which does not fit.
     ((i64::MIN as f64)..-(i64::MIN as f64)).contains(&whole).then_some(whole as i64)
 }
 

@@ -1,4 +1,4 @@
-//! Functions that give one of their arguments.
+//! Functions that return one of their arguments.
 
 use std::cmp::Ordering;
 
@@ -11,28 +11,28 @@ use crate::algebra::{Type, Value};
 /// Chooses among arguments of one type.
 ///
 /// # Total
-/// What it gives is one of its arguments, or NULL.
+/// The result is one of the arguments, or NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Choice {
     /// `COALESCE(a, b, …)`: the first that is not NULL
     Coalesce,
     /// `NULLIF(a, b)`: a, or NULL if they are equal
     NullIf,
-    /// `GREATEST(a, b, …)`, NULLs left out
+    /// `GREATEST(a, b, …)`, ignoring NULLs
     Greatest,
-    /// `LEAST(a, b, …)`, NULLs left out
+    /// `LEAST(a, b, …)`, ignoring NULLs
     Least,
 }
 
 impl Choice {
-    /// The type of its result.
+    /// Returns the type of the result; `None` if it does not accept these types.
     pub fn output(self, inputs: &[Type]) -> Option<Type> {
         let (first, rest) = inputs.split_first()?;
         let number = if self == Self::NullIf { rest.len() == 1 } else { true };
         (number && rest.iter().all(|kind| kind == first)).then_some(*first)
     }
 
-    /// Its value for each row.
+    /// Computes the value for each row.
     pub fn apply(self, kind: Type, columns: &[Column], rows: usize) -> Column {
         match kind {
             Type::Boolean => self.chosen::<Booleans>(columns, rows, |a, b| a.cmp(&b), |a| a),

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::algebra::column::{Booleans, Column, Dates, Integers, Native, Numbers, Reader, Texts, Timestamps, each};
 use crate::algebra::{Type, Value};
 
-/// Compares two values of one type.
+/// Compares two values of the same type.
 ///
 /// # Total
-/// Every type has a total order: texts by their bytes, and real numbers with NaN after all others and −0 equal to 0. NULL compared
-/// with anything is NULL, but for the two that ask for NULL.
+/// Every type has a total order: texts by their bytes, and real numbers with NaN after all others and −0 equal to 0.
+/// Comparing NULL with anything gives NULL, except for `IS [NOT] DISTINCT FROM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Comparison {
     /// `a = b`
@@ -26,19 +26,19 @@ pub enum Comparison {
     Greater,
     /// `a >= b`
     GreaterOrEqual,
-    /// `a IS DISTINCT FROM b`: NULL is a value
+    /// `a IS DISTINCT FROM b`: NULL is an ordinary value
     Distinct,
-    /// `a IS NOT DISTINCT FROM b`: NULL is a value
+    /// `a IS NOT DISTINCT FROM b`: NULL is an ordinary value
     NotDistinct,
 }
 
 impl Comparison {
-    /// The type of its result.
+    /// Returns the type of the result; `None` if it does not accept these types.
     pub fn output(self, inputs: &[Type]) -> Option<Type> {
         matches!(inputs, [one, other] if one == other).then_some(Type::Boolean)
     }
 
-    /// Its value for each row.
+    /// Computes the value for each row.
     pub fn apply(self, input: Type, columns: &[Column], rows: usize) -> Column {
         match input {
             Type::Boolean => self.compared::<Booleans>(columns, rows, |a, b| a.cmp(&b)),
@@ -80,7 +80,7 @@ impl Comparison {
     }
 }
 
-/// The order of two numbers: 0 is −0, and all NaN are one, after everything else.
+/// Orders two numbers: 0 equals −0, and every NaN equals every other and comes last.
 pub fn in_order(one: f64, other: f64) -> Ordering {
     one.partial_cmp(&other).unwrap_or_else(|| one.is_nan().cmp(&other.is_nan()))
 }

@@ -1,4 +1,4 @@
-//! Conditions put together, and questions about NULL.
+//! Boolean operators and tests for NULL.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +6,10 @@ use crate::algebra::column::{Booleans, Column, Reader, each};
 use crate::algebra::{Type, Value};
 use arrow_array::Array;
 
-/// An operation on conditions, each true, false or NULL (not known).
+/// An operation on conditions, each true, false or NULL (unknown).
 ///
 /// # Total
-/// By its table of three values.
+/// Defined by its three-valued truth table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Logic {
     /// `a AND b`: false if either is, even if the other is NULL
@@ -27,7 +27,7 @@ pub enum Logic {
 }
 
 impl Logic {
-    /// The type of its result.
+    /// Returns the type of the result; `None` if it does not accept these types.
     pub fn output(self, inputs: &[Type]) -> Option<Type> {
         let fits = match self {
             Self::And | Self::Or => inputs == [Type::Boolean, Type::Boolean],
@@ -37,12 +37,12 @@ impl Logic {
         fits.then_some(Type::Boolean)
     }
 
-    /// Its value for each row.
+    /// Computes the value for each row.
     pub fn apply(self, columns: &[Column], rows: usize) -> Column {
         match (self, columns) {
             (Self::And | Self::Or, [a, b]) => {
                 let (a, b) = (Reader::<Booleans>::of(a), Reader::<Booleans>::of(b));
-                // The value that decides whatever the other is.
+                // The value that decides the result whatever the other is.
                 let deciding = self == Self::Or;
                 each::<Booleans>(columns, rows, |row| match (a.get(row), b.get(row)) {
                     (Some(one), _) | (_, Some(one)) if one == deciding => Some(deciding),

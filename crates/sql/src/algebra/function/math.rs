@@ -1,4 +1,4 @@
-//! Functions of numbers.
+//! Mathematical functions.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +6,10 @@ use super::finite;
 use crate::algebra::Type;
 use crate::algebra::column::{Column, Integers, Numbers, map, map2};
 
-/// A function of numbers.
+/// A mathematical function.
 ///
 /// # Total
-/// What has no value (the root of −1, the logarithm of 0) or none that is finite is NULL.
+/// NULL where the function is undefined (the root of −1, the logarithm of 0) or its value is not finite.
 ///
 /// # Deterministic
 /// Computed by `libm`, whose results are the same on every machine.
@@ -23,7 +23,7 @@ pub enum Math {
     Ceil,
     /// `FLOOR(x)`
     Floor,
-    /// `ROUND(x, digits)`, halves away from zero; digits may be negative
+    /// `ROUND(x, digits)`, halves away from zero; the digits may be negative
     Round(i8),
     /// `TRUNC(x, digits)`, towards zero
     Truncate(i8),
@@ -63,14 +63,14 @@ pub enum Math {
     Degrees,
 }
 
-/// The most digits that can be rounded to, on either side of the point: a real number has no more.
+/// The most digits to round to, on either side of the point: a real number has no more.
 pub const MOST_DIGITS: i8 = 17;
 
 impl Math {
-    /// The type of its result.
+    /// Returns the type of the result; `None` if it does not accept these types.
     pub fn output(self, inputs: &[Type]) -> Option<Type> {
         match (self, inputs) {
-            // Whole numbers stay whole.
+            // Integers stay integers.
             (Self::Abs | Self::Sign, [Type::Integer]) => Some(Type::Integer),
             (Self::Ceil | Self::Floor, [Type::Integer]) => Some(Type::Integer),
             (Self::Round(0) | Self::Truncate(0), [Type::Integer]) => Some(Type::Integer),
@@ -81,7 +81,7 @@ impl Math {
         }
     }
 
-    /// Its value for each row.
+    /// Computes the value for each row.
     pub fn apply(self, output: Type, columns: &[Column], rows: usize) -> Column {
         if output == Type::Integer {
             return map::<Integers, Integers>(columns, rows, |x| match self {
@@ -124,13 +124,13 @@ impl Math {
             Self::Atan => libm::atan(x),
             Self::Radians => x.to_radians(),
             Self::Degrees => x.to_degrees(),
-            // These have two arguments.
+            // These take two arguments.
             Self::Log | Self::Power | Self::Atan2 => f64::NAN,
         }
     }
 }
 
-/// To so many digits after the point, or before it.
+/// Rounds to this many digits after the point; before it if negative.
 fn scaled(x: f64, digits: i8, to_whole: fn(f64) -> f64) -> f64 {
     let power = libm::pow(10.0, f64::from(digits.unsigned_abs()));
     match digits {

@@ -1,4 +1,4 @@
-//! Is a value one of a constant set?
+//! Membership in a constant set.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::algebra::column::{Booleans, Column, Dates, Integers, Native, Numbers, Reader, Texts, Timestamps, each};
 use crate::algebra::{Type, Value};
 
-/// `a IN (…)`: a set of constants of one type, which may come from a public table.
+/// `a IN (…)`: a set of constants of the same type, possibly from a public table.
 ///
 /// # Total
-/// Every value is in the set or not. As in SQL, if the set has NULL in it, what is not in it is not known to be outside.
+/// Every value is in the set or not. As in SQL, if the set contains NULL, the result for a value not in it is NULL.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Listed", into = "Listed")]
 pub struct Membership {
@@ -21,14 +21,14 @@ pub struct Membership {
     words: Arc<HashSet<Word>>,
 }
 
-/// A value as it is looked up: equal values have equal words.
+/// A value in the form used for lookup: equal values have equal words.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 enum Word {
     Bits(u64),
     Text(String),
 }
 
-/// A set as it travels.
+/// The serialised form of a set.
 #[derive(Debug, Serialize, Deserialize)]
 struct Listed(Type, bool, Vec<Word>);
 
@@ -46,7 +46,7 @@ impl From<Membership> for Listed {
     }
 }
 
-/// In order: the same set is the same text.
+/// Sorted, so that equal sets print alike.
 impl fmt::Debug for Membership {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Listed(kind, has_null, words) = self.clone().into();
@@ -55,7 +55,7 @@ impl fmt::Debug for Membership {
 }
 
 impl Membership {
-    /// The set of these values; those of another type are not in it.
+    /// The set of these values; values of another type are left out.
     pub fn new(kind: Type, values: &[Value]) -> Self {
         let word = |value: &Value| match value {
             Value::Null => None,
@@ -70,12 +70,12 @@ impl Membership {
         Self { kind, has_null: values.iter().any(Value::is_null), words: Arc::new(words) }
     }
 
-    /// The type of its result.
+    /// Returns the type of the result; `None` if it does not accept these types.
     pub fn output(&self, inputs: &[Type]) -> Option<Type> {
         (inputs == [self.kind]).then_some(Type::Boolean)
     }
 
-    /// Its value for each row.
+    /// Computes the value for each row.
     pub fn apply(&self, columns: &[Column], rows: usize) -> Column {
         match self.kind {
             Type::Boolean => self.looked_up::<Booleans>(columns, rows, |a| Word::Bits(a.into())),
@@ -97,7 +97,7 @@ impl Membership {
     }
 }
 
-/// The bits of a number: −0 has those of 0, and all NaN have the same.
+/// The bits of a number: −0 as 0, and every NaN the same.
 fn bits(number: f64) -> u64 {
     if number.is_nan() { f64::NAN.to_bits() } else { (number + 0.0).to_bits() }
 }

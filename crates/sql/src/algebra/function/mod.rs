@@ -1,6 +1,6 @@
-//! The functions that an expression can have: an allow-list.
+//! The functions in expressions: an allow-list.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
 //! | [`arithmetic`] | `+ - * / %` |
 //! | [`compare`] | `= <> < <= > >=`, `IS DISTINCT FROM` |
@@ -9,19 +9,19 @@
 //! | [`math`] | `ROUND`, `SQRT`, `LN`, … |
 //! | [`text`] | `LOWER`, `SUBSTR`, `REPLACE`, … |
 //! | [`pattern`] | `LIKE` and regular expressions |
-//! | [`time`] | `EXTRACT`, `DATE_TRUNC`, dates plus spans |
+//! | [`time`] | `EXTRACT`, `DATE_TRUNC`, dates plus intervals |
 //! | [`membership`] | `IN (…)` |
 //! | [`cast`](mod@cast) | `CAST` |
 //!
-//! # What each must be
+//! # Requirements
 //! - **Total**: a value or NULL for every input. None returns a `Result`; none panics.
-//! - **Row-local**: the same value whatever else is in the batch. Each is a function of one row's values, lifted to columns by
-//!   [`column`](super::column).
-//! - **Deterministic**: the same inputs give the same value. None has a state, reads a clock or draws a number.
+//! - **Row-local**: the same value whatever else is in the batch. Each is a function of one row's values, lifted to
+//!   columns by [`column`](super::column).
+//! - **Deterministic**: the same inputs give the same value. None has state, reads a clock or draws random numbers.
 //! - **Bounded**: a text is at most [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes long.
 //!
-//! Tests try each of them for each of these, on hostile values of every type that it takes. A new one does not compile
-//! until it is in `Function::all`, from which they take it.
+//! Tests check every function for each of these, on hostile values of every type it accepts. A new function does not
+//! compile until it is in `Function::all`, from which the tests take it.
 
 #[cfg(test)]
 pub(crate) mod all;
@@ -58,28 +58,28 @@ use super::column::Column;
 pub enum Function {
     /// `+ - * / %`
     Arithmetic(Arithmetic),
-    /// `= < >` and the like
+    /// `=`, `<`, `>` and so on
     Compare(Comparison),
     /// `AND`, `OR`, `NOT`, `IS NULL`
     Logic(Logic),
-    /// `COALESCE` and the like
+    /// `COALESCE` and so on
     Choose(Choice),
-    /// Functions of numbers
+    /// Mathematical functions
     Math(Math),
-    /// Functions of texts
+    /// Text functions
     Text(Text),
-    /// Functions of dates and timestamps
+    /// Date and timestamp functions
     Time(Time),
-    /// A constant pattern
+    /// A match against a constant pattern
     Match(Pattern),
-    /// A constant set
+    /// Membership in a constant set
     In(Membership),
     /// `CAST(a AS type)`
     Cast(Type),
 }
 
 impl Function {
-    /// The type of its result; `None` if it does not take arguments of these types.
+    /// Returns the type of the result; `None` if it does not accept these argument types.
     pub fn output(&self, inputs: &[Type]) -> Option<Type> {
         match self {
             Self::Arithmetic(function) => function.output(inputs),
@@ -95,7 +95,7 @@ impl Function {
         }
     }
 
-    /// Its value for each of `rows` rows, of arguments whose types it takes.
+    /// Computes the value for each of `rows` rows, for arguments of types that it accepts.
     pub fn apply(&self, inputs: &[Type], output: Type, columns: &[Column], rows: usize) -> Column {
         let first = inputs.first().copied().unwrap_or(output);
         match self {
@@ -112,7 +112,7 @@ impl Function {
         }
     }
 
-    /// Can its result take more memory than its arguments?
+    /// Whether the result can take more memory than the arguments.
     pub fn grows(&self) -> bool {
         match self {
             Self::Text(function) => function.grows(),
@@ -122,7 +122,7 @@ impl Function {
     }
 }
 
-/// A number that is finite.
+/// The number if it is finite.
 fn finite(number: f64) -> Option<f64> {
     number.is_finite().then_some(number)
 }

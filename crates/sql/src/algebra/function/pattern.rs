@@ -1,4 +1,4 @@
-//! Patterns that texts match.
+//! Text patterns.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 use crate::algebra::Type;
 use crate::algebra::column::{Booleans, Column, Texts, map};
 
-/// The longest pattern, in bytes.
+/// The longest pattern accepted, in bytes.
 pub const MOST_PATTERN: usize = 1000;
 /// The longest text in which every match is replaced, in bytes.
 pub const MOST_REPLACED: usize = 4096;
 /// The most memory that a compiled pattern may take, in bytes.
 const MOST_COMPILED: usize = 1 << 20;
-/// The most memory that each thread may take to match it, in bytes; a pattern that needs more is matched more slowly.
+/// The most memory that each thread may use to match it, in bytes; a pattern that needs more is matched more slowly.
 const MOST_CACHED: usize = 1 << 17;
 
 /// A constant pattern, compiled before any row is read.
 ///
 /// # Total
-/// Every text matches or does not. One search takes time linear in the text, whatever the pattern is. Replacing every match searches
-/// anew after each of them, and each search may look at all of the text: that is quadratic, and a text of more than [`MOST_REPLACED`]
-/// bytes gives NULL.
+/// Every text matches or does not. One search takes time linear in the text, whatever the pattern. Replacing every
+/// match searches again after each one, and each search may scan the whole text: that is quadratic, so a text of more
+/// than [`MOST_REPLACED`] bytes gives NULL.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Pattern {
@@ -31,14 +31,14 @@ pub struct Pattern {
     compiled: Arc<Regex>,
 }
 
-/// A pattern as it travels.
+/// The serialised form of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Written {
     expression: String,
     ignore_case: bool,
-    /// What every match is replaced by, if it is.
+    /// The replacement for matches, if any.
     replacement: Option<String>,
-    /// All of them, or the first alone?
+    /// Whether all matches are replaced, or only the first.
     all: bool,
 }
 
@@ -61,7 +61,7 @@ impl TryFrom<Written> for Pattern {
             .size_limit(MOST_COMPILED)
             .dfa_size_limit(MOST_CACHED)
             .build()
-            .map_err(|error| format!("the pattern is not a regular expression: {error}"))?;
+            .map_err(|error| format!("invalid regular expression: {error}"))?;
         Ok(Self { written, compiled: Arc::new(compiled) })
     }
 }
@@ -73,7 +73,8 @@ impl From<Pattern> for Written {
 }
 
 impl Pattern {
-    /// Of LIKE: `%` is any text, `_` any character, and what follows the escape character is itself.
+    /// A LIKE pattern: `%` matches any text, `_` any character, and the character after the escape character is
+    /// literal.
     ///
     /// # Errors
     /// If it is too long.
@@ -86,7 +87,7 @@ impl Pattern {
         while let Some(letter) = letters.next() {
             match letter {
                 letter if Some(letter) == escape => {
-                    // An escape character at the end stands for itself.
+                    // A trailing escape character is literal.
                     let letter = letters.next().unwrap_or(letter);
                     expression += &regex::escape(letter.encode_utf8(&mut [0; 4]));
                 }
@@ -99,10 +100,10 @@ impl Pattern {
         Written { expression, ignore_case, replacement: None, all: false }.try_into()
     }
 
-    /// A regular expression that a part of the text matches.
+    /// A regular expression that matches anywhere in the text.
     ///
     /// # Errors
-    /// If it is none, too long, or too large when compiled.
+    /// If it is invalid, too long, or too large when compiled.
     pub fn regular(expression: &str, ignore_case: bool) -> Result<Self, String> {
         if expression.len() > MOST_PATTERN {
             return Err(format!("the pattern has more than {MOST_PATTERN} bytes"));
@@ -110,24 +111,24 @@ impl Pattern {
         Written { expression: expression.into(), ignore_case, replacement: None, all: false }.try_into()
     }
 
-    /// The same, with what its first match, or every match, is replaced by: a plain text, in which `$` is itself.
+    /// The same pattern with a replacement for its first match or every match: a plain text, in which `$` is literal.
     #[must_use]
     pub fn replacing(self, replacement: &str, all: bool) -> Self {
         Self { written: Written { replacement: Some(replacement.into()), all, ..self.written }, ..self }
     }
 
-    /// Can its result be longer than the text?
+    /// Whether the result can be longer than the text.
     pub fn grows(&self) -> bool {
         self.written.replacement.is_some()
     }
 
-    /// The type of its result: does the text match, or what becomes of it?
+    /// Returns the type of the result: a condition, or a text if matches are replaced.
     pub fn output(&self, inputs: &[Type]) -> Option<Type> {
         let output = if self.written.replacement.is_some() { Type::Text } else { Type::Boolean };
         (inputs == [Type::Text]).then_some(output)
     }
 
-    /// Its value for each row.
+    /// Computes the value for each row.
     pub fn apply(&self, columns: &[Column], rows: usize) -> Column {
         let Some(replacement) = &self.written.replacement else {
             return map::<Texts, Booleans>(columns, rows, |text| Some(self.compiled.is_match(text)));
@@ -171,7 +172,7 @@ mod tests {
         assert_eq!(replaced("x", true, "é"), text("é"));
     }
 
-    /// Each search for the first alternative looks at all of the text: two thousand million steps for 64 KiB, for each row.
+    /// Each search for the first alternative scans the whole text: two billion steps for 64 KiB, for each row.
     #[test]
     fn not_every_match_in_a_long_text_is_replaced() {
         let quadratic = ".*[^A-Z]|[A-Z]";

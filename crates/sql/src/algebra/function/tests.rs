@@ -1,4 +1,4 @@
-//! Every function, on values chosen to trip it.
+//! Every function, on values chosen to break it.
 
 use arrow_array::{Array, ArrayRef, cast::AsArray};
 use reticent_table::MOST_TEXT;
@@ -9,7 +9,7 @@ use crate::algebra::calendar::{DAY, Span};
 use crate::algebra::column::cell;
 use crate::algebra::{Expr, Value};
 
-/// Rows that each function is tried on, for each combination of types that it takes.
+/// Rows that each function is tested on, for each combination of types it accepts.
 const ROWS: usize = 96;
 
 /// Values that functions have failed on, here or elsewhere.
@@ -77,7 +77,7 @@ pub(crate) fn hostile(kind: Type) -> Vec<Value> {
     values
 }
 
-/// Numbers that can be repeated.
+/// Reproducible random numbers.
 pub(crate) struct Dice(pub u64);
 
 impl Dice {
@@ -112,8 +112,8 @@ fn signatures() -> Vec<Vec<Type>> {
     [one, two, three].concat()
 }
 
-/// Each row's value is the same whether the rows come together, one by one or in pieces, and whether an argument is a column or a
-/// constant; there is one for every row, and it is not too long.
+/// Each row's value is the same whether the rows come together, one by one or in pieces, and whether an argument is a
+/// column or a constant; there is one for every row, and it is not too long.
 #[test]
 fn functions_are_total_local_deterministic_and_bounded() {
     let (mut dice, mut tried) = (Dice(20_261_117), 0);
@@ -133,7 +133,7 @@ fn functions_are_total_local_deterministic_and_bounded() {
             };
             let mut columns: Vec<Vec<Value>> =
                 inputs.iter().map(|&kind| (0..ROWS).map(|row| pick(&mut dice, kind, row)).collect()).collect();
-            // Not the same values side by side.
+            // Shifts the columns so that equal values are not side by side.
             columns.iter_mut().enumerate().for_each(|(place, column)| column.rotate_left(7 * place));
             let arrays: Vec<ArrayRef> =
                 inputs.iter().zip(&columns).map(|(&kind, values)| array(kind, values)).collect();
@@ -178,7 +178,7 @@ fn functions_are_total_local_deterministic_and_bounded() {
     assert!(tried > 250, "{tried}");
 }
 
-/// CASE is as its functions are, whichever branches are constants.
+/// CASE satisfies the same requirements, whichever branches are constant.
 #[test]
 fn case_is_total_local_and_deterministic() {
     let mut dice = Dice(7);
@@ -221,8 +221,8 @@ fn case_is_total_local_and_deterministic() {
     }
 }
 
-/// A text that is chosen again and again refers to as many buffers as it did at first: were both sides' kept each time, fifty levels
-/// would have 2⁵⁰.
+/// A text that is chosen over and over refers to as many buffers as at first: if the buffers of both sides were kept
+/// each time, fifty levels would have 2⁵⁰.
 #[test]
 fn texts_chosen_again_and_again_stay_as_small_as_they_are() {
     let text = Value::Text("longer than twelve bytes, so that it is kept in a buffer".into());
@@ -237,7 +237,7 @@ fn texts_chosen_again_and_again_stay_as_small_as_they_are() {
     assert_eq!(cell(&columns[1], 0), text);
 }
 
-/// What each gives for a few plain values.
+/// The results for a few ordinary values.
 #[test]
 fn functions_mean_what_they_are_called() {
     let text = |text: &str| Value::Text(text.into());
@@ -263,10 +263,11 @@ fn functions_mean_what_they_are_called() {
     }
 }
 
-/// A month that would end behind the last day that can be counted.
+/// A month that would end after the last representable day.
 #[test]
 fn the_last_months_of_all_have_no_overflow() {
-    // From 0000-03-01 on, so many eras fit in 64 bits; the months around their end are tried one by one.
+    // The number of months whose eras, from 0000-03-01 on, fit in 64 bits; the months around the end are tried one by
+    // one.
     let era_months = i64::MAX / 146_097 * 4800;
     for day in [0, 30, 59, 11_016] {
         for month in era_months - 24_000..era_months + 9600 {

@@ -1,4 +1,4 @@
-//! Functions of texts.
+//! Text functions.
 
 use std::collections::HashSet;
 
@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::algebra::Type;
 use crate::algebra::column::{Booleans, Column, Integers, Reader, Texts, each, map, map2, map3};
 
-/// A function of texts. Places and lengths are counted in characters, from 1.
+/// A text function. Positions and lengths are in characters; positions start at 1.
 ///
 /// # Total
-/// There is no text for which one has no value, but for what is longer than [`MOST_TEXT`] bytes, which is NULL.
+/// There is a value for every text, except that a result longer than [`MOST_TEXT`] bytes is NULL.
 ///
 /// # Bounded
-/// Nothing longer is ever built: each function knows how long its result will be, or stops when it is too long.
+/// Nothing longer is ever built: each function knows the length of its result in advance, or stops when it gets too
+/// long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Text {
     /// `LENGTH(a)`
@@ -35,15 +36,15 @@ pub enum Text {
     Reverse,
     /// `a || b`: NULL if either is
     Concat,
-    /// `CONCAT(a, b, …)`: all that is not NULL
+    /// `CONCAT(a, b, …)`: ignores NULLs
     ConcatAll,
-    /// `LEFT(a, n)`; without the last −n for a negative n
+    /// `LEFT(a, n)`; all but the last −n characters for a negative n
     Left,
-    /// `RIGHT(a, n)`; without the first −n for a negative n
+    /// `RIGHT(a, n)`; all but the first −n characters for a negative n
     Right,
     /// `SUBSTR(a, from [, length])`
     Substring,
-    /// `STRPOS(a, b)`: where b begins in a; 0 if it is not there
+    /// `STRPOS(a, b)`: where b starts in a; 0 if it does not occur
     Position,
     /// `STARTS_WITH(a, b)`
     StartsWith,
@@ -51,9 +52,9 @@ pub enum Text {
     EndsWith,
     /// `CONTAINS(a, b)`
     Contains,
-    /// `REPLACE(a, b, c)`: c for every b
+    /// `REPLACE(a, b, c)`: replaces every b by c
     Replace,
-    /// `SPLIT_PART(a, b, n)`: the n-th part between b's; from the end for a negative n
+    /// `SPLIT_PART(a, b, n)`: the n-th part between separators b; counted from the end for a negative n
     SplitPart,
     /// `REPEAT(a, n)`
     Repeat,
@@ -64,7 +65,7 @@ pub enum Text {
 }
 
 impl Text {
-    /// The type of its result.
+    /// Returns the type of the result; `None` if it does not accept these types.
     pub fn output(self, inputs: &[Type]) -> Option<Type> {
         use Type::{Boolean, Integer, Text};
         match (self, inputs) {
@@ -83,13 +84,13 @@ impl Text {
         }
     }
 
-    /// Can its result be longer than its arguments? Such functions work on few rows at a time.
+    /// Whether the result can be longer than the arguments. Such functions work on few rows at a time.
     pub fn grows(self) -> bool {
         use Text::{Concat, ConcatAll, Lower, PadEnd, PadStart, Repeat, Replace, Upper};
         matches!(self, Concat | ConcatAll | Lower | PadEnd | PadStart | Repeat | Replace | Upper)
     }
 
-    /// Its value for each row.
+    /// Computes the value for each row.
     pub fn apply(self, columns: &[Column], rows: usize) -> Column {
         let texts = |of_row: fn(&str) -> Option<String>| map::<Texts, Texts>(columns, rows, of_row);
         let numbered = |of_row: fn(&str, i64) -> Option<String>| map2::<Texts, Integers, Texts>(columns, rows, of_row);
@@ -132,7 +133,7 @@ impl Text {
         match columns.len() {
             1 => map::<Texts, Texts>(columns, rows, |a| trim(a, &|letter| letter == ' ')),
             _ => map2::<Texts, Texts, Texts>(columns, rows, |a, letters| {
-                // Both may be long: looking through all letters for each character would take minutes.
+                // Both texts may be long: scanning all letters for each character would take minutes.
                 let letters: HashSet<char> = letters.chars().collect();
                 trim(a, &|letter| letters.contains(&letter))
             }),
@@ -146,7 +147,7 @@ impl Text {
                 return Some(before(a, wanted).to_owned());
             }
             let missing = wanted - has;
-            // A character has a byte at the least.
+            // A character takes at least one byte.
             if missing > MOST_TEXT {
                 return None;
             }
@@ -160,34 +161,34 @@ impl Text {
     }
 }
 
-/// A text that is not too long.
+/// The text if it is not too long.
 pub fn short(text: String) -> Option<String> {
     (text.len() <= MOST_TEXT).then_some(text)
 }
 
-/// The first so many characters.
+/// The first `characters` characters.
 fn before(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
 }
 
-/// All but the first so many characters.
+/// All but the first `characters` characters.
 fn after(text: &str, characters: usize) -> &str {
     &text[before(text, characters).len()..]
 }
 
-/// The last so many characters; for a negative number all but the first so many.
+/// The last n characters; all but the first −n for a negative n.
 fn last(text: &str, n: i64) -> &str {
     let places = usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
     after(text, if n >= 0 { text.chars().count().saturating_sub(places) } else { places })
 }
 
-/// A place counted from the start, or from the end for a negative number.
+/// A position counted from the start, or from the end for a negative n.
 fn from_either_end(text: &str, n: i64) -> usize {
     let places = usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
     if n >= 0 { places } else { text.chars().count().saturating_sub(places) }
 }
 
-/// As in the standard: characters from place `from` up to `from + length`, of which those before the first are none.
+/// As in the SQL standard: characters from position `from` to before `from + length`; positions below 1 are empty.
 fn substring(columns: &[Column], rows: usize) -> Column {
     let cut = |a: &str, from: i64, length: Option<i64>| {
         let end = match length {

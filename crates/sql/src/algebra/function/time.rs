@@ -1,4 +1,4 @@
-//! Functions of dates and timestamps.
+//! Date and timestamp functions.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,26 +6,26 @@ use crate::algebra::Type;
 use crate::algebra::calendar::{DAY, Part, Span};
 use crate::algebra::column::{Column, Dates, Integers, Timestamps, map, map2};
 
-/// A function of dates and timestamps.
+/// A date or timestamp function.
 ///
 /// # Total
-/// What does not fit in 64 bits of microseconds is NULL.
+/// NULL if the result does not fit in 64 bits of microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Time {
     /// `EXTRACT(part FROM t)`
     Extract(Part),
-    /// `DATE_TRUNC('part', t)`; of a date, a date, unless the part is shorter than a day
+    /// `DATE_TRUNC('part', t)`; a date for a date
     Truncate(Part),
-    /// `t + INTERVAL '…'`; of a date, a date, unless the span has hours in it
+    /// `t + INTERVAL '…'`; a date for a date, which accepts no hours or smaller units
     Add(Span),
     /// `d + n` days
     AddDays,
-    /// `d - e`: days between two dates
+    /// `d - e`: the number of days between two dates
     DaysBetween,
 }
 
 impl Time {
-    /// The type of its result.
+    /// Returns the type of the result; `None` if it does not accept these types.
     pub fn output(self, inputs: &[Type]) -> Option<Type> {
         match (self, inputs) {
             (Self::Extract(_), [Type::Date | Type::Timestamp]) => Some(Type::Integer),
@@ -41,7 +41,7 @@ impl Time {
         }
     }
 
-    /// Its value for each row.
+    /// Computes the value for each row.
     pub fn apply(self, input: Type, columns: &[Column], rows: usize) -> Column {
         match self {
             Self::DaysBetween => {
