@@ -1,4 +1,4 @@
-//! What a query gives back: rows of released values, and what they cost.
+//! The answer to a query: rows of released values, and their cost.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -12,17 +12,17 @@ use crate::resolve::Origin;
 /// A released table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The names of its columns.
+    /// The column names.
     pub columns: Vec<String>,
-    /// Which of them have an error bar, whatever came of them: the query alone decides. Empty in answers of earlier versions.
+    /// Which columns have an error bar; decided by the query alone. Empty in answers of earlier versions.
     #[serde(default)]
     pub bars: Vec<bool>,
-    /// Its rows.
+    /// The rows.
     pub rows: Vec<Vec<Entry>>,
-    /// Was nothing released but refusals?
+    /// Whether everything was refused.
     #[serde(default)]
     pub refused: bool,
-    /// What it promises and costs.
+    /// The guarantee and its cost.
     pub summary: Summary,
 }
 
@@ -30,81 +30,82 @@ pub struct Answer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
-    /// A key, or what was computed from released values.
+    /// A group key, or a value computed from released values.
     Plain(Json),
     /// An aggregate with its error bar.
     Released {
-        /// Its value.
+        /// The value.
         value: Json,
-        /// The noise is within this, 95 times in 100.
+        /// The half-width of the 95 % interval of the noise.
         half_width: f64,
     },
-    /// A quantile: its distance from the exact one is counted in rows.
+    /// A quantile, whose error is measured in ranks.
     Ranked {
-        /// Its value.
+        /// The value.
         value: Json,
-        /// It is within so many ranks, 95 times in 100.
+        /// The half-width of the 95 % interval, in ranks.
         half_width_in_ranks: f64,
     },
-    /// Exact, because one person could not have changed it.
+    /// An exact value, because one person could not have changed it.
     Stable(Json),
-    /// No answer, because one person could have changed it, or so the noise had it.
+    /// Refused, because one person could have changed the answer, or the noise made it look so.
     Refused,
 }
 
-/// What an answer promises and costs.
+/// The guarantee of an answer and its cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The promise, which is the price.
+    /// The guarantee, which is also the cost.
     pub guarantee: String,
-    /// Whose privacy.
+    /// The privacy unit.
     pub unit: String,
-    /// Which tables are neighbours.
+    /// The adjacency.
     pub adjacency: String,
-    /// In how many groups one unit counts.
+    /// The most groups to which one unit contributes.
     pub max_groups: u64,
-    /// With how many rows in each.
+    /// The most rows that it contributes to each.
     pub max_rows: u64,
-    /// What was paid for what.
+    /// How the budget was split.
     pub split: Vec<Share>,
-    /// Bounds that were looked for privately.
+    /// Bounds that were found privately.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<FoundBounds>,
-    /// What half-widths speak of.
+    /// What the half-widths cover.
     pub half_widths: String,
 }
 
-/// What came of a private search for bounds.
+/// The result of a private search for bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundBounds {
-    /// What they are of, in the user's words.
+    /// The column or expression, in the user's words.
     pub column: String,
-    /// What they are, as in `16..128`; `None` if too few rows tell, and all that needs them is refused.
+    /// The bounds, as in `16..128`; `None` if there were too few rows, in which case everything that needs them is
+    /// refused.
     pub bounds: Option<String>,
 }
 
-/// What was paid for one part of an answer.
+/// The budget spent on one part of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Share {
     /// What is released.
     pub what: String,
-    /// The part of the budget.
+    /// Its part of the budget.
     pub cost: String,
-    /// How far one unit can move it, and what hides that.
+    /// How far one unit can move it, and the noise that hides that.
     pub noise: String,
-    /// The half-width at 95 %, where it is known beforehand.
+    /// The half-width at 95 %, where known in advance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub half_width: Option<f64>,
 }
 
-/// What half-widths speak of, for whoever reads the answer alone.
+/// What half-widths cover, for readers who see only the answer.
 pub const HALF_WIDTHS: &str = "95 % and covers noise only, not bias from clamping or contribution limits";
 
-/// The same, where the noisy number of `words` of a group decides whether it is shown: if it is `threshold` or more.
+/// The same, where a group is shown only if its noisy number of `words` is at least `threshold`.
 ///
-/// A group of m fewer units is shown only if its noise is m or more. Of discrete Laplace noise of scale b what exceeds m is again
-/// exponential, so that a shown one is further off than the half-width h with probability about e^(−(h − m)/b): 5 % for m = 0, and always
-/// from m = h on.
+/// A group m units below the threshold is shown only if its noise is m or more. The excess of discrete Laplace noise of
+/// scale b over m is again exponential, so the number shown is further off than the half-width h with probability about
+/// e^(−(h − m)/b): 5 % for m = 0, and always from m = h on.
 pub(crate) fn half_widths(deciding: Option<(&str, u64)>) -> String {
     let Some((words, threshold)) = deciding else { return HALF_WIDTHS.into() };
     format!(
@@ -114,7 +115,7 @@ pub(crate) fn half_widths(deciding: Option<(&str, u64)>) -> String {
 }
 
 impl Answer {
-    /// From what the query made of released values.
+    /// Builds the answer from the final relation of released values.
     pub(crate) fn new(
         computed: &Computed,
         columns: &[(String, Origin)],
@@ -131,7 +132,7 @@ impl Answer {
             columns.iter().enumerate().map(entry).collect()
         };
         let rows = (0..computed.data.rows()).map(row).collect();
-        // What is computed from refusals, or left out because of them, is no answer either.
+        // Whatever is computed from refusals, or omitted because of them, is no answer either.
         let mut cells = released.columns.iter().flatten().peekable();
         let refused = cells.peek().is_some() && cells.all(|cell| cell.value == Value::Refused);
         let bars =
@@ -139,7 +140,7 @@ impl Answer {
         Self { columns: columns.iter().map(|(name, _)| name.clone()).collect(), bars, rows, refused, summary }
     }
 
-    /// One object per row with its columns in order, then the summary: a line each.
+    /// One object per row with its columns in order, then the summary: one line each.
     ///
     /// # Errors
     /// None in practice.
@@ -170,7 +171,7 @@ impl Entry {
         }
     }
 
-    /// For programs: as JSON text, the value before its error bar.
+    /// The entry as JSON, the value before its error bar.
     pub fn to_json(&self) -> String {
         match self {
             Self::Plain(value) => value.to_string(),
@@ -186,13 +187,13 @@ impl Entry {
     }
 }
 
-/// Whole numbers without a point, so that 31 is 31.
+/// Integers without a decimal point, so that 31 is 31.
 pub fn number(value: f64) -> Json {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= EXACT { Json::from(value as i64) } else { Json::from(value) }
 }
 
-/// A value for programs: dates and timestamps as in ISO 8601.
+/// A value as JSON: dates and timestamps in ISO 8601.
 fn json(value: &Item) -> Json {
     match value {
         Item::Null => Json::Null,

@@ -1,4 +1,4 @@
-//! How much of a unit counts: as it was said, or as the query itself tells.
+//! Contribution bounds: given, or implied by the query.
 
 use crate::algebra::Statistic;
 use crate::error::{Error, Result};
@@ -6,14 +6,14 @@ use crate::options::{Options, Unit};
 use crate::release::contribution::Touched;
 use crate::resolve::Resolved;
 
-/// What one unit can touch.
+/// How much one unit can contribute.
 ///
-/// No cap is assumed: one that leaves most rows out gives an answer that is wrong by far more than its error bar says. Where the query
-/// itself tells how many rows a unit has at most (they were aggregated by unit), or only counts units, the cap leaves nothing out
-/// and needs not be said.
+/// There are no defaults: a bound that drops most rows gives an answer that is off by far more than its error bar.
+/// Where the query itself limits a unit's rows (they were aggregated by unit), or only counts units, the bound drops
+/// nothing and need not be given.
 ///
 /// # Errors
-/// If a cap is needed and not said.
+/// If a bound is required but not given.
 pub(crate) fn touched(resolved: &Resolved, unit: &Unit, options: &Options) -> Result<Touched> {
     let grouped = !resolved.keys.is_empty();
     let Unit::Column(unit) = unit else { return Ok(Touched::each_row(options.adjacency, grouped)?) };
@@ -32,7 +32,7 @@ fn missing(unit: &str, rows: bool, groups: bool) -> Error {
     let groups = groups.then(|| format!("--max-groups N (in how many groups one {unit} counts)"));
     let flags: Vec<String> = rows.into_iter().chain(groups).collect();
     Error::Option(format!(
-        "one {unit} may have many rows, and how many of them count is not said: add {}. Take what nearly every {unit} stays within, \
+        "one {unit} may have many rows, so contribution bounds are required: add {}. Choose a bound that nearly every {unit} stays within, \
          from what you know without this data: rows beyond it are left out, and the noise grows with it. With --dry-run the noise is \
          shown and nothing is charged",
         flags.join(" and ")

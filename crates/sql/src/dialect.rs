@@ -1,4 +1,4 @@
-//! BigQuery's way to ask: `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, …) …`.
+//! BigQuery's syntax: `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, …) …`.
 
 use sqlparser::tokenizer::{Location, Token};
 
@@ -6,7 +6,7 @@ use crate::algebra::Limits;
 use crate::error::{Error, Result};
 use crate::resolve::text::tokens;
 
-/// Options that stand in the SQL itself, as they were written.
+/// Options in the SQL itself, as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
     /// `epsilon`
@@ -21,13 +21,14 @@ pub struct Written {
     pub max_rows: Option<String>,
 }
 
-/// The names that may stand in OPTIONS.
+/// The names allowed in OPTIONS.
 const NAMES: [&str; 5] = ["epsilon", "delta", "privacy_unit_column", "max_groups_contributed", "max_rows_contributed"];
 
-/// The SQL without the clause, byte for byte as it was written, and the options; the SQL as it is if there is no such clause.
+/// Splits the SQL into the query without the clause, otherwise byte for byte the same, and the options. Without such a
+/// clause, the SQL is returned unchanged.
 ///
 /// # Errors
-/// If it is too large, a text in it has no end, or an option is unknown.
+/// If it is too large, a string literal is not terminated, or an option is unknown.
 ///
 /// # Example
 /// ```
@@ -65,7 +66,7 @@ pub fn split(sql: &str) -> Result<(String, Written)> {
     Ok((format!("{}{}", &sql[..before], &sql[after..]), written))
 }
 
-/// The byte at a place that is given by line and letter, both from 1 on.
+/// The byte offset of a line and column, both counted from 1.
 fn offset(sql: &str, place: Location) -> usize {
     let from_zero = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
     let line: usize = sql.split_inclusive('\n').take(from_zero(place.line)).map(str::len).sum();
@@ -75,7 +76,7 @@ fn offset(sql: &str, place: Location) -> usize {
 fn read(option: &[&Token], written: &mut Written) -> Result<()> {
     let whole = || option.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let [name, Token::Eq, value @ ..] = option else {
-        return Err(Error::Syntax(format!("the option {} is not written NAME = VALUE", whole())));
+        return Err(Error::Syntax(format!("the option {} must be written NAME = VALUE", whole())));
     };
     let name = name.to_string().to_lowercase();
     let text = value.iter().map(|token| match token {
@@ -89,7 +90,7 @@ fn read(option: &[&Token], written: &mut Written) -> Result<()> {
         "max_groups_contributed" => &mut written.max_groups,
         "max_rows_contributed" => &mut written.max_rows,
         _ => {
-            let message = format!("there is no option {name} in OPTIONS; there are {}", NAMES.join(", "));
+            let message = format!("unknown option {name} in OPTIONS; there are {}", NAMES.join(", "));
             return Err(Error::Option(message));
         }
     };
@@ -133,7 +134,7 @@ mod tests {
 
     const CLAUSE: &str = "WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=900)";
 
-    /// Written back from tokens, the text `x' OR name > 'a` became a condition.
+    /// When the SQL was rebuilt from tokens, the text `x' OR name > 'a` became a condition.
     #[test]
     fn a_quote_in_a_text_stays_in_it() {
         let rest = " COUNT(*) c FROM t WHERE name = 'x'' OR name > ''a'";
@@ -147,7 +148,7 @@ mod tests {
         assert!(error.to_string().contains("it has 200007 bytes"), "{error}");
     }
 
-    /// Parts of SQL in which letters stand for others, or for nothing.
+    /// Parts of SQL in which characters have a special meaning or none.
     const PARTS: [&str; 32] = [
         "'x'' OR ''a'",
         "'\\'",
@@ -184,7 +185,7 @@ mod tests {
     ];
 
     proptest::proptest! {
-        /// Everything around the clause stays, and its words and signs are the same as before.
+        /// Everything around the clause stays, and its tokens are the same as before.
         #[test]
         fn nothing_but_the_clause_is_cut_out(
             before in "( |\n|\r\n|/\\* é \\*/|-- ü\n){0,3}",
@@ -216,8 +217,8 @@ mod tests {
             let sql = format!("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options} COUNT(*) FROM t");
             split(&sql).unwrap_err().to_string()
         };
-        assert!(error("epsilon 1)").contains("epsilon 1 is not written NAME = VALUE"));
-        assert!(error("eps = 1)").contains("there is no option eps in OPTIONS"));
+        assert!(error("epsilon 1)").contains("epsilon 1 must be written NAME = VALUE"));
+        assert!(error("eps = 1)").contains("unknown option eps in OPTIONS"));
         assert!(error("epsilon = 1, epsilon = 2)").contains("given twice"));
         assert!(split("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1").is_err());
     }

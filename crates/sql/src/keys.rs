@@ -1,4 +1,4 @@
-//! Keys that are public.
+//! Public group keys.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,26 +15,27 @@ use crate::error::{Error, Result, no_such};
 use crate::options::Options;
 use crate::resolve::Resolved;
 
-/// More public keys than any table can show.
+/// More public keys than any answer can show.
 const MOST_KEYS: usize = 10_000_000;
 
-/// Public keys as they are compared with rows, and as they were written.
+/// Public keys, typed for comparison with rows, and as written.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownKeys {
-    /// In the types of the keys: every combination, the last column changing fastest.
+    /// In the types of the keys: every combination, the last column varying fastest.
     pub typed: PublicKeys,
-    /// The texts of each column by itself.
+    /// The texts of each column separately.
     texts: Vec<Vec<String>>,
 }
 
-/// The values of one key, in its type and as they were written.
+/// The values of one key, typed and as written.
 type Listed<'text> = (ArrayRef, Vec<&'text str>);
 
 impl KnownKeys {
-    /// Those of a query, if all of its keys are public; rows with other values of those that are known are dropped.
+    /// The public keys of a query, if all of its keys are public. Rows whose value of a known key is not listed are
+    /// dropped.
     ///
-    /// A key is named by its column, by its own words, or by its name in the answer. A column that the query does not group by may have
-    /// keys as well: a policy lists those of the whole table.
+    /// A key is identified by its column, by its expression as written, or by its name in the answer. Keys may also be
+    /// given for columns that the query does not group by: a policy lists those of the whole table.
     ///
     /// # Errors
     /// If there is no such key, or its values are not of its type.
@@ -67,12 +68,12 @@ impl KnownKeys {
         Ok(None)
     }
 
-    /// How many there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.texts.iter().map(Vec::len).product()
     }
 
-    /// As it was written: a text for each column.
+    /// The key as written: a text for each column.
     pub fn written(&self, key: usize) -> Vec<&str> {
         let mut repeat = self.len();
         let text = |column: &'_ Vec<String>| {
@@ -84,7 +85,7 @@ impl KnownKeys {
     }
 }
 
-/// Key values of the type that the key has, each once, and as they were written.
+/// The distinct values of a key, in its type and as written.
 fn typed<'text>(name: &str, values: &'text [String], to: Type) -> Result<Listed<'text>> {
     let distinct: BTreeSet<&str> = values.iter().map(String::as_str).collect();
     let distinct: Vec<&str> = distinct.into_iter().collect();
@@ -96,8 +97,8 @@ fn typed<'text>(name: &str, values: &'text [String], to: Type) -> Result<Listed<
             .into_array(to, distinct.len()),
     };
     match (0..typed.len()).find(|&row| typed.is_null(row)) {
-        Some(row) => Err(Error::Option(format!("--keys {name}=…: {:?} is not {to}, as the column is", distinct[row]))),
-        None if distinct.is_empty() => Err(Error::Option(format!("--keys {name}=…: there are none"))),
+        Some(row) => Err(Error::Option(format!("--keys {name}=…: {:?} is not {to}, the column's type", distinct[row]))),
+        None if distinct.is_empty() => Err(Error::Option(format!("--keys {name}=…: the list is empty"))),
         None => Ok((typed, distinct)),
     }
 }
@@ -106,8 +107,7 @@ fn typed<'text>(name: &str, values: &'text [String], to: Type) -> Result<Listed<
 fn product(columns: &[Listed<'_>]) -> Result<KnownKeys> {
     let total = columns.iter().try_fold(1usize, |total, (column, _)| total.checked_mul(column.len()));
     let total = total.filter(|&total| total <= MOST_KEYS);
-    let total =
-        total.ok_or_else(|| Error::Option(format!("there are more than {MOST_KEYS} combinations of --keys")))?;
+    let total = total.ok_or_else(|| Error::Option(format!("--keys has more than {MOST_KEYS} combinations")))?;
     let mut repeat = total;
     let mut all = Vec::new();
     for (column, _) in columns {

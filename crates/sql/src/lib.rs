@@ -1,21 +1,21 @@
 //! Private SQL over tables: read, bound, then noise.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`query`] | [`Query`]: from its text to its answer |
+//! | [`query`] | [`Query`]: from text to answer |
 //! | [`algebra`] | what can be asked, and why the answer is private |
 //! | [`resolve`] | from SQL text to the algebra |
 //! | [`engine`] | from files to exact statistics |
-//! | [`release`] | what is released, how it is paid for, and the noise |
-//! | [`answer`] | [`Answer`]: released rows, and what they cost |
-//! | [`outcome`] | [`Outcome`]: what came of a query that was charged |
+//! | [`release`] | what is released, how the budget is split, and the noise |
+//! | [`answer`] | [`Answer`]: released rows, and their cost |
+//! | [`outcome`] | [`Outcome`]: the result of a charged query |
 //! | [`limits`] | [`RunLimits`]: memory, time and threads of a run |
-//! | [`options`] | [`Options`]: whose privacy, how much, within which bounds |
-//! | [`settings`] | what arguments, policies and the SQL itself say, together |
-//! | [`dialect`] | BigQuery's way to ask |
+//! | [`options`] | [`Options`]: privacy unit, budget, clamping bounds |
+//! | [`settings`] | options from arguments, policies and the SQL itself, combined |
+//! | [`dialect`] | BigQuery's syntax |
 //! | [`usage`] | which columns of text files are numbers |
-//! | [`joint`] | a query that several parties answer together: its exact statistic, and what their sum says |
-//! | [`scalar`] | a query that gives one value, asked of rows that someone else protects |
+//! | [`joint`] | a query that several parties answer together: its exact statistic, and the answer from their sum |
+//! | [`scalar`] | a query with a single value, over rows that the caller protects |
 //! | [`error`] | the one error type |
 
 pub mod algebra;

@@ -1,4 +1,4 @@
-//! What a run of a query may use, as the operator says.
+//! Resource limits of a run, set by the operator.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -7,30 +7,30 @@ use reticent_bounding::{Interrupt, Memory};
 
 use crate::engine::{BUCKETS, Engine};
 
-/// Where the machine does not say how much memory it has.
+/// Used if the machine does not report its memory.
 const MEMORY: u64 = 8 << 30;
 
-/// What a run may use. A run that needs more ends as [`Error::Reading`](crate::Error::Reading), after the charge: how much a run needs
-/// depends on rows.
+/// Resource limits of a run. A run that exceeds them ends as [`Error::Reading`](crate::Error::Reading), after the
+/// charge: how much a run needs depends on rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunLimits {
-    /// So many bytes.
+    /// Bytes of memory.
     pub memory: Option<u64>,
-    /// So long.
+    /// Running time.
     pub time: Option<Duration>,
-    /// So many threads; one for each core unless given.
+    /// Threads; by default one per core.
     pub threads: Option<usize>,
-    /// Where rows are written that do not fit in memory; the system's folder for temporary files unless given.
+    /// Where to spill rows that do not fit in memory; by default the system's directory for temporary files.
     pub folder: Option<PathBuf>,
 }
 
 impl RunLimits {
-    /// The number of bytes: half of what the machine has unless given.
+    /// The memory limit in bytes; by default half of the machine's memory.
     pub(crate) fn memory(&self) -> usize {
         usize::try_from(self.memory.unwrap_or_else(|| machine_memory() / 2)).unwrap_or(usize::MAX)
     }
 
-    /// An engine for one run. Its time begins now.
+    /// An engine for one run, whose time starts now.
     pub fn engine(&self) -> Engine {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let folder = self.folder.clone().unwrap_or_else(std::env::temp_dir);
@@ -44,7 +44,7 @@ impl RunLimits {
     }
 }
 
-/// How much memory this process may have at the most: the machine's, or its container's.
+/// The most memory that this process can have: the machine's, or its container's.
 pub fn machine_memory() -> u64 {
     let number =
         |path: &str, find: fn(&str) -> Option<u64>| std::fs::read_to_string(path).ok().as_deref().and_then(find);
@@ -56,7 +56,7 @@ pub fn machine_memory() -> u64 {
     total.into_iter().chain(container).min().unwrap_or(MEMORY)
 }
 
-/// A length of time such as `500ms`, `10s` or `2m`.
+/// Parses a duration such as `500ms`, `10s` or `2m`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split_unit(text);
     let milliseconds = match unit {
@@ -70,10 +70,10 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     length
         .filter(|length| (1..=LONGEST).contains(length))
         .map(Duration::from_millis)
-        .ok_or_else(|| "write a length of time from 1ms to 24h, for example 500ms, 10s or 2m".into())
+        .ok_or_else(|| "write a duration from 1ms to 24h, for example 500ms, 10s or 2m".into())
 }
 
-/// A number of bytes such as `512MiB` or `2GiB`.
+/// Parses a number of bytes such as `512MiB` or `2GiB`.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let (number, unit) = split_unit(text);
     let shift = match unit {
@@ -89,7 +89,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 /// Milliseconds in 24 hours.
 const LONGEST: u64 = 86_400_000;
 
-/// The digits that a text begins with, and the rest.
+/// Splits a text into its leading digits and the rest.
 fn split_unit(text: &str) -> (Option<u64>, &str) {
     let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
     (text[..digits].parse().ok(), &text[digits..])

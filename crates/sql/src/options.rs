@@ -1,16 +1,16 @@
-//! What is asked beside the SQL: whose privacy, how much, within which bounds.
+//! The options of a query: privacy unit, budget, clamping bounds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::statistic::Bounds;
 
-/// Whose privacy is protected.
+/// The privacy unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unit {
-    /// Every row is somebody else.
+    /// Each row is a different person.
     Row,
-    /// All rows with the same value of this column are one person's.
+    /// All rows with the same value in this column belong to one person.
     Column(String),
 }
 
@@ -23,7 +23,7 @@ impl std::fmt::Display for Unit {
     }
 }
 
-/// How the range of a column is known.
+/// The range of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Range {
     /// Chosen without looking at the data.
@@ -32,7 +32,7 @@ pub enum Range {
     Auto,
 }
 
-/// What the clock says.
+/// The current time.
 fn now() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.ok().and_then(|since| i64::try_from(since.as_micros()).ok()).unwrap_or_default()
@@ -41,36 +41,38 @@ fn now() -> i64 {
 /// Public values of a key column, as text.
 pub type Keys = Vec<String>;
 
-/// How a query is to be answered.
+/// How to answer a query.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What the whole query may cost.
+    /// The budget for the whole query.
     pub guarantee: Guarantee,
-    /// Which tables are neighbours.
+    /// The adjacency.
     pub adjacency: Adjacency,
-    /// Whose privacy, unless a table says otherwise.
+    /// The privacy unit, unless a table has its own.
     pub unit: Unit,
-    /// Units of single tables, by table name.
+    /// Privacy units of individual tables, by table name.
     pub table_units: BTreeMap<String, Unit>,
-    /// In how many groups one unit counts: to be said where units have several rows, unless the query itself tells.
+    /// The most groups to which one unit contributes: required where units have several rows, unless the query implies
+    /// it.
     pub max_groups: Option<u64>,
-    /// With how many rows in each of them; the same holds.
+    /// The most rows that it contributes to each; required under the same condition.
     pub max_rows: Option<u64>,
     /// Ranges of columns, by name (`age` or `people.age`).
     pub bounds: BTreeMap<String, Range>,
-    /// Which of them were asked for with this very query: they must be of one of its names. (A policy lists those of a whole table.)
+    /// The ranges given for this query in particular: their names must occur in it. (A policy lists those of a whole
+    /// table.)
     pub asked_bounds: BTreeSet<String>,
     /// Public keys, by column name.
     pub keys: BTreeMap<String, Keys>,
-    /// Shares of the budget, by the aggregate's name; 1 if not given.
+    /// Weights in the split of the budget, by the aggregate's name; 1 if not given.
     pub weights: BTreeMap<String, u32>,
-    /// What the clock says in the query, in microseconds since 1970: it stands still while a query is answered, and when it is
+    /// The current time in the query, in microseconds since 1970: fixed while a query is answered, and when it is
     /// answered again.
     pub now: i64,
 }
 
 impl Options {
-    /// Every row is somebody else, add/remove, nothing known of any column.
+    /// Defaults: each row is a different person, add/remove adjacency, nothing known about any column.
     pub fn new(guarantee: Guarantee) -> Self {
         Self {
             guarantee,
@@ -87,7 +89,7 @@ impl Options {
         }
     }
 
-    /// The unit of a table.
+    /// Returns the privacy unit of a table.
     pub fn unit_of(&self, table: &str) -> &Unit {
         self.table_units.get(table).unwrap_or(&self.unit)
     }

@@ -1,4 +1,4 @@
-//! What came of a query that was charged, for ever.
+//! The permanent result of a charged query.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,39 +9,39 @@ use crate::answer::Answer;
 use crate::error::{Error, Result};
 use crate::query::Query;
 
-/// A longer answer is none: the ledger could not keep it.
+/// A longer answer counts as a failure: the ledger could not store it.
 const LONGEST: usize = 1 << 27;
 
-/// What came of a query that was charged. The ledger keeps it with the request, and the same request gives the same again.
+/// The result of a charged query. The ledger stores it with the request, and repeating the request returns it again.
 ///
 /// # Privacy
-/// Whether a run fails may depend on rows. A failure that was not kept would be tried again for the same charge, and each try would tell
-/// more; so a failure is an outcome like any other.
+/// Whether a run fails may depend on rows. If failures were not stored, a failed run could be repeated for the same
+/// charge, and each attempt would reveal more; so a failure is an outcome like any other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Released values, or refusals.
     Answer(Box<Answer>),
-    /// There is none, and there will be none for this charge.
+    /// There is no answer, and there will be none for this charge.
     Failed,
 }
 
 impl Outcome {
-    /// As it is kept.
+    /// The stored form.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("an outcome is plain data")
     }
 
-    /// As it was kept; `None` if this is something else. Answers used to be kept without a word about what they are.
+    /// Parses the stored form; `None` if it is something else. Earlier versions stored answers without a tag.
     pub fn from_text(text: &str) -> Option<Self> {
         let old = || serde_json::from_str(text).map(|answer| Self::Answer(Box::new(answer)));
         serde_json::from_str(text).or_else(|_| old()).ok()
     }
 
-    /// The answer.
+    /// Returns the answer.
     ///
     /// # Errors
-    /// [`Error::Reading`] if there is none.
+    /// [`Error::Reading`] if the query failed.
     pub fn answer(self) -> Result<Answer> {
         match self {
             Self::Answer(answer) => Ok(*answer),
@@ -51,9 +51,9 @@ impl Outcome {
 }
 
 impl Query {
-    /// As [`Query::answer`], whatever happens: a failure and a panic are outcomes, too.
+    /// Like [`Query::answer`], but failures and panics become outcomes, too.
     pub fn outcome(&self, permit: &mut Permit) -> Outcome {
-        // The permit is not used again, and the query is not changed.
+        // The permit is not used again, and the query is not modified.
         let answered = catch_unwind(AssertUnwindSafe(|| self.answer(permit)));
         let outcome = match answered {
             Ok(Ok(answer)) => Outcome::Answer(Box::new(answer)),

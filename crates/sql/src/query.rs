@@ -29,16 +29,16 @@ use crate::usage::Usage;
 /// A table of the query.
 #[derive(Debug)]
 pub struct Input {
-    /// Where its rows are.
+    /// Where the rows are.
     pub table: Table,
-    /// Is it nobody's secret?
+    /// Whether the table is public.
     pub public: bool,
 }
 
-/// More numbers than an answer has reason to have: the text of more is longer than a ledger keeps.
+/// More numbers than an answer should have: the text of more would be too long for a ledger.
 const MOST_NUMBERS: usize = 1 << 24;
 
-/// A query that can be answered privately. No private row was read yet.
+/// A query that can be answered privately. No private row has been read yet.
 pub struct Query {
     inputs: Vec<Input>,
     resolved: Resolved,
@@ -53,10 +53,10 @@ pub struct Query {
     guarantee: Guarantee,
 }
 
-/// Before a search for bounds, and where there is none.
+/// Before a search for bounds, or without one.
 const NOTHING_FOUND: &Found = &[];
 
-/// What a query must be beyond private, for who asks it.
+/// A further requirement that the caller has.
 pub(crate) type Also = fn(&Resolved, Option<&KnownKeys>, &Options) -> Result<()>;
 
 impl std::fmt::Debug for Query {
@@ -66,15 +66,15 @@ impl std::fmt::Debug for Query {
 }
 
 impl Query {
-    /// Reads the SQL, and plans what is measured. Only headers, footers and public tables are looked at; public tables are read whole.
+    /// Parses the SQL and plans the measurements. Only headers and footers are read, and public tables in full.
     ///
     /// # Errors
-    /// If it is not SQL, names what is not there, cannot be answered privately, or is too large.
+    /// If it is not valid SQL, refers to something that does not exist, cannot be answered privately, or is too large.
     pub fn prepare(sql: &str, inputs: Vec<Input>, options: Options) -> Result<Self> {
         Self::prepare_if(sql, inputs, options, |_, _, _| Ok(()))
     }
 
-    /// As [`Query::prepare`], if it is also what `also` says.
+    /// Like [`Query::prepare`], but the query must also satisfy `also`.
     pub(crate) fn prepare_if(sql: &str, inputs: Vec<Input>, options: Options, also: Also) -> Result<Self> {
         let limits = Limits::default();
         let mut resolved = on_a_large_stack(&limits, || {
@@ -85,7 +85,7 @@ impl Query {
         let rows = &resolved.measured.rows;
         let (texts, most) = (resolved.measured.long_texts(), limits.long_texts);
         if texts > most as u64 {
-            let what = format!("its joins with public tables could make {texts} long texts of one row");
+            let what = format!("its joins with public tables could turn 1 row into {texts} long texts");
             return Err(TooLarge::new(what, most).into());
         }
         refuse_common_files(&inputs, rows.tables())?;
@@ -116,12 +116,12 @@ impl Query {
         Ok(Self { inputs, resolved, options, engine, design, touched, keys, weights, unit, search, guarantee })
     }
 
-    /// The same, with other limits for its run.
+    /// Sets the limits of its run.
     pub fn with_engine(self, engine: Engine) -> Self {
         Self { engine, ..self }
     }
 
-    /// Is there memory for all bins of all groups, as far as it is known before rows are read which groups there are?
+    /// Checks that there is memory for all bins of all groups, as far as the groups are known before rows are read.
     ///
     /// # Errors
     /// [`Error::Option`] if a run within these limits would fail whatever the rows.
@@ -142,22 +142,22 @@ impl Query {
         Ok(())
     }
 
-    /// What the answer promises, which is what it costs.
+    /// The guarantee of the answer, which is also its cost.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
 
-    /// Whose privacy is protected.
+    /// The privacy unit.
     pub fn unit(&self) -> &Unit {
         &self.unit
     }
 
-    /// Which tables are neighbours.
+    /// The adjacency.
     pub fn adjacency(&self) -> Adjacency {
         self.options.adjacency
     }
 
-    /// What will be released, how, and at what price.
+    /// What will be released, how, and at what cost.
     ///
     /// # Errors
     /// None in practice.
@@ -183,12 +183,12 @@ impl Query {
         })
     }
 
-    /// What one unit may contribute.
+    /// How much one unit may contribute.
     pub fn touched(&self) -> &Touched {
         &self.touched
     }
 
-    /// What will be done, in words; nothing of it depends on rows.
+    /// A description of what will be done; independent of the rows.
     pub fn words(&self) -> String {
         let mut text = match &self.unit {
             Unit::Row => "Each row is treated as a different person.".to_owned(),
@@ -222,23 +222,23 @@ impl Query {
         }
         for input in self.inputs.iter().filter(|input| input.table.is_json_lines()) {
             text += &format!(
-                " Each line of {} is read as one JSON object: lines that are anything else are dropped, such as those of objects that go over \
-                 several lines (jq -c . writes one a line), and lists in fields are NULL. How many there are is not told.",
+                " Each line of {} is read as one JSON object: other lines are dropped, such as those of objects that span \
+                 several lines (jq -c . writes one per line), and lists in fields are NULL. How many there are is not disclosed.",
                 input.table.name()
             );
         }
         text
     }
 
-    /// Reads the rows and releases the answer. The permit must be worth [`Query::guarantee`].
+    /// Reads the rows and releases the answer. The permit must cover [`Query::guarantee`].
     ///
     /// # Errors
-    /// [`Error::Reading`] if the rows cannot be read to their end.
+    /// [`Error::Reading`] if the rows cannot be read to the end.
     pub fn answer(&self, permit: &mut Permit) -> Result<Answer> {
         let key = ChoiceKey::new(permit.secret()?);
         let (mut design, mut found) = (Cow::Borrowed(&self.design), Vec::new());
         if let Some(search) = &self.search {
-            // Keys are inputs like all others.
+            // Keys count as inputs too.
             let measures = search.measures(&self.design, self.resolved.keys.len());
             let layout = Layout { unit: self.has_unit(), keys: 0, measures };
             let caps = Caps { groups: 1, rows: search.rows };
@@ -263,7 +263,7 @@ impl Query {
         self.answer_of(&released, self.summary_of(&design, &found)?)
     }
 
-    /// The answer that released numbers are: what the query does with them.
+    /// Computes the answer from released numbers.
     pub(crate) fn answer_of(&self, released: &release::Released, summary: Summary) -> Result<Answer> {
         let kinds = self.resolved.measured.kinds();
         let values = released.columns.iter().zip(&kinds[self.resolved.keys.len()..]);
@@ -279,17 +279,17 @@ impl Query {
         Ok(Answer::new(&computed, &self.resolved.columns, has_bar, released, summary))
     }
 
-    /// What is measured before noise, with frozen choices. **Not private**: for tests only.
+    /// The measurements before noise, with fixed random choices. **Not private**: for tests only.
     ///
     /// # Errors
-    /// As [`Query::answer`].
+    /// As for [`Query::answer`].
     #[cfg(feature = "test-util")]
     pub fn exact(&self, key: ChoiceKey) -> Result<release::exact::Exact> {
         let groups = self.groups(&self.design, key)?;
         release::exact::exact(&self.design, &self.touched, &groups)
     }
 
-    /// What runs, as text: for tests that compare neighbouring tables.
+    /// The execution plan as text: for tests that compare neighbouring tables.
     #[cfg(feature = "test-util")]
     pub fn plan_text(&self) -> String {
         format!("{:?}", self.resolved.measured)
@@ -299,19 +299,19 @@ impl Query {
         matches!(self.unit, Unit::Column(_))
     }
 
-    /// What the computed columns are to a design.
+    /// The roles of the computed columns in a design.
     fn layout(&self, design: &Design) -> Layout {
         Layout { unit: self.has_unit(), keys: self.resolved.keys.len(), measures: design.measures.clone() }
     }
 
-    /// What is measured of each group. **Not private.**
+    /// The measurements of each group. **Not private.**
     pub(crate) fn groups(&self, design: &Design, key: ChoiceKey) -> Result<Groups> {
         let caps = Caps { groups: self.touched.groups(), rows: self.touched.max_rows() };
         let keys = self.keys.as_ref().map(|keys| keys.typed.clone());
         self.measure(self.layout(design), caps, keys, key)
     }
 
-    /// Which of the public keys, as they were written, each group is of; nothing if two of them are one key here.
+    /// For each group, its index among the public keys as written; `None` if two of these are the same key here.
     pub(crate) fn order_of_groups(&self) -> Result<Option<Vec<u32>>> {
         match &self.keys {
             None => Ok(Some(vec![0])),
@@ -323,27 +323,27 @@ impl Query {
         }
     }
 
-    /// How it is to be answered.
+    /// The options.
     pub(crate) fn options(&self) -> &Options {
         &self.options
     }
 
-    /// What is measured, and how it would be paid for here.
+    /// What is measured, and how the budget would be split here.
     pub(crate) fn design(&self) -> &Design {
         &self.design
     }
 
-    /// What it groups by, in the user's words.
+    /// The group keys, in the user's words.
     pub(crate) fn key_words(&self) -> Vec<String> {
         self.resolved.keys.iter().map(|key| key.words.clone()).collect()
     }
 
-    /// Its public keys.
+    /// The public keys.
     pub(crate) fn known_keys(&self) -> Option<&KnownKeys> {
         self.keys.as_ref()
     }
 
-    /// What is computed of each row: keys, then what is measured.
+    /// The expressions computed for each row: keys, then measured values.
     fn computed(&self) -> Vec<Expr> {
         self.resolved.measured.keys.iter().chain(&self.design.inputs).cloned().collect()
     }
@@ -359,8 +359,8 @@ impl Query {
     }
 }
 
-/// A file that is two tables has each of its rows twice, and perhaps with another unit: the stability of neither table says what one
-/// unit changes in both.
+/// Refuses two private tables that share a file: each of its rows would occur twice, perhaps with different units, so
+/// the stability of neither table bounds what one unit changes in both.
 fn refuse_common_files(inputs: &[Input], tables: &BTreeSet<usize>) -> Result<()> {
     let tables: Vec<&Table> = tables.iter().map(|&table| &inputs[table].table).collect();
     for (place, one) in tables.iter().enumerate() {
@@ -373,8 +373,8 @@ fn refuse_common_files(inputs: &[Input], tables: &BTreeSet<usize>) -> Result<()>
     Ok(())
 }
 
-/// The unit as the ledger knows it: the columns of the private tables that the query reads. Tables that are joined on the unit may call
-/// it differently; the ledger knows it by all its names.
+/// The unit for the ledger: the unit columns of the private tables that the query reads. Tables joined on the unit may
+/// name it differently; the ledger records all names.
 fn unit_name(inputs: &[Input], tables: impl Iterator<Item = usize>, options: &Options) -> String {
     let units = tables.filter_map(|table| match options.unit_of(inputs[table].table.name()) {
         Unit::Column(name) => Some(name.as_str()),
@@ -384,8 +384,8 @@ fn unit_name(inputs: &[Input], tables: impl Iterator<Item = usize>, options: &Op
     names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// Bounds that are asked for are of a column, or of something that the query names. Where a table has no header, any name may be a
-/// column.
+/// Bounds that were asked for must be of a column, or of something that the query names. Where a table has no header,
+/// any name may be a column.
 fn check_bounds(resolved: &Resolved, inputs: &[Input], options: &Options) -> Result<()> {
     let columns: Option<Vec<Vec<String>>> = inputs.iter().map(|input| input.table.columns()).collect();
     let Some(columns) = columns else { return Ok(()) };
@@ -402,20 +402,20 @@ fn check_bounds(resolved: &Resolved, inputs: &[Input], options: &Options) -> Res
     }
 }
 
-/// Is what is released small enough to be held, as far as it is known before rows are read which groups there are?
+/// Checks that the number of released values is acceptable, as far as the groups are known before rows are read.
 fn check_numbers(design: &Design, keys: Option<&KnownKeys>) -> Result<()> {
     let groups = keys.map_or(1, KnownKeys::len);
     let numbers: usize = design.additive.iter().map(|paid| draw::width(&paid.part)).sum();
     if groups.checked_mul(numbers).is_none_or(|all| all > MOST_NUMBERS) {
         return Err(Error::Option(format!(
-            "the answer would have {groups} × {numbers} numbers (groups of public keys, by what is asked of each), and at most \
-             {MOST_NUMBERS} are allowed; list fewer keys, or ask for fewer bins"
+            "the answer would have {groups} × {numbers} numbers (groups of public keys × numbers in each), but the limit is \
+             {MOST_NUMBERS}; list fewer keys, or ask for fewer bins"
         )));
     }
     Ok(())
 }
 
-/// The weight of each aggregate, by its own words or by the name of its column.
+/// The weight of each aggregate, by its expression as written or the name of its column.
 fn weights(resolved: &Resolved, options: &Options) -> Result<Vec<u32>> {
     let mut weights = vec![1; resolved.asked.len()];
     let asked = || {
@@ -458,7 +458,7 @@ fn design(
     Design::new(&wanted, touched, select_keys, budget)
 }
 
-/// A query may be asked by several threads.
+/// A query can be shared between threads.
 const _: fn() = || {
     fn shared<T: Send + Sync>() {}
     shared::<Arc<Query>>();

@@ -1,7 +1,7 @@
-//! What a query uses its columns for.
+//! How a query uses its columns.
 //!
-//! Text files have no types, and none is guessed from rows. A column is a number if the query uses it as one: in a sum, in
-//! arithmetic, compared with a number; or if it has bounds. All others are text.
+//! Text files have no types, and none are inferred from rows. A column is a number if the query uses it as one (in a
+//! sum, in arithmetic, compared with a number) or if it has bounds. All others are text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,22 +52,22 @@ const NUMERIC: [&str; 37] = [
     "degrees",
     "isnan",
 ];
-/// Functions that give one of their arguments.
+/// Functions that return one of their arguments.
 const CHOOSING: [&str; 8] = ["coalesce", "nullif", "nvl", "nvl2", "ifnull", "greatest", "least", "nanvl"];
 
-/// The names of columns in a query, without their tables.
+/// The column names in a query, without their tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// All that is mentioned.
+    /// All columns mentioned.
     pub mentioned: BTreeSet<String>,
-    /// What is used as a number.
+    /// The columns used as numbers.
     pub numbers: BTreeSet<String>,
-    /// Does `*` stand for all of them?
+    /// Whether `*` stands for all columns.
     pub all: bool,
 }
 
 impl Usage {
-    /// Of a query.
+    /// Analyses a query.
     pub fn of(query: &Query) -> Self {
         let (mut usage, mut rules) = (Self::default(), Rules::default());
         walk(query, &mut |node| match node {
@@ -95,10 +95,10 @@ impl Usage {
         usage
     }
 
-    /// What is mentioned outside of expressions: `*`, and USING.
+    /// Records what is mentioned outside expressions: `*`, and USING.
     fn listed(&mut self, select: &Select) {
         let star = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
-        // Whoever names the columns of a table counts all of them.
+        // A list of column aliases covers all columns of the table.
         let renamed = |table: &TableFactor| match table {
             TableFactor::Table { alias: Some(alias), .. } => !alias.columns.is_empty(),
             _ => false,
@@ -132,23 +132,23 @@ impl Usage {
             Expr::Function(function) if NUMERIC.contains(&name(function).as_str()) => {
                 self.numbers_in(arguments(function));
             }
-            // Percentiles, whose column is after ORDER BY.
+            // Percentiles, whose column comes after ORDER BY.
             Expr::Function(function) if !function.within_group.is_empty() => {
                 self.numbers_in(function.within_group.iter().map(|order| &order.expr));
             }
-            // The parser knows these two by themselves.
+            // The parser has separate nodes for these two.
             Expr::Floor { expr, .. } | Expr::Ceil { expr, .. } => self.numbers_in([&**expr]),
             _ => {}
         }
     }
 
-    /// Whatever gives the value of these is a number.
+    /// Records that the columns these values come from are numbers.
     fn numbers_in<'ast>(&mut self, expressions: impl IntoIterator<Item = &'ast Expr>) {
         self.numbers.extend(values(expressions));
     }
 }
 
-/// The columns that give the value of one of these.
+/// The columns that the value of one of these expressions comes from.
 fn values<'ast>(expressions: impl IntoIterator<Item = &'ast Expr>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open: Vec<&Expr> = expressions.into_iter().collect();
@@ -167,13 +167,13 @@ fn values<'ast>(expressions: impl IntoIterator<Item = &'ast Expr>) -> BTreeSet<S
     found
 }
 
-/// What is a number if something else is: what a sub-query names is one if it is used as one, and so is what it is computed from, and
-/// what is compared with it.
+/// Implications between numbers: an output of a sub-query that is used as a number is one, and so are the columns it is
+/// computed from, and the ones it is compared with.
 #[derive(Default)]
 struct Rules {
-    /// For each name, the rules that it sets off.
+    /// For each name, the rules that it triggers.
     set_off: BTreeMap<String, Vec<usize>>,
-    /// For each rule, the names that are numbers then. A rule that was followed has none left.
+    /// For each rule, the names it makes numbers; empty once the rule has been applied.
     then: Vec<BTreeSet<String>>,
 }
 
@@ -185,7 +185,7 @@ impl Rules {
         self.then.push(then);
     }
 
-    /// Adds all that follows. Every rule is followed once, and every name looked at once.
+    /// Adds all consequences. Every rule is applied once, and every name visited once.
     fn follow(mut self, numbers: &mut BTreeSet<String>) {
         let mut open: Vec<String> = numbers.iter().cloned().collect();
         while let Some(name) = open.pop() {
@@ -200,7 +200,7 @@ impl Rules {
     }
 }
 
-/// Expressions in this one that are of one type: compared with each other, or chosen from.
+/// Subexpressions that have the same type: compared with each other, or chosen from.
 fn of_one_type(expression: &Expr) -> Vec<Vec<&Expr>> {
     match expression {
         Expr::BinaryOp { left, op, right } if is_comparison(op) => vec![vec![left, right]],
@@ -243,7 +243,7 @@ fn arguments(function: &Function) -> Vec<&Expr> {
         .collect()
 }
 
-/// A number, or arithmetic, whose value is one.
+/// A number, or arithmetic, whose value is a number.
 fn is_number(expression: &Expr) -> bool {
     match expression {
         Expr::Value(value) => matches!(value.value, Value::Number(..)),
@@ -294,8 +294,8 @@ mod tests {
         assert_eq!(numbers("SELECT SUM(z) FROM (SELECT y AS z FROM (SELECT x AS y FROM t))"), ["x", "y", "z"]);
     }
 
-    /// Each comparison makes one more column a number, and the last of the text is the first that does: looking at all of them again
-    /// for each would take an hour.
+    /// Each comparison makes one more column a number, starting with the last in the text: rescanning all of them each
+    /// time would take an hour.
     #[test]
     fn a_long_chain_of_comparisons_is_followed_once() {
         const LINKS: usize = 30_000;

@@ -1,12 +1,12 @@
-//! One walk through a query, for everybody who looks for something in it.
+//! A single walk through a query, used by every search in it.
 //!
-//! The parser's visitors are generic: each one is compiled for every kind of node there is. This one is compiled once.
+//! The parser's visitors are generic: each is compiled for every kind of node. This one is compiled once.
 
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, ObjectName, Query, Select, Visit, Visitor};
 
-/// What the walk comes by.
+/// A visited node.
 #[derive(Debug, Clone, Copy)]
 pub enum Node<'ast> {
     /// A query.
@@ -15,11 +15,11 @@ pub enum Node<'ast> {
     Select(&'ast Select),
     /// The name of a table.
     Relation(&'ast ObjectName),
-    /// An expression, before those inside it.
+    /// An expression, before its subexpressions.
     Expression(&'ast Expr),
 }
 
-/// Goes through all of a query.
+/// Visits all of a query.
 pub fn walk(query: &Query, look: &mut dyn FnMut(Node<'_>)) {
     let _ = query.visit(&mut Walk(look));
 }

@@ -1,4 +1,4 @@
-//! Error bars hold as often as they say, also where the noise is as large as the data.
+//! Error bars hold as often as they claim, even where the noise is as large as the data.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use reticent_sql::{Input, Options, Query, Range, Table};
 
 const RUNS: u64 = 300;
 
-/// In how many of the runs each aggregate's bar covers the exact value.
+/// The number of runs in which each aggregate's bar covers the exact value.
 fn covered(values: &[f64], epsilon: &str, asked: &[(&str, f64)]) -> Vec<u64> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.csv");
@@ -33,8 +33,8 @@ fn covered(values: &[f64], epsilon: &str, asked: &[(&str, f64)]) -> Vec<u64> {
     covered
 }
 
-/// The count that a variance is divided by has noise, too: with few rows it decides. At least 95 % of the bars cover; three
-/// standard errors less are 91 %.
+/// The count that a variance is divided by is noisy, too: with few rows that dominates. At least 95 % of the bars
+/// cover; three standard errors below that is 91 %.
 #[test]
 fn bars_of_variances_cover_also_where_the_count_is_uncertain() {
     for (rows, epsilon) in [(4, "1"), (40, "0.1")] {

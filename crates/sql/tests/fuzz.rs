@@ -1,7 +1,7 @@
-//! Whatever text is asked: an answer or an error, in time; no panic, no overflow of the stack.
+//! Any text yields an answer or an error, in time; no panic, no stack overflow.
 //!
-//! Valid words in any order, valid queries with words exchanged, and garbage. Thirty thousand texts in ordinary runs, as many on a busy
-//! machine as on an idle one; with `RETICENT_LONG=1`, an hour of them and a seed of its own, which is printed.
+//! Valid tokens in any order, valid queries with tokens swapped, and garbage. Thirty thousand texts in ordinary runs,
+//! on busy and idle machines alike; with `RETICENT_LONG=1`, an hour of them with a fresh seed, which is printed.
 
 use std::fs;
 use std::sync::atomic::Ordering;
@@ -14,12 +14,12 @@ use reticent::privacy::Guarantee;
 use reticent_sql::resolve::text::{PANICS, tables};
 use reticent_sql::{Input, Options, Query, Range, Table, Unit};
 
-/// How long one text may take: minutes less than what never ends, and a thousand times what it takes on a busy machine.
+/// How long one text may take: minutes less than an endless one, and a thousand times what it takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// So many texts in ordinary runs.
+/// The number of texts in ordinary runs.
 const TEXTS: u64 = 30_000;
-/// So long in long ones.
+/// The duration of long runs.
 const LONG: Duration = Duration::from_secs(3600);
 
 const WORDS: &[&str] = &[
@@ -198,7 +198,7 @@ const QUERIES: [&str; 12] = [
     "SELECT SUM(CAST(round(a, 2) AS BIGINT) % 7), COUNT(nullif(b, -0.0)) FROM t JOIN u USING (user_id) WHERE t.a IS NOT DISTINCT FROM u.a",
 ];
 
-/// Words of queries and others, some of them exchanged, left out or doubled.
+/// Tokens of queries and others, some of them swapped, dropped or doubled.
 fn mutated() -> impl Strategy<Value = String> {
     let change = (any::<prop::sample::Index>(), 0..5u8, prop::sample::select(WORDS), any::<prop::sample::Index>());
     (prop::sample::select(&QUERIES[..]), prop::collection::vec(change, 1..4)).prop_map(|(query, changes)| {

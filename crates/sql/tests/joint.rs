@@ -1,4 +1,4 @@
-//! Queries that parties answer together: their shape, their numbers, what is refused, and the answer.
+//! Queries that parties answer together: shape, numbers, refusals and answers.
 
 use std::fs;
 use std::path::Path;
@@ -15,9 +15,9 @@ use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::joint::{Noise, Shape, tables};
 use reticent_sql::{Answer, Error, Input, JointQuery, Options, Query, Range, Result, Table, Unit};
 
-/// So large that no noise is left on counts, and little on sums.
+/// So large that counts have no noise left, and sums little.
 const NEARLY_WITHOUT_NOISE: &str = "900";
-/// What is left of it on sums, means and spreads of ages: they are within this but with a probability of e^−20.
+/// The noise left on sums, means and spreads of ages: they are within this except with probability e^−20.
 const LITTLE: f64 = 10.0;
 
 const ROWS: &str = "patient,ward,age\np1,A,30\np2,A,50\np3,B,70\np4,C,10\np5,B,\np6,A,200\n";
@@ -91,7 +91,7 @@ fn counts_in_groups_stand_in_the_order_of_the_keys() {
     assert_eq!((shape.unit.as_str(), shape.adjacency.as_str()), ("row", "add-remove"));
     assert_eq!(*shape, self::shape(sql, options("1")).expect("a shape"));
     assert_eq!(tables(sql).expect("SQL").into_iter().collect::<Vec<_>>(), ["visits"]);
-    // Whoever has no table shows the same answer.
+    // Without a table, the answer is the same.
     let imagined = JointQuery::imagined(sql, options("1")).expect("it can be asked");
     let answer = answered(&imagined, &[13, -2, 7], 4);
     assert_eq!(answer, answered(&query, &[13, -2, 7], 4));
@@ -122,13 +122,13 @@ fn kinds_of_numbers_share_the_budget_by_weight() {
     assert_eq!((ends.numbers, ends.moves), (2, 64 + 2), "two numbers are rounded");
     assert_eq!((rows.times, rows.over, rows.moves), (64, 1, 64), "a count is not");
     assert_eq!(even.sensitivity(), Ok(130));
-    // One of 64 parts of what one value of 0..100 can be.
+    // 1/64 of the largest value in 0..100.
     assert_eq!((&rows.step, &ends.step), (&"1/64".parse().expect("a step"), &"100/64".parse().expect("a step")));
     let mut weighted = options("1");
     weighted.weights.insert("n".into(), 3);
     let weighted = shape(sql, weighted).expect("a shape");
     assert_eq!((weighted.parts[0].moves, weighted.parts[1].moves), (192, 66));
-    // Alone, a count is itself.
+    // By itself, a count is not scaled.
     let alone = shape("SELECT COUNT(*), COUNT(age) FROM visits", by_patient()).expect("a shape");
     assert!(alone.parts.iter().all(|part| (part.times, part.over, part.moves) == (1, 1, 1)));
     // A unit with many rows in many groups.
@@ -141,7 +141,7 @@ fn kinds_of_numbers_share_the_budget_by_weight() {
     );
 }
 
-/// What parties have together, without noise, is what a curator who had all their rows would say with hardly any.
+/// The parties' sum without noise equals what a curator with all their rows would release with hardly any noise.
 #[test]
 fn without_noise_parties_and_curators_agree() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -172,7 +172,7 @@ fn without_noise_parties_and_curators_agree() {
             }
         }
     }
-    // Eight ages within 0..100, the sum of which is rounded to 100/64: 30, 50, 70, 10, 100, 18, 0 and 99.5; and nothing, twice.
+    // Eight ages within 0..100, whose sum is rounded to 100/64: 30, 50, 70, 10, 100, 18, 0 and 99.5; and two NULLs.
     let sql = "SELECT COUNT(*) AS n, COUNT(age) AS ages, SUM(age) AS total, AVG(age) AS mean FROM visits";
     let (query, numbers) = measured(sql, &all, options("1"));
     let answer = values(&answered(&query, &numbers, 0));
@@ -181,7 +181,7 @@ fn without_noise_parties_and_curators_agree() {
     assert!(off(2, 377.5) <= 50.0 / 64.0 && off(3, 377.5 / 8.0) <= 100.0 / 64.0 / 8.0, "{answer:?}");
 }
 
-/// In a column of numbers the keys have another order than as text: the cells do not.
+/// In a numeric column the keys sort differently than as text; the cells do not.
 #[test]
 fn the_order_of_cells_does_not_depend_on_a_partys_types() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -200,7 +200,7 @@ fn the_order_of_cells_does_not_depend_on_a_partys_types() {
     assert_eq!(of_text.0.shape(), of_numbers.0.shape());
     assert_eq!(of_text.0.shape().keys, [["-1"], ["10"], ["100"], ["9"]]);
     assert_eq!((of_text.1, of_numbers.1), (vec![1, 2, 1, 3], vec![1, 2, 1, 3]));
-    // Two texts that are one number would count one row twice, or leave a cell out.
+    // Two texts that denote one number would count a row twice, or leave a cell out.
     options.keys.insert("ward".into(), ["1", "01"].map(String::from).into());
     assert_eq!(shape(sql, options.clone()).expect("as text they differ").cells(), 2);
     let refused = JointQuery::prepare(sql, input(&typed), options).expect_err("as numbers they do not");
@@ -220,9 +220,9 @@ fn what_has_no_public_shape_is_refused_by_its_name() {
     let cases = [
         (count, keyless.clone(), "GROUP BY ward", "--keys ward=a,b,c"),
         ("SELECT ward, age, COUNT(*) FROM visits GROUP BY ward, age", pure(), "GROUP BY age", "--keys age="),
-        ("SELECT MEDIAN(age) FROM visits", pure(), "median(age)", "ask for AVG(age)"),
+        ("SELECT MEDIAN(age) FROM visits", pure(), "median(age)", "use AVG(age)"),
         ("SELECT QUANTILE(age, 0.9) FROM visits", pure(), "quantile(age", "HISTOGRAM(age, 20)"),
-        ("SELECT STABLE_MEDIAN(age) FROM visits", pure(), "stable_median(age)", "ask for AVG(age)"),
+        ("SELECT STABLE_MEDIAN(age) FROM visits", pure(), "stable_median(age)", "use AVG(age)"),
         ("SELECT MODE(ward) FROM visits", pure(), "mode(ward)", "GROUP BY ward"),
         ("SELECT AVG(age) FROM visits", found, "--bounds age=auto", "--bounds age=0..100"),
         (count, approximate, "--delta", "leave --delta out"),
@@ -234,7 +234,7 @@ fn what_has_no_public_shape_is_refused_by_its_name() {
         let text = error.to_string();
         assert!(text.to_lowercase().starts_with(&what.to_lowercase()) && text.contains(instead), "{sql}: {text}");
     }
-    // What a curator cannot be asked, parties cannot be asked either.
+    // What a curator cannot answer, parties cannot answer either.
     let error = shape("SELECT patient FROM visits", pure()).expect_err("rows");
     assert!(matches!(error, Error::NotPrivate { .. }), "{error}");
     keyless.bounds.clear();

@@ -1,4 +1,4 @@
-//! Columns of types that a query cannot use: they are there, and what is wrong with them is said.
+//! Columns of types that a query cannot use: they exist, and the error says what is wrong with them.
 
 use std::fs::File;
 use std::sync::Arc;

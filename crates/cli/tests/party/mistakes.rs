@@ -26,19 +26,19 @@ fn what_cannot_be_asked_of_parties_is_refused_by_its_name() {
         (
             "SELECT COUNT(DISTINCT patient) FROM visits",
             "--epsilon 1 --unit patient --colluders 1",
-            "somebody at several parties would be counted at each of them",
+            "someone with data at several parties would be counted at each",
         ),
         (
             "SELECT COUNT(*) FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient) AS q WHERE n > 0",
             "--epsilon 1 --unit patient --colluders 1",
-            "somebody at several parties would be counted at each of them",
+            "someone with data at several parties would be counted at each",
         ),
         ("SELECT AVG(age) FROM visits", "--epsilon 1 --colluders 1", "add --bounds age=LO..HI"),
         ("SELECT AVG(age) FROM visits", "--epsilon 1 --bounds age=auto --colluders 1", "agree on a range"),
-        ("SELECT COUNT(*) FROM visits", "--epsilon 1 --unit patient --colluders 1", "is not said: add --max-rows N"),
+        ("SELECT COUNT(*) FROM visits", "--epsilon 1 --unit patient --colluders 1", "are required: add --max-rows N"),
         ("SELECT COUNT(*) FROM visits", "--epsilon 11 --colluders 1", "epsilon is 11, but it must be at most 10"),
         ("SELECT * FROM visits", "--epsilon 1 --colluders 1", "a list of rows cannot be answered privately"),
-        ("SELEC", "--epsilon 1 --colluders 1", "the SQL cannot be read"),
+        ("SELEC", "--epsilon 1 --colluders 1", "invalid query"),
     ];
     for (sql, more, why) in cases {
         let ended = hospitals.agree("task.toml", sql, more);

@@ -47,12 +47,12 @@ fn mistakes_are_named_before_anything_is_charged() {
             "VISITS --epsilon 1 --delta 1e-8 --unit user",
             "--max-rows N (how many rows of one user count in a group) and --max-groups N (in how many",
         ),
-        (by_region, "VISITS --epsilon 1 --delta 1e-8 --unit user --max-rows 3", "is not said: add --max-groups N"),
-        (by_region, "VISITS --epsilon 1 --delta 1e-8 --unit user --max-groups 3", "is not said: add --max-rows N"),
+        (by_region, "VISITS --epsilon 1 --delta 1e-8 --unit user --max-rows 3", "are required: add --max-groups N"),
+        (by_region, "VISITS --epsilon 1 --delta 1e-8 --unit user --max-groups 3", "are required: add --max-rows N"),
         (
             "SELECT region, COUNT(DISTINCT user) AS n FROM visits GROUP BY region",
             "VISITS --epsilon 1 --delta 1e-8 --unit user",
-            "is not said: add --max-groups N",
+            "are required: add --max-groups N",
         ),
         (count, "VISITS --epsilon 1 --unit user --max-groups 0", "--max-groups is 0, but it must be"),
         (count, "VISITS --epsilon 1 --unit user --max-rows many", "--max-rows is many, but it must be"),
@@ -68,15 +68,15 @@ fn mistakes_are_named_before_anything_is_charged() {
         (by_region, "VISITS --epsilon 1 --keys region", "--keys region: write it as"),
         (by_region, "VISITS --epsilon 1 --keys regoin=a,b", "there is no key in GROUP BY regoin; did you mean region?"),
         (by_region, "VISITS --epsilon 1 --keys region=keys.csv", "--keys region=keys.csv: there is no such file"),
-        (by_region, "VISITS --epsilon 1", "add --delta 1e-8, or name the keys with --keys"),
+        (by_region, "VISITS --epsilon 1", "add --delta 1e-8, or list the keys with --keys"),
         (
             "SELECT floor(age) AS a, COUNT(*) FROM visits GROUP BY a",
             "VISITS --epsilon 1 --keys a=20,many",
-            "\"many\" is not a number, as the column is",
+            "\"many\" is not a number, the column's type",
         ),
         (count, "VISITS --epsilon 1 --weight n", "--weight n: write it as"),
-        (count, "VISITS --epsilon 1 --weight n=0", "--weight n=0: a weight is"),
-        (count, "VISITS --epsilon 1 --weight n=1.5", "--weight n=1.5: a weight is"),
+        (count, "VISITS --epsilon 1 --weight n=0", "--weight n=0: a weight must be"),
+        (count, "VISITS --epsilon 1 --weight n=1.5", "--weight n=1.5: a weight must be"),
         (count, "VISITS --epsilon 1 --weight m=2", "--weight m=…: there is no aggregate m; did you mean n?"),
         (count, "VISITS --epsilon 1 --policy no.toml", "the policy no.toml: "),
         (count, "VISITS --epsilon 1 --policy broken.toml", "the policy broken.toml: "),
@@ -88,7 +88,7 @@ fn mistakes_are_named_before_anything_is_charged() {
             "name the dataset that they are with --dataset",
         ),
         ("SELECT MEDIAN(age) FROM visits", "VISITS --rho 0.1 --bounds age=0..120", "with --rho only"),
-        (by_region, "VISITS --rho 0.1", "name the keys with --keys"),
+        (by_region, "VISITS --rho 0.1", "list the keys with --keys"),
     ] {
         let said = desk.fails(2, sql, &arguments.replace("VISITS", "--table visits=visits.csv"));
         assert!(said.contains(expected), "{sql} {arguments}: {said}");
@@ -140,16 +140,16 @@ fn options_in_the_sql_must_not_contradict_arguments() {
     let desk = Desk::with_visits("contradictions");
     let visits = "--table visits=visits.csv";
     for (options, arguments, expected) in [
-        ("epsilon = 2", "--epsilon 1", "epsilon is 1 among the arguments and 2 in the SQL"),
-        ("epsilon = 1, delta = 1e-3", "--delta 1e-4", "delta is 1e-4 among the arguments and 1e-3 in the SQL"),
-        ("epsilon = 1, privacy_unit_column = user", "--unit region", "unit is region among the arguments and user"),
-        ("epsilon = 1, privacy_unit_column = user", "--unit row", "unit is row among the arguments and user"),
-        ("epsilon = 1, max_groups_contributed = 2", "--max-groups 3", "max-groups is 3 among the arguments and 2"),
-        ("epsilon = 1, max_rows_contributed = 2", "--max-rows 3", "max-rows is 3 among the arguments and 2"),
+        ("epsilon = 2", "--epsilon 1", "epsilon is 1 in the arguments but 2 in the SQL"),
+        ("epsilon = 1, delta = 1e-3", "--delta 1e-4", "delta is 1e-4 in the arguments but 1e-3 in the SQL"),
+        ("epsilon = 1, privacy_unit_column = user", "--unit region", "unit is region in the arguments but user"),
+        ("epsilon = 1, privacy_unit_column = user", "--unit row", "unit is row in the arguments but user"),
+        ("epsilon = 1, max_groups_contributed = 2", "--max-groups 3", "max-groups is 3 in the arguments but 2"),
+        ("epsilon = 1, max_rows_contributed = 2", "--max-rows 3", "max-rows is 3 in the arguments but 2"),
         ("epsilon = 1", "--rho 1", "either epsilon or --rho"),
         ("epsilon = -1", "", "epsilon is -1, but it must be"),
-        ("epsilon", "", "epsilon is not written NAME = VALUE"),
-        ("eps = 1", "", "there is no option eps in OPTIONS"),
+        ("epsilon", "", "epsilon must be written NAME = VALUE"),
+        ("eps = 1", "", "unknown option eps in OPTIONS"),
         ("epsilon = 1, epsilon = 1", "", "epsilon is given twice"),
     ] {
         let sql = format!("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) COUNT(*) FROM visits");

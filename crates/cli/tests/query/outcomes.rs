@@ -132,7 +132,7 @@ fn a_limit_that_is_exceeded_is_a_charged_failure() {
     assert_eq!(desk.all_charges(), 1);
     desk.reopen("visits.csv");
     for (wrong, why) in [
-        ("--time-limit 10", "write a length of time"),
+        ("--time-limit 10", "write a duration"),
         ("--memory-limit 4", "write a size"),
         ("--temp-dir nowhere", "there is no such folder"),
     ] {

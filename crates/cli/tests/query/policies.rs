@@ -40,13 +40,13 @@ fn a_policy_is_not_overruled() {
     let policy = "--table visits=visits.csv --policy rules/visits.toml --epsilon 1";
     for unit in ["row", "region", "visits.region"] {
         let said = desk.fails(2, "SELECT COUNT(*) FROM visits", &format!("{policy} --unit {unit}"));
-        assert!(said.contains("and user in its policy; say it once"), "{unit}: {said}");
+        assert!(said.contains("but user in its policy; give it once"), "{unit}: {said}");
     }
     desk.answer("SELECT COUNT(*) FROM visits", &format!("{policy} --unit user"));
     desk.write("rules/visits.toml", POLICY.replace("1000", "2000"));
     let said = desk.fails(2, "SELECT COUNT(*) FROM visits", policy);
     assert!(said.contains("its budget is fixed"), "{said}");
     let said = desk.fails(2, "SELECT COUNT(*) FROM v", "--table v=visits.csv --policy rules/visits.toml --epsilon 1");
-    assert!(said.contains("it is about the table visits, which --table does not name"), "{said}");
+    assert!(said.contains("it is for the table visits, which --table does not name"), "{said}");
     assert_eq!(desk.all_charges(), 1);
 }

@@ -1,4 +1,4 @@
-//! Who is measured.
+//! The contenders.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -17,21 +17,21 @@ use serde_json::{Value, json};
 use crate::Outcome;
 use crate::table::{CATEGORIES, LARGEST};
 
-/// Somebody who answers the question: the whole way of a private query, from the SQL to released rows.
+/// A way to answer the question: the whole path of a private query, from the SQL to released rows.
 pub struct Contender {
-    /// What the table shows.
+    /// The name in the table.
     pub name: &'static str,
-    /// In how many processes.
+    /// The number of processes.
     pub rounds: usize,
-    /// How often it answers in each, after once that does not count.
+    /// The number of repetitions in each, after one warm-up.
     repetitions: usize,
-    /// Groups and rows per user; without, the unit is the row.
+    /// Groups and rows per user; if missing, the unit is the row.
     caps: Option<Caps>,
 }
 
 const CAPS: Caps = Caps { groups: 4, rows: 4 };
 
-/// What everybody answers.
+/// The query that all of them answer.
 const QUESTION: &str =
     "SELECT category, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits GROUP BY category";
 
@@ -46,7 +46,7 @@ pub const CONTENDERS: [Contender; 2] = [
     },
 ];
 
-/// Prints the seconds of every repetition and the most memory this process ever had.
+/// Prints the seconds of every repetition and this process's peak memory.
 pub fn measure(contender: &Contender, file: &Path) -> Outcome<()> {
     let mut seconds = Vec::new();
     for repetition in 0..=contender.repetitions {
@@ -80,7 +80,7 @@ fn open(file: &Path) -> Outcome<Table> {
     Ok(Table::open("visits", file.to_str().ok_or("the path is not UTF-8")?)?)
 }
 
-/// How far the released means are from the exact ones: the median over all categories.
+/// The error of the released means: the median over all categories.
 fn mean_error(caps: Option<Caps>, file: &Path) -> Outcome<f64> {
     let columns = vec![("category".to_owned(), Type::Integer), ("value".to_owned(), Type::Number)];
     let scan = open(file)?.scan(&Request { unit: None, columns }, 1)?;
@@ -106,7 +106,7 @@ fn mean_error(caps: Option<Caps>, file: &Path) -> Outcome<f64> {
     errors.get(errors.len() / 2).copied().ok_or_else(|| "no category is there".into())
 }
 
-/// The high-water mark of this process's memory, in MiB, where the system tells.
+/// The peak memory of this process, in MiB, where the system reports it.
 fn peak_memory() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,12 +1,12 @@
 //! COUNT, SUM and AVG by category over ten million rows, as private SQL.
 //!
 //! ```text
-//! sql_bench FOLDER              writes the table if it is missing, measures everybody, prints one JSON object a line
-//! sql_bench run CONTENDER FILE  measures one, in this process: seconds of each repetition, and the most memory it had
+//! sql_bench FOLDER              writes the table if it is missing, measures all contenders, prints JSON lines
+//! sql_bench run CONTENDER FILE  measures one, in this process: seconds of each repetition, and the peak memory
 //! ```
 //!
-//! Every contender runs in a process of its own, in turns with the others, and the median of all repetitions counts.
-//! `cargo xtask bench sql` makes a table of what is printed.
+//! Every contender runs in its own process, in turns with the others, and the median of all repetitions counts.
+//! `cargo xtask bench sql` turns the output into a table.
 
 mod contender;
 mod table;
@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 use contender::{CONTENDERS, Contender};
 use serde_json::{Value, json};
 
-/// Everybody has so many turns.
+/// The number of turns of each contender.
 const ROUNDS: usize = 3;
-/// A contender that is not done after so long is stopped, and that is its result.
+/// A contender that takes longer than this is stopped, which is its result.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -81,7 +81,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// What the contender printed; nothing if it was stopped or failed.
+/// The contender's output; `None` if it was stopped or failed.
 fn in_a_process(contender: &Contender, file: &Path) -> Outcome<Option<Value>> {
     let mut child =
         Command::new(env::current_exe()?).args(["run", contender.name]).arg(file).stdout(Stdio::piped()).spawn()?;

@@ -17,7 +17,7 @@ use crate::Outcome;
 pub const ROWS: usize = 10_000_000;
 const USERS: usize = ROWS / 10;
 pub const CATEGORIES: usize = 1000;
-/// The n-th most active user has a share of visits of n to the minus this.
+/// The n-th most active user's share of visits is proportional to n to the minus this.
 const USER_SKEW: f64 = 0.6;
 const CATEGORY_SKEW: f64 = 1.05;
 /// Values are sums of two exponentials of this mean, up to [`LARGEST`].
@@ -35,7 +35,7 @@ pub fn write(path: &Path) -> Outcome<()> {
     let mut entropy = Entropy::seeded(SEED);
     let mut rng = entropy.draw()?;
     let mut uniform = || (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-    // Who is active does not follow from the number.
+    // How active a user is does not follow from the number.
     let mut users: Vec<i64> = (0..USERS as i64).collect();
     for place in (1..USERS).rev() {
         users.swap(place, (uniform() * (place + 1) as f64) as usize);
@@ -74,7 +74,7 @@ pub fn write(path: &Path) -> Outcome<()> {
     Ok(std::fs::rename(unfinished, path)?)
 }
 
-/// Shares of the first, of the first two, …
+/// Cumulative shares: of the first, of the first two, …
 fn cumulated(number: usize, skew: f64) -> Vec<f64> {
     let weights = (1..=number).map(|rank| (rank as f64).powf(-skew));
     let total: f64 = weights.clone().sum();

@@ -1,4 +1,4 @@
-//! Rows scattered by their unit, in memory and on disk.
+//! Rows partitioned by unit, in memory and on disk.
 
 use std::hash::BuildHasher;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -15,12 +15,13 @@ use super::push::Sink;
 use crate::algebra::Rows;
 use crate::algebra::data::sound;
 
-/// So many bytes are decoded together.
+/// How many bytes are decoded together.
 const DECODED: usize = 64 << 20;
-/// So many bytes are held before they count.
+/// Memory is reserved in steps of this many bytes.
 const STEP: usize = 1 << 20;
 
-/// The rows of a relation that one thread has seen, in buckets. A row is the bytes of its unit and its columns, after their number.
+/// The rows of a relation that one thread has seen, in buckets. A row is the bytes of its unit and its columns,
+/// preceded by their length.
 pub struct Buckets {
     converter: RowConverter,
     held: Vec<Vec<u8>>,
@@ -30,7 +31,7 @@ pub struct Buckets {
     runs: Vec<Run>,
 }
 
-/// What was written to disk at one time.
+/// What was spilled to disk at one time.
 struct Run {
     file: Mutex<std::fs::File>,
     /// Where each bucket ends.
@@ -38,14 +39,14 @@ struct Run {
 }
 
 impl Run {
-    /// Where a bucket begins.
+    /// Where a bucket starts.
     fn start(&self, bucket: usize) -> u64 {
         bucket.checked_sub(1).map_or(0, |before| self.ends[before])
     }
 }
 
 impl Buckets {
-    /// For the rows of a relation, into so many buckets, at least one. A bucket has all rows of its units.
+    /// Buckets for the rows of a relation, at least one. A bucket has all rows of its units.
     pub fn new(rows: &Arc<Rows>, buckets: usize, memory: &Memory) -> Self {
         let unit = rows.unit().map(|unit| unit.data_type());
         let kinds = unit.into_iter().chain(rows.columns().iter().map(|kind| kind.data_type()));
@@ -54,7 +55,7 @@ impl Buckets {
         Self { converter, held, bytes: 0, reserved, memory: memory.clone(), runs: Vec::new() }
     }
 
-    /// Puts rows into the buckets of their units. Those without a unit are dropped.
+    /// Adds rows to the buckets of their units. Rows without a unit are dropped.
     pub fn scatter(&mut self, chunk: &Chunk) -> Result<(), Stopped> {
         let unit = chunk.unit().ok_or(Stopped)?;
         let columns: Vec<ArrayRef> = std::iter::once(unit).chain(chunk.columns()).cloned().collect();
@@ -70,7 +71,7 @@ impl Buckets {
             self.held[bucket].extend_from_slice(bytes);
             self.bytes += bytes.len() + size_of::<u32>();
         }
-        // Vectors may hold twice what is in them.
+        // A vector's capacity may be twice its length.
         let needed = 2 * self.bytes.next_multiple_of(STEP);
         if self.reserved.try_resize(needed).is_err() {
             self.spill()?;
@@ -94,12 +95,12 @@ impl Buckets {
         Ok(())
     }
 
-    /// Has a bucket no rows?
+    /// Whether a bucket has no rows.
     pub fn is_empty(&self, bucket: usize) -> bool {
         self.held[bucket].is_empty() && self.runs.iter().all(|run| run.start(bucket) == run.ends[bucket])
     }
 
-    /// The rows of a bucket.
+    /// Passes the rows of a bucket to `act`.
     pub fn take(&self, bucket: usize, act: Sink<'_>) -> Result<(), Stopped> {
         self.decoded(&self.held[bucket], act)?;
         for run in &self.runs {
@@ -113,7 +114,7 @@ impl Buckets {
         Ok(())
     }
 
-    /// Some megabytes at a time: Arrow counts the bytes of texts that are decoded together in 32 bits, without looking.
+    /// Decodes a few megabytes at a time: Arrow counts the bytes of texts decoded together in 32 bits, unchecked.
     fn decoded(&self, mut bytes: &[u8], act: Sink<'_>) -> Result<(), Stopped> {
         let parser = self.converter.parser();
         let (mut rows, mut size) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! Some rows, with their units.
+//! A batch of rows with their units.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::algebra::data::{concatenated, sound};
 use crate::algebra::expr::at_once;
 use crate::algebra::{Data, Rows};
 
-/// Some rows of a relation. The unit is no column of theirs.
+/// Some rows of a relation. The unit is not one of their columns.
 #[derive(Debug, Clone)]
 pub struct Chunk {
     unit: Option<ArrayRef>,
@@ -19,7 +19,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Of so many rows.
+    /// A chunk of `rows` rows.
     pub fn new(unit: Option<ArrayRef>, columns: Vec<ArrayRef>, rows: usize) -> Self {
         Self { unit, columns, rows }
     }
@@ -37,7 +37,7 @@ impl Chunk {
         Self { unit, columns, rows: 0 }
     }
 
-    /// The rows of all of them.
+    /// Concatenates chunks.
     pub fn all(relation: &Rows, chunks: impl Iterator<Item = Self>) -> Self {
         let chunks: Vec<Self> = chunks.filter(|chunk| chunk.rows > 0).collect();
         let Some(first) = chunks.first() else { return Self::empty(relation) };
@@ -53,27 +53,27 @@ impl Chunk {
         Self { unit, columns, rows: chunks.iter().map(|chunk| chunk.rows).sum() }
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Whose they are.
+    /// Returns the units.
     pub fn unit(&self) -> Option<&ArrayRef> {
         self.unit.as_ref()
     }
 
-    /// Their columns.
+    /// Returns the columns.
     pub fn columns(&self) -> &[ArrayRef] {
         &self.columns
     }
 
-    /// As a table in memory, without the units. **Still private**: only operators that keep units apart ask for it.
+    /// An in-memory table without the units. **Still private**: only operators that keep units apart use it.
     pub fn data(&self, relation: &Rows) -> Data {
         Data::new(relation.columns().to_vec(), self.columns.clone(), self.rows).expect("columns of its types")
     }
 
-    /// The rows for which a mask is true.
+    /// Returns the rows for which the mask is true.
     pub fn filtered(&self, mask: &BooleanArray) -> Self {
         let rows = mask.true_count();
         if rows == self.rows {
@@ -83,7 +83,7 @@ impl Chunk {
         Self { unit: self.unit.as_ref().map(those), columns: self.columns.iter().map(those).collect(), rows }
     }
 
-    /// The rows at these places; where there is none, NULL.
+    /// Returns the rows at these positions, and a row of NULLs where the position is NULL.
     pub fn taken(&self, places: &UInt32Array) -> Self {
         let those = |array: &ArrayRef| sound(take(array, places, None));
         Self {
@@ -93,12 +93,12 @@ impl Chunk {
         }
     }
 
-    /// With other columns.
+    /// The same rows with other columns.
     pub fn with_columns(self, columns: Vec<ArrayRef>) -> Self {
         Self { columns, ..self }
     }
 
-    /// In pieces of few rows, if this many long texts are made of each.
+    /// Splits into pieces, small ones if each row yields `growing` long texts.
     pub fn pieces(&self, growing: usize) -> impl Iterator<Item = Self> + '_ {
         let size = at_once(growing, self.rows);
         (0..self.rows).step_by(size).map(move |from| {

@@ -1,9 +1,10 @@
-//! Rows that wait for others in memory.
+//! Rows held in memory until all rows of their unit are there.
 //!
 //! # Privacy
-//! If one unit's rows could fill the memory, whether the process ends would tell whether it is there. A unit whose rows take more than
-//! `MOST` bytes in one relation therefore has none in it. That is a rule about the unit's own rows: it keeps
-//! [stability by unit](crate::algebra::Stability::Unit), and it does not depend on their order.
+//! If one unit's rows could exhaust memory, whether the process ends would reveal the unit's presence. A unit whose
+//! rows take more than `MOST` bytes in a relation is therefore dropped from it. This rule depends only on the unit's
+//! own rows: it preserves [stability by unit](crate::algebra::Stability::Unit), and does not depend on the order of
+//! rows.
 
 use std::collections::HashSet;
 
@@ -16,33 +17,33 @@ use super::chunk::Chunk;
 use crate::algebra::Rows;
 use crate::algebra::groups::{Grouping, encoded};
 
-/// The most bytes of one unit's rows, where a cell counts sixteen and the length of its text.
+/// The most bytes of one unit's rows, where a cell counts 16 bytes plus the length of its text.
 const MOST: usize = 256 << 20;
-/// What a cell counts, beside its text.
+/// What a cell counts, besides its text.
 const CELL: usize = 16;
-/// Bytes are reserved in steps of this size, twice as many as there are: rows are copied when they are put together.
+/// Bytes are reserved in steps of this size, twice as many as there are, because concatenation copies the rows.
 const STEP: usize = 1 << 20;
 
-/// Rows of a relation, without those of units that have too many.
+/// Rows of a relation, without units that have too many.
 pub struct Gathered<'a> {
     relation: &'a Rows,
     most: usize,
     chunks: Vec<Chunk>,
     bytes: usize,
-    /// At so many bytes it is looked for units that have too many.
+    /// The number of bytes at which to check for units that have too many.
     look_at: usize,
     left_out: HashSet<Box<[u8]>>,
     reserved: Reservation,
 }
 
-/// All of them, and the memory that they take.
+/// All rows, and the memory they take.
 pub struct Held {
     chunk: Chunk,
     _reserved: Reservation,
 }
 
 impl Held {
-    /// The rows.
+    /// Returns the rows.
     pub fn chunk(&self) -> &Chunk {
         &self.chunk
     }
@@ -59,10 +60,10 @@ impl<'a> Gathered<'a> {
         Self { relation, most, chunks: Vec::new(), bytes: 0, look_at: 2 * most, left_out, reserved }
     }
 
-    /// More rows.
+    /// Adds rows.
     ///
     /// # Errors
-    /// If they are more than the memory limit allows, even without the units that have too many.
+    /// If the memory limit is exceeded, even without the units that have too many.
     pub fn add(&mut self, chunk: Chunk) -> Result<(), Stopped> {
         let chunk = if self.left_out.is_empty() { chunk } else { self.without(&chunk) };
         self.bytes += weights(&chunk).iter().sum::<usize>();
@@ -74,16 +75,16 @@ impl<'a> Gathered<'a> {
         Ok(self.reserved.try_resize(2 * self.bytes.next_multiple_of(STEP))?)
     }
 
-    /// All of them.
+    /// Returns all rows.
     pub fn finish(mut self) -> Held {
-        // With fewer bytes in all, no unit has more.
+        // If there are no more bytes than that in total, no unit has more.
         if self.bytes > self.most {
             self.look();
         }
         Held { chunk: Chunk::all(self.relation, self.chunks.into_iter()), _reserved: self.reserved }
     }
 
-    /// Leaves out the units that have too many bytes.
+    /// Drops the units that have too many bytes.
     fn look(&mut self) {
         let all = Chunk::all(self.relation, std::mem::take(&mut self.chunks).into_iter());
         let Some(unit) = all.unit() else {
@@ -103,7 +104,7 @@ impl<'a> Gathered<'a> {
         self.chunks.push(rest);
     }
 
-    /// The rows of units that are not left out.
+    /// The rows of units that were not dropped.
     fn without(&self, chunk: &Chunk) -> Chunk {
         let Some(unit) = chunk.unit() else { return chunk.clone() };
         let names = encoded(std::slice::from_ref(unit));
@@ -112,7 +113,7 @@ impl<'a> Gathered<'a> {
     }
 }
 
-/// How many bytes each row counts: a function of its values, not of where they are kept.
+/// The bytes that each row counts: a function of its values, not of how they are stored.
 fn weights(chunk: &Chunk) -> Vec<usize> {
     let mut weights = vec![CELL * (1 + chunk.columns().len()); chunk.rows()];
     for texts in chunk.columns().iter().filter_map(|column: &ArrayRef| column.as_string_view_opt()) {
@@ -132,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// Whoever has too many bytes is left out with all of their rows, in whichever order and pieces rows come.
+    /// A unit with too many bytes is dropped with all of its rows, in whatever order and batches rows arrive.
     #[test]
     fn a_unit_with_too_many_rows_has_none_whatever_their_order() {
         let unit = Some(UnitColumn { name: "u".into(), form: UnitType::Text });
@@ -174,7 +175,7 @@ mod tests {
             Chunk::new(Some(Arc::new(units)), Vec::new(), 10_000)
         };
         let mut gathered = Gathered::new(&relation, &memory);
-        // 16 bytes a row, reserved twice: the fourteenth goes beyond 2 MiB.
+        // 16 bytes per row, reserved twice: the fourteenth batch exceeds 2 MiB.
         (0..13).for_each(|_| gathered.add(some()).unwrap());
         assert_eq!(memory.used(), 4 << 20);
         assert_eq!(gathered.add(some()), Err(Stopped));

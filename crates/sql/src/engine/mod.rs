@@ -1,20 +1,21 @@
 //! Runs the algebra over private rows: from files to exact statistics.
 //!
-//! Rows are pushed, batch by batch, from the files through the operators into `reticent-bounding`. Operators that look at one row at a
-//! time run as rows are read. Those that bring a unit's rows together ([`Join`](crate::algebra::Operator::Join),
-//! [`Within`](crate::algebra::Operator::Within)) wait: rows are first scattered by a hash of their unit into buckets, in memory or on
-//! disk, and each bucket, which has all rows of its units, then goes through them.
+//! Rows are pushed, batch by batch, from the files through the operators into `reticent-bounding`. Operators that
+//! process one row at a time run as rows are read. Those that combine a unit's rows
+//! ([`Join`](crate::algebra::Operator::Join), [`Within`](crate::algebra::Operator::Within)) need all of them: rows are
+//! first partitioned by a hash of their unit into buckets, in memory or on disk, and each bucket, which has all rows of
+//! its units, then passes through these operators.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | `mod` | [`Engine`]: threads, and which of the two ways a query takes |
-//! | [`chunk`] | some rows, with their units |
-//! | [`mod@push`] | what each operator does with them |
-//! | [`buckets`] | rows scattered by unit |
-//! | [`gathered`] | rows that wait for others, and how many a unit may have |
+//! | `mod` | [`Engine`]: threads, and which of the two strategies a query uses |
+//! | [`chunk`] | a batch of rows with their units |
+//! | [`mod@push`] | execution of each operator |
+//! | [`buckets`] | rows partitioned by unit |
+//! | [`gathered`] | rows held in memory, and how many a unit may have |
 //!
 //! # Privacy
-//! What comes out is exact. Whatever goes wrong on the way is one error without a word about it.
+//! The results are exact. Any failure on the way is reported as the same error without details.
 
 pub mod buckets;
 pub mod chunk;
@@ -37,8 +38,8 @@ use chunk::Chunk;
 use gathered::Gathered;
 use push::{Source, push};
 
-/// Something went wrong after the charge: a file that ends too early, a full disk, a limit. It may depend on rows, so that nobody is
-/// told what it was.
+/// Something failed after the charge: a truncated file, a full disk, a limit. The cause may depend on rows, so it is
+/// not reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -54,23 +55,23 @@ impl From<reticent_table::Broken> for Stopped {
     }
 }
 
-/// What a run may use.
+/// The resources of a run.
 #[derive(Debug, Clone)]
 pub struct Engine {
-    /// How many threads.
+    /// The number of threads.
     pub threads: usize,
-    /// Into how many buckets rows are scattered that wait for others of their unit; one at a time is in memory.
+    /// The number of buckets for rows that must be combined by unit; each thread holds one at a time in memory.
     pub buckets: usize,
-    /// How much memory, and where rows may be written to when it is used up.
+    /// The memory limit, and where to spill rows beyond it.
     pub memory: Memory,
-    /// Ends the run.
+    /// Stops the run.
     pub interrupt: Interrupt,
 }
 
-/// Unless a test wants units to share one.
+/// The default number of buckets; tests use fewer so that units share one.
 pub const BUCKETS: usize = 64;
 
-/// The most memory that a query may use, unless the operator says otherwise.
+/// The default memory limit of a query.
 const MEMORY: usize = 4 << 30;
 
 impl Default for Engine {
@@ -85,19 +86,20 @@ impl Default for Engine {
     }
 }
 
-/// Bytes of stack of each thread. A row goes through all operators of a query, one inside the other, a few kilobytes each; there are
-/// at most some hundreds ([`Limits::operators`](crate::algebra::Limits)). Only what is used is ever taken from the machine.
+/// Bytes of stack of each thread. A row passes through all operators of a query, nested on the stack, a few kilobytes
+/// each; there are at most a few hundred ([`Limits::operators`](crate::algebra::Limits)). Memory is only taken from the
+/// machine as it is used.
 const STACK: usize = 64 << 20;
 
-/// Which relation it is, among those of one query.
+/// Identifies a relation within a query.
 pub type Id = usize;
 
-/// Which relation it is.
+/// The identity of a relation.
 pub fn id(rows: &Arc<Rows>) -> Id {
     Arc::as_ptr(rows) as usize
 }
 
-/// The columns that statistics are computed of, for the rows of a relation: the unit if it has one, then these expressions.
+/// The columns for computing statistics of a relation's rows: the unit if there is one, then these expressions.
 pub fn schema(rows: &Rows, columns: &[Expr]) -> SchemaRef {
     let unit = rows.unit().map(|unit| Field::new("u", unit.data_type(), true));
     let columns = columns.iter().enumerate();
@@ -106,7 +108,7 @@ pub fn schema(rows: &Rows, columns: &[Expr]) -> SchemaRef {
 }
 
 impl Engine {
-    /// Exact statistics of the rows of a relation. **Not private.**
+    /// Computes exact statistics of the rows of a relation. **Not private.**
     pub fn measure(
         &self,
         rows: &Arc<Rows>,
@@ -160,7 +162,7 @@ impl Engine {
         let workers = self.in_parallel(buckets, |next| {
             let mut worker = bounding.worker();
             while let Some(bucket) = next() {
-                // No operator makes rows of none.
+                // No operator creates rows without input rows.
                 if scattered.iter().flatten().all(|buckets| buckets.is_empty(bucket)) {
                     continue;
                 }
@@ -180,7 +182,7 @@ impl Engine {
         Ok(bounding.finish(workers)?)
     }
 
-    /// The scan below a stage, and what it is to be read with.
+    /// The scan below a stage, opened for reading.
     fn scan(&self, stage: &Arc<Rows>, inputs: &[Input]) -> Result<(Id, Scan), Stopped> {
         let mut leaf = stage;
         while let [input] = leaf.inputs()[..] {
@@ -188,12 +190,12 @@ impl Engine {
         }
         let Operator::Scan { table, request } = leaf.operator() else { return Err(Stopped) };
         let input = inputs.get(*table).ok_or(Stopped)?;
-        // A few parts for each thread, so that none waits long for the last.
+        // A few parts per thread, so that no thread waits long for the last one.
         let scan = input.table.scan(request, 4 * self.threads).map_err(|_| Stopped)?;
         Ok((id(leaf), scan))
     }
 
-    /// What each of several threads makes of the tasks that it takes, one after the other.
+    /// Runs tasks on several threads and returns each thread's result.
     fn in_parallel<T: Send>(
         &self,
         tasks: usize,
@@ -210,7 +212,7 @@ impl Engine {
     }
 }
 
-/// Expressions of each row, as the bounding takes them.
+/// Computes expressions for each row, in the form that the bounding expects.
 fn computed(chunk: &Chunk, columns: &[Expr], schema: &SchemaRef) -> Result<RecordBatch, Stopped> {
     let rows = chunk.rows();
     let values = columns.iter().map(|one| one.evaluate(chunk.columns(), rows).into_array(one.kind(), rows));
@@ -219,12 +221,13 @@ fn computed(chunk: &Chunk, columns: &[Expr], schema: &SchemaRef) -> Result<Recor
     RecordBatch::try_new_with_options(schema.clone(), all, &options).map_err(|_| Stopped)
 }
 
-/// How a relation is computed: the parts of it that rows go through as they are read, and whether they wait for others afterwards.
+/// How a relation is computed: the parts through which rows stream as they are read, and whether they are combined
+/// afterwards.
 struct Stages {
     roots: Vec<Arc<Rows>>,
-    /// Relations that are used more than once.
+    /// Relations with several users.
     shared: Vec<Id>,
-    /// Does every operator look at one row at a time?
+    /// Whether every operator processes one row at a time.
     is_direct: bool,
 }
 
@@ -236,7 +239,7 @@ impl Stages {
             is_direct &= !matches!(one.operator(), Operator::Join { .. } | Operator::Within { .. });
         });
         let shared: Vec<Id> = users.iter().filter(|(_, users)| **users > 1).map(|(one, _)| *one).collect();
-        // Without units rows cannot be scattered by them, and no row waits for another: what is shared is computed again.
+        // Without units rows cannot be partitioned, and none needs another: shared relations are recomputed.
         is_direct &= shared.is_empty() || rows.unit().is_none();
         let mut roots = Vec::new();
         collect(rows, is_direct, &mut HashSet::new(), &mut roots);
@@ -254,7 +257,7 @@ fn count(rows: &Arc<Rows>, users: &mut HashMap<Id, usize>, look: &mut dyn FnMut(
     rows.inputs().into_iter().for_each(|input| count(input, users, look));
 }
 
-/// The highest relations that are made of one scan, row by row; of direct ones, the scans themselves.
+/// The topmost relations made of one scan, row by row; for direct ones, the scans themselves.
 fn collect(rows: &Arc<Rows>, is_direct: bool, seen: &mut HashSet<Id>, into: &mut Vec<Arc<Rows>>) {
     if !seen.insert(id(rows)) {
         return;

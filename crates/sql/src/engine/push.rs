@@ -1,4 +1,4 @@
-//! What each operator does with rows.
+//! Execution of each operator.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -15,28 +15,29 @@ use crate::algebra::groups::Grouping;
 use crate::algebra::plain::{aggregated, keyed};
 use crate::algebra::{Expr, Operator, Rows};
 
-/// A unit whose rows make more pairs than this has none: joined with itself a few times, one with a thousand rows would keep every
-/// thread busy for ever. It is a rule about the unit's own rows, so that it changes nothing for others.
+/// A unit whose rows make more pairs than this has none: joined with itself a few times, a unit with a thousand rows
+/// would occupy a thread practically forever. The rule depends only on the unit's own rows, so it changes nothing for
+/// others.
 const MOST_PAIRS: usize = 1 << 22;
-/// At most this many pairs of rows are looked at in one go.
+/// The number of pairs examined in one batch.
 const PAIRS: usize = 8192;
 
-/// Where rows begin.
+/// Where rows come from.
 pub enum Source<'a> {
-    /// A part of a file: the rows of one scan; others have none.
+    /// A part of a file: the rows of one scan; other scans have none.
     File {
-        /// Which scan.
+        /// The scan's relation.
         leaf: Id,
-        /// What it reads.
+        /// The scan itself.
         scan: &'a Scan,
-        /// Which part.
+        /// The part of the file.
         part: usize,
     },
-    /// A bucket: relations whose rows were scattered, and those that are used more than once, which are computed once.
+    /// A bucket: relations whose rows were partitioned, and those with several users, computed once.
     Bucket {
         /// All rows of some units.
         held: Mutex<HashMap<Id, Held>>,
-        /// What is used more than once.
+        /// The relations with several users.
         shared: &'a [Id],
     },
 }
@@ -63,13 +64,13 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Who takes rows.
+/// Receives rows.
 pub type Sink<'a> = &'a mut dyn FnMut(Chunk) -> Result<(), Stopped>;
 
-/// Gives the rows of a relation to a sink.
+/// Pushes the rows of a relation to a sink.
 ///
 /// # Errors
-/// If they cannot be read to their end, or the work is interrupted.
+/// If they cannot be read to the end, or the run is interrupted.
 pub fn push(rows: &Arc<Rows>, source: &Source<'_>, engine: &Engine, sink: Sink<'_>) -> Result<(), Stopped> {
     if engine.interrupt.is_stopped() {
         return Err(Stopped);
@@ -140,7 +141,7 @@ fn operate(rows: &Arc<Rows>, source: &Source<'_>, engine: &Engine, sink: Sink<'_
             }
             let unit = chunk.unit().cloned().ok_or(Stopped)?;
             let data = chunk.data(input);
-            // The unit of each group is that of its first row: groups are told apart by it.
+            // Groups are separated by unit, so the unit of each group is that of its first row.
             let values = aggregated(&data, std::slice::from_ref(&unit), keys, aggregates);
             let keyed = keyed(&data, keys);
             let by: Vec<ArrayRef> = std::iter::once(&unit).chain(keyed.columns()).cloned().collect();
@@ -155,12 +156,12 @@ fn operate(rows: &Arc<Rows>, source: &Source<'_>, engine: &Engine, sink: Sink<'_
     }
 }
 
-/// How many long texts expressions make of each row.
+/// The number of long texts that expressions compute per row.
 pub fn growing(of: &[Expr]) -> usize {
     of.iter().map(Expr::growing).sum()
 }
 
-/// The rows of a relation, few at a time if this many long texts are made of each.
+/// Pushes the rows of a relation, in small pieces if each row yields this many long texts.
 fn in_pieces(
     growing: usize,
     rows: &Arc<Rows>,
@@ -178,7 +179,7 @@ fn collected(rows: &Arc<Rows>, source: &Source<'_>, engine: &Engine) -> Result<H
     Ok(all.finish())
 }
 
-/// Pairs of rows of one unit. Rows without a unit have no partner.
+/// Pairs rows of the same unit. Rows without a unit have no partner.
 fn join(
     ours: &Chunk,
     theirs: &Chunk,
@@ -188,7 +189,7 @@ fn join(
     sink: Sink<'_>,
 ) -> Result<(), Stopped> {
     let (Some(our_units), Some(their_units)) = (ours.unit(), theirs.unit()) else { return Err(Stopped) };
-    // Units of both sides numbered together.
+    // Units of both sides are numbered together.
     let both = crate::algebra::data::sound(arrow_select::concat::concat(&[our_units.as_ref(), their_units.as_ref()]));
     let grouping = Grouping::of(std::slice::from_ref(&both), both.len());
     let mut partners: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -239,7 +240,7 @@ fn join(
     if alone.is_empty() { Ok(()) } else { sink(paired(ours, theirs, &alone, &UInt32Array::new_null(alone.len()))) }
 }
 
-/// Rows side by side; the unit is that of the left.
+/// Rows side by side, with the unit of the left.
 fn paired(ours: &Chunk, theirs: &Chunk, left: &UInt32Array, right: &UInt32Array) -> Chunk {
     let (ours, theirs) = (ours.taken(left), theirs.taken(right));
     let columns = ours.columns().iter().chain(theirs.columns()).cloned().collect();

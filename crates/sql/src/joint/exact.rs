@@ -1,7 +1,7 @@
-//! The numbers of one party, on their way to the noise.
+//! One party's numbers before noise.
 
-/// One party's exact numbers, in the order of the [`Shape`](super::Shape). **Not private.**
-/// It shows itself nowhere.
+/// One party's exact numbers, in the order of the [`Shape`](super::Shape). **Not private**: `Debug` shows
+/// only how many there are.
 pub struct Exact(Vec<i64>);
 
 impl Exact {
@@ -9,7 +9,7 @@ impl Exact {
         Self(numbers)
     }
 
-    /// The numbers, for what adds noise to them and for nothing else.
+    /// The numbers, only to be passed to the mechanism that adds noise.
     pub fn for_noise(&self) -> &[i64] {
         &self.0
     }

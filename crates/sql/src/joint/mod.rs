@@ -1,14 +1,14 @@
-//! A query that several parties answer together.
+//! Queries that several parties answer together.
 //!
-//! Each party has rows of its own and trusts nobody else with them. Every party computes the same exact statistic of its own
-//! rows: a vector of whole numbers whose shape is public. A protocol adds these vectors up, with noise, and what the sum
-//! says is shown as the answer of the query.
+//! Each party has rows of its own and trusts nobody else with them. Every party computes the same exact statistic of
+//! its own rows: a vector of integers whose shape is public. A protocol adds these vectors up, with noise, and the sum
+//! is presented as the answer to the query.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
 //! | [`shape`] | which numbers there are, in which order, and how far one unit moves them |
-//! | `refuse` | what has no such shape, and what to write instead |
-//! | [`exact`] | the numbers of one party, on their way to the noise |
+//! | `refuse` | queries without such a shape, and what to write instead |
+//! | [`exact`] | one party's numbers before noise |
 
 pub mod exact;
 mod refuse;
@@ -33,24 +33,24 @@ use crate::release::design::Paid;
 use crate::release::draw;
 use crate::resolve::text;
 
-/// A query that parties can answer together: counts, sums, means, variances and histograms, of all rows or of groups with
-/// public keys. No row was read yet.
+/// A query that parties can answer together: counts, sums, means, variances and histograms, of all rows or of groups
+/// with public keys. No row has been read yet.
 ///
 /// # Privacy
-/// [`Shape::sensitivity`] is how far one unit of one party's rows can move that party's vector, summed over all its numbers
-/// (L1), for the unit and the adjacency of the options. It follows from the same bounds, caps and grids as a release by
-/// [`Query`] alone.
+/// [`Shape::sensitivity`] is the most that one unit of one party's rows can move that party's vector in the L1 norm,
+/// for the unit and adjacency of the options. It follows from the same clamping bounds, contribution bounds and grids
+/// as a release by [`Query`].
 ///
-/// Numbers of different kinds (a count of rows, a sum in grid steps) share one vector and one noise. Each kind has a factor, so
-/// that it has its share of the budget, as it would have alone: see [`Part::times`].
+/// Numbers of different kinds (a count of rows, a sum in grid steps) share one vector and one noise distribution. A
+/// factor per kind gives it the same share of the budget as it would have separately: see [`Part::times`].
 ///
 /// # Accuracy
-/// Counts are as accurate as those of [`Query`] with pure ε, if the noise on the sum is that of a curator. Sums and means are
-/// rounded to a 64th of what one unit can move them by, and have some 3 % more noise.
+/// Counts are as accurate as those of [`Query`] with pure ε, if the noise on the sum is that of a central curator. Sums
+/// and means are rounded to 1/64 of what one unit can move them by, and have about 3 % more noise.
 pub struct JointQuery {
     query: Query,
     shape: Shape,
-    /// Which of the shape's groups each measured group is.
+    /// For each measured group, its index in the shape.
     order: Vec<u32>,
 }
 
@@ -60,15 +60,15 @@ impl std::fmt::Debug for JointQuery {
     }
 }
 
-/// The noise on every number of the sum, and how it came there.
+/// The noise on every number of the sum, and where it comes from.
 pub struct Noise<'law> {
-    /// What is promised, in words.
+    /// The guarantee, in words.
     pub guarantee: String,
-    /// The law, in words.
+    /// The distribution, in words.
     pub words: String,
-    /// How many parties' vectors were added up.
+    /// The number of parties whose vectors were added up.
     pub parties: u32,
-    /// The noise on one number is within this many steps, with at least this probability.
+    /// For a probability, the number of steps that the noise on one number stays within.
     pub half_width: &'law dyn Fn(&Rational) -> reticent::Result<u64>,
 }
 
@@ -79,10 +79,11 @@ impl std::fmt::Debug for Noise<'_> {
 }
 
 impl JointQuery {
-    /// Reads and checks the SQL against one party's own tables. Only headers and footers are looked at.
+    /// Parses and checks the SQL against one party's own tables. Only headers and footers are read.
     ///
     /// # Errors
-    /// As [`Query::prepare`]; [`Error::NotJoint`] if the query has no shape that is public and the same at every party.
+    /// As for [`Query::prepare`]; [`Error::NotJoint`] if the query has no shape that is public and the same at every
+    /// party.
     pub fn prepare(sql: &str, inputs: Vec<Input>, options: Options) -> Result<Self> {
         refuse::other_guarantees(&options.guarantee)?;
         let query = Query::prepare_if(sql, inputs, options, refuse::shapeless)?;
@@ -91,31 +92,31 @@ impl JointQuery {
         Ok(Self { query, shape, order })
     }
 
-    /// The same query without any table, for who knows the SQL and the options alone: it has the same [`Shape`], and gives
-    /// the same [`answer`](JointQuery::answer).
+    /// The same query without tables, for those who know only the SQL and the options: it has the same [`Shape`] and
+    /// gives the same [`answer`](JointQuery::answer).
     ///
     /// # Errors
-    /// As [`JointQuery::prepare`].
+    /// As for [`JointQuery::prepare`].
     pub fn imagined(sql: &str, options: Options) -> Result<Self> {
         let inputs = tables(sql)?.iter().map(|name| Input { table: Table::imagined(name), public: false }).collect();
         Self::prepare(sql, inputs, options)
     }
 
-    /// Which numbers there are. It depends on the SQL and the options alone.
+    /// The shape of the vector. It depends only on the SQL and the options.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// What will be done, in words; nothing of it depends on rows.
+    /// A description of what will be done; independent of the rows.
     pub fn words(&self) -> String {
         self.query.words()
     }
 
-    /// Reads this party's rows and computes its numbers, exactly. **Not private**: to be called after the party's own charge
-    /// is durable, for the noise that was charged for, and for nothing else.
+    /// Reads this party's rows and computes its exact numbers. **Not private**: call it only after the party's own
+    /// charge is durable, and use the result only for the noise that was charged for.
     ///
     /// # Errors
-    /// [`Error::Reading`] if the rows cannot be read to their end.
+    /// [`Error::Reading`] if the rows cannot be read to the end.
     pub fn measure(&self, key: ChoiceKey) -> Result<Exact> {
         let query = &self.query;
         let groups = self.in_written_order(query.groups(query.design(), key)?)?;
@@ -129,14 +130,14 @@ impl JointQuery {
         }
     }
 
-    /// The answer that the sum of all parties' vectors, with noise, is.
+    /// Computes the answer from the noisy sum of all parties' vectors.
     ///
     /// # Errors
-    /// If the sum is not of this shape.
+    /// If the sum does not have this shape.
     pub fn answer(&self, sum: &[i64], noise: &Noise<'_>) -> Result<Answer> {
         if sum.len() != self.shape.cells() {
             let (is, must) = (sum.len(), self.shape.cells());
-            return Err(Error::Option(format!("the sum has {is} numbers, but the query has {must}")));
+            return Err(Error::Option(format!("the sum has {is} numbers, but the query needs {must}")));
         }
         let design = self.query.design();
         let mut rest = sum;
@@ -164,8 +165,8 @@ impl JointQuery {
         self.query.answer_of(&released, summary)
     }
 
-    /// Groups in the order of the keys as they were written, which is the same at every party, whatever the types of its
-    /// columns are.
+    /// Sorts groups by their keys as written, which is the same order at every party, whatever the types of its
+    /// columns.
     fn in_written_order(&self, groups: Groups) -> Result<Groups> {
         let Groups { keys, groups } = groups;
         if groups.len() != self.order.len() {
@@ -177,10 +178,10 @@ impl JointQuery {
     }
 }
 
-/// The tables that a query names.
+/// The names of the tables in a query.
 ///
 /// # Errors
-/// If it is not SQL.
+/// If it is not valid SQL.
 pub fn tables(sql: &str) -> Result<BTreeSet<String>> {
     text::tables(sql)
 }
@@ -188,7 +189,7 @@ pub fn tables(sql: &str) -> Result<BTreeSet<String>> {
 /// The ε that all numbers of a joint query cost together.
 ///
 /// # Errors
-/// If the options promise something else.
+/// If the options have another kind of guarantee.
 pub fn epsilon(options: &Options) -> Result<&reticent::privacy::Epsilon> {
     refuse::other_guarantees(&options.guarantee)?;
     match &options.guarantee {

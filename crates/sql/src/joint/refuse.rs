@@ -1,4 +1,4 @@
-//! What has no shape that is public and the same at every party, and what to write instead.
+//! Queries without a shape that is public and the same at every party, and what to write instead.
 
 use reticent::privacy::Guarantee;
 
@@ -9,17 +9,17 @@ use crate::options::{Options, Range};
 use crate::query::Query;
 use crate::resolve::{AskedWords, Resolved};
 
-/// Parties add noise for pure ε.
+/// Refuses guarantees other than pure ε.
 pub fn other_guarantees(guarantee: &Guarantee) -> Result<()> {
     let (what, why) = match guarantee {
         Guarantee::Pure(_) => return Ok(()),
         Guarantee::Approx(..) => ("--delta", "parties release with pure ε: leave --delta out"),
-        Guarantee::Zcdp(_) => ("--rho", "parties release with pure ε: write --epsilon 1 in its place"),
+        Guarantee::Zcdp(_) => ("--rho", "parties release with pure ε: use --epsilon 1 instead"),
     };
     Err(Error::not_joint(what, why))
 }
 
-/// Keys that only the data knows, bounds that are to be found, and whatever is no sum of whole numbers.
+/// Refuses keys that are not public, bounds that must be searched for, and statistics that are not sums of integers.
 pub fn shapeless(resolved: &Resolved, keys: Option<&KnownKeys>, options: &Options) -> Result<()> {
     if let (Some(first), None) = (resolved.keys.first(), keys) {
         let mut unknown =
@@ -35,12 +35,12 @@ pub fn shapeless(resolved: &Resolved, keys: Option<&KnownKeys>, options: &Option
     }
     for (asked, measured) in resolved.asked.iter().zip(&resolved.measured.statistics) {
         statistic(asked, measured)?;
-        // Sums add up; whatever counts a person's groups counts the person at each party.
+        // Sums add up; counting a person's groups would count the person once per party.
         if resolved.measured.rows.are_groups() && !matches!(measured, Statistic::Sum(_)) {
             return Err(Error::not_joint(
                 format!("{} of a sub-query with GROUP BY", asked.words),
-                "somebody at several parties would be counted at each of them: ask for COUNT(*), AVG or the like of the rows themselves, or \
-                 for SUM of what the sub-query gives",
+                "someone with data at several parties would be counted at each: use COUNT(*), AVG and so on of the rows themselves, or \
+                 SUM of the sub-query's values",
             ));
         }
         if asked.range == Some(Range::Auto) {
@@ -54,7 +54,7 @@ pub fn shapeless(resolved: &Resolved, keys: Option<&KnownKeys>, options: &Option
     Ok(())
 }
 
-/// Only what is added up can be added up over parties.
+/// Only sums can be added up over parties.
 fn statistic(asked: &AskedWords, measured: &Statistic) -> Result<()> {
     let of = &asked.of;
     let instead = match measured {
@@ -65,24 +65,24 @@ fn statistic(asked: &AskedWords, measured: &Statistic) -> Result<()> {
         | Statistic::Variance { .. }
         | Statistic::StandardDeviation { .. }
         | Statistic::Histogram { .. } => return Ok(()),
-        // Nobody can tell who is at several parties, and in how many.
+        // No one can tell who has data at several parties, or at how many.
         Statistic::Units => format!(
-            "somebody at several parties would be counted at each of them: ask for COUNT(*), with --max-rows 1, and read it as the sum of \
-             what each party has of {of}"
+            "someone with data at several parties would be counted at each: use COUNT(*) with --max-rows 1, which is the sum of the \
+             parties' numbers of {of}"
         ),
         Statistic::Quantile { .. } | Statistic::StableMedian(_) => {
-            format!("ranks do not add up over parties: ask for AVG({of}), or read it off HISTOGRAM({of}, 20)")
+            format!("ranks do not add up over parties: use AVG({of}), or read it off HISTOGRAM({of}, 20)")
         }
         Statistic::StableMode(_) => {
             format!(
-                "which value is the most frequent does not add up: ask for COUNT(*) … GROUP BY {of}, with --keys {of}=…"
+                "the most frequent value does not add up over parties: use COUNT(*) … GROUP BY {of}, with --keys {of}=…"
             )
         }
     };
     Err(Error::not_joint(asked.words.clone(), instead))
 }
 
-/// Two of the public keys are the same in this party's column.
+/// The error if two of the public keys are equal in this party's column.
 pub fn equal_keys(query: &Query) -> Error {
     let keys = query.key_words().join(", ");
     Error::not_joint(

@@ -1,4 +1,4 @@
-//! Which numbers a joint query has.
+//! The shape of a joint query: which numbers it consists of.
 
 use reticent::exact::Rational;
 use reticent::privacy::Adjacency;
@@ -11,34 +11,34 @@ use crate::release::contribution::Touched;
 use crate::release::design::{Additive, COUNT_AND_SUM, Paid};
 use crate::release::draw;
 
-/// More numbers than parties have reason to add up.
+/// The most numbers that parties add up.
 pub const MOST_CELLS: usize = 1_000_000;
-/// Where the factors of several counts do not come out even, all are this much larger, so that shares of the budget are right
-/// to one part in so many, at least.
+/// If the factors of several counts have no exact common solution, they are all this much larger, so that shares of the
+/// budget are right to 1/16 at least.
 const FINER: u64 = 16;
-/// How many steps of the vector one unit moves a sum of values by, where it has the smallest weight: see [`Part::times`].
+/// How many steps of the vector one unit moves a sum of values with the smallest weight: see [`Part::times`].
 const STEPS_OF_A_UNIT: u64 = 64;
-/// Sums of all parties and their noise stay within 63 bits; the values have this many, and the rest is for the noise.
+/// Sums over all parties and their noise stay within 63 bits; the values take this many, and the rest is for the noise.
 const VALUE_BITS: u32 = 61;
 
-/// Which numbers each party computes of its rows, in which order, and how far one unit can move them. Nothing of it depends
-/// on rows, so that all parties can compute it from the query alone, and compare.
+/// Which numbers each party computes from its rows, in which order, and how far one unit can move them. None of it
+/// depends on rows, so every party can compute it from the query alone, and compare.
 ///
-/// The vector has the parts one after the other; in each part the groups in the order of `keys`; in each group the part's
+/// The vector consists of the parts in order; each part of the groups in the order of `keys`; each group of the part's
 /// numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
-    /// Whose privacy is protected.
+    /// The privacy unit.
     pub unit: String,
-    /// Which tables are neighbours.
+    /// The adjacency.
     pub adjacency: String,
-    /// In how many groups one unit counts.
+    /// The most groups to which one unit contributes.
     pub max_groups: u64,
-    /// With how many rows in each.
+    /// The most rows that it contributes to each.
     pub max_rows: u64,
-    /// What groups are made by, in the user's words; nothing if there is one group of all rows.
+    /// The group keys, in the user's words; empty if all rows form one group.
     pub grouped_by: Vec<String>,
-    /// The groups' keys, a text for each of these; a single empty one if there is one group of all rows.
+    /// The groups' keys, with one text per key column; a single empty entry if all rows form one group.
     pub keys: Vec<Vec<String>>,
     /// The kinds of numbers.
     pub parts: Vec<Part>,
@@ -51,30 +51,33 @@ pub struct Part {
     pub words: String,
     /// How many of them each group has.
     pub numbers: usize,
-    /// What one step of the vector is worth: so much of what is counted, or of the unit in which values are written.
+    /// The value of one step of the vector, in counts or in the unit of the values.
     pub step: Rational,
-    /// How far one unit can move them, all groups together (L1), in steps of their own, as in a release by one curator.
+    /// The most that one unit can move them, all groups together (L1), in the part's own steps, as in a release by one
+    /// curator.
     pub sensitivity: u64,
-    /// With [`Part::over`]: they are multiplied by `times/over` and rounded before they join the others.
+    /// With [`Part::over`]: the numbers are multiplied by `times/over` and rounded before they join the others.
     ///
-    /// One noise serves the whole vector, with a scale of Δ/ε for the sum Δ of what one unit [moves](Part::moves) the parts by.
-    /// A part of weight w among W shall have noise of scale W·sensitivity/(w·ε) in its own steps, as its share of the budget
-    /// gives it; in steps of the vector this is Δ/ε for all parts alike if they are moved in proportion to their weights. Factors
-    /// make it so, nearly: Δ is what they give, exactly, and so privacy does not hang on how near.
+    /// The whole vector has one noise distribution, with scale Δ/ε, where Δ is the sum over parts of what one unit
+    /// [moves](Part::moves) them by. A part of weight w among W should have noise of scale W·sensitivity/(w·ε) in its
+    /// own steps, as its share of the budget gives it; in steps of the vector this is Δ/ε for all parts alike if they
+    /// are moved in proportion to their weights. The factors achieve that approximately: Δ is computed exactly from the
+    /// factors, so privacy does not depend on the approximation.
     ///
     /// Counts alone are only ever multiplied, by as little as possible. Sums of values are exact in steps of 2^−28 of
-    /// their range; they are rounded to steps of which one unit moves 64 or so. Against more colluders than planned for, what is left
-    /// of the noise is peaked at 0, the higher the finer the steps are; and a step of a 64th of what a unit moves is lost in the
-    /// noise.
+    /// their range; they are rounded to steps of which one unit moves about 64. Against more colluders than planned
+    /// for, the remaining noise is peaked at 0, the more so the finer the steps; and a step of 1/64 of what a unit
+    /// moves is lost in the noise.
     pub times: u64,
     /// See [`Part::times`].
     pub over: u64,
-    /// How far one unit can move them in the steps of the vector: rounding moves each number that it touches by one step more.
+    /// The most that one unit can move them in steps of the vector: rounding moves each number that it touches by one
+    /// step more.
     pub moves: u64,
 }
 
 impl Shape {
-    /// Of a prepared query.
+    /// The shape of a prepared query.
     pub(super) fn of(query: &Query) -> Result<Self> {
         let additive = &query.design().additive;
         let known = query.known_keys();
@@ -97,7 +100,7 @@ impl Shape {
         if groups.checked_mul(numbers).is_none_or(|cells| cells > MOST_CELLS) {
             let why =
                 format!("there are {groups} groups of {numbers} numbers, but parties add up at most {MOST_CELLS}");
-            return Err(Error::not_joint("so many groups", why));
+            return Err(Error::not_joint("a query with so many numbers", why));
         }
         let written = |key: usize| known.map_or_else(Vec::new, |known| known.written(key));
         let keys = (0..groups).map(|key| written(key).into_iter().map(str::to_owned).collect()).collect();
@@ -112,17 +115,17 @@ impl Shape {
         })
     }
 
-    /// How many groups there are.
+    /// Returns the number of groups.
     pub fn groups(&self) -> usize {
         self.keys.len()
     }
 
-    /// How many numbers there are in all.
+    /// Returns the total number of numbers.
     pub fn cells(&self) -> usize {
         self.groups() * self.parts.iter().map(|part| part.numbers).sum::<usize>()
     }
 
-    /// How far one unit can move the vector of its party: L1, in the steps of the vector.
+    /// The most that one unit can move the vector of its party: L1, in steps of the vector.
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -131,8 +134,8 @@ impl Shape {
         total.ok_or_else(too_sensitive)
     }
 
-    /// The bound on one number of one party, unless the parties agree on a smaller one: as large as the sums allow, so that
-    /// nothing real is ever clamped. Noise and privacy do not depend on it.
+    /// The bound on one number of one party, unless the parties agree on a smaller one: as large as the sums allow, so
+    /// that no real value is ever clamped. Noise and privacy do not depend on it.
     pub fn bound(parties: u32) -> i64 {
         (1 << VALUE_BITS) / i64::from(parties.max(1))
     }
@@ -148,7 +151,7 @@ impl Shape {
         bound.unsigned_abs() / most
     }
 
-    /// What each number is, in words: part, group, and which of the part's numbers.
+    /// A label for each number: part, group, and which of the part's numbers.
     pub fn labels(&self) -> Vec<String> {
         let label = |part: &Part, key: &Vec<String>, number: usize| {
             let mut text = part.words.clone();
@@ -174,19 +177,19 @@ impl Shape {
 }
 
 impl Part {
-    /// One of a party's exact numbers in steps of the vector: to the nearest, and what does not fit stays at the end. Two
-    /// numbers that differ by d then differ by no more than ⌈d·times/over⌉.
+    /// Scales one of a party's exact numbers to steps of the vector: rounded to the nearest and saturating. Two numbers
+    /// that differ by d then differ by at most ⌈d·times/over⌉.
     pub(super) fn scaled(&self, number: i64) -> i64 {
         rounded(i128::from(number) * i128::from(self.times), self.over)
     }
 
-    /// A number of the vector in the part's own steps, to the nearest.
+    /// Scales a number of the vector back to the part's own steps, rounded to the nearest.
     pub(super) fn unscaled(&self, number: i64) -> i64 {
         rounded(i128::from(number) * i128::from(self.over), self.times)
     }
 
-    /// How far a noise within so many steps of the vector carries a sum over parties in the part's own steps. Rounding is in
-    /// it, by each party and at the end: without noise the sum is a whole number.
+    /// The half-width, in the part's own steps, of a sum over parties whose noise is within `steps` steps of the
+    /// vector. It includes the rounding by each party and at the end: without noise the sum is an integer.
     pub(super) fn half_width(&self, steps: u64, parties: u32) -> u64 {
         let twice_rounded = if self.over > 1 { u128::from(parties) } else { 0 };
         let (times, over) = (u128::from(self.times), u128::from(self.over));
@@ -195,21 +198,21 @@ impl Part {
     }
 }
 
-/// n/d to the nearest, within 64 bits.
+/// n/d rounded to the nearest, within 64 bits.
 fn rounded(numerator: i128, denominator: u64) -> i64 {
     let denominator = i128::from(denominator);
     let nearest = (2 * numerator + denominator).div_euclid(2 * denominator);
     nearest.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// What decides about a part's factor.
+/// What determines a part's factor.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     sensitivity: u64,
     weight: u32,
-    /// Is it a sum of values rather than a count?
+    /// Whether it is a sum of values rather than a count.
     of_values: bool,
-    /// So many of its numbers can one unit change.
+    /// How many of its numbers one unit can change.
     touched: u64,
 }
 
@@ -227,8 +230,8 @@ impl Kind {
         Ok(Self { sensitivity, weight: paid.weight, of_values, touched })
     }
 
-    /// How far one unit moves the part when it is scaled: Σ⌈dᵢ·times/over⌉ ≤ ⌈sensitivity·times/over⌉ + one for each number that
-    /// it touches, and without the latter where nothing is rounded.
+    /// The most that one unit moves the scaled part: Σ⌈dᵢ·times/over⌉ ≤ ⌈sensitivity·times/over⌉ plus 1 for each number
+    /// that it touches, and without the latter where nothing is rounded.
     fn moves(&self, times: u64, over: u64) -> Result<u64> {
         let scaled = (u128::from(self.sensitivity) * u128::from(times)).div_ceil(u128::from(over));
         let moves = scaled + if over > 1 { u128::from(self.touched) } else { 0 };
@@ -236,7 +239,7 @@ impl Kind {
     }
 }
 
-/// What one step of a part's own is worth.
+/// The value of one of the part's own steps.
 fn step(part: &Additive) -> Rational {
     let power_of_two = match part {
         Additive::Ends(_, grid) => grid.step(),
@@ -246,7 +249,8 @@ fn step(part: &Additive) -> Rational {
     Rational::from_f64_bits(power_of_two).expect("a power of two is a number")
 }
 
-/// For each part, a fraction that brings what one unit moves it by into the proportion of the weights, nearly.
+/// A factor for each part, as a fraction, that makes what one unit moves them by approximately proportional to the
+/// weights.
 fn scales(kinds: &[Kind]) -> Result<Vec<(u64, u64)>> {
     if kinds.iter().any(|kind| kind.of_values) {
         let least = kinds.iter().map(|kind| u64::from(kind.weight)).min().unwrap_or(1);
@@ -256,7 +260,7 @@ fn scales(kinds: &[Kind]) -> Result<Vec<(u64, u64)>> {
         };
         return kinds.iter().map(scale).collect();
     }
-    // The count with the largest sensitivity for its weight has the smallest factor.
+    // The count with the largest sensitivity relative to its weight has the smallest factor.
     let ratio = |kind: &Kind| (u128::from(kind.sensitivity), u128::from(kind.weight));
     let larger = |one: &&Kind, other: &&Kind| (ratio(one).0 * ratio(other).1).cmp(&(ratio(other).0 * ratio(one).1));
     let (most, weight) = kinds.iter().max_by(larger).map_or((1, 1), ratio);
@@ -270,7 +274,7 @@ fn scales(kinds: &[Kind]) -> Result<Vec<(u64, u64)>> {
     kinds.iter().map(nearest).collect()
 }
 
-/// In lowest terms.
+/// A fraction in lowest terms.
 fn fraction(numerator: u128, denominator: u128) -> Result<(u64, u64)> {
     let (mut one, mut other) = (numerator, denominator);
     while other > 0 {
@@ -281,7 +285,7 @@ fn fraction(numerator: u128, denominator: u128) -> Result<(u64, u64)> {
 }
 
 fn too_sensitive() -> Error {
-    let why = "one unit could move them further than 64 bits tell; lower --max-groups, --max-rows or --weight";
+    let why = "the sensitivity does not fit in 64 bits; lower --max-groups, --max-rows or --weight";
     Error::not_joint("these aggregates", why)
 }
 
@@ -342,7 +346,7 @@ mod tests {
         assert_eq!(plain.half_width(u64::MAX, 1), u64::MAX);
     }
 
-    /// Whatever parties have and whatever the noise is, the sum is within the half-width.
+    /// Whatever the parties' numbers and the noise, the sum is within the half-width.
     #[test]
     fn rounding_is_in_the_half_width() {
         for (times, over) in [(1, 1000), (7, 1000), (64, 100), (3, 2), (5, 1)] {
@@ -362,7 +366,7 @@ mod tests {
             for (one, distance) in [(0, 1), (499, 1), (500, 1), (-3, 999), (12_345, 1000), (5, 1001)] {
                 let (kind, part) = (kind(distance, 1, true), part(times, over));
                 let moved = part.scaled(one).abs_diff(part.scaled(one + distance as i64));
-                // One number is touched here, of the two that are paid for.
+                // One number is touched here, of the two that are accounted for.
                 assert!(moved < kind.moves(times, over).unwrap(), "{times}/{over} {one} {distance}");
             }
         }

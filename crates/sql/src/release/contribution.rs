@@ -1,10 +1,10 @@
-//! How far one unit can move what is measured.
+//! How far one unit can move a statistic.
 
 use reticent::Result;
 use reticent::privacy::Adjacency;
 use reticent::statistic::{Contribution, Ends, Grid, Moments, Rows, Sensitivity};
 
-/// What one unit can touch: at most so many rows in each of at most so many groups, or in one statistic over all rows.
+/// Contribution bounds of one unit: the most rows in each of the most groups, or in one statistic over all rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Touched {
     rows: Contribution,
@@ -16,7 +16,7 @@ pub struct Touched {
 }
 
 impl Touched {
-    /// In groups or not.
+    /// Bounds with or without groups.
     ///
     /// # Errors
     /// If a number is 0 or too large.
@@ -29,7 +29,7 @@ impl Touched {
         Ok(Self { rows: of(max_rows)?, units: of(1)?, groups, max_rows, adjacency, each_row: false })
     }
 
-    /// Where every row is a unit.
+    /// The bounds where every row is a unit.
     ///
     /// # Errors
     /// Never.
@@ -37,12 +37,12 @@ impl Touched {
         Ok(Self { each_row: true, ..Self::new(adjacency, grouped, 1, 1)? })
     }
 
-    /// Is every row a unit?
+    /// Whether every row is a unit.
     pub fn is_each_row(&self) -> bool {
         self.each_row
     }
 
-    /// Counts of rows, or of rows with a value.
+    /// The sensitivity of counts of rows, or of rows with a value.
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -50,7 +50,7 @@ impl Touched {
         self.rows.of_count()
     }
 
-    /// Counts of units: each counts once in a group, however many rows it has there.
+    /// The sensitivity of counts of units: each counts once per group, however many rows it has there.
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -58,7 +58,7 @@ impl Touched {
         self.units.of_count()
     }
 
-    /// Counts in bins: a unit that is replaced leaves bins and enters others, also without groups.
+    /// The sensitivity of counts in bins: a unit that is replaced leaves bins and enters others, even without groups.
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -66,7 +66,7 @@ impl Touched {
         self.in_groups()?.of_count()
     }
 
-    /// Count and sum, as [`Ends`].
+    /// The sensitivity of count and sum, as [`Ends`].
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -74,7 +74,7 @@ impl Touched {
         Ends::sensitivity(grid, &self.rows)
     }
 
-    /// Sums of squares.
+    /// The sensitivity of sums of squares.
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -82,7 +82,7 @@ impl Touched {
         Moments::squares_sensitivity(grid, &self.rows)
     }
 
-    /// Counts of units per key, where keys come from the data.
+    /// The sensitivity of counts of units per key, where keys come from the data.
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
@@ -90,7 +90,7 @@ impl Touched {
         Contribution::in_groups(self.adjacency, self.groups, Rows::AtMost(1))?.of_count()
     }
 
-    /// The same with groups, one of them if there were none.
+    /// The same bounds with groups; one group if there were none.
     ///
     /// # Errors
     /// Never, since the numbers were checked.
@@ -98,17 +98,17 @@ impl Touched {
         Contribution::in_groups(self.adjacency, self.groups, Rows::AtMost(self.max_rows))
     }
 
-    /// In how many groups a unit is at most.
+    /// The most groups to which a unit contributes.
     pub fn groups(&self) -> u64 {
         self.groups
     }
 
-    /// With how many rows in each.
+    /// The most rows that it contributes to each.
     pub fn max_rows(&self) -> u64 {
         self.max_rows
     }
 
-    /// Which tables are neighbours.
+    /// The adjacency.
     pub fn adjacency(&self) -> Adjacency {
         self.adjacency
     }

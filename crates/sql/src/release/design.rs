@@ -1,4 +1,4 @@
-//! What is measured for a query, and how each measurement is paid for.
+//! What is measured for a query, and how the budget is split.
 
 use reticent::Error as CoreError;
 use reticent::exact::Rational;
@@ -14,17 +14,17 @@ use super::contribution::Touched;
 use crate::algebra::{Expr, Statistic};
 use crate::error::{Error, Result};
 
-/// How the words for [`Additive::Ends`] begin.
+/// The start of the description of [`Additive::Ends`].
 pub const COUNT_AND_SUM: &str = "count and sum of";
 
-/// Numbers that noise is added to: some for each group.
+/// Numbers that noise is added to: one or more per group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Additive {
     /// Rows.
     Rows,
     /// Units.
     Units,
-    /// Rows that have a value, by the measure's place.
+    /// Rows that have a value, by the index of the measure.
     Present(usize),
     /// Count and sum of values.
     Ends(usize, Grid),
@@ -34,42 +34,42 @@ pub enum Additive {
     Bins(usize, u32),
 }
 
-/// Numbers with what is paid for them.
+/// Numbers with their share of the budget.
 #[derive(Debug, Clone)]
 pub struct Paid {
     /// What they are.
     pub part: Additive,
-    /// In words.
+    /// A description.
     pub words: String,
-    /// The part of the budget.
+    /// The share of the budget.
     pub cost: Guarantee,
-    /// Its weight beside the others.
+    /// The weight in the split.
     pub weight: u32,
-    /// How far one unit can move them, all groups together.
+    /// The most that one unit can move them, all groups together.
     pub sensitivity: Sensitivity,
-    /// Their place in the batch; nothing if a threshold releases them.
+    /// The index in the batch; `None` if a threshold releases them.
     pub batched: Option<usize>,
 }
 
-/// Values of which some are released for their rank.
+/// Values from which quantiles are released.
 #[derive(Debug, Clone)]
 pub struct Ranks {
-    /// Where they are measured.
+    /// The index of the measure.
     pub measure: usize,
-    /// On which grid.
+    /// The grid.
     pub grid: Grid,
-    /// Which shares, ascending.
+    /// The fractions, ascending.
     pub shares: Vec<Rational>,
-    /// How.
+    /// The mechanism.
     pub mechanism: PerGroup<Quantiles>,
 }
 
-/// How an aggregate's value follows from what is released.
+/// How an aggregate's value is computed from released numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
     /// A number of an additive part.
     Count(usize),
-    /// How many values, from their ends.
+    /// The number of values, from their ends.
     CountOfEnds(usize),
     /// A sum.
     Sum(usize),
@@ -81,14 +81,14 @@ pub enum Output {
         ends: usize,
         /// The part of the squares.
         squares: usize,
-        /// n − 1?
+        /// Divide by n − 1?
         sample: bool,
-        /// Its root?
+        /// Take the square root?
         root: bool,
     },
     /// Counts in bins.
     Histogram(usize),
-    /// A quantile: which [`Ranks`], and which of its shares.
+    /// A quantile: the index of the [`Ranks`], and of the fraction in it.
     Quantile(usize, usize),
     /// A stable median.
     Median(usize),
@@ -96,60 +96,60 @@ pub enum Output {
     Mode(usize),
 }
 
-/// What is measured for a query, and how each measurement is paid for.
+/// What is measured for a query, and how the budget is split.
 ///
 /// # Privacy
-/// The budget is split by weight over everything that is released: each additive part, each quantile, each stable answer,
-/// and the choice of keys if the data alone knows them (unless units are counted anyway: then that count decides). The costs add up to no more than what the query may cost:
-/// [`Design::guarantee`].
+/// The budget is split by weight over everything that is released: each additive part, each quantile, each stable
+/// answer, and group selection if keys come from the data (unless units are counted anyway: then that count decides).
+/// The costs add up to at most the query's budget: [`Design::guarantee`].
 #[derive(Debug, Clone)]
 pub struct Design {
-    /// What is computed of each row.
+    /// The expressions computed for each row.
     pub inputs: Vec<Expr>,
     /// The same in the user's words.
     pub input_words: Vec<String>,
-    /// What the operator measures of them.
+    /// What is measured of them.
     pub measures: Vec<Measure>,
     /// Numbers that get noise.
     pub additive: Vec<Paid>,
-    /// The noise on all of them together.
+    /// The joint noise on all of them.
     pub batch: Option<Batch>,
     /// Quantiles.
     pub ranks: Vec<Ranks>,
-    /// Stable medians: where they are measured, on which grid.
+    /// Stable medians: index of the measure, grid and mechanism.
     pub medians: Vec<(usize, Grid, PerGroup<StableMedian>)>,
     /// Stable modes.
     pub modes: Vec<(usize, PerGroup<StableMode>)>,
-    /// Which keys are released, if that is not known and units are not counted.
+    /// Group selection, if keys are unknown and units are not counted.
     pub selection: Option<Selection>,
-    /// Which keys are released, with how many units, and the place of that count among the numbers.
+    /// Group selection by a noisy count of units, and the index of that count among the numbers.
     pub threshold: Option<(Threshold, usize)>,
     /// One for each aggregate.
     pub outputs: Vec<Output>,
-    /// What all of it costs.
+    /// The total cost.
     pub guarantee: Guarantee,
 }
 
-/// An aggregate with what was found out about it.
+/// An aggregate to be planned.
 #[derive(Debug, Clone)]
 pub struct Wanted<'asked> {
-    /// As it was written.
+    /// As written.
     pub words: &'asked str,
-    /// What it is computed of, as it was written.
+    /// The argument, as written.
     pub of: &'asked str,
-    /// What is measured.
+    /// The statistic.
     pub statistic: &'asked Statistic,
     /// The grid of its values, if they have a range.
     pub grid: Option<Grid>,
-    /// Its weight.
+    /// The weight in the split.
     pub weight: u32,
 }
 
 impl Design {
-    /// For these aggregates.
+    /// Plans these aggregates.
     ///
     /// # Errors
-    /// If the budget is of a kind that does not pay for one of them, or too small for any noise.
+    /// If the kind of budget does not allow one of them, or it is too small for any noise.
     pub fn new(wanted: &[Wanted<'_>], touched: &Touched, select_keys: bool, budget: &Guarantee) -> Result<Self> {
         let mut draft = Draft::default();
         let outputs = wanted.iter().map(|one| draft.place(one)).collect::<Result<Vec<_>>>()?;
@@ -158,23 +158,23 @@ impl Design {
 }
 
 impl Design {
-    /// Do keys come from the data?
+    /// Whether keys come from the data.
     pub fn selects_keys(&self) -> bool {
         self.selection.is_some() || self.threshold.is_some()
     }
 
-    /// What is left out of half-widths because a number's own noise decides whether its group is shown: the released number, and the
-    /// smallest that is shown.
+    /// The released count whose own noise decides whether its group is shown, which half-widths do not account for: its
+    /// description, and the smallest count shown.
     pub fn deciding(&self) -> Option<(&str, u64)> {
         let (threshold, _) = self.threshold.as_ref()?;
         let decides = self.additive.iter().find(|paid| paid.batched.is_none())?;
         Some((decides.words.as_str(), threshold.threshold()))
     }
 
-    /// How far the noise carries one number of a part, where `together` such numbers must hold at once at 95 %.
+    /// The half-width of the noise on one number of a part, where `together` such numbers must hold at once at 95 %.
     ///
     /// # Errors
-    /// Never, for a design that was made.
+    /// Never, for a constructed design.
     pub fn half_width(&self, paid: &Paid, together: u64) -> Result<u64> {
         let level = joint_level(&Rational::try_from(LEVEL)?, together);
         Ok(match (paid.batched, &self.batch, &self.threshold) {
@@ -187,7 +187,7 @@ impl Design {
     /// The same for the sum, or the difference, of two numbers of a part.
     ///
     /// # Errors
-    /// Never, for a design that was made.
+    /// Never, for a constructed design.
     pub fn half_width_of_two(&self, paid: &Paid, together: u64) -> Result<u64> {
         let level = joint_level(&Rational::try_from(LEVEL)?, together);
         Ok(match (paid.batched, &self.batch) {
@@ -196,13 +196,13 @@ impl Design {
         })
     }
 
-    /// What a measure is of, in the user's words.
+    /// The argument of a measure, in the user's words.
     pub fn input_words(&self, measure: usize) -> &str {
         &self.input_words[self.measures[measure].column()]
     }
 }
 
-/// What is needed, before it is paid for.
+/// What is needed, before the budget is split.
 #[derive(Debug, Default)]
 struct Draft {
     inputs: Vec<Expr>,
@@ -230,8 +230,8 @@ impl Draft {
         })
     }
 
-    /// One measure for count, sum and squares of a column on one grid. The noise is scaled to the grid, so that another grid is another
-    /// measure, also of the same column: `x` and `(x)` may have bounds of their own.
+    /// One measure for count, sum and squares of a column on one grid. The noise is scaled to the grid, so another grid
+    /// is another measure, even of the same column: `x` and `(x)` may have different bounds.
     fn moments(&mut self, of: &Expr, words: &str, grid: &Grid, with_squares: bool) -> usize {
         let column = self.input(of, words);
         let same = |one: &Measure| matches!(one, Measure::Moments { column: other, grid: others, .. } if (*other, others) == (column, grid));
@@ -244,7 +244,7 @@ impl Draft {
         self.measure(Measure::Moments { column, grid: grid.clone(), squares: with_squares })
     }
 
-    /// A part, with the largest weight that anyone gives it.
+    /// Adds a part, with the largest weight that any aggregate gives it.
     fn part(&mut self, part: Additive, words: String, weight: u32) -> usize {
         match self.additive.iter().position(|(one, ..)| *one == part) {
             Some(place) => {
@@ -363,7 +363,7 @@ impl Draft {
             .map(|(part, _, weight)| Ok(Part { sensitivity: Self::sensitivity(part, touched)?, weight: *weight }))
             .collect::<Result<Vec<_>, CoreError>>()?;
         let batch = if parts.is_empty() { None } else { Some(Batch::new(&parts, &purse.share(batched)?)?) };
-        // If the noise on sums needs no δ, the others have all of it.
+        // If the noise on sums needs no δ, the other parts get all of it.
         let purse = match &batch {
             Some(batch) if batch.guarantee().delta().is_none() => purse.without_batch(),
             _ => purse,
@@ -377,7 +377,7 @@ impl Draft {
             let epsilon = purse.epsilon(weight.into())?;
             let mechanism = PerGroup::quantiles(&ascending, grid.lower(), grid.upper(), &rows, &epsilon)?;
             parts.push(mechanism.guarantee().clone());
-            // Outputs count shares as they were asked for.
+            // Outputs refer to fractions in the order they were requested.
             for output in &mut outputs {
                 if let Output::Quantile(place, share) = output
                     && *place == ranks.len()
@@ -447,7 +447,7 @@ impl Draft {
         })
     }
 
-    /// Where the sum of a column is released, its count is, too.
+    /// Where the sum of a column is released, so is its count.
     fn merge_counts(&mut self, outputs: &mut [Output]) {
         let column_of = |measures: &[Measure], measure: usize| match &measures[measure] {
             Measure::Present { column } | Measure::Moments { column, .. } => Some(*column),
@@ -484,7 +484,7 @@ impl Draft {
     }
 }
 
-/// Is it the same measure of the same column?
+/// Whether it is the same measure of the same column.
 fn is_same(one: &Measure, other: &Measure) -> bool {
     match (one, other) {
         (Measure::Present { column }, Measure::Present { column: other })
@@ -505,7 +505,7 @@ struct Purse {
     budget: Guarantee,
     /// The sum of all weights.
     weights: u64,
-    /// Over how many δ is split.
+    /// The number of parts over which δ is split.
     delta_parts: u64,
     batch_has_delta: bool,
 }
@@ -516,13 +516,13 @@ impl Purse {
             Guarantee::Zcdp(_) if others => {
                 return Err(Error::Option(
                     "with --rho only counts, sums, means, variances and histograms of known keys can be released; use \
-                     --epsilon (and --delta), or name the keys with --keys"
+                     --epsilon (and --delta), or list the keys with --keys"
                         .into(),
                 ));
             }
             Guarantee::Pure(_) if need_delta > 0 => {
                 return Err(Error::Option(
-                    "a δ is needed where keys come from the data or an exact answer may be given: add --delta 1e-8, or name \
+                    "a δ is needed where keys come from the data or an exact answer may be given: add --delta 1e-8, or list \
                      the keys with --keys COLUMN=FILE"
                         .into(),
                 ));
@@ -544,7 +544,7 @@ impl Purse {
         &Rational::from(weight) / &Rational::from(self.weights)
     }
 
-    /// For all additive parts together.
+    /// The share of all additive parts together.
     fn share(&self, weight: u64) -> Result<Guarantee> {
         Ok(match &self.budget {
             Guarantee::Pure(_) => Guarantee::Pure(self.epsilon(weight)?),

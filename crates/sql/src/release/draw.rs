@@ -13,7 +13,7 @@ use crate::algebra::column::cell;
 use crate::algebra::data::sound;
 use crate::error::Result;
 
-/// Releases what the design says of these groups.
+/// Releases what the design specifies for these groups.
 ///
 /// # Errors
 /// If the permit does not cover the design's guarantee.
@@ -85,8 +85,8 @@ pub fn draw(design: &Design, groups: Groups, permit: &mut Permit) -> Result<Rele
     Ok(Released { keys: groups.keys, groups: number, columns })
 }
 
-/// What the design says of numbers that were released elsewhere, by part, of groups with these keys. The half-widths are
-/// those of one number of a part, where so many of them must hold at once.
+/// Computes what the design specifies from numbers that were released elsewhere, by part, for groups with these keys.
+/// The half-widths are those of one number of a part, for the number of them that must hold at once.
 ///
 /// # Errors
 /// If there is no half-width.
@@ -167,7 +167,7 @@ pub(crate) fn numbers(part: &Additive, groups: &[Group]) -> Vec<i64> {
     groups.iter().flat_map(of).collect()
 }
 
-/// A = S + N·(mid − L) and B = N·(U − mid) − S: the same statistic in other words.
+/// A = S + N·(mid − L) and B = N·(U − mid) − S: the same statistic in another form.
 fn ends(moments: &Moments, grid: &Grid) -> Ends {
     let (count, sum) = (i128::from(moments.count), i128::from(moments.sum));
     let clamp = |sum: i128| sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
@@ -196,7 +196,7 @@ struct Bars<'design> {
     design: &'design Design,
     /// By part, and by how many numbers must hold at once: 1, 2 or 3.
     half_widths: Vec<[u64; 3]>,
-    /// The same for sums of two numbers, of parts that have them.
+    /// The same for sums of two numbers, for the parts that have them.
     of_two: Vec<[u64; 3]>,
 }
 
@@ -207,7 +207,7 @@ impl<'design> Bars<'design> {
         Self::new(design, of_one, |paid, together| design.half_width_of_two(paid, together))
     }
 
-    /// With half-widths of numbers, and of sums of two, by part and by how many must hold at once.
+    /// With given half-widths of numbers, and of sums of two, by part and by how many must hold at once.
     fn new(
         design: &'design Design,
         of_one: impl Fn(&Paid, u64) -> Result<u64>,
@@ -244,7 +244,7 @@ impl<'design> Bars<'design> {
             Output::CountOfEnds(part) => {
                 let (ends, grid) = (self.ends(additive, *part, group), self.grid(*part));
                 let half_width = Ends::count_half_width(grid, self.sum_half_width(*part, 1));
-                // The count is a whole number; rounding may carry it half a step further.
+                // The count is an integer; rounding may move it half a step further.
                 let value = Value::Integer(ends.count(grid).round() as i64);
                 Cell { value, bar: Bar::HalfWidth((half_width + 0.5).floor()) }
             }
@@ -276,12 +276,12 @@ impl<'design> Bars<'design> {
         }
     }
 
-    /// Of one number, where `together` of them must hold at once.
+    /// The half-width of one number, where `together` of them must hold at once.
     fn half_width(&self, part: usize, together: usize) -> u64 {
         self.half_widths[part][together - 1]
     }
 
-    /// Of the sum, or the difference, of two numbers of a part.
+    /// The half-width of the sum, or the difference, of two numbers of a part.
     fn sum_half_width(&self, part: usize, together: usize) -> u64 {
         self.of_two[part][together - 1]
     }

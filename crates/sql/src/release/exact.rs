@@ -1,4 +1,4 @@
-//! What is measured before noise: for tests that compare neighbouring tables. **Not private.**
+//! The measurements before noise: for tests that compare neighbouring tables. **Not private.**
 
 use reticent_bounding::{Groups, Measured};
 
@@ -13,11 +13,11 @@ use crate::error::Result;
 pub struct Exact {
     /// The groups' keys, as text.
     pub keys: Vec<String>,
-    /// The number of units of each group, from which keys are selected; one unit moves them by this much in all.
+    /// The number of units in each group, from which keys are selected, and the most that one unit moves them in total.
     pub units: (Vec<u64>, u64),
     /// Numbers, by part.
     pub parts: Vec<ExactPart>,
-    /// Values that are ranked or compared, by measure and group; one unit adds and removes at most so many.
+    /// Values that are ranked or compared, by measure and group, and the most that one unit adds and removes.
     pub values: (Vec<Vec<Vec<String>>>, u64),
 }
 
@@ -26,15 +26,15 @@ pub struct Exact {
 pub struct ExactPart {
     /// What they are.
     pub words: String,
-    /// How far one unit can move them: L1.
+    /// The most that one unit can move them: L1.
     pub l1: u64,
-    /// And L2, squared.
+    /// The same in L2, squared.
     pub l2_squared: u128,
     /// For each group, one or several.
     pub numbers: Vec<i64>,
 }
 
-/// All of it.
+/// Collects all of it.
 pub(crate) fn exact(design: &Design, touched: &Touched, groups: &Groups) -> Result<Exact> {
     let key = |row: usize| {
         let columns = groups.keys.iter().map(|column| cell(column, row).to_string());

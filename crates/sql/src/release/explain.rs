@@ -1,4 +1,4 @@
-//! What is released for which part of the budget, in words.
+//! A description of what is released for which part of the budget.
 
 use reticent::statistic::Ends;
 
@@ -7,10 +7,10 @@ use crate::algebra::Expr;
 use crate::answer::Share;
 use crate::error::Result;
 
-/// What is paid for each part of an answer; nothing of it depends on rows. Of what has no bounds yet, no noise is told.
+/// The cost of each part of an answer; independent of the rows. The noise is omitted where bounds are not known yet.
 ///
 /// # Errors
-/// None that a design has not had before.
+/// Only those that constructing the design would have raised.
 pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec<Share>> {
     let has_bounds = |measure: usize| has_bounds(&design.inputs[design.measures[measure].column()]);
     let mut shares = Vec::new();
@@ -33,7 +33,7 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
                 (format!("{law}; {}", moves(1.0)), Some(design.half_width(paid, 1)? as f64))
             }
             Additive::Ends(measure, _) | Additive::Squares(measure, _) if !has_bounds(*measure) => {
-                ("as the bounds say, once they are found".into(), None)
+                ("depends on the bounds, once they are found".into(), None)
             }
             Additive::Ends(_, grid) => {
                 let half_width = Ends::total_half_width(grid, design.half_width(paid, 2)?);
@@ -73,7 +73,8 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
     Ok(shares)
 }
 
-/// Of a law whose scale is in steps of a grid, the name alone: the half-width beside it is in the column's own units.
+/// The name alone of a distribution whose scale is in grid steps: the half-width beside it is in the column's own
+/// units.
 fn name(law: &str) -> &str {
     law.split(',').next().unwrap_or(law)
 }

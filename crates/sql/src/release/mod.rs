@@ -1,14 +1,14 @@
 //! From exact statistics to released values.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`design`] | what is measured for a query, and how each measurement is paid for |
-//! | [`contribution`] | how far one unit can move each of them |
-//! | [`search`] | bounds that are found privately |
-//! | [`values`] | released numbers, and what is computed from them, with half-widths |
+//! | [`design`] | what is measured for a query, and how the budget is split |
+//! | [`contribution`] | how far one unit can move each statistic |
+//! | [`search`] | private search for bounds |
+//! | [`values`] | released numbers, and values computed from them, with half-widths |
 //! | [`draw`] | the noise |
-//! | `exact` | what is measured before noise, for tests |
-//! | [`explain`] | what is released for which part of the budget, in words |
+//! | `exact` | the measurements before noise, for tests |
+//! | [`explain`] | a description of what is released for which part of the budget |
 
 pub mod contribution;
 pub mod design;

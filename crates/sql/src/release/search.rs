@@ -1,4 +1,4 @@
-//! Bounds that are found privately.
+//! Private search for bounds.
 
 use reticent::Permit;
 use reticent::exact::Rational;
@@ -17,30 +17,31 @@ use crate::error::{Error, Result};
 use crate::options::{Options, Range};
 use crate::resolve::Resolved;
 
-/// The part of ε that all searches together cost: one in so many.
+/// All searches together cost 1/`ONE_IN` of ε.
 const ONE_IN: u64 = 10;
 
 /// The search for the bounds of some columns, in a first pass over the rows.
 ///
 /// # Privacy
-/// Where too few rows say what the bounds are, none are made up: the search refuses, and so does every aggregate that needs
-/// them. Its part of the budget is spent, and so is that of the answer: what a query costs does not depend on the rows.
+/// If too few rows determine the bounds, none are made up: the search refuses, and so does every aggregate that needs
+/// them. Its part of the budget is spent, and so is that of the answer: the cost of a query does not depend on the
+/// rows.
 #[derive(Debug, Clone)]
 pub struct Search {
     /// What is left for the answer.
     pub rest: Guarantee,
-    /// How many rows of a unit are looked at.
+    /// How many rows of a unit are used.
     pub rows: u64,
-    /// What bounds are wanted of, and how it was written.
+    /// The expressions whose bounds are needed, and how they were written.
     wanted: Vec<(Expr, String)>,
     mechanism: RangeMechanism,
 }
 
-/// What came of a search, one for each thing whose bounds were wanted: `None` if it was refused.
+/// The result of a search, one for each expression: `None` if it was refused.
 pub type Found = [Option<Bounds>];
 
 impl Search {
-    /// For the columns whose bounds are to be found; nothing if there are none.
+    /// The search for the columns whose bounds are to be found; `None` if there are none.
     ///
     /// # Errors
     /// If the budget is ρ, or too small.
@@ -78,12 +79,13 @@ impl Search {
         Ok(Some(Self { rest, rows, wanted, mechanism }))
     }
 
-    /// What the searches cost.
+    /// The cost of each search.
     pub fn costs(&self) -> Vec<Guarantee> {
         vec![self.mechanism.guarantee().clone(); self.wanted.len()]
     }
 
-    /// The grid of something whose bounds were found; some grid, if they were not: noise on it is drawn and thrown away.
+    /// The grid of an expression whose bounds were found; an arbitrary grid otherwise, whose noise is drawn and
+    /// discarded.
     ///
     /// # Errors
     /// Never.
@@ -94,18 +96,18 @@ impl Search {
         }
     }
 
-    /// The bounds that were found of something.
+    /// The bounds that were found for an expression.
     pub fn found<'found>(&self, of: &Expr, found: &'found Found) -> Option<&'found Bounds> {
         let place = self.wanted.iter().position(|(wanted, _)| wanted == of)?;
         found.get(place)?.as_ref()
     }
 
-    /// Are its bounds to be found?
+    /// Whether its bounds are to be found.
     pub fn is_for(&self, of: &Expr) -> bool {
         self.wanted.iter().any(|(wanted, _)| wanted == of)
     }
 
-    /// What is counted in the first pass, where keys are inputs like all others.
+    /// The counts of the first pass. Keys count as inputs too.
     pub fn measures(&self, design: &Design, keys: usize) -> Vec<Measure> {
         let column = |of: &Expr| keys + design.inputs.iter().position(|input| input == of).unwrap_or_default();
         self.wanted.iter().map(|(of, _)| Measure::Magnitudes { column: column(of) }).collect()
@@ -127,7 +129,7 @@ impl Search {
         Ok(found)
     }
 
-    /// What it costs, in words.
+    /// The cost, in words.
     pub fn shares(&self) -> Vec<Share> {
         let share = |(_, name): &(Expr, String)| {
             let noise = format!("powers of two with at least about {} rows", self.mechanism.threshold());
@@ -137,7 +139,7 @@ impl Search {
         self.wanted.iter().map(share).collect()
     }
 
-    /// What it gave, in words.
+    /// The result, in words.
     pub fn words(&self, found: &Found) -> Vec<FoundBounds> {
         let words = |((_, name), bounds): (&(Expr, String), &Option<Bounds>)| FoundBounds {
             column: name.clone(),

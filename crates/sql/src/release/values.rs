@@ -1,4 +1,4 @@
-//! Released numbers, and what is computed from them.
+//! Released numbers, and values computed from them.
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ pub enum Value {
     Real(f64),
     /// A histogram.
     Counts(Vec<i64>),
-    /// A value of the data itself.
+    /// A value from the data.
     Item(Item),
-    /// One person could have changed the answer, or so the noise had it.
+    /// One person could have changed the answer, or the noise made it look so.
     Refused,
 }
 
-/// How far the noise may have carried a value, at 95 %.
+/// The half-width of the noise on a value, at 95 %.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bar {
-    /// So far.
+    /// In the value's own unit.
     HalfWidth(f64),
-    /// So many ranks: the value is that far from the exact quantile, counted in rows.
+    /// In ranks: how many rows lie between the value and the exact quantile.
     Ranks(f64),
-    /// Not at all: it is exact, or refused.
+    /// None: the value is exact, or refused.
     Exact,
 }
 
@@ -44,27 +44,27 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// No answer.
+    /// A refusal.
     pub const REFUSED: Self = Self { value: Value::Refused, bar: Bar::Exact };
 }
 
-/// All that was released: groups in the order of their keys.
+/// Everything that was released: groups in the order of their keys.
 #[derive(Debug, Clone)]
 pub struct Released {
-    /// The keys, a column each.
+    /// The keys, one column each.
     pub keys: Vec<ArrayRef>,
-    /// How many groups there are.
+    /// The number of groups.
     pub groups: usize,
-    /// For each aggregate, a cell for each group.
+    /// For each aggregate, one cell per group.
     pub columns: Vec<Vec<Cell>>,
 }
 
-/// A column of the type that the query computes with. What does not fit is NULL; refusals are, too, and histograms, of which nothing can
-/// be computed.
+/// A column of the type that the query computes with. Values that do not fit are NULL, as are refusals and histograms,
+/// which no expression can use.
 pub fn column(cells: &[Cell], kind: Type) -> ArrayRef {
     let whole = |cell: &Cell| match &cell.value {
         Value::Integer(value) => Some(*value),
-        // A sum of whole numbers: the nearest. Conversion saturates.
+        // A sum of integers: the nearest integer. The conversion saturates.
         Value::Real(value) => Some(value.round() as i64),
         Value::Item(Item::Integer(value)) => Some(*value),
         _ => None,

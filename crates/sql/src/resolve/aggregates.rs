@@ -1,4 +1,4 @@
-//! Aggregates: which they are, and what each asks for.
+//! Resolution of aggregates.
 
 use std::ops::ControlFlow;
 
@@ -13,12 +13,12 @@ use crate::algebra::{Aggregate, Expr, Rows, Statistic, Type, Value};
 use crate::error::{Error, Result};
 use crate::release::MOST_BINS;
 
-/// What can be asked of private rows, for those who asked for something else.
+/// The aggregates of private rows, for error messages.
 const PRIVATE: &str = "COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE(x, p), STABLE_MEDIAN, MODE, STABLE_MODE, HISTOGRAM(x, bins) \
                        and COUNT(DISTINCT unit)";
-/// What can be asked of one unit's rows, and of tables that are nobody's secret.
+/// The aggregates of one unit's rows and of tables that are not private.
 const OPEN: &str = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE(x, p), MODE, VARIANCE, STDDEV, BOOL_AND and BOOL_OR";
-/// Bins of a histogram, unless the user says how many.
+/// Default number of bins of a histogram.
 const BINS: u32 = 10;
 
 /// The names of all aggregates.
@@ -54,15 +54,15 @@ const NAMES: [&str; 29] = [
     "approx_percentile_cont",
 ];
 
-/// Quantiles as the standard writes them: the share first, the column after ORDER BY.
+/// Quantiles in the standard's syntax: the fraction first, the column after ORDER BY.
 const PERCENTILES: [&str; 3] = ["percentile_cont", "quantile_cont", "approx_percentile_cont"];
 
-/// Is it the name of an aggregate, in small letters?
+/// Whether this is the name of an aggregate, in lower case.
 pub(super) fn is_one(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// An aggregate that was asked for: all that stands in it.
+/// An aggregate as written in the query.
 pub(super) struct Asked<'a> {
     name: String,
     arguments: Vec<&'a ast::Expr>,
@@ -72,7 +72,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// The aggregate that an expression is, if it is one.
+    /// Parses an expression; `None` if it is not an aggregate.
     pub fn of(written: &'a ast::Expr) -> Result<Option<Self>> {
         let ast::Expr::Function(function) = written else { return Ok(None) };
         let ast::Function { name, uses_odbc_syntax: _, parameters, args, filter, null_treatment, over, within_group } =
@@ -107,24 +107,24 @@ impl<'a> Asked<'a> {
         if is_percentile {
             match &within_group[..] {
                 [one] if one.options.asc != Some(false) => asked.arguments.insert(0, &one.expr),
-                _ => return Err(Error::unsupported(asked.words, "it is of one column, in ascending order")),
+                _ => return Err(Error::unsupported(asked.words, "ORDER BY takes one column, in ascending order")),
             }
             asked.name = "quantile".into();
         }
         Ok(Some(asked))
     }
 
-    /// As it was written.
+    /// The aggregate as written.
     pub fn words(&self) -> &str {
         &self.words
     }
 
-    /// What it is computed of, as it was written.
+    /// The argument as written.
     pub fn argument_words(&self) -> String {
         self.arguments.first().map_or_else(String::new, |one| super::words(one))
     }
 
-    /// Its value for each row, NULL where a FILTER says that the row does not count.
+    /// The argument's value for each row, NULL where a FILTER excludes the row.
     fn argument(&self, resolver: &mut Resolver<'_>, columns: &[Named]) -> Result<Expr> {
         let written = self.arguments.first().ok_or_else(|| Error::unsupported(&self.words, "it needs a column"))?;
         let of = resolver.expression(written, Names::Rows(columns))?;
@@ -135,10 +135,10 @@ impl<'a> Asked<'a> {
         let Some(filter) = self.filter else { return Ok(of) };
         let condition = as_condition(resolver.expression(filter, Names::Rows(columns))?, &self.words)?;
         let null = Expr::null(of.kind());
-        Expr::case(vec![(condition, of)], null).ok_or_else(|| Error::Name(format!("{}: its types differ", self.words)))
+        Expr::case(vec![(condition, of)], null).ok_or_else(|| Error::Name(format!("{}: mismatched types", self.words)))
     }
 
-    /// COUNT(*): nothing that every row has not, unless a FILTER leaves some out.
+    /// The argument of COUNT: `None` counts all rows.
     fn counted(&self, resolver: &mut Resolver<'_>, columns: &[Named]) -> Result<Option<Expr>> {
         let all = Expr::constant(Value::Boolean(true));
         let of = match self.arguments.first() {
@@ -159,13 +159,13 @@ impl<'a> Asked<'a> {
         }
         let name = self.name.to_uppercase();
         Err(Error::Name(match self.name.as_str() {
-            "quantile" => format!("{name} takes a column and a share, as in {name}(age, 0.9)"),
+            "quantile" => format!("{name} takes a column and a fraction, as in {name}(age, 0.9)"),
             "histogram" => format!("{name} takes a column and a number of bins, as in {name}(age, 12)"),
             _ => format!("{name} takes one column, as in {name}(age)"),
         }))
     }
 
-    /// What is measured of private rows.
+    /// Resolves it to a statistic of private rows.
     ///
     /// # Errors
     /// If it has no private form.
@@ -211,11 +211,11 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// COUNT(DISTINCT unit).
+    /// `COUNT(DISTINCT unit)`.
     fn units(&self, resolver: &mut Resolver<'_>, rows: &Rows, columns: &[Named]) -> Result<Statistic> {
         let words = &self.words;
         if rows.unit().is_none() {
-            let why = "only units can be counted like that: name the unit's column with --unit and count it";
+            let why = "only units can be counted this way: name the unit's column with --unit and count that";
             return Err(Error::unsupported(words, why));
         }
         let of = match &self.arguments[..] {
@@ -226,10 +226,10 @@ impl<'a> Asked<'a> {
             return Ok(Statistic::Units);
         }
         let unit = columns.iter().find(|column| column.is_unit).map_or("unit", |column| column.name.as_str());
-        Err(Error::unsupported(words, format!("only units can be counted like that: COUNT(DISTINCT {unit})")))
+        Err(Error::unsupported(words, format!("only units can be counted this way: COUNT(DISTINCT {unit})")))
     }
 
-    /// What is computed of rows that may be looked at: those of one unit, or nobody's.
+    /// Resolves it to an exact aggregate, of one unit's rows or of rows that are not private.
     ///
     /// # Errors
     /// If there is no such aggregate.
@@ -240,10 +240,10 @@ impl<'a> Asked<'a> {
             self.number_of_arguments(1..=1)?;
             return match name.as_str() {
                 "count" => Ok(Aggregate::Distinct(of(resolver)?)),
-                // Each value once or often, these are the same.
+                // DISTINCT makes no difference to these.
                 "min" => Ok(Aggregate::Least(of(resolver)?)),
                 "max" => Ok(Aggregate::Most(of(resolver)?)),
-                _ => Err(Error::unsupported(words, "DISTINCT can stand in COUNT alone")),
+                _ => Err(Error::unsupported(words, "DISTINCT is only supported in COUNT")),
             };
         }
         if name == "count" {
@@ -275,10 +275,10 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// A share, as it was written: 0.9 is nine tenths.
+    /// The fraction as written: 0.9 is exactly nine tenths.
     fn share(&self) -> Result<Rational> {
         let wrong =
-            || Error::unsupported(&self.words, "its second part is a constant from 0 to 1, as in QUANTILE(age, 0.9)");
+            || Error::unsupported(&self.words, "the fraction must be a constant from 0 to 1, as in QUANTILE(age, 0.9)");
         let written = self.arguments.get(1).map(ToString::to_string).ok_or_else(wrong)?;
         let share: Rational = written.parse().map_err(|_| wrong())?;
         if share < Rational::ZERO || share > Rational::ONE { Err(wrong()) } else { Ok(share) }
@@ -288,20 +288,20 @@ impl<'a> Asked<'a> {
         let Some(written) = self.arguments.get(1) else { return Ok(BINS) };
         let number = written.to_string().parse::<u32>().ok();
         number.filter(|bins| (1..=MOST_BINS).contains(bins)).ok_or_else(|| {
-            let why = format!("its second part is the number of bins, from 1 to {MOST_BINS}, as in HISTOGRAM(age, 12)");
+            let why = format!("the number of bins must be a constant from 1 to {MOST_BINS}, as in HISTOGRAM(age, 12)");
             Error::unsupported(&self.words, why)
         })
     }
 }
 
-/// Is there an aggregate in it?
+/// Whether the expression contains an aggregate.
 pub(super) fn are_in(written: &ast::Expr) -> bool {
     let mut found = Vec::new();
     collect(written, &mut found);
     !found.is_empty()
 }
 
-/// The aggregates in an expression, each once. Those in sub-queries are not in it.
+/// Collects the distinct aggregates in an expression, not those in sub-queries.
 pub(super) fn collect(written: &ast::Expr, into: &mut Vec<ast::Expr>) {
     let _ = written.visit(&mut Collector { into, sub_queries: 0 });
 }

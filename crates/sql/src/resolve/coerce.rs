@@ -1,14 +1,14 @@
-//! Types that differ brought together.
+//! Type coercion.
 
 use super::functions::cast;
 use crate::algebra::{Expr, Type, Value};
 use crate::error::{Error, Result};
 
-/// The same expressions, all of one type: whole numbers become numbers, dates timestamps, and NULL whatever the others are. A
-/// constant text becomes what the others are, if it says one.
+/// Coerces expressions to one type: integers become real numbers, dates become timestamps, NULL takes the others' type.
+/// A constant text is parsed as the others' type if possible.
 ///
 /// # Errors
-/// If there is no such type.
+/// If there is no common type.
 pub fn same(expressions: Vec<Expr>, words: &str) -> Result<Vec<Expr>> {
     let is_null = |one: &Expr| one.as_constant().is_some_and(Value::is_null);
     let is_constant_text = |one: &Expr| one.kind() == Type::Text && one.as_constant().is_some();
@@ -26,7 +26,7 @@ pub fn same(expressions: Vec<Expr>, words: &str) -> Result<Vec<Expr>> {
     let common = common.ok_or_else(|| {
         let words = if words.is_empty() { "this" } else { words };
         let kinds: Vec<String> = found.iter().map(ToString::to_string).collect();
-        Error::Name(format!("{words} mixes {}; CAST(… AS …) makes one type of another", kinds.join(" and ")))
+        Error::Name(format!("{words} mixes {}; convert with CAST(… AS …)", kinds.join(" and ")))
     })?;
     expressions.into_iter().map(|one| into(one, common, words)).collect()
 }
@@ -46,16 +46,16 @@ fn into(one: Expr, to: Type, words: &str) -> Result<Expr> {
     if constant.is_null() {
         return Ok(Expr::null(to));
     }
-    // Written out only where it is shown: it may be long, and is looked at many times.
+    // Formatted only when shown: it may be long, and this runs many times.
     let (written, before) = (constant.clone(), one.kind());
     let constant = cast(one, to, words)?;
     match constant.as_constant() {
-        Some(Value::Null) => Err(Error::Name(format!("{written} is {before}, where {to} is compared with it"))),
+        Some(Value::Null) => Err(Error::Name(format!("{written} is {before}, but is compared with {to}"))),
         _ => Ok(constant),
     }
 }
 
-/// As a real number.
+/// Coerces to a real number.
 pub fn as_number(one: Expr, words: &str) -> Result<Expr> {
     match one.kind() {
         Type::Number => Ok(one),
@@ -65,7 +65,7 @@ pub fn as_number(one: Expr, words: &str) -> Result<Expr> {
     }
 }
 
-/// As a whole number.
+/// Coerces to an integer.
 pub fn as_integer(one: Expr, words: &str) -> Result<Expr> {
     match one.kind() {
         Type::Integer | Type::Number => cast(one, Type::Integer, words),
@@ -74,12 +74,12 @@ pub fn as_integer(one: Expr, words: &str) -> Result<Expr> {
     }
 }
 
-/// As a text; whatever it is has one.
+/// Casts to a text; every type can be.
 pub fn as_text(one: Expr, words: &str) -> Result<Expr> {
     cast(one, Type::Text, words)
 }
 
-/// As a condition.
+/// Checks that it is a condition.
 pub fn as_condition(one: Expr, words: &str) -> Result<Expr> {
     match one.kind() {
         Type::Boolean => Ok(one),

@@ -11,29 +11,29 @@ use crate::algebra::function::{Arithmetic, Comparison, Logic, Membership, Patter
 use crate::algebra::{Data, Expr, Function, Type, Value};
 use crate::error::{Error, Result};
 
-/// What names in an expression stand for.
+/// What names in an expression refer to.
 #[derive(Clone, Copy)]
 pub(super) enum Names<'a> {
     /// The columns of a relation.
     Rows(&'a [Named]),
-    /// What is left of rows once they are grouped.
+    /// The groups that rows were grouped into.
     Groups(&'a Grouped<'a>),
 }
 
 /// The columns of grouped rows: keys, then aggregates.
 pub(super) struct Grouped<'a> {
-    /// What rows had before.
+    /// The columns before grouping.
     pub below: &'a [Named],
-    /// What they are grouped by, over what they had.
+    /// The group keys, over these columns.
     pub keys: Vec<Expr>,
-    /// Aggregates as they were written, with the type of their values.
+    /// Aggregates as written, with the type of their values.
     pub aggregates: Vec<(ast::Expr, Type)>,
-    /// What SELECT calls its columns.
+    /// Aliases from SELECT.
     pub aliases: Vec<(String, ast::Expr)>,
 }
 
 impl Resolver<'_> {
-    /// What an expression is, over the columns that names stand for.
+    /// Resolves an expression over the columns that names refer to.
     pub(super) fn expression(&mut self, written: &ast::Expr, names: Names<'_>) -> Result<Expr> {
         self.count_node()?;
         if let Names::Groups(grouped) = names
@@ -54,7 +54,7 @@ impl Resolver<'_> {
             E::Value(value) => {
                 let constant = literal::value(&value.value)?;
                 if let Value::Text(text) = &constant {
-                    // A long text is as much work as many short ones, and BETWEEN reads what it compares twice.
+                    // A long text is as much work as many short ones, and BETWEEN resolves its operand twice.
                     self.nodes += text.len() / 100;
                 }
                 Ok(Expr::constant(constant))
@@ -62,12 +62,12 @@ impl Resolver<'_> {
             E::TypedString(typed) => {
                 let text = match &typed.value.value {
                     ast::Value::SingleQuotedString(text) => Value::Text(text.as_str().into()),
-                    other => return Err(Error::Syntax(format!("{other} is not a text"))),
+                    other => return Err(Error::Syntax(format!("{other} is not a string"))),
                 };
                 let constant = cast(Expr::constant(text), literal::data_type(&typed.data_type)?, &words)?;
                 match constant.as_constant() {
                     Some(Value::Null) => {
-                        Err(Error::Syntax(format!("{written} is not written as in DATE '2026-03-02'")))
+                        Err(Error::Syntax(format!("invalid literal {written}; write it as in DATE '2026-03-02'")))
                     }
                     _ => Ok(constant),
                 }
@@ -107,7 +107,7 @@ impl Resolver<'_> {
                 match (found.kinds(), found.rows()) {
                     ([kind], 0) => Ok(Expr::null(*kind)),
                     ([kind], 1) => Ok(typed(found.cell(0, 0), *kind)),
-                    _ => Err(Error::Name(format!("{words}: the sub-query must give one value"))),
+                    _ => Err(Error::Name(format!("{words}: the sub-query must return one value"))),
                 }
             }
             E::Exists { subquery, negated } => {
@@ -133,7 +133,7 @@ impl Resolver<'_> {
                     UnaryOperator::Plus => Ok(of),
                     UnaryOperator::Minus => call(Function::Arithmetic(Arithmetic::Negate), vec![of], &words),
                     UnaryOperator::Not => not(as_condition(of, &words)?, &words),
-                    other => Err(Error::Name(format!("there is no operator {other} here"))),
+                    other => Err(Error::Name(format!("unknown operator {other}"))),
                 }
             }
             E::Cast { expr, data_type, array: false, format: None, kind: _ } => {
@@ -142,7 +142,7 @@ impl Resolver<'_> {
             }
             E::Extract { field, expr, .. } => {
                 let part = Part::named(&field.to_string());
-                let part = part.ok_or_else(|| Error::Name(format!("{words}: there is no part {field}")))?;
+                let part = part.ok_or_else(|| Error::Name(format!("{words}: unknown part {field}")))?;
                 time(Time::Extract(part), one(self, expr)?, &words)
             }
             E::Ceil { expr, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => {
@@ -182,12 +182,12 @@ impl Resolver<'_> {
                 self.case(operand.as_deref(), conditions, else_result.as_deref(), names, &words)
             }
             E::Function(function) => self.function(function, names, &words),
-            E::Interval(_) => Err(Error::Name(format!("{words} can only be added to a date or taken from one"))),
+            E::Interval(_) => Err(Error::Name(format!("{words} can only be added to or subtracted from a date"))),
             E::GroupingSets(_) | E::Cube(_) | E::Rollup(_) => {
                 Err(Error::unsupported(words, "group by plain columns or expressions"))
             }
             E::SimilarTo { .. } => Err(Error::unsupported(words, "use LIKE, or ~ with a regular expression")),
-            _ => Err(Error::unsupported(words, "write it with other functions or operators")),
+            _ => Err(Error::unsupported(words, "use other functions or operators")),
         }
     }
 
@@ -200,7 +200,7 @@ impl Resolver<'_> {
         match names {
             Names::Rows(columns) => match column(columns, &self.all_columns(), qualifier, name) {
                 Ok(place) => Ok(Expr::column(place, columns[place].kind)),
-                // Words that stand for the clock are names like any other, unless a column has them.
+                // `CURRENT_DATE` and so on are names like any other; a column of that name takes precedence.
                 Err(error) => match qualifier.is_none().then(|| self.clock(&name_text)).flatten() {
                     Some(now) => Ok(now),
                     None => Err(self.unusable(&name_text).unwrap_or(error)),
@@ -216,7 +216,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A key or an aggregate, or what SELECT gave a name to.
+    /// Resolves a group key, an aggregate or an alias from SELECT.
     fn of_group(&mut self, written: &ast::Expr, grouped: &Grouped<'_>) -> Result<Option<Expr>> {
         if let Some(place) = grouped.aggregates.iter().position(|(known, _)| known == written) {
             return Ok(Some(Expr::column(grouped.keys.len() + place, grouped.aggregates[place].1)));
@@ -233,7 +233,7 @@ impl Resolver<'_> {
         let ast::Expr::Identifier(name) = written else { return Ok(None) };
         let alias = grouped.aliases.iter().find(|(alias, _)| *alias == name.value).map(|(_, written)| written);
         match alias {
-            // Its own name inside of it is not it.
+            // An alias does not refer to itself.
             Some(of) if of != written => {
                 let without = Grouped {
                     below: grouped.below,
@@ -314,7 +314,7 @@ impl Resolver<'_> {
                 self.count_pattern()?;
                 matching(as_text(a, words)?, &b, true, *op != B::PGRegexIMatch, words)
             }
-            other => Err(Error::Name(format!("there is no operator {other} here"))),
+            other => Err(Error::Name(format!("unknown operator {other}"))),
         }
     }
 
@@ -338,7 +338,7 @@ impl Resolver<'_> {
                 let span = span.negated().ok_or_else(|| Error::Name(format!("{words}: the interval is too long")))?;
                 return added(self.expression(left, names)?, span, words);
             }
-            _ => return Err(Error::Name(format!("{words}: an interval is added to a date or taken from one"))),
+            _ => return Err(Error::Name(format!("{words}: an interval can only be added to or taken from a date"))),
         }
         let (a, b) = (self.expression(left, names)?, self.expression(right, names)?);
         match (operation, a.kind(), b.kind()) {
@@ -375,10 +375,10 @@ impl Resolver<'_> {
         let escape = match escape.map(|escape| &escape.value) {
             None => Some('\\'),
             Some(ast::Value::SingleQuotedString(text)) if text.chars().count() <= 1 => text.chars().next(),
-            Some(_) => return Err(Error::Name(format!("{words}: the escape is one character"))),
+            Some(_) => return Err(Error::Name(format!("{words}: the escape must be a single character"))),
         };
         let Some(Value::Text(pattern)) = self.expression(pattern, names)?.as_constant().cloned() else {
-            return Err(Error::unsupported(words, "the pattern must be a constant of at most 1000 letters"));
+            return Err(Error::unsupported(words, "the pattern must be a constant of at most 1000 bytes"));
         };
         self.count_pattern()?;
         let pattern = Pattern::like(&pattern, escape, ignore_case).map_err(|why| Error::unsupported(words, why))?;
@@ -409,7 +409,7 @@ impl Resolver<'_> {
         let mut results = same(results, words)?.into_iter();
         let otherwise = results.next().expect("one at the least");
         Expr::case(whens.into_iter().zip(results).collect(), otherwise)
-            .ok_or_else(|| Error::Name(format!("{words}: its results have different types")))
+            .ok_or_else(|| Error::Name(format!("{words}: its branches have different types")))
     }
 
     fn function(&mut self, function: &ast::Function, names: Names<'_>, words: &str) -> Result<Expr> {
@@ -421,21 +421,21 @@ impl Resolver<'_> {
             return Err(Error::not_private(words, why));
         }
         if aggregates::is_one(&name) {
-            let why = "an aggregate can stand in SELECT, HAVING and ORDER BY, and not inside another";
+            let why = "an aggregate is allowed in SELECT, HAVING and ORDER BY, but not inside another";
             return Err(Error::Name(format!("{words}: {why}")));
         }
         let plain = matches!(parameters, ast::FunctionArguments::None);
         if !plain || filter.is_some() || null_treatment.is_some() || !within_group.is_empty() {
-            return Err(Error::Name(format!("{words}: write it as in {name}(…)")));
+            return Err(Error::Name(format!("{words}: write {name}(…)")));
         }
         let arguments = match args {
             ast::FunctionArguments::None => Vec::new(),
             ast::FunctionArguments::Subquery(_) => {
-                return Err(Error::Name(format!("{words}: a sub-query is no argument")));
+                return Err(Error::Name(format!("{words}: a sub-query cannot be an argument")));
             }
             ast::FunctionArguments::List(list) => {
                 if list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
-                    return Err(Error::Name(format!("{words}: write it as in {name}(…)")));
+                    return Err(Error::Name(format!("{words}: write {name}(…)")));
                 }
                 list.args.iter().map(|argument| unnamed(argument, words)).collect::<Result<Vec<_>>>()?
             }
@@ -452,30 +452,29 @@ impl Resolver<'_> {
         Call { name: &name, arguments, words }.resolve()
     }
 
-    /// What a sub-query inside an expression gives: it may read public tables only, and not refer to the query around it.
+    /// The rows of a sub-query inside an expression: it may read public tables only, and must not refer to the outer
+    /// query.
     fn constants_of(&mut self, query: &ast::Query, words: &str) -> Result<Data> {
         match self.query(query, true)?.body {
             Body::Public(plain) if self.given.is_some() && plain.reads_given() => Err(Error::unsupported(
                 words,
-                "a sub-query inside an expression can read other tables only; use a JOIN",
+                "a sub-query inside an expression can only read other tables; use a JOIN",
             )),
             Body::Public(plain) => self.compute(&plain),
             Body::Private(_) => {
-                let why = "a sub-query inside an expression looks at other people's rows; use a JOIN on the unit";
+                let why = "a sub-query inside an expression reads other people's rows; use a JOIN on the unit";
                 Err(Error::not_private(words, why))
             }
-            Body::Released(_) => {
-                Err(Error::unsupported(words, "ask it as a query of its own; each query has its own budget"))
-            }
+            Body::Released(_) => Err(Error::unsupported(words, "make it a separate query with its own budget")),
         }
     }
 }
 
-/// The expression that an argument is.
+/// The expression of a positional argument.
 pub(super) fn unnamed<'a>(argument: &'a ast::FunctionArg, words: &str) -> Result<&'a ast::Expr> {
     match argument {
         ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expression)) => Ok(expression),
-        _ => Err(Error::Name(format!("{words}: its arguments are plain expressions"))),
+        _ => Err(Error::Name(format!("{words}: its arguments must be plain expressions"))),
     }
 }
 
@@ -484,7 +483,7 @@ fn typed(value: Value, kind: Type) -> Expr {
 }
 
 fn added(of: Expr, span: Span, words: &str) -> Result<Expr> {
-    // Hours after a date are a timestamp.
+    // Adding hours to a date gives a timestamp.
     let of = match of.kind() {
         Type::Date if span.micros != 0 => cast(of, Type::Timestamp, words)?,
         Type::Text => cast(of, Type::Timestamp, words)?,
@@ -495,7 +494,7 @@ fn added(of: Expr, span: Span, words: &str) -> Result<Expr> {
 
 fn matching(of: Expr, pattern: &Expr, ignore_case: bool, negated: bool, words: &str) -> Result<Expr> {
     let Some(Value::Text(pattern)) = pattern.as_constant() else {
-        return Err(Error::unsupported(words, "the pattern must be a constant of at most 1000 letters"));
+        return Err(Error::unsupported(words, "the pattern must be a constant of at most 1000 bytes"));
     };
     let pattern = Pattern::regular(pattern, ignore_case).map_err(|why| Error::unsupported(words, why))?;
     let found = call(Function::Match(pattern), vec![of], words)?;
@@ -520,7 +519,7 @@ fn one_of(of: Expr, list: Vec<Expr>, negated: bool, words: &str) -> Result<Expr>
     if negated { not(found, words) } else { Ok(found) }
 }
 
-/// Parts of `a AND b AND …`.
+/// The parts of `a AND b AND …`.
 pub(super) fn conjuncts(condition: &ast::Expr) -> Vec<&ast::Expr> {
     match condition {
         ast::Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
@@ -533,12 +532,12 @@ pub(super) fn conjuncts(condition: &ast::Expr) -> Vec<&ast::Expr> {
     }
 }
 
-/// All of these are true; nothing if there are none.
+/// The conjunction of these conditions; `None` if there are none.
 pub(super) fn all_of(conditions: Vec<Expr>) -> Result<Option<Expr>> {
     together(Logic::And, conditions, "AND")
 }
 
-/// Conditions put together in pairs, the pairs in pairs and so on: thousands of them are a dozen levels deep.
+/// Combines conditions in pairs, the pairs in pairs and so on: thousands of them are a dozen levels deep.
 fn together(logic: Logic, mut conditions: Vec<Expr>, words: &str) -> Result<Option<Expr>> {
     while conditions.len() > 1 {
         let mut pairs = Vec::new();
@@ -554,9 +553,9 @@ fn together(logic: Logic, mut conditions: Vec<Expr>, words: &str) -> Result<Opti
     Ok(conditions.pop())
 }
 
-/// So that a limit can be read: a whole number that is no part of a row.
+/// Evaluates a LIMIT or OFFSET: a non-negative integer constant.
 pub(super) fn constant_number(this: &mut Resolver<'_>, written: &ast::Expr) -> Result<usize> {
-    let wrong = || Error::Syntax(format!("{written} is not a whole number that limits rows"));
+    let wrong = || Error::Syntax(format!("{written} is not a number of rows"));
     let found = as_integer(this.expression(written, Names::Rows(&[]))?, &written.to_string())?;
     match found.as_constant() {
         Some(Value::Integer(number)) => usize::try_from(*number).map_err(|_| wrong()),
@@ -574,7 +573,7 @@ mod tests {
             1 + expression.parts().into_iter().map(levels).max().unwrap_or(0)
         }
         let conditions = vec![Expr::column(0, Type::Boolean); 5000];
-        // 2^12 < 5000 ≤ 2^13, and the conditions themselves.
+        // 2^12 < 5000 ≤ 2^13, plus a level for the conditions themselves.
         assert_eq!(levels(&all_of(conditions).unwrap().unwrap()), 14);
     }
 }

@@ -1,4 +1,4 @@
-//! What stands after FROM: tables, sub-queries, aliases.
+//! The FROM clause: tables, sub-queries, aliases.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::options::{Range, Unit};
 use crate::query::Input;
 
 impl Resolver<'_> {
-    /// Everything after FROM, joined; one row without columns if there is nothing.
+    /// Joins everything after FROM; without FROM, one row without columns.
     pub(super) fn from(&mut self, tables: &[ast::TableWithJoins]) -> Result<Relation> {
         let mut all: Option<Relation> = None;
         for table in tables {
@@ -57,7 +57,7 @@ impl Resolver<'_> {
                 index_hints,
             } => {
                 if sample.is_some() {
-                    let why = "every row is looked at; `reticent subsample` works on samples";
+                    let why = "every row is read; `reticent subsample` works on samples";
                     return Err(Error::unsupported("TABLESAMPLE", why));
                 }
                 refuse(&[
@@ -95,7 +95,7 @@ impl Resolver<'_> {
         };
         let written = Written { name: &ident.value, quoted: ident.quote_style.is_some() };
         if name.0.len() == 1 {
-            // The innermost WITH comes first.
+            // The innermost WITH takes precedence.
             let known = self.named.iter().rev().find(|(known, _)| *known == ident.value);
             if let Some((_, relation)) = known.or_else(|| {
                 self.named.iter().rev().find(|(known, _)| !written.quoted && known.eq_ignore_ascii_case(&ident.value))
@@ -117,9 +117,7 @@ impl Resolver<'_> {
         match found {
             Ok(Some((place, input))) => self.input(place, input),
             Ok(None) => Err(Error::Name(no_such("table", &name.to_string(), &names))),
-            Err(_) => {
-                Err(Error::Name(format!("there are several tables {name}; write the one that is meant in quotes")))
-            }
+            Err(_) => Err(Error::Name(format!("several tables match {name}; put the exact name in quotes"))),
         }
     }
 
@@ -135,7 +133,7 @@ impl Resolver<'_> {
         {
             let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
             let fault = no_such("column", unit, &columns);
-            return Err(Error::table(table, format!("its unit is missing: {fault} (--unit {table}.COLUMN names it)")));
+            return Err(Error::table(table, format!("its unit is missing: {fault} (add --unit {table}.COLUMN)")));
         }
         let columns: Vec<Named> = self
             .used(input, unit.as_deref())
@@ -148,7 +146,7 @@ impl Resolver<'_> {
             })
             .collect();
         if columns.len() > self.limits.columns {
-            return Err(crate::algebra::TooLarge::new("it reads more columns", self.limits.columns).into());
+            return Err(crate::algebra::TooLarge::new("it reads too many columns", self.limits.columns).into());
         }
         let wanted = columns.iter().map(|column| (column.name.clone(), column.kind)).collect();
         let unit =
@@ -178,7 +176,7 @@ impl Resolver<'_> {
         let is_number = |name: &str| {
             let named = |known: &String| known.eq_ignore_ascii_case(name);
             let bounded = |known: &String| known.rsplit_once('.').map_or(known.as_str(), |(_, column)| column) == name;
-            // Two people must not become one because their ids are the same number.
+            // Two people must not become one because their ids denote the same number.
             (self.usage.numbers.iter().any(named) || self.options.bounds.keys().any(bounded)) && unit != Some(name)
         };
         match input.table.columns() {
@@ -201,7 +199,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// In which form units are compared: their own, if all private tables of the query have the same, or else as texts.
+    /// The form in which units are compared: their own type if all private tables of the query share it, otherwise
+    /// text.
     fn unit_form(&self, input: &Input, unit: &str) -> Result<reticent_table::UnitType> {
         let own = input.table.unit_type(unit)?;
         for other in self.inputs.iter().filter(|other| !other.public) {
@@ -215,7 +214,7 @@ impl Resolver<'_> {
         Ok(own)
     }
 
-    /// All of a public table, as it will be used.
+    /// Reads a whole public table, in the form in which it is used.
     fn read_public(&self, input: &Input, request: &Request) -> Result<Data> {
         let kinds: Vec<Type> = request.columns.iter().map(|(_, kind)| *kind).collect();
         let broken = |_| Error::table(input.table.name(), "it could not be read to its end");
@@ -228,7 +227,7 @@ impl Resolver<'_> {
             let bytes: usize = batches.iter().map(RecordBatch::get_array_memory_size).sum();
             if rows > self.limits.public_rows || bytes > self.limits.public_bytes {
                 let why = format!(
-                    "it is public, and too large to be kept in memory: at most {} rows",
+                    "this public table is too large to be kept in memory (limit: {} rows)",
                     self.limits.public_rows
                 );
                 return Err(Error::table(input.table.name(), why));
@@ -247,13 +246,13 @@ impl Resolver<'_> {
             .ok_or_else(|| Error::table(input.table.name(), "its columns changed while it was read"))
     }
 
-    /// The range that options give a name.
+    /// The clamping bounds that the options give for a name.
     pub(super) fn given_range(&self, qualifier: Option<&str>, name: &str) -> Option<Range> {
         let full = qualifier.and_then(|qualifier| self.options.bounds.get(&format!("{qualifier}.{name}")));
         full.or_else(|| self.options.bounds.get(name)).cloned()
     }
 
-    /// Under another name.
+    /// Applies an alias.
     pub(super) fn renamed(&mut self, relation: Relation, alias: Option<&ast::TableAlias>) -> Result<Relation> {
         let Some(ast::TableAlias { explicit: _, name, columns: new, at }) = alias else { return Ok(relation) };
         refuse(&[(at.is_some(), "AT")])?;

@@ -1,4 +1,4 @@
-//! The names of functions.
+//! Function names.
 
 use super::coerce::{as_integer, as_number, as_text, same};
 use crate::algebra::calendar::Part;
@@ -7,7 +7,7 @@ use crate::algebra::function::{Choice, Logic, Math, Pattern, Text, Time};
 use crate::algebra::{Expr, Function, Type, Value};
 use crate::error::{Error, Result, no_such};
 
-/// Functions that give one number for one, by their names.
+/// Mathematical functions of one argument or two, by name.
 const OF_A_NUMBER: [(&str, Math); 24] = [
     ("abs", Math::Abs),
     ("sign", Math::Sign),
@@ -35,7 +35,7 @@ const OF_A_NUMBER: [(&str, Math); 24] = [
     ("log", Math::Log),
 ];
 
-/// Functions of texts, by their names; the second column says which arguments are whole numbers.
+/// Text functions, by name.
 const OF_TEXTS: [(&str, Text); 32] = [
     ("length", Text::Length),
     ("char_length", Text::Length),
@@ -71,7 +71,7 @@ const OF_TEXTS: [(&str, Text); 32] = [
     ("position", Text::Position),
 ];
 
-/// Functions that choose, by their names.
+/// Functions that return one of their arguments, by name.
 const CHOOSING: [(&str, Choice); 6] = [
     ("coalesce", Choice::Coalesce),
     ("ifnull", Choice::Coalesce),
@@ -81,7 +81,7 @@ const CHOOSING: [(&str, Choice); 6] = [
     ("least", Choice::Least),
 ];
 
-/// All others.
+/// All other functions.
 const OTHERS: [&str; 16] = [
     "round",
     "trunc",
@@ -101,21 +101,21 @@ const OTHERS: [&str; 16] = [
     "if",
 ];
 
-/// What a function is given, and in which words it was asked for.
+/// A function call, with its text for error messages.
 pub struct Call<'a> {
-    /// Its name, in small letters.
+    /// The name, in lower case.
     pub name: &'a str,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Vec<Expr>,
-    /// All of it, as it was written.
+    /// The whole call as written.
     pub words: &'a str,
 }
 
 impl Call<'_> {
-    /// The expression that it is.
+    /// Resolves the call.
     ///
     /// # Errors
-    /// If there is no such function, or not of such arguments.
+    /// If there is no such function, or it does not accept these arguments.
     pub fn resolve(self) -> Result<Expr> {
         let named = |known: &&(&str, Math)| known.0 == self.name;
         if let Some((_, function)) = OF_A_NUMBER.iter().find(named) {
@@ -137,7 +137,7 @@ impl Call<'_> {
         if !(keeps_whole && arguments.iter().all(|one| one.kind() == Type::Integer)) {
             arguments = arguments.into_iter().map(|one| as_number(one, words)).collect::<Result<_>>()?;
         }
-        // LOG(x) is to the base of 10, as in most dialects.
+        // LOG(x) is to base 10, as in most dialects.
         let function = if function == Math::Log && arguments.len() == 1 { Math::Log10 } else { function };
         call(Function::Math(function), arguments, words)
     }
@@ -172,7 +172,7 @@ impl Call<'_> {
                     Some(_) => None,
                 };
                 let digits = digits.filter(|digits| (-MOST_DIGITS..=MOST_DIGITS).contains(digits));
-                let why = format!("its second part is a constant from -{MOST_DIGITS} to {MOST_DIGITS}");
+                let why = format!("its second argument is a constant from -{MOST_DIGITS} to {MOST_DIGITS}");
                 let digits = digits.ok_or_else(|| Error::Name(format!("{words}: {why}")))?;
                 let function = if name == "round" { Math::Round(digits) } else { Math::Truncate(digits) };
                 let first = arguments.swap_remove(0);
@@ -192,7 +192,7 @@ impl Call<'_> {
             ("to_date" | "date", 1) => cast(arguments.swap_remove(0), Type::Date, words),
             ("to_timestamp", 1) => cast(arguments.swap_remove(0), Type::Timestamp, words),
             ("regexp_like", 2 | 3) | ("regexp_replace", 3 | 4) => {
-                let wrong = || Error::Name(format!("{words}: pattern, replacement and flags are constants"));
+                let wrong = || Error::Name(format!("{words}: pattern, replacement and flags must be constants"));
                 let replaces = name == "regexp_replace";
                 let flags = match arguments.get(2 + usize::from(replaces)) {
                     None => "".into(),
@@ -220,23 +220,23 @@ impl Call<'_> {
     }
 }
 
-/// EXTRACT and the like, of dates, timestamps, and texts that say one.
+/// Date and timestamp functions; a text is parsed as a timestamp.
 pub fn time(function: Time, of: Expr, words: &str) -> Result<Expr> {
     let of = if of.kind() == Type::Text { cast(of, Type::Timestamp, words)? } else { of };
     call(Function::Time(function), vec![of], words)
 }
 
-/// A cast, unless it is of that type already.
+/// A cast, unless it already has that type.
 pub fn cast(of: Expr, to: Type, words: &str) -> Result<Expr> {
     if of.kind() == to { Ok(of) } else { call(Function::Cast(to), vec![of], words) }
 }
 
-/// A function of arguments.
+/// Calls a function.
 pub fn call(function: Function, arguments: Vec<Expr>, words: &str) -> Result<Expr> {
     let kinds: Vec<String> = arguments.iter().map(|one| one.kind().to_string()).collect();
     Expr::call(function, arguments).ok_or_else(|| {
         let of = kinds.join(" and ");
-        Error::Name(format!("{words} cannot be computed of {of}; CAST(… AS …) makes one type of another"))
+        Error::Name(format!("{words} does not accept {of}; convert with CAST(… AS …)"))
     })
 }
 
@@ -246,12 +246,12 @@ pub fn not(of: Expr, words: &str) -> Result<Expr> {
 }
 
 fn unfitting(words: &str) -> Error {
-    Error::Name(format!("{words}: the function takes other arguments"))
+    Error::Name(format!("{words}: the function does not accept these arguments"))
 }
 
 fn unknown_part(words: &str) -> Error {
     Error::Name(format!(
-        "{words}: the part is one of year, quarter, month, week, day, hour, minute, second, dow, doy, epoch"
+        "{words}: the part must be one of year, quarter, month, week, day, hour, minute, second, dow, doy, epoch"
     ))
 }
 

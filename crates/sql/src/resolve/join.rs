@@ -1,4 +1,4 @@
-//! Joins: of private rows on their unit, with public tables, and among what is nobody's secret.
+//! Joins: of private rows on their unit, with public tables, and between relations that are not private.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::algebra::function::Comparison;
 use crate::algebra::{Expr, Function, Lookup, Node, Plain, Rows};
 use crate::error::{Error, Result};
 
-/// Which rows stay that match nothing.
+/// Which unmatched rows are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
     None,
@@ -22,7 +22,7 @@ enum Kept {
     Right,
 }
 
-/// What must hold of two rows: equal values, one from each side, and what else there is, over both.
+/// The join condition: pairs of expressions that must be equal, one per side, and a remainder over both sides.
 struct On {
     equal: Vec<(Expr, Expr)>,
     others: Vec<Expr>,
@@ -34,7 +34,7 @@ impl Resolver<'_> {
         self.joined(left, right, On { equal: Vec::new(), others: Vec::new() }, Kept::None, Vec::new())
     }
 
-    /// A join as it was written.
+    /// Resolves a join.
     pub(super) fn join(&mut self, left: Relation, right: Relation, operator: &JoinOperator) -> Result<Relation> {
         self.count_node()?;
         let (kept, constraint) = match operator {
@@ -80,7 +80,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Takes a condition apart: what compares one side with the other, and the rest.
+    /// Splits a condition into comparisons of one side with the other, and the rest.
     fn on(&mut self, condition: &ast::Expr, both: &[Named], width: usize) -> Result<On> {
         let mut on = On { equal: Vec::new(), others: Vec::new() };
         for part in conjuncts(condition) {
@@ -126,9 +126,9 @@ impl Resolver<'_> {
         let width = left.columns.len();
         let mut columns: Vec<Named> = left.columns.iter().chain(&right.columns).cloned().collect();
         if columns.len() > self.limits.columns {
-            return Err(crate::algebra::TooLarge::new("a join has more columns", self.limits.columns).into());
+            return Err(crate::algebra::TooLarge::new("a join has too many columns", self.limits.columns).into());
         }
-        // What may be missing is no longer the unit; of a pair made one, the side that stays is found.
+        // A column that may be NULL is no longer the unit; of a pair merged by USING, the preserved side's is found.
         for (place, column) in columns.iter_mut().enumerate() {
             column.is_unit &= !(kept == Kept::Left && place >= width || kept == Kept::Right && place < width);
         }
@@ -156,7 +156,7 @@ impl Resolver<'_> {
                 Body::Private(reordered(&found, theirs, ours))
             }
             (Body::Private(_), Body::Released(_)) | (Body::Released(_), Body::Private(_)) => {
-                let why = "released values are known when the query is answered; ask two queries";
+                let why = "released values are only known once the query is answered; use two queries";
                 return Err(Error::unsupported("joining private rows with released values", why));
             }
             (ours, theirs) => {
@@ -169,7 +169,7 @@ impl Resolver<'_> {
         Ok(Relation { body, columns })
     }
 
-    /// Pairs of rows of one unit. The operator joins on the unit whatever is written; that the condition says so is asked for so that
+    /// Pairs of rows of the same unit. The operator always joins on the unit; the condition must say so too, so that
     /// the query means what it says.
     fn on_the_unit(
         &mut self,
@@ -233,7 +233,7 @@ impl Resolver<'_> {
         let words = words.join(", ");
         self.looked_up += data.rows();
         if self.looked_up > self.limits.public_rows {
-            let what = "the public tables that private rows are joined with have more rows";
+            let what = "the public tables that private rows are joined with have too many rows";
             return Err(crate::algebra::TooLarge::new(what, self.limits.public_rows).into());
         }
         let lookup = Lookup::new(data, on.equal, all_of(on.others)?, keep).ok_or_else(|| {
@@ -242,8 +242,8 @@ impl Resolver<'_> {
         if rows.unit().is_none() && lookup.most_matches() > 1 {
             if !lookup.compares() {
                 return Err(Error::unsupported(
-                    "a join that compares nothing",
-                    "each row could match many public ones; join ON a column that is unique in the public table",
+                    "a join without a condition",
+                    "each row could match many public rows; join ON a column that is unique in the public table",
                 ));
             }
             return Err(Error::unsupported(
@@ -254,7 +254,7 @@ impl Resolver<'_> {
         let found = Rows::lookup(rows, lookup)
             .ok_or_else(|| Error::Name("a JOIN compares values of different types".into()))?;
         if found.fan_out() > self.limits.copies as u64 {
-            let what = format!("its joins with public tables could make {} rows of one", found.fan_out());
+            let what = format!("its joins with public tables could turn 1 row into {}", found.fan_out());
             return Err(crate::algebra::TooLarge::new(what, self.limits.copies).into());
         }
         Ok(Arc::new(found))
@@ -280,14 +280,14 @@ fn among_plain(
     Ok(Arc::new(Plain::Reorder(joined, their_width)))
 }
 
-/// The same condition with the sides exchanged.
+/// The same condition with the sides swapped.
 fn swapped(on: On, width: usize, their_width: usize) -> On {
     let equal = on.equal.into_iter().map(|(one, other)| (other, one)).collect();
     let others = on.others.iter().map(|one| one.moved(&swap(width, their_width))).collect();
     On { equal, others }
 }
 
-/// Where a column is when the sides, of so many columns each, are exchanged.
+/// A column's position after swapping sides with `width` and `their_width` columns.
 fn swap(width: usize, their_width: usize) -> impl Fn(usize) -> usize {
     move |place| if place < width { place + their_width } else { place - width }
 }

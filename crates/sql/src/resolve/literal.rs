@@ -1,4 +1,4 @@
-//! Constants as they are written.
+//! Literals.
 
 use sqlparser::ast;
 
@@ -17,7 +17,7 @@ pub fn value(written: &ast::Value) -> Result<Value> {
         ast::Value::DollarQuotedString(text) => Value::Text(text.value.as_str().into()),
         ast::Value::Boolean(value) => Value::Boolean(*value),
         ast::Value::Null => Value::Null,
-        other => return Err(Error::Syntax(format!("{other} is not a kind of constant that can be used here"))),
+        other => return Err(Error::Syntax(format!("{other} is not a supported kind of constant"))),
     })
 }
 
@@ -27,7 +27,7 @@ fn number(digits: &str) -> Result<Value> {
     }
     match digits.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(Value::Number(number)),
-        _ => Err(Error::Syntax(format!("{digits} is not a number that can be computed with"))),
+        _ => Err(Error::Syntax(format!("{digits} is out of range"))),
     }
 }
 
@@ -46,14 +46,14 @@ pub fn data_type(written: &ast::DataType) -> Result<Type> {
         D::Timestamp(..) | D::Datetime(_) | D::TimestampNtz(..) => Type::Timestamp,
         other => {
             let known = "BOOLEAN, BIGINT, DOUBLE, VARCHAR, DATE and TIMESTAMP";
-            return Err(Error::Name(format!("there is no type {other} here; there are {known}")));
+            return Err(Error::Name(format!("unknown type {other}; there are {known}")));
         }
     })
 }
 
 /// `INTERVAL '3 months'`, `INTERVAL '1' DAY`, `INTERVAL 2 HOURS`.
 pub fn interval(written: &ast::Interval) -> Result<Span> {
-    let wrong = || Error::Syntax(format!("{written} is not written as in INTERVAL '3 months' or INTERVAL '1' DAY"));
+    let wrong = || Error::Syntax(format!("invalid interval {written}; write INTERVAL '3 months' or INTERVAL '1' DAY"));
     if written.last_field.is_some() {
         return Err(wrong());
     }

@@ -1,24 +1,25 @@
 //! From SQL text to the algebra.
 //!
-//! Names end here: whatever the user calls a table, a column or an alias is looked up while the query is read and becomes a place in a
-//! row. What comes out knows no names but those of the answer's columns.
+//! Names end here: every table, column and alias is looked up while the query is read and becomes a position in a row.
+//! The result contains no names except those of the answer's columns.
 //!
-//! Every clause that the parser knows is taken apart by name; one that is not understood is refused, and none is left out in silence.
+//! Every clause in the parser's syntax tree is matched by name; what is not understood is refused, and nothing is
+//! silently ignored.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`text`] | sizes limited, then parsed |
-//! | `patience` | a parser that gives up |
+//! | [`text`] | size limits, then parsing |
+//! | `patience` | a parser with bounded time and stack |
 //! | [`scope`] | relations with named columns |
 //! | `query` | WITH, UNION, ORDER BY, LIMIT |
 //! | `select` | SELECT … WHERE … GROUP BY … HAVING |
 //! | `from` | tables, sub-queries, aliases |
 //! | `join` | joins: on the unit, with public tables, among public tables |
 //! | `expression` | expressions |
-//! | `functions` | the names of functions |
+//! | `functions` | function names |
 //! | `aggregates` | aggregates |
-//! | `coerce` | types brought together |
-//! | `literal` | constants, types and intervals |
+//! | `coerce` | type coercion |
+//! | `literal` | literals, types and intervals |
 //! | `range` | the range of an expression |
 
 mod aggregates;
@@ -49,16 +50,16 @@ use crate::usage::Usage;
 pub use scope::Origin;
 use scope::{Body, Relation};
 
-/// A query in the algebra, with the names of what it gives.
+/// A query in the algebra, with the names of its outputs.
 #[derive(Debug)]
 pub struct Resolved {
-    /// What is measured of private rows.
+    /// The statistics of private rows.
     pub measured: Measured,
-    /// The keys, in the user's words.
+    /// The group keys, in the user's words.
     pub keys: Vec<KeyWords>,
-    /// The aggregates, in the user's words, and the ranges of their values.
+    /// The aggregates, in the user's words, with the ranges of their values.
     pub asked: Vec<AskedWords>,
-    /// What is done with released values: keys, then aggregates.
+    /// What is computed from the released values: keys, then aggregates.
     pub above: Arc<Plain>,
     /// The columns of the answer.
     pub columns: Vec<(String, Origin)>,
@@ -67,56 +68,56 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Does the query mention a column of this name?
+    /// Whether the query mentions a column of this name.
     pub fn mentions(&self, name: &str) -> bool {
         self.mentioned.contains(name)
     }
 }
 
-/// A key in the user's words.
+/// A group key in the user's words.
 #[derive(Debug, Clone)]
 pub struct KeyWords {
-    /// As it was written, without the names of tables.
+    /// As written, without table names.
     pub words: String,
-    /// The names by which options may call it.
+    /// The names by which options may refer to it.
     pub names: Vec<String>,
 }
 
 /// An aggregate in the user's words.
 #[derive(Debug, Clone)]
 pub struct AskedWords {
-    /// As it was written, without the names of tables.
+    /// As written, without table names.
     pub words: String,
-    /// What it is computed of, as it was written.
+    /// Its argument, as written.
     pub of: String,
-    /// The range of its values, if they need one.
+    /// The range of its values, if it needs one.
     pub range: Option<Range>,
 }
 
-/// Reads a query.
+/// Resolves a query.
 pub(crate) struct Resolver<'a> {
     inputs: &'a [Input],
     options: &'a Options,
     usage: Usage,
     limits: Limits,
-    /// The moment at which the clock stands still, in microseconds.
+    /// The fixed time that the clock functions return, in microseconds.
     now: i64,
     nodes: usize,
     patterns: usize,
     operators: usize,
-    /// Rows of public tables that private rows are joined with.
+    /// Rows of the public tables joined with private rows.
     looked_up: usize,
-    /// What WITH has named, the innermost last.
+    /// The relations named by WITH, innermost last.
     named: Vec<(String, Relation)>,
-    /// Public tables that were read.
+    /// Public tables already read.
     public: HashMap<usize, Arc<Data>>,
     measured: Option<(Measured, Vec<KeyWords>, Vec<AskedWords>)>,
-    /// A table whose rows are given when the query is computed, and are nobody's secret.
+    /// A table that is not private, whose rows are given when the query is computed.
     given: Option<(String, Vec<scope::Named>)>,
 }
 
 impl<'a> Resolver<'a> {
-    /// Over these tables. `now` is what the clock says, in microseconds since 1970.
+    /// Resolves over these tables. `now` is the current time, in microseconds since 1970.
     pub fn new(inputs: &'a [Input], options: &'a Options, usage: Usage, now: i64) -> Self {
         Self {
             inputs,
@@ -135,10 +136,10 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A query of which something is released.
+    /// Resolves a query with private tables.
     ///
     /// # Errors
-    /// If it cannot be answered privately: what the user wrote, and what to write instead.
+    /// If it cannot be answered privately: says what the user wrote, and what to write instead.
     pub fn resolve(mut self, statement: &ast::Query) -> Result<Resolved> {
         let relation = self.query(statement, false)?;
         let above = match relation.body {
@@ -146,11 +147,11 @@ impl<'a> Resolver<'a> {
             Body::Private(_) => {
                 return Err(Error::not_private(
                     "a list of rows",
-                    "rows are people; ask for an aggregate of them, such as SELECT COUNT(*) FROM …",
+                    "rows describe people; ask for an aggregate, such as SELECT COUNT(*) FROM …",
                 ));
             }
             Body::Public(_) => {
-                let why = "there is nothing to protect, any SQL engine can answer it";
+                let why = "there is nothing to protect, so use any SQL engine";
                 return Err(Error::Option(format!("no table of this query is private: {why}")));
             }
         };
@@ -161,15 +162,15 @@ impl<'a> Resolver<'a> {
         Ok(Resolved { measured, keys, asked, above, columns, mentioned })
     }
 
-    /// With a table whose rows are given when the query is computed, and are nobody's secret.
+    /// Adds a table that is not private, whose rows are given when the query is computed.
     pub fn given(self, name: &str, columns: Vec<scope::Named>) -> Self {
         Self { given: Some((name.to_owned(), columns)), ..self }
     }
 
-    /// A query of rows that may be looked at, and how many columns it has.
+    /// Resolves a query over tables that are not private, and returns its number of columns.
     ///
     /// # Errors
-    /// If it names what is not there, or is no query.
+    /// If it refers to something that does not exist, or is not a query.
     pub fn resolve_open(mut self, statement: &ast::Query) -> Result<(Arc<Plain>, usize)> {
         let relation = self.query(statement, false)?;
         match relation.body {
@@ -178,7 +179,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The columns of all tables, for whoever misspelt one.
+    /// The columns of all tables, for suggestions when one is misspelt.
     fn all_columns(&self) -> Vec<String> {
         let tables = self.inputs.iter().filter_map(|input| input.table.columns());
         let mut names: Vec<String> = tables.flatten().collect();
@@ -187,7 +188,7 @@ impl<'a> Resolver<'a> {
         names
     }
 
-    /// A column that is there, but of a type that no query can use.
+    /// The error for a column that exists, but whose type no query can use.
     fn unusable(&self, name: &str) -> Option<Error> {
         let all = self.inputs.iter().flat_map(|input| input.table.unusable());
         let (name, kind) = all.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
@@ -196,40 +197,40 @@ impl<'a> Resolver<'a> {
         )))
     }
 
-    /// One more operator or expression.
+    /// Counts an operator or expression.
     fn count_node(&mut self) -> Result<()> {
         self.nodes += 1;
         if self.nodes > self.limits.nodes {
-            return Err(crate::algebra::TooLarge::new("its expressions have more parts", self.limits.nodes).into());
+            return Err(crate::algebra::TooLarge::new("its expressions have too many parts", self.limits.nodes).into());
         }
         Ok(())
     }
 
-    /// One more pattern.
+    /// Counts a pattern.
     fn count_pattern(&mut self) -> Result<()> {
         self.patterns += 1;
         if self.patterns > self.limits.patterns {
-            return Err(crate::algebra::TooLarge::new("it has more patterns", self.limits.patterns).into());
+            return Err(crate::algebra::TooLarge::new("it has too many patterns", self.limits.patterns).into());
         }
         Ok(())
     }
 
-    /// One more SELECT, join or UNION.
+    /// Counts a SELECT, join or UNION.
     fn count_operator(&mut self) -> Result<()> {
         self.operators += 1;
         if self.operators > self.limits.operators {
-            let what = "it has more SELECTs, JOINs and UNIONs";
+            let what = "it has too many SELECTs, JOINs and UNIONs";
             return Err(crate::algebra::TooLarge::new(what, self.limits.operators).into());
         }
         self.count_node()
     }
 
-    /// What a relation of public tables gives.
+    /// Computes a relation of public tables.
     fn compute(&mut self, plain: &Plain) -> Result<Data> {
         Ok(plain.compute(&Data::unit_row(), &self.limits)?.data)
     }
 
-    /// What a word or function without arguments says of the time.
+    /// The value of a clock function or keyword.
     fn clock(&self, name: &str) -> Option<Expr> {
         let value = match name.to_ascii_lowercase().as_str() {
             "now" | "current_timestamp" | "localtimestamp" => Value::Timestamp(self.now),
@@ -240,7 +241,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// An expression as the user wrote it, without the names of tables.
+/// An expression as the user wrote it, without table names.
 pub(crate) fn words(written: &ast::Expr) -> String {
     struct Bare;
     impl ast::VisitorMut for Bare {
@@ -256,7 +257,7 @@ pub(crate) fn words(written: &ast::Expr) -> String {
         }
     }
     const LONGEST: usize = 200;
-    // What is too long to be shown is not written out: it may be most of the query, once for each of its parts.
+    // Only the start is formatted: an expression may be most of the query, and so may each of its parts.
     let mut start = Start { text: String::new(), most: 10 * LONGEST };
     if std::fmt::Write::write_fmt(&mut start, format_args!("{written}")).is_err() {
         return start.text.chars().take(LONGEST).chain(['…']).collect();
@@ -270,7 +271,7 @@ pub(crate) fn words(written: &ast::Expr) -> String {
     }
 }
 
-/// The start of a text: no more is written once it is long enough.
+/// The start of a text: further writes are dropped once it is long enough.
 struct Start {
     text: String,
     most: usize,

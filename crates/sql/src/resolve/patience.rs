@@ -1,10 +1,10 @@
-//! A parser that gives up: how often it may try, and how deep it may go, is limited.
+//! A parser that gives up: limits how often it may try, and how deep it may recurse.
 //!
-//! The parser tries one reading after another. `NOT (` may be a negation or a function of that name, `((` in FROM a sub-query or a join,
-//! and a mistake far inside makes it read all that is nested once for every combination. It asks its dialect something at every try:
-//! this dialect is the generic one, counts its questions, and leaves the parser at the limit. An error would not do, because the next
-//! reading is tried after an error. It also looks how far the stack has grown: the parser counts levels of expressions, but not all of
-//! what calls itself.
+//! The parser tries one reading after another. `NOT (` may be a negation or a function of that name, `((` in FROM a
+//! sub-query or a join, and a mistake deep inside makes it read everything nested once for every combination. It queries
+//! its dialect at every attempt: this dialect is the generic one, counts these queries, and unwinds out of the parser
+//! at the limit. An error would not do, because after an error the parser tries the next reading. The dialect also
+//! checks how far the stack has grown: the parser counts levels of expressions, but not every kind of recursion.
 
 use std::any::TypeId;
 use std::cell::Cell;
@@ -18,12 +18,12 @@ use sqlparser::tokenizer::TokenWithSpan;
 use crate::algebra::{Limits, TooLarge};
 use crate::error::{Error, Result};
 
-/// Reads statements in a limited number of steps. To be called on [a large stack](super::text::on_a_large_stack).
+/// Parses statements in a limited number of steps. Call it on [a large stack](super::text::on_a_large_stack).
 ///
 /// # Errors
 /// If it is not SQL, or takes more steps.
 pub fn statements(tokens: Vec<TokenWithSpan>, limits: &Limits) -> Result<Vec<Statement>> {
-    // The other half is for what walks through the statement.
+    // The other half is for walking the statement.
     let patient = Patient { left: Cell::new(limits.steps), began: here(), deepest: limits.stack / 2 };
     let read = || Parser::new(&patient).with_tokens_with_locations(tokens).parse_statements();
     match catch_unwind(AssertUnwindSafe(read)) {
@@ -36,8 +36,8 @@ pub fn statements(tokens: Vec<TokenWithSpan>, limits: &Limits) -> Result<Vec<Sta
     }
 }
 
-const TOO_DEEP: &str = "it is nested too deep";
-const TOO_MANY_STEPS: &str = "what is nested in it can be read in many ways; reading takes more steps";
+const TOO_DEEP: &str = "it is nested too deeply";
+const TOO_MANY_STEPS: &str = "its nested parts are ambiguous and take too many steps to parse";
 
 fn said(error: &ParserError) -> String {
     match error {
@@ -46,13 +46,13 @@ fn said(error: &ParserError) -> String {
     }
 }
 
-/// What leaves the parser. Nothing is printed: nothing has failed.
+/// The payload that unwinds out of the parser. Nothing is printed, since nothing has failed.
 enum GaveUp {
     TooDeep,
     TooManySteps,
 }
 
-/// The generic dialect, how many more questions it answers, and where the stack was when the parser began.
+/// The generic dialect, with the number of queries left and the position of the stack when parsing started.
 #[derive(Debug)]
 struct Patient {
     left: Cell<usize>,
@@ -60,7 +60,7 @@ struct Patient {
     deepest: usize,
 }
 
-/// Where the stack is.
+/// The current position of the stack.
 #[inline(never)]
 fn here() -> usize {
     let local = 0_u8;
@@ -79,7 +79,7 @@ impl Patient {
     }
 }
 
-/// What the generic dialect says yes to.
+/// Delegates to the generic dialect.
 macro_rules! as_generic {
     ($($question:ident)*) => {
         $(fn $question(&self) -> bool {

@@ -12,15 +12,15 @@ use crate::algebra::order::Direction;
 use crate::algebra::{Data, Expr, Plain, Rows, Type, Value};
 use crate::error::{Error, Result};
 
-/// What rows are ordered by, as it was written.
+/// The ORDER BY clause, as written.
 pub(super) type OrderBy<'a> = &'a [ast::OrderByExpr];
 
 impl Resolver<'_> {
-    /// A query, or a sub-query.
+    /// Resolves a query or sub-query.
     pub(super) fn query(&mut self, written: &ast::Query, is_sub_query: bool) -> Result<Relation> {
         let outer = self.named.len();
         let relation = self.with_names(written, is_sub_query);
-        // Also after an error, which whoever tries several meanings of an expression gets over.
+        // Also after an error, which a caller that tries several readings of an expression may ignore.
         self.named.truncate(outer);
         relation
     }
@@ -87,7 +87,7 @@ impl Resolver<'_> {
                 self.union(left, right, all)
             }
             SetExpr::SetOperation { op, .. } => Err(refused(&op.to_string())),
-            _ => Err(Error::Syntax("only SELECT can be asked".into())),
+            _ => Err(Error::Syntax("only SELECT is supported".into())),
         }
     }
 
@@ -101,7 +101,7 @@ impl Resolver<'_> {
             for (column, value) in columns.iter_mut().zip(&row.content) {
                 let constant = self.expression(value, Names::Rows(&[]))?;
                 if constant.as_constant().is_none() {
-                    return Err(Error::Name(format!("{value} is no constant")));
+                    return Err(Error::Name(format!("{value} is not a constant")));
                 }
                 column.push(constant);
             }
@@ -170,7 +170,7 @@ impl Resolver<'_> {
         Ok(Relation { body, columns })
     }
 
-    /// In the order of some of its own columns.
+    /// Sorts by some of the relation's own columns.
     fn ordered(&mut self, relation: Relation, order: OrderBy<'_>) -> Result<Relation> {
         if order.is_empty() {
             return Ok(relation);
@@ -192,7 +192,7 @@ impl Resolver<'_> {
         Ok(Relation { body, ..relation })
     }
 
-    /// The column of the answer that ORDER BY or GROUP BY means by its number or name, if it does.
+    /// The output column that ORDER BY or GROUP BY refers to by number or name, if any.
     pub(super) fn of_output(&mut self, written: &ast::Expr, columns: &[Named]) -> Result<Option<usize>> {
         match written {
             ast::Expr::Value(value) => match super::literal::value(&value.value)? {
@@ -254,11 +254,11 @@ impl Resolver<'_> {
 }
 
 impl Body {
-    /// What is nobody's secret. Private rows are never asked.
+    /// The relation that is not private. Never called for private rows.
     pub(super) fn plain(self) -> Arc<Plain> {
         match self {
             Self::Public(plain) | Self::Released(plain) => plain,
-            Self::Private(_) => unreachable!("private rows are told apart before"),
+            Self::Private(_) => unreachable!("private rows are handled before"),
         }
     }
 }
@@ -275,7 +275,7 @@ pub(super) fn order_over_private() -> Error {
     Error::not_private("ORDER BY over private rows", "order the released groups instead, at the end of the query")
 }
 
-/// Refuses the first clause that is there.
+/// Refuses the first clause that is present.
 pub(super) fn refuse(clauses: &[(bool, &str)]) -> Result<()> {
     clauses.iter().find(|(is_there, _)| *is_there).map_or(Ok(()), |(_, name)| Err(refused(name)))
 }

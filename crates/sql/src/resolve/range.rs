@@ -11,13 +11,13 @@ use crate::error::{Error, Result};
 use crate::options::Range;
 
 impl Resolver<'_> {
-    /// The range of an expression that is aggregated.
+    /// The range of an aggregated expression.
     ///
-    /// A column's is given; a constant's is itself; others follow. (Values outside are clamped at the very end, so that a wrong range
-    /// spoils the answer and never the privacy.)
+    /// A column's range is given, a constant is its own, and others follow from them. (Values outside are clamped at
+    /// the very end, so a wrong range affects accuracy but never privacy.)
     ///
     /// # Errors
-    /// If a column has no range, or the expression has one that cannot be told.
+    /// If a column has no range, or the expression's range cannot be derived.
     pub(super) fn range(&self, of: &Expr, words: &str, columns: &[Named]) -> Result<Range> {
         if let Some(given) = self.options.bounds.get(words) {
             return Ok(given.clone());
@@ -29,10 +29,10 @@ impl Resolver<'_> {
         let (lower, upper) = interval(of, columns).map_err(|why| match why {
             Unknown::Column(name) => Error::Bounds { column: name },
             Unknown::Auto(name) => Error::Option(format!(
-                "the bounds of {name} can be found privately only where {name} stands alone; give them with --bounds {name}=LO..HI"
+                "the bounds of {name} can only be found privately if {name} is aggregated by itself; give them with --bounds {name}=LO..HI"
             )),
             Unknown::Function => Error::Option(format!(
-                "the range of {words} cannot be told from its columns: name it in a sub-query, as in FROM (SELECT {words} AS x …), \
+                "the range of {words} cannot be derived from its columns: name it in a sub-query, as in FROM (SELECT {words} AS x …), \
                  and give that name bounds, as in --bounds x=LO..HI"
             )),
         })?;
@@ -41,24 +41,24 @@ impl Resolver<'_> {
     }
 }
 
-/// The range of an expression, if it can be told.
+/// The range of an expression; `None` if it cannot be derived.
 pub(super) fn of(of: &Expr, columns: &[Named]) -> Option<Range> {
     let (lower, upper) = interval(of, columns).ok()?;
     let upper = if lower == upper { &upper + &Rational::ONE } else { upper };
     Bounds::new(lower, upper).ok().map(Range::Public)
 }
 
-/// Why a range cannot be told.
+/// Why a range is unknown.
 enum Unknown {
     /// A column has none.
     Column(String),
-    /// A column's is to be found privately.
+    /// A column's range is to be found privately.
     Auto(String),
-    /// No rule tells it.
+    /// No rule derives it.
     Function,
 }
 
-/// Without casts from one kind of number to another, which change no value much.
+/// Strips casts between numeric types, which change no value much.
 fn bare(of: &Expr) -> &Expr {
     match of.node() {
         Node::Call(Function::Cast(_), arguments) if arguments.len() == 1 => bare(&arguments[0]),
@@ -75,7 +75,7 @@ fn interval(of: &Expr, columns: &[Named]) -> Result<(Rational, Rational), Unknow
     }
 }
 
-/// A number of few digits that is not below it: ranges of ranges of ranges would have more digits than there is memory for.
+/// Rounds up to a number with few digits: nested ranges would otherwise have more digits than fit in memory.
 fn short(number: &Rational) -> Result<Rational, Unknown> {
     const DIGITS: u32 = 40;
     let size = number.to_f64().abs();
@@ -104,7 +104,7 @@ fn exact_interval(of: &Expr, columns: &[Named]) -> Result<(Rational, Rational), 
             Ok((value.clone(), value))
         }
         Node::Constant(Value::Number(value)) => {
-            // As it is written: 0.1 is a tenth.
+            // As written: 0.1 is exactly a tenth.
             let value = value.to_string().parse().or_else(|_| number(*value))?;
             Ok((Rational::clone(&value), value))
         }

@@ -1,4 +1,4 @@
-//! Names, while a query is read: which column of a relation each of them is.
+//! Name resolution: which column of a relation each name refers to.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::options::Range;
 /// Where a column of a released relation comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// A key of the groups.
+    /// A group key.
     Key(usize),
     /// An aggregate.
     Asked(usize),
@@ -17,47 +17,47 @@ pub enum Origin {
     Derived,
 }
 
-/// A relation, and what its columns are called while the query is read.
+/// A relation, and the names of its columns while the query is resolved.
 #[derive(Debug, Clone)]
 pub struct Relation {
-    /// What it is.
+    /// The relation itself.
     pub body: Body,
-    /// What its columns are called.
+    /// Its columns' names.
     pub columns: Vec<Named>,
 }
 
-/// Private rows, or what is nobody's secret.
+/// Private rows, or a relation that is not private.
 #[derive(Debug, Clone)]
 pub enum Body {
     /// Private rows.
     Private(Arc<Rows>),
-    /// Public tables, and what is computed from them.
+    /// Public tables, and anything computed from them.
     Public(Arc<Plain>),
-    /// Released values, and what is computed from them: they are known when the query has been paid for.
+    /// Released values, and anything computed from them: known only after the charge.
     Released(Arc<Plain>),
 }
 
 /// A column with its names.
 #[derive(Debug, Clone)]
 pub struct Named {
-    /// The table or alias before the point.
+    /// The table or alias before the dot.
     pub qualifier: Option<String>,
-    /// Its own name.
+    /// The column name.
     pub name: String,
     /// The type of its values.
     pub kind: Type,
-    /// Is it the unit itself? Joins by it are joins on the unit; nothing private rests on it.
+    /// Whether it is the unit itself. A join on it is a join on the unit; privacy does not depend on it.
     pub is_unit: bool,
-    /// Its range, where that is known.
+    /// The range, if known.
     pub range: Option<Range>,
     /// Where it comes from, if it was released.
     pub origin: Origin,
-    /// Is it one of a pair that USING made one of, and found by the other's name?
+    /// Whether USING merged it into another column, whose name now finds it.
     pub hidden: bool,
 }
 
 impl Named {
-    /// A column that has a name and nothing else.
+    /// A column with just a name and a type.
     pub fn new(name: impl Into<String>, kind: Type) -> Self {
         Self {
             qualifier: None,
@@ -70,7 +70,7 @@ impl Named {
         }
     }
 
-    /// With the table before the point, if it has one.
+    /// The name with the table before the dot, if any.
     pub fn full_name(&self) -> String {
         match &self.qualifier {
             Some(qualifier) => format!("{qualifier}.{}", self.name),
@@ -79,12 +79,12 @@ impl Named {
     }
 }
 
-/// A name as it was written: with quotes it is taken to the letter.
+/// A name as written; a quoted name must match exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written<'a> {
     /// The name.
     pub name: &'a str,
-    /// Was it quoted?
+    /// Whether it was quoted.
     pub quoted: bool,
 }
 
@@ -98,7 +98,8 @@ impl Written<'_> {
     }
 }
 
-/// The one thing of this name: to the letter, or else regardless of case. `None` if there is none; an error if there are several.
+/// Finds the one item of this name: an exact match, or else ignoring case. `None` if nothing matches; an error if
+/// several do.
 pub fn find<'a, T>(
     written: Written<'_>,
     things: impl Iterator<Item = T> + Clone,
@@ -116,10 +117,10 @@ pub fn find<'a, T>(
     Ok(None)
 }
 
-/// Which of these columns is meant. Others, which the query does not read, may have been meant as well.
+/// Finds the column that a name refers to. `others` are columns that the query does not read, for suggestions.
 ///
 /// # Errors
-/// If there is none of that name, or there are several.
+/// If none or several have that name.
 pub fn column(
     columns: &[Named],
     others: &[String],

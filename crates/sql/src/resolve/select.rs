@@ -15,7 +15,7 @@ use crate::algebra::order::Direction;
 use crate::algebra::{Expr, Measured, Plain, Rows, Statistic};
 use crate::error::{Error, Result};
 
-/// A column of the result: what it is called, and what it is.
+/// A column of the result: its name and its expression.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
     name: String,
@@ -24,13 +24,13 @@ pub(super) struct Item {
 
 #[derive(Debug, Clone)]
 enum Of {
-    /// As it was written.
+    /// As written.
     Written(Box<ast::Expr>),
-    /// A column of what stands after FROM, from `*`.
+    /// A column of the FROM clause, from `*`.
     Place(usize),
 }
 
-/// What comes after rows were chosen and grouped.
+/// The clauses that apply after filtering and grouping.
 pub(super) struct Rest<'a> {
     pub items: Vec<Item>,
     pub order: OrderBy<'a>,
@@ -39,7 +39,7 @@ pub(super) struct Rest<'a> {
 }
 
 impl Resolver<'_> {
-    /// A SELECT, in some order. In a sub-query the aggregates of one unit's rows may be computed.
+    /// Resolves a SELECT with its ORDER BY. In a sub-query it may aggregate within each unit.
     pub(super) fn select(&mut self, written: &ast::Select, order: OrderBy<'_>, is_sub_query: bool) -> Result<Relation> {
         self.count_operator()?;
         let ast::Select {
@@ -122,7 +122,7 @@ impl Resolver<'_> {
         self.grouped(relation, keys, asked, having.as_ref(), rest, is_sub_query)
     }
 
-    /// Rows with equal keys together, and aggregates of them.
+    /// Groups rows by keys and aggregates them.
     fn grouped(
         &mut self,
         relation: Relation,
@@ -221,7 +221,7 @@ impl Resolver<'_> {
         Ok(relation)
     }
 
-    /// A key of GROUP BY: an expression, or the number or name of a column that SELECT lists.
+    /// Resolves a key of GROUP BY: an expression, or the number or name of an output column.
     fn key(&mut self, written: &ast::Expr, columns: &[Named], items: &[Item]) -> Result<(Expr, KeyWords)> {
         let listed = match written {
             ast::Expr::Value(value) => match super::literal::value(&value.value)? {
@@ -264,7 +264,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Remembers what is measured of private rows. There is one such measurement in a query.
+    /// Records what is measured of private rows. A query has exactly one such measurement.
     fn measure(
         &mut self,
         rows: Arc<Rows>,
@@ -275,7 +275,7 @@ impl Resolver<'_> {
         columns: &[Named],
     ) -> Result<()> {
         if self.measured.is_some() {
-            let why = "ask one aggregation of private rows at a time; each query has its own budget";
+            let why = "aggregate private rows once per query; each query has its own budget";
             return Err(Error::unsupported("a query with two aggregations of private rows", why));
         }
         let mut asked = Vec::new();
@@ -289,7 +289,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The columns that SELECT lists, in the order that is asked for.
+    /// Computes the output columns, in the requested order.
     fn projected(
         &mut self,
         body: Body,
@@ -371,7 +371,7 @@ impl Resolver<'_> {
         Ok(Relation { body, columns: named })
     }
 
-    /// A column of the result, with what is known of it.
+    /// A column of the result, with what is known about it.
     fn output(&self, of: &Expr, name: &str, columns: &[Named]) -> Named {
         let given = self.given_range(None, name);
         match of.as_column().map(|place| &columns[place]) {
@@ -390,7 +390,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The columns that SELECT lists, with `*` written out.
+/// The output columns, with `*` expanded.
 fn items(projection: &[SelectItem], columns: &[Named]) -> Result<Vec<Item>> {
     let mut items = Vec::new();
     for item in projection {
@@ -449,7 +449,7 @@ fn filtered(body: Body, condition: Expr) -> Body {
     }
 }
 
-/// A histogram is a list: it can be shown, and nothing can be computed of it.
+/// A histogram is a list: it can be shown, but no expression can use it.
 fn readable(of: &Expr, opaque: &BTreeSet<usize>, columns: &[Named]) -> Result<()> {
     if of.as_column().is_some() {
         return Ok(());
@@ -458,6 +458,6 @@ fn readable(of: &Expr, opaque: &BTreeSet<usize>, columns: &[Named]) -> Result<()
     of.columns(&mut read);
     match read.intersection(opaque).next() {
         None => Ok(()),
-        Some(&place) => Err(Error::unsupported(&columns[place].name, "a histogram can be shown as it is, and no more")),
+        Some(&place) => Err(Error::unsupported(&columns[place].name, "a histogram can be shown but not computed with")),
     }
 }

@@ -1,4 +1,4 @@
-//! The text of a query: its sizes are limited before anything that calls itself looks at it.
+//! The text of a query: its size is checked before anything recursive sees it.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -13,15 +13,15 @@ use crate::error::{Error, Result};
 use crate::resolve::patience::statements;
 use crate::walk::{Node, walk};
 
-/// How many panics became errors: tests count each as a failure.
+/// The number of panics that became errors: tests count each as a failure.
 #[cfg(feature = "test-util")]
 pub static PANICS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
-/// Runs work that calls itself as deep as a query is nested, on a [stack](Limits::stack) that is large enough. A panic is an error: no
-/// text can end the process.
+/// Runs recursive work, as deep as the query is nested, on a [stack](Limits::stack) that is large enough. A panic
+/// becomes an error: no query text can end the process.
 ///
 /// # Errors
-/// As the work, or if no thread can be started.
+/// Those of `work`, or if no thread can be started.
 pub fn on_a_large_stack<T: Send>(limits: &Limits, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("query".into()).stack_size(limits.stack);
@@ -31,17 +31,17 @@ pub fn on_a_large_stack<T: Send>(limits: &Limits, work: impl FnOnce() -> Result<
             Ok(Err(_)) => {
                 #[cfg(feature = "test-util")]
                 PANICS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                Err(Error::Syntax("it is nested in a way that cannot be read".into()))
+                Err(Error::Syntax("its nesting cannot be parsed".into()))
             }
-            Err(_) => Err(Error::Syntax("there is no memory to read it".into())),
+            Err(_) => Err(Error::Syntax("not enough memory to parse it".into())),
         }
     })
 }
 
-/// Is a query short enough to be looked at?
+/// Checks that a query is short enough to be parsed.
 ///
 /// # Errors
-/// If it is not.
+/// If it is too long.
 pub fn check_bytes(sql: &str, limits: &Limits) -> Result<()> {
     match sql.len() {
         bytes if bytes > limits.bytes => Err(TooLarge::new(format!("it has {bytes} bytes"), limits.bytes).into()),
@@ -49,45 +49,45 @@ pub fn check_bytes(sql: &str, limits: &Limits) -> Result<()> {
     }
 }
 
-/// The words and signs of a query, with the space between them. Its size is looked at first: tokens take a hundred times as much memory.
+/// The tokens of a query, including whitespace. Its size is checked first: tokens take a hundred times as much memory.
 ///
 /// # Errors
-/// If it is too large, or a text in it has no end.
+/// If it is too large, or a string literal is not terminated.
 pub fn tokens(sql: &str, limits: &Limits) -> Result<Vec<TokenWithSpan>> {
     check_bytes(sql, limits)?;
     let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
     let tokens = tokens.map_err(|error| Error::Syntax(error.to_string()))?;
     let significant = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).count();
     if significant > limits.tokens {
-        return Err(TooLarge::new(format!("it has {significant} words and signs"), limits.tokens).into());
+        return Err(TooLarge::new(format!("it has {significant} tokens"), limits.tokens).into());
     }
     Ok(tokens)
 }
 
-/// Reads one query. To be called on [a large stack](on_a_large_stack).
+/// Parses one query. Call it on [a large stack](on_a_large_stack).
 ///
 /// # Errors
-/// If it is too large, not SQL, not one statement, or no query.
+/// If it is too large, not SQL, not a single statement, or not a query.
 pub fn parse(sql: &str, limits: &Limits) -> Result<ast::Query> {
     let tokens = tokens(sql, limits)?.into_iter().map(as_a_name).collect();
     let mut statements = statements(tokens, limits)?;
     let (first, more) = (statements.pop(), !statements.is_empty());
     let query = match first {
-        _ if more => return Err(Error::Syntax("there are several statements; ask one query at a time".into())),
-        None => return Err(Error::Syntax("there is none; write SELECT COUNT(*) FROM …".into())),
+        _ if more => return Err(Error::Syntax("there are several statements; send one query at a time".into())),
+        None => return Err(Error::Syntax("it is empty; write SELECT COUNT(*) FROM …".into())),
         Some(Statement::Query(query)) => *query,
-        Some(_) => return Err(Error::Syntax("only SELECT can be asked".into())),
+        Some(_) => return Err(Error::Syntax("only SELECT is supported".into())),
     };
     let mut depth = Depth::default();
     let _ = query.visit(&mut depth);
     if depth.deepest > limits.depth {
-        let why = format!("write its expressions with at most {} levels, for example with IN (…)", limits.depth);
-        return Err(Error::unsupported("a query that is nested so deep", why));
+        let why = format!("use at most {} levels of nesting, for example with IN (…)", limits.depth);
+        return Err(Error::unsupported("such a deeply nested query", why));
     }
     Ok(query)
 }
 
-/// `user` is a function without parentheses to the parser, and a column to everybody else.
+/// The parser reads `user` as a function without parentheses; everyone else means a column.
 fn as_a_name(mut token: TokenWithSpan) -> TokenWithSpan {
     if let Token::Word(word) = &mut token.token
         && word.keyword == Keyword::USER
@@ -97,7 +97,7 @@ fn as_a_name(mut token: TokenWithSpan) -> TokenWithSpan {
     token
 }
 
-/// The names of all tables that a query reads, without those that it names itself by WITH.
+/// The names of all tables that a query reads, except those that it defines by WITH.
 ///
 /// # Errors
 /// As [`parse`].
@@ -126,7 +126,7 @@ pub fn tables(sql: &str) -> Result<BTreeSet<String>> {
     })
 }
 
-/// How deep expressions and sub-queries are nested.
+/// The nesting depth of expressions and sub-queries.
 #[derive(Default)]
 struct Depth {
     now: usize,

@@ -1,12 +1,12 @@
-//! A query that gives one value, asked of a table of text: what `reticent subsample` asks of every block.
+//! Queries with a single value over a table of text: what `reticent subsample` runs on every block.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
 //! | `mod` | [`ScalarQuery`]: checked against a header, answered on rows |
 //! | [`rows`] | the rows of any table as text |
 //!
-//! Nothing here is private: an answer says whatever the rows say. The query is of the same algebra as all others, so that it cannot
-//! fail on a row.
+//! Nothing here is private: an answer reveals whatever the rows contain. The query uses the same algebra as all others,
+//! so it cannot fail on a row.
 
 pub mod rows;
 #[cfg(test)]
@@ -26,14 +26,14 @@ use crate::resolve::scope::Named;
 use crate::resolve::text::{on_a_large_stack, parse};
 use crate::usage::Usage;
 
-/// What the table is called in a query.
+/// The name of the table in a query.
 pub const TABLE: &str = "data";
 
-/// A query over the table `data` that gives one value.
+/// A query over the table `data` with a single value.
 ///
-/// Every column is text, and an empty cell is NULL. A column that the query uses as a number anywhere (in arithmetic, in a
-/// function of numbers such as AVG, or compared with a number) is a number everywhere; a cell that is none is NULL. So is whatever
-/// else cannot be computed.
+/// Every column is text, and an empty cell is NULL. A column that the query uses as a number anywhere (in arithmetic,
+/// in a numeric function such as AVG, or compared with a number) is a number everywhere; a cell that is not a number is
+/// NULL, as is anything else that cannot be computed.
 ///
 /// # Example
 /// ```
@@ -56,17 +56,17 @@ pub struct ScalarQuery {
 }
 
 impl ScalarQuery {
-    /// Reads a query of a table with these columns.
+    /// Parses a query over a table with these columns.
     ///
     /// # Errors
-    /// If it cannot be read, is no query, names a table or column that does not exist, or has more than one column.
+    /// If it is invalid, is not a query, names a table or column that does not exist, or has more than one column.
     pub fn new(sql: &str, header: &[String]) -> Result<Self> {
         if let Some(twice) =
             header.iter().enumerate().find_map(|(place, name)| header[..place].contains(name).then_some(name))
         {
-            return Err(Error::table(TABLE, format!("it has two columns {twice}; give each a name of its own")));
+            return Err(Error::table(TABLE, format!("it has two columns {twice}; give each its own name")));
         }
-        // No budget is spent here: whoever asks protects the rows.
+        // No budget is spent here: the caller protects the rows.
         let options = Options::new(Guarantee::Pure("1".parse::<Epsilon>()?));
         let (plain, kinds) = on_a_large_stack(&Limits::default(), || {
             let query = parse(sql, &Limits::default())?;
@@ -84,12 +84,12 @@ impl ScalarQuery {
         })?;
         let (plain, columns) = plain;
         if columns != 1 {
-            return Err(Error::Name(format!("the query must give one value, but it has {columns} columns")));
+            return Err(Error::Name(format!("the query must return one value, but it has {columns} columns")));
         }
         Ok(Self { plain, kinds })
     }
 
-    /// The query's value on these rows; `None` if it is NULL, or if there is not exactly one row in the result.
+    /// The query's value on these rows; `None` if it is NULL, or if the result does not have exactly one row.
     pub fn answer<'cell>(&self, rows: impl IntoIterator<Item = Vec<&'cell [u8]>>) -> Option<String> {
         let mut columns: Vec<Cells> = self.kinds.iter().map(|kind| Cells::of(*kind)).collect();
         let mut count = 0;
@@ -106,7 +106,7 @@ impl ScalarQuery {
     }
 }
 
-/// A column that grows cell by cell.
+/// A column under construction.
 enum Cells {
     Numbers(Vec<Option<f64>>),
     Texts(Vec<Option<String>>),
@@ -120,7 +120,7 @@ impl Cells {
     fn push(&mut self, cell: &[u8]) {
         let text = String::from_utf8_lossy(cell);
         match self {
-            // One `inf` would make every mean infinite.
+            // A single `inf` would make every mean infinite.
             Self::Numbers(numbers) => numbers.push(number(&text).filter(|number| number.is_finite())),
             Self::Texts(texts) => {
                 let fits = !cell.is_empty() && text.len() <= MOST_TEXT;
@@ -137,7 +137,7 @@ impl Cells {
     }
 }
 
-/// The value as text; a whole number has no decimals.
+/// The value as text; an integer has no decimals.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,

@@ -6,16 +6,17 @@ use crate::algebra::Function;
 use crate::algebra::column::{Column, Reader, Texts};
 use crate::{Error, Result};
 
-/// Does something with every row of a table, in order: its unit, and its cells as text, in the order of the columns. NULL is the
-/// empty text; numbers and times are written as people write them.
+/// Calls `act` for every row of a table, in order: with its unit, and its cells as text in column order. NULL is the
+/// empty text; numbers and times are in their usual notation.
 ///
 /// # Privacy
-/// Units are compared as in private SQL, as the [canonical text](UnitType) of the column `unit`. A cell is no unit: what does not
-/// fit its type is NULL, and many people may have that in common. A row that has no unit is one that private SQL drops.
+/// Units are compared as in private SQL, as the [canonical text](UnitType) of the column `unit`. A cell is not a unit:
+/// a value that does not fit its type is NULL, and many people may share that. A row without a unit is one that private
+/// SQL drops.
 ///
 /// # Errors
-/// [`Error::Table`] if the table has no columns of its own, or the column cannot be the unit; [`Error::Reading`] if it cannot be
-/// read to its end.
+/// [`Error::Table`] if the table has no columns of its own, or the column cannot be the unit; [`Error::Reading`] if it
+/// cannot be read to the end.
 pub fn each_row(table: &Table, unit: Option<&str>, mut act: impl FnMut(Option<&[u8]>, &[&[u8]])) -> Result<()> {
     if let Some(unit) = unit {
         table.unit_type(unit)?;
@@ -28,7 +29,7 @@ pub fn each_row(table: &Table, unit: Option<&str>, mut act: impl FnMut(Option<&[
     let units = usize::from(unit.is_some());
     let scan = table.scan(&Request { unit, columns }, 1)?;
     for batch in (0..scan.parts()).flat_map(|part| scan.read(part)) {
-        // Whatever it was, it may be about a row.
+        // Whatever the cause, it may depend on a row.
         let batch = batch.map_err(|_| Error::Reading)?;
         let rows = batch.num_rows();
         let (unit, columns) = batch.columns().split_at(units);
@@ -88,7 +89,7 @@ mod tests {
         assert_eq!(rows[1], ["a\tb", ""]);
     }
 
-    /// Ids that are NULL as values of a column are units all the same, in every format.
+    /// Ids that are NULL as column values are still units, in every format.
     #[test]
     fn units_are_compared_exactly() {
         let folder = tempfile::tempdir().unwrap();
@@ -115,7 +116,7 @@ mod tests {
                 assert_eq!(found.iter().map(Option::as_deref).collect::<Vec<_>>(), expected, "{path:?}: {kind}");
             }
         }
-        // Beyond the years that values of a column have.
+        // Beyond the years that column values can have.
         let late: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![i64::MAX, i64::MAX, i64::MAX - 1]));
         let batch = RecordBatch::try_from_iter([("id", late), ("x", values.clone())]).unwrap();
         for path in written(folder.path(), &batch) {

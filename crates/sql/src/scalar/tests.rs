@@ -56,7 +56,7 @@ fn without_one_value_there_is_no_answer() {
     assert_eq!(empty.answer([]).as_deref(), Some("0"));
 }
 
-/// Rows with fewer or more cells than the header, and bytes that are no text.
+/// Rows with fewer or more cells than the header, and bytes that are not UTF-8.
 #[test]
 fn odd_rows_are_read_all_the_same() {
     let query = ScalarQuery::new("SELECT COUNT(*) || ',' || COUNT(age) FROM data", &header()).unwrap();
@@ -81,7 +81,7 @@ fn what_cannot_be_asked_is_an_error_before_there_are_rows() {
         ("CREATE TABLE t AS SELECT 1", "only SELECT"),
         ("COPY data TO 'out.csv'", "only SELECT"),
         ("SELECT 1; SELECT 2", "several statements"),
-        ("", "there is none"),
+        ("", "it is empty"),
     ] {
         let error = ScalarQuery::new(sql, &header()).unwrap_err().to_string();
         assert!(error.contains(said), "{sql}: {error}");

@@ -1,36 +1,36 @@
-//! What the clock says to a query, as the ledger remembers it.
+//! The current time in a query, as recorded in the ledger.
 //!
-//! The clock stands still while a query is answered, and its moment is a part of what was asked. A request that is asked again is the
-//! one that was charged, with the clock of then.
+//! The clock is fixed while a query is answered, and its time is part of the request. Repeating a request refers to the
+//! one that was charged, with the time of that charge.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::algebra::Limits;
 use crate::resolve::text;
 
-/// Words that stand for the clock.
+/// Names of the clock functions.
 const CLOCK: [&str; 5] = ["now", "current_timestamp", "localtimestamp", "current_date", "today"];
 
 const SAYS: &str = "; the clock says ";
 
-/// May this SQL ask what time it is? A column of such a name is taken for the clock, too, which does no harm.
+/// Whether this SQL may read the clock. A column of such a name counts too, which does no harm.
 pub fn asks(sql: &str) -> bool {
     let word = |token: &TokenWithSpan| match &token.token {
         Token::Word(word) => CLOCK.iter().any(|clock| word.value.eq_ignore_ascii_case(clock)),
         _ => false,
     };
-    // What cannot be taken apart is not asked either.
+    // SQL that cannot be tokenised is not answered either.
     text::tokens(sql, &Limits::default()).is_ok_and(|tokens| tokens.iter().any(word))
 }
 
-/// A description with what the clock says, in microseconds since 1970.
+/// A description with the time, in microseconds since 1970.
 pub fn describe(description: &str, now: i64) -> String {
     let moment =
         jiff::Timestamp::from_microsecond(now).map_or_else(|_| now.to_string(), |moment| format!("{moment:.6}"));
     format!("{description}{SAYS}{moment}")
 }
 
-/// The description under which the same was charged before, if it differs in nothing but the clock.
+/// The description under which the same request was charged before, if only the time differs.
 pub fn remembered(description: &str, before: &str) -> Option<String> {
     let without = |text: &str| text.rsplit_once(SAYS).map(|(rest, _)| rest.to_owned());
     (without(description)? == without(before)?).then(|| before.to_owned())

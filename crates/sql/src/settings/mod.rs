@@ -1,10 +1,10 @@
-//! What arguments, policies and the SQL itself say, together: the same for the command line and over HTTP.
+//! Options from arguments, policies and the SQL itself, combined: the same for the command line and over HTTP.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`clock`] | what the clock says, as the ledger remembers it |
-//! | [`policy`] | what is known of a table, in TOML |
-//! | [`words`] | ranges, keys and guarantees as people write them |
+//! | [`clock`] | the current time, as recorded in the ledger |
+//! | [`policy`] | what is known about a table, in TOML |
+//! | [`words`] | parsing of ranges, keys and guarantees |
 
 pub mod clock;
 pub mod policy;
@@ -24,60 +24,60 @@ use policy::Policy;
 use reticent_table::Table;
 use words::{guarantee, parsed, range};
 
-/// A longer list of keys is told by its hash.
+/// A longer list of keys is recorded by its hash.
 const LONGEST_LIST: usize = 1000;
-/// More rows or groups than anybody has.
+/// More rows or groups than anyone has.
 const LARGEST_CAP: u64 = 1 << 32;
 /// A budget is not split more finely than this.
 const LARGEST_WEIGHT: u32 = 1_000_000;
 
-/// What is asked beside the SQL, as it was written.
+/// The options given with a query, as written.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// What the answer promises: epsilon.
+    /// The budget: ε.
     pub epsilon: Option<String>,
-    /// With epsilon: delta.
+    /// With ε: δ.
     pub delta: Option<String>,
-    /// What the answer promises: rho.
+    /// The budget: ρ.
     pub rho: Option<String>,
-    /// Is a weak promise meant? See [`Guarantee::confirmed`].
+    /// Whether a weak guarantee is intended; see [`Guarantee::confirmed`].
     pub allow_large_epsilon: bool,
-    /// Whose privacy: `row`, a column, or `table.column`.
+    /// The privacy unit: `row`, a column, or `table.column`.
     pub units: Vec<String>,
-    /// Which tables are neighbours.
+    /// The adjacency.
     pub adjacency: Option<String>,
-    /// In how many groups a unit counts.
+    /// The most groups to which a unit contributes.
     pub max_groups: Option<String>,
-    /// With how many rows in each.
+    /// The most rows that it contributes to each.
     pub max_rows: Option<String>,
     /// Ranges by column: `0..120` or `auto`.
     pub bounds: Vec<(String, String)>,
     /// Public keys by column.
     pub keys: Vec<(String, Vec<String>)>,
-    /// Shares of the budget by the name of an aggregate.
+    /// Weights in the split of the budget, by the name of an aggregate.
     pub weights: Vec<(String, String)>,
 }
 
-/// All that is asked.
+/// A complete request.
 #[derive(Debug)]
 pub struct Settings {
     /// The query, without options.
     pub sql: String,
-    /// Its tables.
+    /// The tables.
     pub inputs: Vec<Input>,
-    /// How it is to be answered.
+    /// How to answer it.
     pub options: Options,
-    /// Did anybody say whose privacy is protected?
+    /// Whether the privacy unit was given.
     pub says_unit: bool,
     /// The dataset's budget, if a policy sets one.
     pub budget: Option<Guarantee>,
 }
 
 impl Settings {
-    /// As is asked; then as policies say; then as the SQL says.
+    /// Combines arguments, then policies, then options in the SQL.
     ///
     /// # Errors
-    /// If something is wrong, missing, or said twice in different ways.
+    /// If something is wrong, missing, or given twice with different values.
     pub fn new(sql: &str, asked: &Asked, inputs: Vec<Input>, policies: &[&Policy]) -> Result<Self> {
         let (sql, written) = dialect::split(sql)?;
         let epsilon = one("epsilon", [&asked.epsilon, &written.epsilon])?;
@@ -97,7 +97,7 @@ impl Settings {
             && let Some(flag) = asked.units.iter().find(|flag| *flag != sql && !flag.ends_with(&format!(".{sql}")))
         {
             return Err(Error::Option(format!(
-                "the unit is {flag} among the arguments and {sql} in the SQL; say it once"
+                "the unit is {flag} in the arguments but {sql} in the SQL; give it once"
             )));
         }
         let by_policy = options.table_units.clone();
@@ -113,7 +113,7 @@ impl Settings {
             if let Some(text) = one(name, said)? {
                 let number = text.parse::<u64>().ok().filter(|number| (1..=LARGEST_CAP).contains(number));
                 *slot = Some(number.ok_or_else(|| {
-                    Error::Option(format!("{name} is {text}, but it must be a whole number from 1 on"))
+                    Error::Option(format!("{name} is {text}, but it must be a positive integer"))
                 })?);
             }
         }
@@ -126,7 +126,7 @@ impl Settings {
             let number = weight.parse::<u32>().ok().filter(|number| (1..=LARGEST_WEIGHT).contains(number));
             let number = number.ok_or_else(|| {
                 Error::Option(format!(
-                    "--weight {name}={weight}: a weight is a whole number from 1 to {LARGEST_WEIGHT}"
+                    "--weight {name}={weight}: a weight must be an integer from 1 to {LARGEST_WEIGHT}"
                 ))
             })?;
             options.weights.insert(name.clone(), number);
@@ -134,7 +134,7 @@ impl Settings {
         Ok(Self { sql, inputs, options, says_unit, budget })
     }
 
-    /// The file or folder of each private table.
+    /// The file or directory of each private table.
     pub fn places(&self) -> Vec<PathBuf> {
         self.inputs.iter().filter(|input| !input.public).map(|input| place(&input.table)).collect()
     }
@@ -145,9 +145,9 @@ impl Settings {
         private.flat_map(|input| input.table.files().iter().cloned()).collect()
     }
 
-    /// All of it, in words, for the ledger. A list that is too long to be read is told by its digest.
+    /// A description of the whole request, for the ledger. A list that is too long is replaced by its digest.
     pub fn description(&self, digest: impl Fn(&str) -> String) -> String {
-        // As it was written: white space in a text or after a comment makes another query.
+        // As written: whitespace in a string literal or after a comment makes a different query.
         let mut text = String::from("query ");
         for letter in self.sql.trim().chars() {
             match letter {
@@ -193,7 +193,7 @@ impl Settings {
     }
 }
 
-/// A [description](Settings::description) without the places of its tables, for those who ask about them by name.
+/// A [description](Settings::description) without the locations of its tables, for callers who refer to them by name.
 pub fn without_places(description: &str) -> String {
     let is_table = |part: &str| part.starts_with("table ") || part.starts_with("public table ");
     let without = |part| match str::split_once(part, " = ") {
@@ -203,7 +203,7 @@ pub fn without_places(description: &str) -> String {
     description.split("; ").map(without).collect::<Vec<_>>().join("; ")
 }
 
-/// Where a table is, for the ledger: the file, or the folder of several.
+/// The location of a table for the ledger: the file, or the directory of several.
 fn place(table: &Table) -> PathBuf {
     let location = Path::new(table.location());
     match table.files() {
@@ -214,10 +214,10 @@ fn place(table: &Table) -> PathBuf {
     }
 }
 
-/// A policy's unit is the word of whoever owns the table: an argument may repeat it, not change it.
+/// The owner of a table sets the unit in its policy: an argument may repeat it, but not change it.
 fn set_unit(text: &str, by_policy: &BTreeMap<String, Unit>, inputs: &[Input], options: &mut Options) -> Result<()> {
     if text.is_empty() {
-        let instead = "--unit is empty; write --unit row, or the column that tells whose a row is";
+        let instead = "--unit is empty; write --unit row, or the column that identifies the person";
         return Err(Error::Option(instead.into()));
     }
     let unit = |name: &str| if name.eq_ignore_ascii_case("row") { Unit::Row } else { Unit::Column(name.into()) };
@@ -228,7 +228,7 @@ fn set_unit(text: &str, by_policy: &BTreeMap<String, Unit>, inputs: &[Input], op
     };
     if let Some((table, policy)) = by_policy.iter().find(contradicts) {
         return Err(Error::Option(format!(
-            "the unit of {table} is {said} as asked, and {policy} in its policy; say it once"
+            "the unit of {table} is {said} in the request but {policy} in its policy; give it once"
         )));
     }
     match of_table {
@@ -238,12 +238,12 @@ fn set_unit(text: &str, by_policy: &BTreeMap<String, Unit>, inputs: &[Input], op
     Ok(())
 }
 
-/// What was said once, or twice in the same way.
+/// A value that was given once, or twice with the same value.
 fn one<'text>(name: &str, said: [&'text Option<String>; 2]) -> Result<Option<&'text String>> {
     match said {
         [Some(flag), Some(sql)] if flag != sql => {
             let name = name.trim_start_matches("--");
-            Err(Error::Option(format!("{name} is {flag} among the arguments and {sql} in the SQL; say it once")))
+            Err(Error::Option(format!("{name} is {flag} in the arguments but {sql} in the SQL; give it once")))
         }
         [flag, sql] => Ok(flag.as_ref().or(sql.as_ref())),
     }

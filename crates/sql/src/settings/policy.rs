@@ -1,4 +1,4 @@
-//! What is known of a table, in TOML.
+//! What is known about a table, in TOML.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::options::{Options, Unit};
 use crate::query::Input;
 
-/// What a policy says.
+/// The contents of a policy.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rules {
-    /// The table it is about; needed if the query has several.
+    /// The table it applies to; required if the query has several.
     table: Option<String>,
     unit: Option<String>,
     adjacency: Option<String>,
@@ -36,7 +36,7 @@ enum Keys {
     List(Vec<String>),
 }
 
-/// All that may ever be spent.
+/// The total budget.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
@@ -47,7 +47,7 @@ pub struct Budget {
     allow_large_epsilon: bool,
 }
 
-/// As text, to be exact, or as TOML writes numbers.
+/// A text, to be exact, or a TOML number.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum Number {
@@ -67,10 +67,10 @@ impl Number {
 }
 
 impl Budget {
-    /// As a guarantee.
+    /// Converts to a guarantee.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is not a valid guarantee.
     pub fn total(&self) -> Result<Guarantee> {
         let text = |number: &Option<Number>| number.as_ref().map(Number::text);
         let (epsilon, delta, rho) = (text(&self.epsilon), text(&self.delta), text(&self.rho));
@@ -79,20 +79,20 @@ impl Budget {
     }
 }
 
-/// What is known of a table, and where it was said.
+/// A policy, and where it comes from.
 #[derive(Debug, Clone)]
 pub struct Policy {
     origin: String,
-    /// Where files of keys are looked for.
+    /// The directory that key files are relative to.
     folder: Option<PathBuf>,
     rules: Rules,
 }
 
 impl Policy {
-    /// Reads a policy.
+    /// Reads a policy file.
     ///
     /// # Errors
-    /// If there is no such file, or it says what a policy does not.
+    /// If there is no such file, or it is not a valid policy.
     pub fn read(path: &Path) -> Result<Self> {
         let origin = format!("the policy {}", path.display());
         let failed = |error: &dyn std::fmt::Display| Error::Option(format!("{origin}: {error}"));
@@ -101,20 +101,20 @@ impl Policy {
         Ok(Self { origin, folder: path.parent().map(Into::into), rules })
     }
 
-    /// A policy that stands in another file, for one table.
+    /// A policy that is part of another file, for one table.
     pub fn inline(table: &str, folder: Option<&Path>, rules: Rules) -> Self {
         let rules = Rules { table: Some(table.into()), ..rules };
         Self { origin: format!("the policy of {table}"), folder: folder.map(Into::into), rules }
     }
 
-    /// The same policy, about this table and no other.
+    /// The same policy, restricted to this table.
     ///
     /// # Errors
-    /// If it is about another one.
+    /// If it is for another table.
     pub fn about(mut self, table: &str) -> Result<Self> {
         match &self.rules.table {
             Some(other) if other != table => {
-                Err(self.failed(&format!("it is about the table {other}, and is used for {table}")))
+                Err(self.failed(&format!("it is for the table {other}, but is used for {table}")))
             }
             _ => {
                 self.rules.table = Some(table.into());
@@ -127,7 +127,7 @@ impl Policy {
         Error::Option(format!("{}: {error}", self.origin))
     }
 
-    /// The files that keys are read from: what is in them is public.
+    /// The files that keys are read from: their contents are public.
     pub fn key_files(&self) -> Vec<PathBuf> {
         let files = self.rules.keys.values().filter_map(|keys| match keys {
             Keys::File(file) => Some(self.folder.as_deref().unwrap_or(Path::new("")).join(file)),
@@ -136,12 +136,12 @@ impl Policy {
         files.filter(|file| file.is_file()).collect()
     }
 
-    /// Does it say whose privacy is protected?
+    /// Whether it sets the privacy unit.
     pub fn says_unit(&self) -> bool {
         self.rules.unit.is_some()
     }
 
-    /// Whose privacy is protected; `row` if it does not say.
+    /// The privacy unit; `row` if not set.
     pub fn unit(&self) -> Unit {
         match self.rules.unit.as_deref() {
             None | Some("row") => Unit::Row,
@@ -149,36 +149,36 @@ impl Policy {
         }
     }
 
-    /// Which tables are neighbours.
+    /// The adjacency.
     ///
     /// # Errors
-    /// If it names none.
+    /// If it is not a valid adjacency.
     pub fn adjacency(&self) -> Result<Adjacency> {
         let said = self.rules.adjacency.as_ref().map(|said| said.parse().map_err(|error| self.failed(&error)));
         said.unwrap_or(Ok(Adjacency::AddRemove))
     }
 
-    /// All that may ever be spent, if it says so.
+    /// The total budget, if it sets one.
     ///
     /// # Errors
-    /// If it is no guarantee.
+    /// If it is not a valid guarantee.
     pub fn budget(&self) -> Result<Option<Guarantee>> {
         self.rules.budget.as_ref().map(|said| said.total().map_err(|error| self.failed(&error))).transpose()
     }
 
-    /// Adds what it says.
+    /// Adds its settings to the options.
     ///
     /// # Errors
-    /// If it is about another table, or what it says is wrong.
+    /// If it is for another table, or a setting is invalid.
     pub fn apply(&self, inputs: &[Input], options: &mut Options, budget: &mut Option<Guarantee>) -> Result<()> {
         let private: Vec<&str> = inputs.iter().filter(|input| !input.public).map(|input| input.table.name()).collect();
         let table = match (&self.rules.table, &private[..]) {
             (Some(name), all) if all.contains(&name.as_str()) => name.clone(),
             (Some(name), _) => {
-                return Err(self.failed(&format!("it is about the table {name}, which --table does not name")));
+                return Err(self.failed(&format!("it is for the table {name}, which --table does not name")));
             }
             (None, [only]) => (*only).to_owned(),
-            (None, _) => return Err(self.failed(&"there are several tables; say which with table = \"NAME\"")),
+            (None, _) => return Err(self.failed(&"there are several tables; choose one with table = \"NAME\"")),
         };
         if self.says_unit() {
             if private.len() == 1 {

@@ -1,4 +1,4 @@
-//! Ranges, keys and guarantees as people write them.
+//! Parsing of ranges, keys and guarantees.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use reticent::secrets::holds_a_key;
 use crate::error::{Error, Result};
 use crate::options::Range;
 
-/// A guarantee from its parts.
+/// Builds a guarantee from its parameters.
 ///
 /// # Errors
-/// If parts are missing, too many, or not what they should be.
+/// If parameters are missing, contradictory or invalid.
 pub fn guarantee(epsilon: Option<&str>, delta: Option<&str>, rho: Option<&str>) -> Result<Guarantee> {
     Ok(match (epsilon, delta, rho) {
         (Some(epsilon), None, None) => Guarantee::Pure(parsed("--epsilon", epsilon)?),
@@ -19,16 +19,16 @@ pub fn guarantee(epsilon: Option<&str>, delta: Option<&str>, rho: Option<&str>) 
             Guarantee::Approx(parsed("--epsilon", epsilon)?, parsed("--delta", delta)?)
         }
         (None, None, Some(rho)) => Guarantee::Zcdp(parsed("--rho", rho)?),
-        (None, Some(_), None) => return Err(Error::Option("--delta goes with --epsilon; add --epsilon 1".into())),
-        (Some(_), _, Some(_)) => return Err(Error::Option("either epsilon or --rho, not both".into())),
-        _ => return Err(Error::Option("what may it cost? add --epsilon 1 (the smaller, the more private)".into())),
+        (None, Some(_), None) => return Err(Error::Option("--delta requires --epsilon; add --epsilon 1".into())),
+        (Some(_), _, Some(_)) => return Err(Error::Option("give either epsilon or --rho, not both".into())),
+        _ => return Err(Error::Option("no budget given; add --epsilon 1 (smaller is more private)".into())),
     })
 }
 
-/// A range as it is written.
+/// Parses a range.
 ///
 /// # Errors
-/// If it is no range.
+/// If it is not a valid range.
 pub fn range(column: &str, text: &str) -> Result<Range> {
     if text.trim() == "auto" {
         return Ok(Range::Auto);
@@ -37,7 +37,7 @@ pub fn range(column: &str, text: &str) -> Result<Range> {
     Ok(Range::Public(bounds))
 }
 
-/// Keys as they are written: a list, or a file with one a line or with a column of that name.
+/// Parses keys: a list, or a file with one key per line or with a column of that name.
 ///
 /// # Errors
 /// If it is neither.
@@ -45,7 +45,7 @@ pub fn keys(column: &str, text: &str, folder: Option<&Path>) -> Result<Vec<Strin
     let keys = written_keys(column, text, folder)?;
     if keys.iter().any(|key| holds_a_key(key)) {
         return Err(Error::Option(format!(
-            "--keys {column}: these are private keys or tokens, not the keys of groups, which are printed with every answer"
+            "--keys {column}: these are private keys or tokens, not group keys, which are printed with every answer"
         )));
     }
     Ok(keys)
@@ -57,16 +57,14 @@ fn written_keys(column: &str, text: &str, folder: Option<&Path>) -> Result<Vec<S
         if text.contains(',') || !text.contains(['/', '.']) {
             return Ok(text.split(',').map(|key| key.trim().to_owned()).collect());
         }
-        return Err(Error::Option(format!(
-            "--keys {column}={text}: there is no such file (keys themselves are written a,b,c)"
-        )));
+        return Err(Error::Option(format!("--keys {column}={text}: there is no such file (to list keys, write a,b,c)")));
     }
     let text = std::fs::read_to_string(&path)
         .map_err(|error| Error::Option(format!("--keys {column}={}: {error}", path.display())))?;
     Ok(key_column(column, &text))
 }
 
-/// The column of that name if the first line is a header; else every line.
+/// The column of that name if the first line is a header; otherwise every line.
 fn key_column(column: &str, text: &str) -> Vec<String> {
     let text = text.trim_start_matches('\u{feff}');
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
@@ -83,7 +81,7 @@ fn key_column(column: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// A parameter that knows how it is written.
+/// Parses a parameter.
 pub(super) fn parsed<T: std::str::FromStr>(flag: &str, text: &str) -> Result<T>
 where
     T::Err: std::fmt::Display,

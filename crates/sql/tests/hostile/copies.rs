@@ -1,4 +1,4 @@
-//! Rows that count more often than their stability says, or with less noise than their bounds ask for.
+//! Rows that count more often than their stability allows, or with less noise than their bounds require.
 
 use std::fs;
 
@@ -11,7 +11,8 @@ use super::{answered, attack, options, refused};
 /// One row, or none.
 const ONE: &str = "(SELECT * FROM t WHERE name = 'target') AS t";
 
-/// What is shared was scattered by the unit, which rows do not have where each is its own: a query failed exactly if a row was there.
+/// Shared relations were partitioned by unit, which rows do not have where each is its own: a query failed exactly if a
+/// row was there.
 #[test]
 fn what_is_named_twice_needs_no_unit() {
     let mut by_row = options();
@@ -24,7 +25,7 @@ fn what_is_named_twice_needs_no_unit() {
     assert!(attack(&sql, &by_row));
 }
 
-/// The noise is scaled to the bounds that a number is clamped to, also if the same column has two of them.
+/// The noise is scaled to the bounds that a number is clamped to, even if the same column has two of them.
 #[test]
 fn each_range_has_a_measure_of_its_own() {
     let mut two = options();
@@ -63,7 +64,8 @@ fn a_file_counts_once_whatever_it_is_called() {
     }
 }
 
-/// An aggregate within units makes at most one row of each, but many of one: the limit holds for what comes after, too.
+/// An aggregate within units makes at most one row of each input row, but one row may have become many: the limit also
+/// holds for later operators.
 #[test]
 fn copies_are_counted_through_aggregates() {
     let many = "(SELECT x.size * 5 + y.size AS k FROM p AS x CROSS JOIN p AS y CROSS JOIN p AS v CROSS JOIN p AS w)";
@@ -73,7 +75,7 @@ fn copies_are_counted_through_aggregates() {
     assert!(why.contains("the query is too large"), "{why}");
 }
 
-/// One row, joined with many public ones, and a long text in each: gigabytes of one row.
+/// One row, joined with many public ones, and a long text in each: gigabytes from one row.
 #[test]
 fn long_texts_are_not_multiplied() {
     let many = "(SELECT x.size FROM p AS x CROSS JOIN p AS y CROSS JOIN p AS v CROSS JOIN p AS w CROSS JOIN p)";
@@ -90,7 +92,7 @@ fn long_texts_are_not_multiplied() {
     answered(&format!("SELECT COUNT(*) FROM {within} AS q WHERE length(m) > 3"));
 }
 
-/// Public rows are joined before anything is charged: nobody is to wait for ever for a dry run.
+/// Public rows are joined before anything is charged: a dry run must not take forever.
 #[test]
 fn joins_of_public_tables_end() {
     let many = "(SELECT x.size FROM p AS x CROSS JOIN p AS y CROSS JOIN p AS v CROSS JOIN p AS w CROSS JOIN p AS r CROSS JOIN p)";
@@ -98,7 +100,7 @@ fn joins_of_public_tables_end() {
         "SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM {many} AS a JOIN {many} AS b ON a.size + b.size < 0)"
     );
     let why = refused(&sql);
-    assert!(why.contains("compares more pairs of rows"), "{why}");
+    assert!(why.contains("compares too many pairs of rows"), "{why}");
     let why = refused(&format!(
         "SELECT COUNT(*) FROM t WHERE name IN (SELECT repeat(a.size, 30000) FROM {many} AS a CROSS JOIN p AS b)"
     ));

@@ -1,6 +1,6 @@
-//! Queries that once made one person move an answer without limit, or an error depend on a row.
+//! Queries that once let one person move an answer without limit, or made an error depend on a row.
 //!
-//! Each was found by someone who tried to break the promise; each must be refused, or harmless, for ever.
+//! Each was found by someone trying to break the guarantee; each must be refused, or harmless, forever.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::release::exact::Exact;
 use reticent_sql::{Input, Options, Query, Range, Result, Table, Unit};
 
-/// As many rows as the engine reads at once, so that a unit in front shifts where all later batches begin.
+/// As many rows as the engine reads at once, so that a unit at the front shifts the start of all later batches.
 const BATCH: usize = 8192;
 
 fn options(unit: Unit) -> Options {
@@ -98,7 +98,7 @@ fn a_decimal_that_overflows_is_no_error() {
     assert_eq!(exact(people, sql, by_user()).parts[0].numbers, [1]);
 }
 
-/// Two people are never one, also if a float cannot tell their numbers apart.
+/// Two people are never merged, even if a float cannot tell their numbers apart.
 #[test]
 fn units_are_told_apart_exactly() {
     let people = format!("user_id,x\n{},1\n{},1\n", (1i64 << 60) + 1, (1i64 << 60) + 2);
@@ -112,7 +112,7 @@ fn units_are_told_apart_exactly() {
     assert_eq!(exact(&people, "SELECT COUNT(DISTINCT user_id) FROM v", bounded()).parts[0].numbers, [2]);
 }
 
-/// 0.1 + 0.2 + 0.3 is 0.6 in one order and not in another; a unit with many rows in front shifts all later batches.
+/// 0.1 + 0.2 + 0.3 is 0.6 in one order but not in another; a unit with many rows at the front shifts all later batches.
 #[test]
 fn what_a_sub_query_computes_of_one_unit_does_not_depend_on_the_others() {
     let mut people = String::from("user_id,x\n");
@@ -138,7 +138,8 @@ fn what_a_sub_query_computes_of_one_unit_does_not_depend_on_the_others() {
     }
 }
 
-/// One column by two names, each with a range of its own: what is clamped to one is more sensitive than the other says.
+/// One column under two names, each with its own range: values clamped to one are more sensitive than the other
+/// implies.
 #[test]
 fn two_ranges_of_one_column_are_two_measures() {
     let mut options = by_user();

@@ -1,17 +1,17 @@
-//! Attacks on the promise that nothing but the noisy release depends on one unit's rows.
+//! Attacks on the guarantee that nothing but the noisy release depends on one unit's rows.
 //!
 //! | module | attacks by |
 //! |---|---|
 //! | `earlier` | queries that once worked |
-//! | `names` | names that something inside might use |
-//! | `texts` | texts that grow until memory is used up |
-//! | `reached` | what fails only if a row gets there |
-//! | `readings` | texts that can be read in several ways |
-//! | `sizes` | statements that are large, deep or many times themselves |
-//! | `units` | people that might become one |
+//! | `names` | names that might be used internally |
+//! | `texts` | texts that grow until memory runs out |
+//! | `reached` | failures that occur only if a row gets there |
+//! | `readings` | texts that can be parsed in several ways |
+//! | `sizes` | statements that are large, deep or multiply themselves |
+//! | `units` | people who might be merged |
 //!
-//! Each attack is run on two tables that differ in one person, `target` in one and `other` in the other. Whatever comes of it must
-//! come of both.
+//! Each attack is run on two tables that differ in one person, `target` in one and `other` in the other. The outcome
+//! must be the same for both.
 
 #[path = "../replay/compare.rs"]
 #[allow(dead_code, reason = "shared with neighbour replay, which uses all of it")]
@@ -41,7 +41,7 @@ use reticent_sql::{Input, Options, Query, Range, Result, Table, Unit};
 /// People in each table, each with one row.
 const PEOPLE: usize = 2000;
 
-/// By person; what one of them says may be replaced.
+/// Answers by person, one of which may be replaced.
 fn options() -> Options {
     let mut options = Options::new(Guarantee::Approx("1".parse().unwrap(), "1e-6".parse().unwrap()));
     options.unit = Unit::Column("user_id".into());
@@ -70,7 +70,7 @@ fn inputs(folder: &Path, last: &str) -> Vec<Input> {
     vec![open("t", false), open("p", true)]
 }
 
-/// All that one table gives.
+/// Everything that one table yields.
 struct Outcome {
     /// Plan, summary and errors.
     words: String,
@@ -92,7 +92,8 @@ fn ask(sql: &str, options: &Options, last: &str) -> Outcome {
     Outcome { words, exact, groups: answer.map(|answer| answer.rows.len()) }
 }
 
-/// Asks both tables: the same words, and statistics within their sensitivity. Was it answered?
+/// Queries both tables: the texts must be equal, and statistics within their sensitivity. Returns whether it was
+/// answered.
 fn attack(sql: &str, options: &Options) -> bool {
     let case: String = sql.chars().take(400).collect();
     let (one, other) = (ask(sql, options, "target"), ask(sql, options, "other"));
@@ -105,7 +106,7 @@ fn attack(sql: &str, options: &Options) -> bool {
     one.exact.is_some()
 }
 
-/// As [`attack`]; it must be answered, or the attack shows nothing.
+/// Like [`attack`]; it must be answered, or the attack shows nothing.
 fn answered(sql: &str) {
     assert!(attack(sql, &options()), "{sql}: {}", ask(sql, &options(), "target").words);
 }
@@ -121,7 +122,7 @@ fn prepare(sql: &str) -> Result<Query> {
     Query::prepare(sql, inputs(folder.path(), "target"), options())
 }
 
-/// Runs a test's body in a process of its own, so that one that is killed, or never ends, is a failure like any other.
+/// Runs a test's body in a separate process, so that one that is killed or never ends is a failure like any other.
 fn in_a_child(test: &str, within: Duration, body: impl FnOnce()) {
     const CHILD: &str = "RETICENT_CHILD";
     if std::env::var(CHILD).as_deref() == Ok(test) {

@@ -1,9 +1,10 @@
-//! Names that something inside might use, or that are taken for the unit's.
+//! Names that might be used internally, or that could be mistaken for the unit's.
 
 use super::{answered, attack, options};
 
-/// An earlier engine carried the unit as a column with a name of its own. Whoever called a column of a VALUES list so, and crossed it
-/// with the rows of one person, was given many "people" made of that one row, each of which counted. Here the unit has no name.
+/// An earlier engine carried the unit as a column with a name of its own. A query that gave a column of a VALUES list
+/// that name, and crossed it with the rows of one person, got many "people" made of that one row, each of which
+/// counted. Here the unit has no name.
 #[test]
 fn a_column_called_like_the_unit_inside_is_not_the_unit() {
     let values: Vec<String> = (0..50).map(|value| format!("('v{value}')")).collect();
@@ -34,7 +35,7 @@ fn a_column_called_like_the_unit_inside_is_not_the_unit() {
     }
 }
 
-/// A column that is renamed to the unit's name, in a sub-query, an alias or WITH, does not become it.
+/// A column that is renamed to the unit's name, in a sub-query, an alias or WITH, does not become the unit.
 #[test]
 fn whoever_is_called_user_id_is_not_the_unit_therefore() {
     let source = "(SELECT name AS user_id, a AS n FROM t)";

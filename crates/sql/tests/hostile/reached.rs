@@ -1,9 +1,10 @@
-//! What fails, or changes, only if a row gets there.
+//! Effects that occur only if a row gets there.
 
 use super::{answered, attack, options, refused};
 
-/// A public sub-query that fails on some of its own rows, joined with one person's: an engine that computes it only when there is a row
-/// to join it with fails only if the person is there. Here nothing fails on a value, and the public side is computed beforehand.
+/// A public sub-query that fails on some of its own rows, joined with one person's: an engine that computes it only
+/// when there is a row to join it with fails only if the person is there. Here nothing fails on a value, and the public
+/// side is computed beforehand.
 #[test]
 fn a_public_side_does_not_fail_when_it_is_reached() {
     let person = "(SELECT city FROM t WHERE name = 'target') AS w";
@@ -27,7 +28,7 @@ fn a_public_side_does_not_fail_when_it_is_reached() {
     }
 }
 
-/// More than one value of a scalar sub-query is an error of the query, whoever is in the table.
+/// More than one value of a scalar sub-query is an error in the query, whoever is in the table.
 #[test]
 fn a_sub_query_of_many_values_is_refused_beforehand() {
     let text =
@@ -35,7 +36,7 @@ fn a_sub_query_of_many_values_is_refused_beforehand() {
     assert!(text.contains("one value"), "{text}");
 }
 
-/// The clock stands still: were it read for each batch, two uses would differ by as many rows as there are.
+/// The clock is fixed: if it were read for each batch, two uses would differ by as many rows as there are.
 #[test]
 fn the_clock_says_one_thing() {
     for clock in ["now()", "current_timestamp", "CURRENT_TIMESTAMP()", "current_date", "today()"] {
@@ -48,7 +49,7 @@ fn the_clock_says_one_thing() {
             "SELECT COUNT(*) FROM (SELECT {clock} AS one, user_id FROM t) AS s JOIN (SELECT {clock} AS other FROM p) AS q ON one = other"
         );
         let found = super::ask(&both, &options(), "target").exact.expect("it is answered");
-        // Everybody matches all five rows, of which one counts.
+        // Everyone matches all five rows, of which one counts.
         assert_eq!(found.parts[0].numbers, [super::PEOPLE as i64], "{both}");
     }
     assert!(!attack("SELECT COUNT(*) FROM t WHERE random() < 0.5", &options()));

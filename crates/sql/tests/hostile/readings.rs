@@ -1,5 +1,6 @@
-//! Texts that can be read in several ways at every level, with a mistake far inside: the parser would read the innermost part once for
-//! every combination. `NOT (NOT (NOT (…`, 22 levels deep, took 48 seconds, and each more level twice as long.
+//! Texts that can be parsed in several ways at every level, with a mistake deep inside: the parser would read the
+//! innermost part once for every combination. `NOT (NOT (NOT (…`, 22 levels deep, took 48 seconds, and each further
+//! level twice as long.
 
 use std::time::{Duration, Instant};
 
@@ -9,32 +10,33 @@ use sqlparser::keywords::ALL_KEYWORDS;
 
 use super::in_a_child;
 
-/// What doubles takes longer than this from the thirtieth level on; what does not, a fraction on the busiest machine.
+/// Exponential work takes longer than this from the thirtieth level on; other work takes a fraction on the busiest
+/// machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a text of this many bytes fits in.
+/// The number of bytes that a text must stay within.
 const BYTES: usize = 95_000;
 
-/// Words and signs around what is nested, at most: with more than are allowed in all, a text is refused before it is read.
+/// Most tokens around the nesting: with more than allowed in total, a text is refused before it is parsed.
 const AROUND: usize = 20;
 
-/// Reads a text, or refuses it. Did the parser give up?
+/// Parses a text, or refuses it. Returns whether the parser gave up.
 fn gives_up(sql: &str, limits: &Limits) -> bool {
     let started = Instant::now();
     let words = parse(sql, limits).err().map_or_else(String::new, |error| error.to_string());
     let (took, case) = (started.elapsed(), sql.chars().take(120).collect::<String>());
     assert!(took < PATIENCE, "{case} takes {took:?}");
-    words.contains("reading takes more steps")
+    words.contains("take too many steps to parse")
 }
 
-/// One level inside the other, where an expression, a table or a statement stands.
+/// Levels that can be nested, where an expression, a table or a statement is expected.
 fn nested(level: &str, times: usize) -> [String; 3] {
     ["SELECT COUNT(*) FROM t WHERE x = ", "SELECT COUNT(*) FROM ", ""]
         .map(|before| format!("{before}{}1 1", level.repeat(times)))
 }
 
-/// In a process and on a stack of its own, with fewer steps than usual, so that all words are tried in a minute; and with less stack, so
-/// that what calls itself without being counted overflows it also where frames are small.
+/// In a separate process and on its own stack, with fewer steps than usual, so that all words are tried in a minute;
+/// and with less stack, so that uncounted recursion overflows it even where frames are small.
 fn attempt(test: &str, body: impl Fn(&Limits) + Sync) {
     let limits = Limits { steps: 100_000, stack: 16 << 20, ..Limits::default() };
     in_a_child(test, Duration::from_secs(900), || {
@@ -58,7 +60,7 @@ fn no_word_doubles_the_work_at_each_level() {
                     doubling.push(level);
                 }
             }
-            // Some words call themselves without counting a level: the stack overflowed, and the process ended.
+            // Some words recurse without counting a level: the stack overflowed, and the process ended.
             let deepest = format!("{word} ");
             gives_up(&nested(&deepest, (BYTES / deepest.len()).min(limits.tokens - AROUND))[0], limits);
         }
@@ -101,7 +103,7 @@ fn no_mixture_of_words_doubles_the_work_either() {
     });
 }
 
-/// With as many steps as there are.
+/// With the full number of steps.
 #[test]
 fn the_parser_gives_up_soon() {
     in_a_child("readings::the_parser_gives_up_soon", Duration::from_secs(900), || {
@@ -113,7 +115,7 @@ fn the_parser_gives_up_soon() {
     });
 }
 
-/// What fits in all other limits is read in half of the steps.
+/// Whatever fits within all other limits is parsed in half of the steps.
 #[test]
 fn large_statements_that_are_right_are_read() {
     let list = |item: &dyn Fn(usize) -> String, number: usize| (0..number).map(item).collect::<Vec<_>>().join(",");

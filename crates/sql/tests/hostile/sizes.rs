@@ -1,10 +1,10 @@
-//! Statements that are large, deep, or many times themselves: an error in bounded time, never the end of the process.
+//! Statements that are large, deep, or multiply themselves: an error in bounded time, never the end of the process.
 
 use std::time::{Duration, Instant};
 
 use super::{answered, attack, in_a_child, options, prepare, refused};
 
-/// What grows with every level takes longer than this, also on the fastest machine; what does not, a fraction on the busiest.
+/// Exponential work takes longer than this even on the fastest machine; other work takes a fraction on the busiest.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn timely(what: &str, sql: &str) -> bool {
@@ -14,11 +14,11 @@ fn timely(what: &str, sql: &str) -> bool {
     let words: String = words.unwrap_or_else(|| "prepared".into()).chars().take(120).collect();
     println!("{what}: {took:?}: {words}");
     assert!(took < PATIENCE, "{what} takes {took:?}");
-    assert!(!words.contains("nested in a way that cannot be read"), "{what} panics");
+    assert!(!words.contains("its nesting cannot be parsed"), "{what} panics");
     found.is_ok()
 }
 
-/// Everything that calls itself, deeper than any stack.
+/// Every kind of recursion, deeper than any stack.
 #[test]
 fn large_statements_are_refused_in_time() {
     in_a_child("sizes::large_statements_are_refused_in_time", Duration::from_secs(600), || {
@@ -94,7 +94,7 @@ fn large_statements_are_refused_in_time() {
     });
 }
 
-/// Each takes memory before any row is read, and no limit of a run counts it.
+/// Each takes memory before any row is read, which no limit of a run counts.
 #[test]
 fn patterns_are_limited() {
     let (like, regular) = ("txt LIKE 'x{}%'", "regexp_like(txt, '^x{}')");
@@ -109,12 +109,12 @@ fn patterns_are_limited() {
         };
         answered(&sql(100));
         let why = refused(&sql(101));
-        assert!(why.contains("it has more patterns, and at most 100 are allowed"), "{why}");
+        assert!(why.contains("it has too many patterns (limit: 100)"), "{why}");
     }
 }
 
-/// Two thousand sub-queries, one on top of the other, took as many frames of the stack when a row went through them; without a row,
-/// none. A list of five thousand expressions, compared one after the other, did the same.
+/// Two thousand stacked sub-queries took as many stack frames when a row passed through them; without a row, none. A
+/// list of five thousand expressions, compared one after the other, did the same.
 #[test]
 fn no_row_goes_deeper_than_the_stack() {
     in_a_child("sizes::no_row_goes_deeper_than_the_stack", Duration::from_secs(600), || {
@@ -132,7 +132,7 @@ fn no_row_goes_deeper_than_the_stack() {
                 attack(&format!("{with} SELECT COUNT(*) FROM c{levels}"), &options());
             }
         }
-        // One row is as deep as two thousand; the long ones are given no more than that.
+        // One row goes as deep as two thousand; the long ones get no more than that.
         let one = "(SELECT * FROM t WHERE name = 'target') AS t";
         for (items, joins, from) in [(4_500, 4_000, one), (100, 100, one), (100, 100, "t")] {
             let list: Vec<String> = (0..items).map(|item| format!("a + {item}")).collect();
@@ -141,7 +141,7 @@ fn no_row_goes_deeper_than_the_stack() {
             let using = ",a".repeat(joins);
             attack(&format!("SELECT COUNT(*) FROM {from} JOIN t AS w USING (user_id{using})"), &options());
         }
-        // What is done with released values runs on the stack of whoever asks.
+        // Computations on released values run on the caller's stack.
         for levels in [60, 1200] {
             let above: Vec<String> =
                 (1..=levels).map(|level| format!("c{level} AS (SELECT n FROM c{})", level - 1)).collect();
@@ -153,7 +153,7 @@ fn no_row_goes_deeper_than_the_stack() {
     });
 }
 
-/// Each level names the one before it several times: written out, there would be 4⁵⁰ terms, or 2²⁰ joins.
+/// Each level refers to the previous one several times: expanded, there would be 4⁵⁰ terms, or 2²⁰ joins.
 #[test]
 fn what_is_named_twice_is_computed_once() {
     in_a_child("sizes::what_is_named_twice_is_computed_once", Duration::from_secs(240), || {
@@ -180,7 +180,7 @@ fn what_is_named_twice_is_computed_once() {
             timely(&format!("{levels} joins"), &format!("{with} SELECT COUNT(*) FROM c{levels}"));
             attack(&format!("{with} SELECT COUNT(*) FROM c{levels}"), &options());
         }
-        // The same of public tables, which are computed while the query is read, and of released values.
+        // The same for public tables, which are computed while the query is resolved, and for released values.
         let with = chain("SELECT city, size AS s FROM p", 20, "SELECT x.* FROM prev x JOIN prev y ON x.city = y.city");
         timely("20 public joins", &format!("{with} SELECT COUNT(*) FROM t WHERE city IN (SELECT city FROM c20)"));
         let with = chain(
@@ -194,8 +194,8 @@ fn what_is_named_twice_is_computed_once() {
     });
 }
 
-/// Joined with itself again and again, a person with two rows has 4, 16, 256, 65,536, … of them: at six levels the process ran out of
-/// memory, but only if somebody had two rows.
+/// Joined with itself again and again, a person with two rows has 4, 16, 256, 65,536, … of them: at six levels the
+/// process ran out of memory, but only if someone had two rows.
 #[test]
 fn a_person_with_two_rows_does_not_take_all_memory() {
     in_a_child("sizes::a_person_with_two_rows_does_not_take_all_memory", Duration::from_secs(240), || {
@@ -219,14 +219,14 @@ fn a_person_with_two_rows_does_not_take_all_memory() {
     });
 }
 
-/// Five public rows, joined with themselves nine times, make two million rows of each private one: it would never end.
+/// Five public rows, joined with themselves nine times, turn each private row into two million: it would never end.
 #[test]
 fn joins_with_public_tables_multiply_up_to_a_limit() {
     let times = |joins: usize| -> String { (0..joins).map(|join| format!(" CROSS JOIN p AS p{join}")).collect() };
     answered(&format!("SELECT COUNT(*) FROM t{} WHERE name = 'target'", times(2)));
     let why = refused(&format!("SELECT COUNT(*) FROM t{} WHERE name = 'target'", times(9)));
-    assert!(why.contains("could make 1953125 rows of one, and at most 1048576"), "{why}");
-    // In pieces, and behind aggregates that make one row of many.
+    assert!(why.contains("could turn 1 row into 1953125 (limit: 1048576)"), "{why}");
+    // In pieces, and after aggregates that turn many rows into one.
     let inner = format!("(SELECT t.user_id FROM t{})", times(5));
     let why =
         refused(&format!("SELECT COUNT(*) FROM {inner} AS a JOIN {inner} AS b ON a.user_id = b.user_id{}", times(4)));

@@ -1,14 +1,14 @@
-//! Texts that grow: one row whose text is a gigabyte, or one column that refers to ever more memory, ends the process; whether it does
-//! tells whether the row is there.
+//! Texts that grow: one row whose text is a gigabyte, or one column that refers to ever more memory, ends the process;
+//! whether it does reveals whether the row is there.
 
 use std::time::Duration;
 
 use super::{answered, in_a_child};
 
-/// As many letters as three replacements one inside the other make a gigabyte of.
+/// As many letters as three nested replacements turn into a gigabyte.
 const LETTERS: usize = 1040;
 
-/// `name = 'target'` begins with one letter, and each level makes a thousand of every letter.
+/// `name = 'target'` starts with one letter, and each level replaces every letter by a thousand.
 #[test]
 fn texts_do_not_grow_beyond_their_limit() {
     in_a_child("texts::texts_do_not_grow_beyond_their_limit", Duration::from_secs(120), || {
@@ -44,8 +44,8 @@ fn texts_do_not_grow_beyond_their_limit() {
     });
 }
 
-/// Arrow keeps texts in buffers, and a choice between two columns once kept those of both: twice as many at each level, whatever was
-/// chosen. At thirty levels there was no memory left; but only if a row came that far.
+/// Arrow stores texts in buffers, and a choice between two columns used to keep those of both: twice as many at each
+/// level, whatever was chosen. At thirty levels memory ran out; but only if a row got that far.
 #[test]
 fn a_text_chosen_again_and_again_does_not_take_ever_more_memory() {
     let name = "texts::a_text_chosen_again_and_again_does_not_take_ever_more_memory";

@@ -1,4 +1,4 @@
-//! People who might become one, because a type cannot tell their ids apart.
+//! People who might be merged because a type cannot tell their ids apart.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use super::options;
 /// People in each table, each with two rows.
 const PEOPLE: i64 = 200;
 
-/// Ids that a float, a 64-bit integer or a microsecond cannot tell apart: whoever is merged with others counts once with them, and is
-/// left out of what they say.
+/// Ids that a float, a 64-bit integer or a microsecond cannot tell apart: people who are merged count once together,
+/// and most of their rows are dropped.
 #[test]
 fn two_hundred_people_are_two_hundred() {
     let rows = || (0..PEOPLE).chain(0..PEOPLE);

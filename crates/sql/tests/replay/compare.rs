@@ -1,4 +1,4 @@
-//! How far neighbours may be apart.
+//! How far apart neighbours may be.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use reticent_sql::Answer;
 use reticent_sql::answer::Entry;
 use reticent_sql::release::exact::Exact;
 
-/// How much of its sensitivity a statistic was moved by, at most.
+/// The largest fraction of its sensitivity that a statistic moved by.
 #[derive(Debug, Default)]
 pub struct Moved {
     pub largest: f64,
@@ -21,7 +21,7 @@ pub fn keys(answer: &Answer) -> Vec<String> {
     answer.rows.iter().map(plain).collect()
 }
 
-/// Every statistic within its sensitivity, and keys in order.
+/// Every statistic is within its sensitivity, and keys are in order.
 pub fn exact(one: &Exact, other: &Exact, case: &str, moved: &mut BTreeMap<String, Moved>) {
     let all: BTreeSet<&String> = one.keys.iter().chain(&other.keys).collect();
     let place = |exact: &Exact, key: &String| exact.keys.iter().position(|one| one == key);

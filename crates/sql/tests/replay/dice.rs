@@ -1,4 +1,4 @@
-//! Random choices that can be repeated.
+//! Reproducible random choices.
 
 /// A generator: splitmix64, good enough to choose test cases.
 pub struct Dice(u64);

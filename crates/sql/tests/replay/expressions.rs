@@ -1,9 +1,9 @@
-//! Random expressions: every function that can be asked for, in random nesting.
+//! Random expressions: every supported function, in random nesting.
 
 use super::dice::Dice;
 use super::grammar::Writer;
 
-/// The types that columns have here.
+/// The types of columns here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Number,
@@ -24,7 +24,8 @@ impl Kind {
     }
 }
 
-/// Patterns of expressions: `{n}`, `{t}`, `{c}`, `{d}` and `{s}` are other numbers, texts, conditions, dates and timestamps.
+/// Templates of expressions: `{n}`, `{t}`, `{c}`, `{d}` and `{s}` are other numbers, texts, conditions, dates and
+/// timestamps.
 const NUMBERS: [&str; 64] = [
     "({n} + {n})",
     "({n} - {n})",
@@ -227,7 +228,7 @@ impl Writer<'_> {
         self.filled(pattern, columns, depth - 1)
     }
 
-    /// An aggregate of rows that may be looked at, and its type.
+    /// An exact aggregate, and its type.
     pub fn open_aggregate(&mut self, columns: &[(String, Kind)]) -> (String, Kind) {
         let (pattern, kind) = OPEN[self.dice.below(OPEN.len() as u64) as usize];
         (self.filled(pattern, columns, 1), kind)

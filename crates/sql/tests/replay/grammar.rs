@@ -1,4 +1,4 @@
-//! Random queries over all of the grammar: what is answered, in every combination, and what must be refused.
+//! Random queries over the whole grammar: what is answered, in every combination, and what must be refused.
 
 use std::collections::BTreeSet;
 
@@ -8,25 +8,25 @@ use reticent_sql::{Options, Range, Unit};
 use super::dice::Dice;
 use super::expressions::Kind;
 
-/// A query and how it is to be answered.
+/// A query and its options.
 pub struct Question {
     pub sql: String,
     pub options: Options,
     pub public_keys: bool,
-    /// What it is made of.
+    /// Its features.
     pub made: BTreeSet<&'static str>,
 }
 
-/// What stands after FROM, and its columns as they are written outside of it.
+/// The FROM clause, and its columns as written outside it.
 #[derive(Clone)]
 pub struct Source {
     pub sql: String,
     pub columns: Vec<(String, Kind)>,
-    /// The unit's column, if it is one of them.
+    /// The unit's column, if it is among them.
     pub unit: Option<String>,
 }
 
-/// What WITH names: how it is called, its columns, its unit, and whether it is private.
+/// A WITH clause: its name, columns and unit, and whether it is private.
 type Named = (String, Vec<(String, Kind)>, Option<String>, bool);
 
 /// Writes a query.
@@ -39,7 +39,7 @@ pub struct Writer<'a> {
     named: Vec<Named>,
 }
 
-/// Names that columns are given: some are those of other columns, of the unit, or of nothing at all.
+/// Aliases for columns: some are the names of other columns, of the unit, or of nothing.
 const NAMES: [&str; 14] =
     ["x1", "y1", "a", "b", "user_id", "USER_ID", "region", "u", "0", "t", "__reticent_unit_1", "k", "Note", "count"];
 
@@ -53,7 +53,7 @@ impl Writer<'_> {
         }
     }
 
-    /// So many different names, quoted.
+    /// A number of distinct names, quoted.
     fn names(&mut self, number: usize) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         while names.len() < number {
@@ -82,7 +82,7 @@ impl Writer<'_> {
         self.base(table, &columns, Some("user_id"))
     }
 
-    /// Under a new alias, the columns of a sub-query.
+    /// Wraps a sub-query in a new alias.
     fn aliased(&mut self, query: &str, names: &[String], kinds: &[Kind], has_unit: bool) -> Source {
         let alias = self.alias();
         let (renamed, names) = match self.dice.one_in(6) {
@@ -304,7 +304,7 @@ impl Writer<'_> {
         self.aliased(&query, &names, &[Kind::Text, Kind::Number, Kind::Text], one.unit.is_some())
     }
 
-    /// Something that WITH names: a new one, or one that is used again.
+    /// A WITH name: a new one, or one that is used again.
     fn common(&mut self, depth: u32, private: bool) -> Source {
         let known: Vec<_> = self.named.iter().filter(|(.., is_private)| *is_private == private).cloned().collect();
         let (name, columns, unit, _) = match known.last() {
@@ -339,7 +339,7 @@ impl Writer<'_> {
     fn values(&mut self) -> Source {
         let alias = self.alias();
         let names = self.names(2);
-        // Often one twice: a private row then has several partners.
+        // Often one twice: a private row then has several matches.
         let texts = ["'north'", "'north'", "'south'", "'south'", "'u1'", "NULL", "''"];
         let rows: Vec<String> =
             (0..=self.dice.below(4)).map(|row| format!("({}, {row})", self.dice.pick(&texts))).collect();
@@ -348,7 +348,7 @@ impl Writer<'_> {
         Source { sql: format!("(VALUES {}) AS {alias}({})", rows.join(", "), names.join(", ")), columns, unit: None }
     }
 
-    /// Rows that are nobody's secret.
+    /// Rows that are not private.
     pub fn public(&mut self, depth: u32) -> Source {
         use Kind::{Number, Text};
         let table = |writer: &mut Self| writer.base("r", &[("label", Text), ("size", Text)], None);
@@ -404,7 +404,7 @@ fn together(left: Source, right: Source, kind: &str, on: &str) -> Source {
     }
 }
 
-/// What is asked of the groups.
+/// The aggregates of the groups.
 const AGGREGATES: [(&str, &str); 16] = [
     ("COUNT(*)", "COUNT"),
     ("COUNT(*)", "COUNT"),

@@ -1,4 +1,4 @@
-//! The same for queries that parties answer together: the vector of a party moves by no more than its sensitivity.
+//! The same for queries that parties answer together: a party's vector moves by at most its sensitivity.
 
 use reticent::noise::Entropy;
 use reticent::privacy::Guarantee;
@@ -14,7 +14,7 @@ use super::tables::Tables;
 const QUERIES: u64 = 400;
 const SEED: u64 = 20_261_116;
 
-/// A party's shape and numbers, or why there are none.
+/// A party's shape and numbers, or the reason for a refusal.
 type Outcome = Result<(Shape, Vec<i64>), Error>;
 
 fn inputs(tables: &Tables) -> Vec<Input> {
@@ -35,7 +35,7 @@ fn ask(question: &Question, tables: &Tables, seed: u64) -> Outcome {
     Ok((query.shape().clone(), exact.for_noise().to_vec()))
 }
 
-/// What a curator would add noise to, part by part, is the same, times the factors.
+/// The numbers that a curator would add noise to, part by part, are the same up to the factors.
 fn matches_a_curators(question: &Question, tables: &Tables, seed: u64, outcome: &(Shape, Vec<i64>)) {
     let query = Query::prepare(&question.sql, inputs(tables), question.options.clone()).expect("it is private");
     let exact = query.exact(key(seed)).expect("they can be read");
@@ -49,7 +49,7 @@ fn matches_a_curators(question: &Question, tables: &Tables, seed: u64, outcome: 
             exact.numbers.iter().map(move |number| nearest(number) as i64)
         })
         .collect();
-    // The keys are text here, so that both have the same order of groups.
+    // The keys are text here, so both have the same order of groups.
     assert_eq!(scaled, outcome.1, "{}", question.sql);
     let sensitivities: Vec<u64> = exact.parts.iter().map(|part| part.l1).collect();
     let declared: Vec<u64> = outcome.0.parts.iter().map(|part| part.sensitivity).collect();
@@ -89,7 +89,7 @@ fn one_unit_moves_a_partys_vector_by_at_most_its_sensitivity() {
         several_parts += u32::from(shape.parts.len() > 1);
         grouped += u32::from(shape.groups() > 1);
         reached = reached.max(moved as f64 / most as f64);
-        // Who has no table knows as much, unless the query reads a public one, which a task does not hold.
+        // The shape is the same without tables, unless the query reads a public one, which a task does not contain.
         match JointQuery::imagined(&question.sql, question.options.clone()) {
             Ok(query) => {
                 imagined += 1;

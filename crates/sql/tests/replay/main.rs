@@ -1,8 +1,9 @@
-//! Neighbour replay: random queries on neighbouring tables, choices frozen.
+//! Neighbour replay: random queries on neighbouring tables, with fixed random choices.
 //!
-//! Nothing but the release may depend on the rows: neighbours must give the same plan, summary, columns and errors, the same
-//! keys where keys are public, and exact statistics that differ by no more than the declared sensitivity. Rows hold whatever
-//! could trip an engine: NaN, infinities, the smallest whole number, texts that are no numbers, units with many rows.
+//! Nothing but the release may depend on the rows: neighbours must give the same plan, summary, columns and errors, the
+//! same keys where keys are public, and exact statistics that differ by at most the declared sensitivity. Rows contain
+//! whatever could break an engine: NaN, infinities, the smallest integer, texts that are not numbers, units with many
+//! rows.
 //!
 //! With `RETICENT_LONG=1` a million queries are answered instead of twenty thousand.
 
@@ -31,14 +32,14 @@ use dice::Dice;
 use grammar::Question;
 use tables::Tables;
 
-/// So many random queries are answered, each on two neighbouring tables.
+/// The number of random queries answered, each on two neighbouring tables.
 const ANSWERED: u64 = 20_000;
 const SEED: u64 = 20_261_117;
 const THREADS: u64 = 2;
-/// One in this many is also answered with noise, and its error bars are computed.
+/// 1/N of the queries are also answered with noise, and their error bars computed.
 const NOISY: u64 = 8;
 
-/// What one table gives.
+/// The results on one table.
 struct Outcome {
     words: String,
     exact: Option<Exact>,
@@ -54,7 +55,7 @@ fn ask(question: &Question, tables: &Tables, seed: u64) -> Outcome {
         Ok(query) => query,
         Err(error) => return Outcome { words: error.to_string(), exact: None, answer: None },
     };
-    // Mostly all units share a bucket: what goes wrong between units goes wrong there.
+    // Usually all units share a bucket: that is where units could get mixed up.
     let (threads, buckets) = (1 + seed as usize % 2, [1, 1, 2, 64][seed as usize / 2 % 4]);
     let query = query.with_engine(Engine { threads, buckets, ..Engine::default() });
     let noisy = seed.is_multiple_of(NOISY);
@@ -68,7 +69,7 @@ fn ask(question: &Question, tables: &Tables, seed: u64) -> Outcome {
     Outcome { words, exact: Some(exact), answer }
 }
 
-/// What a share of all queries came to.
+/// The results of one thread's share of the queries.
 #[derive(Default)]
 struct Tally {
     moved: BTreeMap<String, Moved>,
@@ -124,7 +125,7 @@ fn replay(numbers: impl Iterator<Item = u64>, answered: &AtomicU64, most: u64) -
     tally
 }
 
-/// What queries are made of, and how many of a thousand that are answered have it at least.
+/// Features of queries, and the least number per thousand answered queries that must have each.
 const FLOORS: [(&str, u64); 48] = [
     ("AVG", 109),
     ("CASE", 141),
@@ -206,7 +207,7 @@ fn nothing_but_the_release_depends_on_the_rows() {
     for (name, floor) in FLOORS {
         assert!(made(name) * 1000 >= floor * answered, "{name}: {} of {answered}", made(name));
     }
-    // The bounds are reached, so that any smaller claim would have failed above.
+    // The bounds are reached, so any smaller claim would have failed above.
     for statistic in ["rows", "units", "values of x", "count and sum of x", "histogram of x", "keys", "ranks"] {
         let largest = tallies.iter().filter_map(|tally| tally.moved.get(statistic)).map(|moved| moved.largest);
         let reached = largest.fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! Random queries of one shape, which parties can answer together as well.
+//! Random queries of one shape, which parties can also answer together.
 
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_sql::{Options, Range, Unit};
@@ -6,7 +6,7 @@ use reticent_sql::{Options, Range, Unit};
 use super::dice::Dice;
 use super::grammar::Question;
 
-/// Whatever a number can be computed from; `n` is a whole number in Parquet and text in CSV.
+/// Numeric expressions; `n` is an integer in Parquet and text in CSV.
 const NUMBERS: [&str; 30] = [
     "a",
     "b",
@@ -150,7 +150,7 @@ impl Question {
     }
 }
 
-/// Replaces a name where it stands alone, outside quotes.
+/// Replaces a name that stands by itself, outside quotes.
 fn replace_word(text: &str, word: &str, by: &str) -> String {
     let mut result = String::new();
     for (part, piece) in text.split('\'').enumerate() {

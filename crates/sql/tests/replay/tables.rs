@@ -26,7 +26,7 @@ pub struct Row {
     a: Option<f64>,
     b: Option<f64>,
     note: Option<String>,
-    /// In the second table?
+    /// Whether it is in the second table.
     second: bool,
 }
 
@@ -103,7 +103,7 @@ impl Tables {
                     let place = dice.below(neighbour.len() as u64 + 1) as usize;
                     neighbour.insert(place, row);
                 }
-                // Whatever has no unit is dropped, and so may differ.
+                // Rows without a unit are dropped, so they may differ.
             }
         } else if !neighbour.is_empty() {
             let place = dice.below(neighbour.len() as u64) as usize;
@@ -136,8 +136,8 @@ impl Tables {
         }
     }
 
-    /// A new file in the place of an old one. One that is emptied and written again goes to the disk when it is closed, which takes longer
-    /// than to read it.
+    /// Replaces an old file by a new one. A file that is truncated and rewritten is flushed to disk on close, which
+    /// takes longer than reading it.
     fn fresh(&self, name: &str) -> fs::File {
         let path = self.folder.join(name);
         let _ = fs::remove_file(&path);
