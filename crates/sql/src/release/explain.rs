@@ -33,7 +33,7 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
                 (format!("{law}; {}", moves(1.0)), Some(design.half_width(paid, 1)? as f64))
             }
             Additive::Ends(measure, _) | Additive::Squares(measure, _) if !has_bounds(*measure) => {
-                ("depends on the bounds, once they are found".into(), None)
+                ("as the bounds say, once they are found".into(), None)
             }
             Additive::Ends(_, grid) => {
                 let half_width = Ends::total_half_width(grid, design.half_width(paid, 2)?);
