@@ -2,7 +2,7 @@
 
 use reticent::Permit;
 use reticent::exact::Rational;
-use reticent::mechanism::RangeMechanism;
+use reticent::mechanism::ApproxBounds;
 use reticent::mechanism::range::BINS;
 use reticent::privacy::{Epsilon, Guarantee};
 use reticent::release::Release;
@@ -33,7 +33,7 @@ pub struct Search {
     pub rows: u64,
     /// What bounds are wanted of, and how it was written.
     wanted: Vec<(Expr, String)>,
-    mechanism: RangeMechanism,
+    mechanism: ApproxBounds,
 }
 
 /// What came of a search, one for each thing whose bounds were wanted: `None` if it was refused.
@@ -74,7 +74,7 @@ impl Search {
         };
         let rows = touched.groups().saturating_mul(touched.max_rows());
         let contribution = Contribution::overall(touched.adjacency(), Rows::AtMost(rows))?;
-        let mechanism = RangeMechanism::new(&contribution, &found)?;
+        let mechanism = ApproxBounds::new(&contribution, &found)?;
         Ok(Some(Self { rest, rows, wanted, mechanism }))
     }
 
