@@ -3,7 +3,7 @@
 use anyhow::Result;
 use reticent::local::{Answers, MeanAnswer, Row, Task, TextAnswer};
 use reticent::privacy::Guarantee;
-use reticent_collect::Estimated;
+use reticent_collector::Estimated;
 use serde_json::json;
 
 use crate::output::{Format, csv_line, number_table, print, say};
