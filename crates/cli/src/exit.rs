@@ -61,7 +61,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     let usage = error.is::<Usage>()
         || of_core.is_some_and(reticent::Error::is_parameter)
         || error.downcast_ref::<reticent_sql::Error>().is_some_and(reticent_sql::Error::is_usage)
-        || error.downcast_ref::<reticent_collect::Error>().is_some_and(reticent_collect::Error::is_usage)
+        || error.downcast_ref::<reticent_collector::Error>().is_some_and(reticent_collector::Error::is_usage)
         || of_party.is_some_and(reticent_party::Error::is_usage)
         || of_server.is_some_and(reticent_server::Error::is_usage)
         || of_ledger.is_some_and(reticent_ledger::Error::is_usage);

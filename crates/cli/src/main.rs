@@ -20,6 +20,7 @@ mod serve;
 mod stream;
 #[cfg(unix)]
 mod subsample;
+mod text;
 mod token;
 
 use std::process::ExitCode;

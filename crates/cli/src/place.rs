@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use reticent_ledger::Location;
-use reticent_ledger::storage::replace::sync_directory;
+use reticent_durable::sync_directory;
 
 use crate::exit::usage;
 

@@ -114,7 +114,33 @@ fn already_answered(answers: &u64) -> String {
 /// `Result` with this crate's [`Error`](enum@Error).
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// What kind of error it is. Interfaces derive exit codes and HTTP statuses from this, and from nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Class {
+    /// The request is wrong, and the caller can correct it; nothing was charged.
+    Request,
+    /// What the request names does not exist.
+    Missing,
+    /// The request contradicts what is there already.
+    Conflict,
+    /// Not enough budget left; nothing was charged.
+    Exhausted,
+    /// The machine, its disk or its network failed. What was charged stays charged.
+    Machine,
+}
+
 impl Error {
+    /// What kind of error it is.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Parameter { .. } => Class::Request,
+            // A device is its own ledger.
+            Self::AlreadyAnswered { .. } => Class::Exhausted,
+            _ => Class::Machine,
+        }
+    }
+
     /// A parameter that is out of range.
     pub(crate) fn parameter(parameter: &'static str, value: impl std::fmt::Display, allowed: &'static str) -> Self {
         Self::Parameter { parameter, value: value.to_string(), allowed }

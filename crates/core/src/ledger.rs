@@ -63,6 +63,63 @@ pub struct Charge {
     pub releases: Releases,
 }
 
+impl Charge {
+    /// The charge of one release about single rows, under add/remove; the other methods change what differs.
+    ///
+    /// # Example
+    /// ```
+    /// use reticent::ledger::Charge;
+    /// use reticent::privacy::{Adjacency, Guarantee};
+    ///
+    /// let charge = Charge::new("visits.csv", "monday", Guarantee::Pure("0.5".parse()?))
+    ///     .caller("alice")
+    ///     .description("visitors on Monday")
+    ///     .unit("visitor_id", Adjacency::AddRemove);
+    /// assert_eq!(charge.unit, "visitor_id");
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn new(dataset: impl Into<String>, request: impl Into<String>, guarantee: Guarantee) -> Self {
+        Self {
+            dataset: dataset.into(),
+            request: request.into(),
+            caller: String::new(),
+            description: String::new(),
+            unit: "row".into(),
+            adjacency: Adjacency::AddRemove,
+            guarantee,
+            releases: Releases::Once,
+        }
+    }
+
+    /// The caller.
+    #[must_use]
+    pub fn caller(mut self, caller: impl Into<String>) -> Self {
+        self.caller = caller.into();
+        self
+    }
+
+    /// A complete description of the query, in words that a privacy officer understands.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = description.into();
+        self
+    }
+
+    /// The privacy unit, and which datasets are neighbours.
+    #[must_use]
+    pub fn unit(mut self, unit: impl Into<String>, adjacency: Adjacency) -> Self {
+        (self.unit, self.adjacency) = (unit.into(), adjacency);
+        self
+    }
+
+    /// Pays for all releases of a stream.
+    #[must_use]
+    pub fn stream(mut self) -> Self {
+        self.releases = Releases::Stream;
+        self
+    }
+}
+
 /// Proof that a charge is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {

@@ -38,7 +38,8 @@
 //! | [`exact`] | fractions that are never rounded behind your back |
 //! | [`hexadecimal`] | bytes as text, for hashes and ids |
 //! | [`secrets`] | keys, tokens and passwords, masked in text that people see |
-//! | [`error`] | the one error type |
+//! | [`error`] | the one error type, and the classes of errors that exit codes and HTTP statuses follow |
+//! | [`message`] | messages that name settings, which every interface spells its own way |
 //!
 //! # What is not promised
 //! Noise protects against what can be learned from the releases. It does not protect the machine's memory, and a call
@@ -47,6 +48,7 @@
 //!
 //! # Features
 //! - `os-entropy` (default): seeds from the operating system. Without it, supply a [`noise::EntropySource`].
+//! - `rand`: the samplers as distributions of the `rand` crate.
 //! - `test-util`: seeded generators for tests. A known seed gives no privacy.
 
 pub mod audit;
@@ -57,6 +59,7 @@ pub mod hexadecimal;
 pub mod ledger;
 pub mod local;
 pub mod mechanism;
+pub mod message;
 pub mod multiparty;
 pub mod noise;
 pub mod numeric;
@@ -101,11 +104,11 @@ mod send_and_sync {
         check::<crate::mechanism::Batch>();
         check::<crate::mechanism::Gaussian>();
         check::<crate::mechanism::Laplace>();
-        check::<crate::mechanism::MeanMechanism>();
-        check::<crate::mechanism::VarianceMechanism>();
+        check::<crate::mechanism::BoundedMean>();
+        check::<crate::mechanism::BoundedVariance>();
         check::<crate::mechanism::PerGroup<crate::mechanism::stable::StableMode>>();
         check::<crate::mechanism::Quantiles>();
-        check::<crate::mechanism::RangeMechanism>();
+        check::<crate::mechanism::ApproxBounds>();
         check::<crate::mechanism::Selection>();
         check::<crate::mechanism::Threshold>();
         check::<crate::multiparty::MaskSeed>();

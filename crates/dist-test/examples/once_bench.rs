@@ -78,7 +78,7 @@ fn quantiles() -> Result<(), Error> {
     let values: Vec<i64> = random_values(RANKED).iter().map(|value| value & high).collect();
     let every_hundredth: Vec<Rational> = (1..100).map(|p| Rational::new(p, 100)).collect::<Result<_, _>>()?;
     for (what, ps) in [("median, values", &[Rational::new(1, 2)?][..]), ("99 quantiles, values", &every_hundredth)] {
-        let mechanism = Quantiles::new(ps, low, high, &"1".parse()?, Adjacency::AddRemove)?;
+        let mechanism = Quantiles::new(ps, low, high, Adjacency::AddRemove, &"1".parse()?)?;
         report("reticent", what, RANKED as u64, || mechanism.release(&values, &mut permit).unwrap());
         report("sort_unstable", what, RANKED as u64, || {
             let mut values = values.clone();

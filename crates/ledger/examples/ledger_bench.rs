@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use reticent::ledger::{Charge, Charged, Ledger, Releases};
+use reticent::ledger::{Charge, Charged, Ledger};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms, fresh_id};
 use serde_json::json;
@@ -125,16 +125,10 @@ fn new_ledger(folder: &Path) -> Outcome<PathBuf> {
 fn charge(ledger: &DurableLedger) -> Outcome<u64> {
     let (start, mut count) = (Instant::now(), 0);
     while start.elapsed() < LENGTH {
-        let charge = Charge {
-            dataset: "people".into(),
-            request: fresh_id()?,
-            caller: "bench".into(),
-            description: "SELECT region, COUNT(*) FROM people GROUP BY region".into(),
-            unit: "user_id".into(),
-            adjacency: Adjacency::AddRemove,
-            guarantee: Guarantee::Pure("0.001".parse()?),
-            releases: Releases::Once,
-        };
+        let charge = Charge::new("people", fresh_id()?, Guarantee::Pure("0.001".parse()?))
+            .caller("bench")
+            .description("SELECT region, COUNT(*) FROM people GROUP BY region")
+            .unit("user_id", Adjacency::AddRemove);
         match ledger.charge(&charge)? {
             Charged::Permitted(_) => count += 1,
             Charged::Unfinished(_) | Charged::Answered(_) => return Err("a new request was answered before".into()),

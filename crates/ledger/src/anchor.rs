@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use reticent_durable::{beside, private, replace};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::hash::Hash;
-use crate::storage::replace::{beside, private, replace};
 
 /// How long to wait for others who move it, which takes them milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -48,9 +48,9 @@ type Ending = fn(&mut dyn Pages, &Known, &Receipt, &str) -> Result<Done>;
 ///
 /// # Example
 /// ```
-/// use reticent::ledger::{Charge, Charged, Ledger, Releases};
+/// use reticent::ledger::{Answered, Charge, Ended, Interrupted, Ledger};
 /// use reticent::mechanism::Laplace;
-/// use reticent::privacy::{Adjacency, Guarantee};
+/// use reticent::privacy::{Adjacency, Epsilon, Guarantee};
 /// use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
 ///
 /// # let folder = tempfile::tempdir()?;
@@ -60,24 +60,18 @@ type Ending = fn(&mut dyn Pages, &Known, &Receipt, &str) -> Result<Done>;
 /// let terms = Terms { unit: "row".into(), adjacency: Adjacency::AddRemove };
 /// ledger.register(&Dataset { name: "people".into(), budget, terms: Some(terms) })?;
 ///
-/// let charge = Charge {
-///     dataset: "people".into(),
-///     request: "monday".into(),
-///     caller: "ada".into(),
-///     description: "how many people there are".into(),
-///     unit: "row".into(),
-///     adjacency: Adjacency::AddRemove,
-///     guarantee: Guarantee::Pure("0.6".parse()?),
-///     releases: Releases::Once,
+/// let epsilon: Epsilon = "0.6".parse()?;
+/// let charge = Charge::new("people", "monday", Guarantee::Pure(epsilon.clone())).caller("ada").description("headcount");
+/// let count = |mut permit| -> Result<Ended, Box<dyn std::error::Error>> {
+///     let count = Laplace::new(1, &epsilon)?.release(1234, &mut permit)?;
+///     Ok(Ended::Released(count.value().to_string()))
 /// };
-/// let Charged::Permitted(mut permit) = ledger.charge(&charge)? else { panic!("nothing was released yet") };
-/// let count = Laplace::new(1, &"0.6".parse()?)?.release(1234, &mut permit)?;
-/// # let reticent::ledger::Accounting::Charged(receipt) = count.accounting() else { panic!() };
-/// let shown = ledger.keep(receipt, &count.value().to_string())?;
+/// let Answered::Now(shown) = ledger.release(&charge, Interrupted::IsComputed, count)? else { panic!("asked before") };
 ///
-/// // The same again costs nothing and says the same; another of the size does not fit.
-/// assert!(matches!(ledger.charge(&charge)?, Charged::Answered(again) if again == shown));
-/// assert!(ledger.charge(&Charge { request: "tuesday".into(), ..charge }).unwrap_err().is_overdrawn());
+/// // The same request again costs nothing and gives the same answer; another of this size exceeds the budget.
+/// assert_eq!(ledger.release(&charge, Interrupted::IsComputed, count)?, Answered::Before(shown));
+/// let other = Charge { request: "tuesday".into(), ..charge };
+/// assert!(ledger.release(&other, Interrupted::IsComputed, count).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct DurableLedger {

@@ -6,38 +6,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use reticent_durable::FileId;
+
 use crate::account::Account;
 use crate::budget::Budget;
 use crate::durable::DurableLedger;
 use crate::error::Result;
-
-/// A file or folder, whatever it is called.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId(Id);
-
-#[cfg(unix)]
-type Id = (u64, u64);
-#[cfg(not(unix))]
-type Id = PathBuf;
-
-impl FileId {
-    /// Of what is there now, links followed; `None` if nothing is.
-    pub fn of(path: &Path) -> Option<Self> {
-        #[cfg(unix)]
-        return {
-            use std::os::unix::fs::MetadataExt;
-            path.metadata().ok().map(|found| Self((found.dev(), found.ino())))
-        };
-        #[cfg(not(unix))]
-        path.canonicalize().ok().map(Self)
-    }
-
-    /// A file and all folders that it lies in.
-    fn with_folders(file: &Path) -> Vec<Self> {
-        let full = file.canonicalize().unwrap_or_else(|_| file.into());
-        full.ancestors().filter_map(Self::of).collect()
-    }
-}
 
 /// The first of these files that is also one of the others.
 pub fn shared<'path>(files: &'path [PathBuf], others: &[PathBuf]) -> Option<&'path Path> {
@@ -74,7 +48,7 @@ impl DurableLedger {
         }
         let mut places: BTreeMap<FileId, &PathBuf> = BTreeMap::new();
         for file in files {
-            places.extend(FileId::with_folders(file).into_iter().map(|id| (id, file)));
+            places.extend(FileId::of_path(file).into_iter().map(|id| (id, file)));
         }
         // A name that is no full path is a name, also if a file here happens to be called so.
         let place = |name: &str| {

@@ -54,7 +54,7 @@ pub use budget::{Budget, Overdraft, Spend};
 pub use durable::{DurableLedger, fresh_id};
 pub use entry::{Dataset, Entry, Event, Terms};
 pub use error::{Error, Result};
-pub use files::{FileId, Owner};
+pub use files::Owner;
 pub use history::Record;
 pub use storage::location::Location;
 pub use verify::{Finding, Verdict};

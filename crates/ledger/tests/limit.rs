@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use reticent::ledger::{Charge, Charged, Ledger, Releases};
+use reticent::ledger::{Charge, Charged, Ledger};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::entry::Row;
 use reticent_ledger::storage::Storage;
@@ -40,16 +40,10 @@ fn limited(limit: Guarantee, unit: &str) -> Dataset {
 }
 
 fn charge(ledger: &DurableLedger, request: &str, unit: &str, guarantee: Guarantee) -> Result<u64, Error> {
-    let charge = Charge {
-        dataset: "visits".into(),
-        request: request.into(),
-        caller: "ada".into(),
-        description: "visits a day".into(),
-        unit: unit.into(),
-        adjacency: Adjacency::AddRemove,
-        guarantee,
-        releases: Releases::Once,
-    };
+    let charge = Charge::new("visits", request, guarantee)
+        .caller("ada")
+        .description("visits a day")
+        .unit(unit, Adjacency::AddRemove);
     ledger.charge(&charge).map(|charged| match charged {
         Charged::Permitted(permit) => match permit.accounting() {
             reticent::ledger::Accounting::Charged(receipt) => receipt.entry,

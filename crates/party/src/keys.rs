@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use reticent::hexadecimal;
 use reticent::secrets::PRIVATE_KEY as PRIVATE;
-use reticent_ledger::storage::replace::{private, sync_directory};
+use reticent_durable::{private, sync_directory};
 use ring::rand::SystemRandom;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};

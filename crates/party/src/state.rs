@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use reticent_ledger::storage::replace::{private, replace};
+use reticent_durable::{private, replace};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};

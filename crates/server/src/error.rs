@@ -195,9 +195,9 @@ impl From<reticent_stream::Error> for Error {
     }
 }
 
-impl From<reticent_collect::Error> for Error {
-    fn from(error: reticent_collect::Error) -> Self {
-        use reticent_collect::Error as Collect;
+impl From<reticent_collector::Error> for Error {
+    fn from(error: reticent_collector::Error) -> Self {
+        use reticent_collector::Error as Collect;
         let message = error.to_string();
         match error {
             Collect::TooFew { .. } | Collect::NoShuffling(_) => Self::Conflict(message),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use reticent::local::{Admission, Task};
-use reticent_collect::{Collector, task_file};
+use reticent_collector::{Collector, task_file};
 
 use crate::config::{Config, SurveyTask};
 use crate::error::{Error, Result};

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reticent_ledger::{Budget, Dataset, DurableLedger, FileId, Terms};
+use reticent_durable::FileId;
+use reticent_ledger::{Budget, Dataset, DurableLedger, Terms};
 use reticent_sql::resolve::text;
 use reticent_sql::settings::policy::{Policy, Rules};
 use reticent_sql::{Input, Table};

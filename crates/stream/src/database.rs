@@ -1,7 +1,7 @@
 //! The SQLite file of a data directory: what is in it.
 
-pub(crate) use reticent_ledger::storage::database::{Access, Database};
-use reticent_ledger::storage::database::{Failure, Form, FromFailure};
+pub(crate) use reticent_durable::{Access, Database};
+use reticent_durable::{Failure, Form, FromFailure};
 
 use crate::error::Error;
 

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reticent_ledger::storage::replace::private;
+use reticent_durable::private;
 
 use crate::error::{Error, Result};
 

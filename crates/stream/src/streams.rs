@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use reticent::continual::Kind;
 use reticent_ledger::DurableLedger;
-use reticent_ledger::storage::files::{Files, SystemFiles};
+use reticent_durable::{Files, SystemFiles};
 
 use crate::board::Board;
 use crate::catalogue::Entry;

@@ -33,15 +33,21 @@ pub fn run(format: Format) -> Result<(), String> {
     let file = folder.join(FILE).to_string_lossy().into_owned();
     // What people install comes first, and is what all others are compared with.
     let peers = Invocation::program(peers::python()?).and("-B").argument(peers::SQL).argument(file).output()?;
-    let measured = read(&(peers + &ours))?;
+    let (planning, ours): (Vec<&str>, Vec<&str>) = ours.lines().partition(|line| line.starts_with("{\"planning\""));
+    let planning: Value = serde_json::from_str(planning.first().ok_or("planning was not measured")?)
+        .map_err(|error| error.to_string())?;
+    let measured = read(&(peers + &ours.join("\n")))?;
     let seconds = start_up(&folder)?;
     match format {
         Format::Json => {
             measured.iter().for_each(|measured| println!("{measured}"));
+            println!("{planning}");
             println!("{}", json!({"start_up": {"rows": FEW_ROWS, "seconds": seconds}}));
         }
         Format::Table => {
             print!("{}", table(&measured));
+            let milliseconds = planning["planning"]["milliseconds"].as_f64().unwrap_or(f64::NAN);
+            println!("from SQL to a query that can be charged, the slowest of five: {} ms", show(milliseconds));
             println!("`reticent query` from start to end, {FEW_ROWS} rows of CSV: {} s", show(seconds));
         }
     }

@@ -39,7 +39,7 @@ use reticent::continual::{AnyStrategy, KeyedPlan, Kind, SavedTally, Stream, Tall
 use reticent::ledger::{Accounting, Releases};
 use reticent::privacy::Guarantee;
 use reticent_ledger::hash::Hash;
-use reticent_ledger::storage::replace::beside;
+use reticent_durable::beside;
 
 pub use arguments::Arguments;
 use definition::Definition;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use reticent::continual::{SavedTally, TallySaving};
-use reticent_ledger::storage::replace::{beside, private, replace};
+use reticent_durable::{beside, private, replace};
 use serde::{Deserialize, Serialize};
 
 use super::definition::Definition;

@@ -8,10 +8,11 @@ use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Anchor, Budget, Dataset, DurableLedger, Error, Registration, Terms};
 use serde_json::json;
 
-use super::{Which, Whose, is_file, text};
+use super::{Which, Whose, is_file};
 use crate::exit::usage;
 use crate::output::{self, Format, csv_line, say};
 use crate::place::Place;
+use crate::text;
 
 /// The arguments of `reticent ledger create`.
 #[derive(Debug, clap::Args)]

@@ -10,9 +10,9 @@ use reticent::privacy::Guarantee;
 use reticent_ledger::{Event, Record, Spend, Terms};
 use serde_json::{Map, Value, json};
 
-use super::text::{json_line, printable};
 use super::{Which, Whose, unknown};
 use crate::output::{Format, csv_line};
+use crate::text::{json_line, printable};
 
 /// Columns are as wide as the widest of so many lines, and never get narrower.
 const PAGE: usize = 500;

@@ -9,7 +9,6 @@
 //! | `reopen` | after a failure, lets a dataset be charged again |
 //! | `component` | ε, δ and ρ as limits of their own |
 //! | `bar` | a budget as a bar |
-//! | `text` | what may reach a terminal |
 
 mod bar;
 mod component;
@@ -17,7 +16,6 @@ mod create;
 mod history;
 mod reopen;
 mod show;
-mod text;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -29,6 +27,7 @@ use reticent_ledger::{DurableLedger, Error};
 
 use crate::exit::usage;
 use crate::place::{self, Place};
+use crate::text;
 
 /// Names that resemble what was asked for are suggested, up to so many.
 const MOST_SUGGESTIONS: usize = 3;

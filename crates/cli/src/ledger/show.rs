@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::bar::bars;
 use super::component::Component;
-use super::text::{json_line, printable};
 use super::{Which, Whose, unknown};
 use crate::output::{self, Format, csv_line, text_table};
 use crate::place::Place;
+use crate::text::{json_line, printable};
 
 /// The arguments of `reticent ledger show`.
 #[derive(Debug, clap::Args)]

@@ -7,10 +7,10 @@ use anyhow::Result;
 use reticent_ledger::{Anchor, DurableLedger, Error, Finding, Head, Verdict};
 use serde_json::{Value, json};
 
-use super::text::{json_line, printable};
 use super::{Which, damage};
 use crate::exit;
 use crate::output::{self, Format, csv_line, say};
+use crate::text::{json_line, printable};
 
 /// The arguments of `reticent ledger verify`.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use reticent::local::Admission;
-use reticent_collect::{Collected, Collector, task_file};
+use reticent_collector::{Collected, Collector, task_file};
 
 use super::now;
 use crate::exit::usage;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use reticent::local::Admission;
 use reticent::privacy::Delta;
-use reticent_collect::{Collector, Error, task_file};
+use reticent_collector::{Collector, Error, task_file};
 
 use super::show;
 use crate::exit::{REFUSED, usage};

@@ -7,7 +7,7 @@ use anyhow::Result;
 use reticent::Error;
 use reticent::local::{Device, Memory};
 use reticent::noise::Entropy;
-use reticent_ledger::storage::replace::{private, replace};
+use reticent_durable::{private, replace};
 
 use crate::exit::usage;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use reticent::noise::Entropy;
-use reticent_collect::task_file;
+use reticent_collector::task_file;
 
 use super::{memory, now};
 use crate::exit::usage;

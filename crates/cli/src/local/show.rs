@@ -3,10 +3,11 @@
 use anyhow::Result;
 use reticent::local::{Answers, MeanAnswer, Row, Task, TextAnswer};
 use reticent::privacy::Guarantee;
-use reticent_collect::Estimated;
+use reticent_collector::Estimated;
 use serde_json::json;
 
 use crate::output::{Format, csv_line, number_table, print, say};
+use crate::text::printable;
 
 /// How long the longest bar is, in characters.
 const LENGTH: f64 = 30.0;
@@ -34,7 +35,7 @@ pub fn estimates(
         Format::Csv => print(&csv(&estimated.answers, task.one_report_each()))?,
         Format::Table => {
             print(&format!("{}\n", table(&estimated.answers, task.one_report_each())))?;
-            let (reports, question) = (estimated.reports, clean(task.question()));
+            let (reports, question) = (estimated.reports, printable(task.question()));
             let bars = if estimated.no_interval.is_none() { "; ± is 95 %" } else { "" };
             say!("{question} {reports} reports, each {}{bars}", task.guarantee());
         }
@@ -68,7 +69,7 @@ fn table(answers: &Answers, once: bool) -> String {
             let most = rows.iter().map(|row| row.consistent).fold(1.0, f64::max);
             let lines = rows.iter().map(|row| {
                 let half_width = half_width(row).map(|half_width| format!("± {half_width:.0}"));
-                let cells = [clean(&row.answer), format!("{:.0}", row.count)].into_iter().chain(half_width);
+                let cells = [printable(&row.answer), format!("{:.0}", row.count)].into_iter().chain(half_width);
                 cells.chain([bar(row.consistent / most)]).collect()
             });
             let mut headings = with_bars(&["answer", counted(once)], once);
@@ -83,7 +84,7 @@ fn table(answers: &Answers, once: bool) -> String {
         Answers::Texts(texts) => {
             let lines = texts.iter().map(|found| {
                 let half_width = text_half_width(found).map(|half_width| format!("± {half_width:.4}"));
-                [clean(&found.text), format!("{:.4}", found.share)].into_iter().chain(half_width).collect()
+                [printable(&found.text), format!("{:.4}", found.share)].into_iter().chain(half_width).collect()
             });
             let share = if once { "share" } else { "share of reports" };
             number_table(&with_bars(&["text", share], once), lines).to_string()
@@ -157,10 +158,6 @@ fn bar(part: f64) -> String {
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
 }
 
-/// A text may hold what a terminal obeys.
-fn clean(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '�' } else { letter }).collect()
-}
 
 #[cfg(test)]
 mod tests {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use reticent::local::{Domain, Memoisation, Randomiser, Task};
-use reticent_collect::task_file;
-use reticent_ledger::storage::replace::replace;
+use reticent_collector::task_file;
+use reticent_durable::replace;
 
 use super::draft::{Draft, to_toml};
 use crate::exit::usage;

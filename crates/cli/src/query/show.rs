@@ -6,6 +6,7 @@ use reticent_sql::answer::{Answer, Entry, FoundBounds, Share, Summary};
 use serde_json::Value as Json;
 
 use crate::output::{Format, csv_line, number_table, print, say, text_table};
+use crate::text::printable;
 
 /// Prints an answer.
 pub fn answer(answer: &Answer, format: Format) -> Result<()> {
@@ -99,8 +100,7 @@ fn plain(value: &Json) -> String {
 fn people(value: &Json, half_width: Option<f64>) -> String {
     match value {
         Json::Null => "NULL".into(),
-        // A key may hold what a terminal obeys.
-        Json::String(text) => text.chars().map(|letter| if letter.is_control() { '�' } else { letter }).collect(),
+        Json::String(text) => printable(text),
         Json::Number(number) if number.is_f64() => rounded(number.as_f64().unwrap_or(f64::NAN), half_width),
         Json::Array(list) => list.iter().map(|one| people(one, half_width)).collect::<Vec<_>>().join(" "),
         other => plain(other),

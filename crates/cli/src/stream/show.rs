@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::Service;
 use crate::output::{Format, csv_line, number_table, print, say, text_table};
+use crate::text::printable;
 
 /// The arguments of `reticent stream list`.
 #[derive(Debug, clap::Args)]
@@ -105,10 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             let people = |mut row: Vec<String>| {
                 let last = row.len() - 1;
                 row[last] = row[last].parse::<f64>().map_or_else(|_| row[last].clone(), |width| format!("{width:.1}"));
-                // A key may hold what a terminal obeys.
-                row.iter()
-                    .map(|cell| cell.chars().map(|letter| if letter.is_control() { '�' } else { letter }).collect())
-                    .collect()
+                row.iter().map(|cell| printable(cell)).collect()
             };
             print(&format!("{}\n", number_table(header, rows.map(people))))?;
         }

@@ -32,7 +32,7 @@ fn found(counter: &str, seizure: &str, csv: bool) -> Option<Vec<String>> {
         stdout.read_line(&mut String::new()).expect("read");
     }
     // The last release has been printed; now the process waits for more.
-    seized::wait_until_asleep(child.id());
+    memory_search::wait_until_asleep(child.id());
     let found = search(child.id());
     drop(stdin);
     assert!(child.wait().expect("it ends").success());
@@ -40,7 +40,7 @@ fn found(counter: &str, seizure: &str, csv: bool) -> Option<Vec<String>> {
 }
 
 fn search(process: u32) -> Option<Vec<String>> {
-    let bytes = seized::memory(process)?;
+    let bytes = memory_search::memory(process)?;
     let mut found = Vec::new();
     for canary in CANARIES {
         let forms = [

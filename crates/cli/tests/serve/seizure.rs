@@ -155,10 +155,10 @@ fn left_behind(name: &str, seizure: &str, stream: &str) -> Option<Found> {
     if stream.contains("pan-private") {
         open.iter_mut().for_each(|connection| assert!(connection.is_closed()));
     }
-    seized::wait_until_asleep(service.id());
+    memory_search::wait_until_asleep(service.id());
     let mut found = Found::new();
-    search(&seized::memory(service.id())?, "memory", &mut found);
-    search(&seized::files(&place.0.join("data")), "disk", &mut found);
+    search(&memory_search::memory(service.id())?, "memory", &mut found);
+    search(&memory_search::files(&place.0.join("data")), "disk", &mut found);
     search(place.logged().as_bytes(), "log", &mut found);
     drop(open);
     Some(found)

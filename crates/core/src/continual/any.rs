@@ -21,6 +21,17 @@ use crate::ledger::Accounting;
 use crate::permit::{Permit, StreamPermit};
 use crate::privacy::Guarantee;
 
+impl AnyCounter {
+    /// Charges the whole stream to the permit and starts the counter with the least average error that the stream and
+    /// the guarantee allow. To choose one by name, see [`Kind`].
+    ///
+    /// # Errors
+    /// If no counter supports the stream and the guarantee, or the permit does not cover it.
+    pub fn start(stream: Stream, guarantee: Guarantee, permit: Permit) -> Result<Self> {
+        Kind::Auto.start(stream, guarantee, permit)
+    }
+}
+
 /// One enum over all strategies, with the operations they share; to add a strategy, add one line where this macro is
 /// used. After the semicolon: designs, which see the data, hold no exact sum, and cannot be saved.
 macro_rules! strategies {

@@ -22,11 +22,11 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::continual::{Counter, Kind, Stream};
+/// use reticent::continual::{AnyCounter, Counter, Stream};
 /// use reticent::privacy::Guarantee;
 ///
 /// let stream = Stream::bits().until(1000)?;
-/// let mut visitors = Kind::Auto.start(stream, Guarantee::Pure("1".parse()?), Permit::unaccounted()?)?;
+/// let mut visitors = AnyCounter::start(stream, Guarantee::Pure("1".parse()?), Permit::unaccounted()?)?;
 /// for arrived in [1, 0, 1, 1] {
 ///     let total = visitors.step(arrived)?;
 ///     println!("{} ± {}", total.value(), total.error().half_width());

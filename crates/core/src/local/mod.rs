@@ -75,5 +75,5 @@ pub use report::{Payload, Report, ReportId};
 pub use response::Response;
 pub use shuffle::Shuffled;
 pub use tally::{SetTally, ValueTally};
-pub use task::{Answer, Day, Domain, Memoisation, Randomiser, Task, TaskId, TimePrecision};
+pub use task::{Answer, Day, Domain, Memoisation, Randomiser, Task, TaskBuilder, TaskId, TimePrecision};
 pub use unary::{UnaryEncoding, ValueSet};

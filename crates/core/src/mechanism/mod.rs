@@ -4,9 +4,9 @@
 //! |---|---|
 //! | [`laplace`] | [`Laplace`]: whole numbers with discrete Laplace noise, for pure ε |
 //! | [`gaussian`] | [`Gaussian`]: whole numbers with discrete Gaussian noise, for ρ or (ε, δ) |
-//! | [`moments`] | [`MeanMechanism`], [`VarianceMechanism`]: sums, means, variances, standard deviations |
+//! | [`moments`] | [`BoundedMean`], [`BoundedVariance`]: sums, means, variances, standard deviations |
 //! | [`batch`] | [`Batch`]: several statistics of the same groups under one guarantee |
-//! | [`range`] | [`RangeMechanism`]: bounds found from the data, for pure ε |
+//! | [`range`] | [`ApproxBounds`]: bounds found from the data, for pure ε |
 //! | [`quantile`] | [`Quantile`], [`Quantiles`]: values of a given rank, for pure ε |
 //! | [`threshold`] | [`Threshold`]: keys from the data with counts above a threshold |
 //! | [`selection`] | [`Selection`]: keys from the data, as many as privacy allows, without counts |
@@ -23,7 +23,7 @@
 //!
 //! let (epsilon, delta) = ("0.1".parse()?, "1e-9".parse()?);
 //! let count = Laplace::new(1, &epsilon)?;
-//! let cities = Threshold::new(2, &epsilon, &delta, Adjacency::AddRemove)?;
+//! let cities = Threshold::new(2, Adjacency::AddRemove, &epsilon, &delta)?;
 //! let median = StableMedian::new(Adjacency::AddRemove, &epsilon, &delta)?;
 //!
 //! let parts = [count.guarantee(), cities.guarantee(), median.guarantee()].map(Clone::clone);
@@ -50,10 +50,10 @@ pub mod threshold;
 pub use batch::{Batch, Part};
 pub use gaussian::Gaussian;
 pub use laplace::Laplace;
-pub use moments::{MeanMechanism, VarianceMechanism};
+pub use moments::{BoundedMean, BoundedVariance};
 pub use per_group::PerGroup;
 pub use quantile::{Quantile, Quantiles, Ranked};
-pub use range::RangeMechanism;
+pub use range::ApproxBounds;
 pub use selection::Selection;
 pub use threshold::Threshold;
 

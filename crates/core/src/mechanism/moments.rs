@@ -39,20 +39,20 @@ pub struct Mean {
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::mechanism::MeanMechanism;
+/// use reticent::mechanism::BoundedMean;
 /// use reticent::privacy::Adjacency;
 /// use reticent::statistic::{Contribution, Rows};
 ///
 /// let ages = (0..2000).map(|i| Some(f64::from(20 + i % 50)));
 /// let one_row = Contribution::overall(Adjacency::AddRemove, Rows::AtMost(1))?;
-/// let mechanism = MeanMechanism::new(&"0..120".parse()?, &one_row, &"1".parse()?)?;
+/// let mechanism = BoundedMean::new(&"0..120".parse()?, &one_row, &"1".parse()?)?;
 /// let age = mechanism.release(ages, &mut Permit::unaccounted()?)?;
 /// println!("{:.1} ± {:.1}", age.value().mean, age.error().half_width());
 /// assert!((age.value().mean - 44.5).abs() < 3.0);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct MeanMechanism {
+pub struct BoundedMean {
     grid: Grid,
     guarantee: Guarantee,
     count: Laplace,
@@ -61,7 +61,7 @@ pub struct MeanMechanism {
     half_widths: (u64, u64),
 }
 
-impl MeanMechanism {
+impl BoundedMean {
     /// For a column with public bounds, to which a unit can contribute `contribution`.
     ///
     /// # Errors
@@ -123,24 +123,24 @@ pub struct Variance {
 /// VAR = Q/N − (S/N)², clamped; N, S and Q as in [`Moments`].
 ///
 /// # Errors
-/// As for [`MeanMechanism`].
+/// As for [`BoundedMean`].
 ///
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::mechanism::VarianceMechanism;
+/// use reticent::mechanism::BoundedVariance;
 /// use reticent::privacy::Adjacency;
 /// use reticent::statistic::{Contribution, Rows};
 ///
 /// let ages = (0..20_000).map(|i| Some(f64::from(20 + i % 50)));
 /// let one_row = Contribution::overall(Adjacency::AddRemove, Rows::AtMost(1))?;
-/// let mechanism = VarianceMechanism::new(&"0..120".parse()?, &one_row, &"1".parse()?)?;
+/// let mechanism = BoundedVariance::new(&"0..120".parse()?, &one_row, &"1".parse()?)?;
 /// let age = mechanism.release(ages, &mut Permit::unaccounted()?)?;
 /// assert!((age.value().standard_deviation - 14.43).abs() < 1.0);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct VarianceMechanism {
+pub struct BoundedVariance {
     grid: Grid,
     guarantee: Guarantee,
     count: Laplace,
@@ -149,7 +149,7 @@ pub struct VarianceMechanism {
     half_widths: [u64; 3],
 }
 
-impl VarianceMechanism {
+impl BoundedVariance {
     /// For a column with public bounds, to which a unit can contribute `contribution`.
     ///
     /// # Errors
@@ -229,8 +229,8 @@ mod tests {
         let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n;
         for adjacency in [Adjacency::AddRemove, Adjacency::Replace] {
             let (bounds, epsilon) = ("0..150".parse().unwrap(), "0.5".parse().unwrap());
-            let means = MeanMechanism::new(&bounds, &contribution(adjacency), &epsilon).unwrap();
-            let variances = VarianceMechanism::new(&bounds, &contribution(adjacency), &epsilon).unwrap();
+            let means = BoundedMean::new(&bounds, &contribution(adjacency), &epsilon).unwrap();
+            let variances = BoundedVariance::new(&bounds, &contribution(adjacency), &epsilon).unwrap();
             let (mut means_held, mut variances_held) = (0, 0);
             for _ in 0..RELEASES {
                 let released = means.release(column(), &mut permit).unwrap();
@@ -249,7 +249,7 @@ mod tests {
     fn bad_rows_and_empty_tables_are_answered_like_any_other() {
         let mut permit = Permit::unaccounted_from(Entropy::seeded(8));
         let mechanism =
-            MeanMechanism::new(&"10..20".parse().unwrap(), &contribution(Adjacency::AddRemove), &"1".parse().unwrap())
+            BoundedMean::new(&"10..20".parse().unwrap(), &contribution(Adjacency::AddRemove), &"1".parse().unwrap())
                 .unwrap();
         for rows in [vec![], vec![None], vec![Some(f64::NAN); 5], vec![Some(f64::INFINITY), Some(-1e308)]] {
             let released = mechanism.release(rows, &mut permit).unwrap();
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_cost_is_one_epsilon_in_all() {
-        let mechanism = VarianceMechanism::new(
+        let mechanism = BoundedVariance::new(
             &"0..1".parse().unwrap(),
             &contribution(Adjacency::Replace),
             &"0.1".parse().unwrap(),

@@ -100,7 +100,7 @@ impl PerGroup<Quantiles> {
         epsilon: &Epsilon,
     ) -> Result<Self> {
         let share = epsilon.value() / &Rational::from(contribution.changed_rows()?);
-        let mechanism = Quantiles::new(ps, lo, hi, &Epsilon::new(share)?, Adjacency::AddRemove)?;
+        let mechanism = Quantiles::new(ps, lo, hi, Adjacency::AddRemove, &Epsilon::new(share)?)?;
         Ok(Self { guarantee: Guarantee::Pure(epsilon.clone()), mechanism })
     }
 

@@ -1,5 +1,8 @@
 //! Quantiles of values on a grid.
 
+use std::fmt;
+use std::ops::Deref;
+
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -21,14 +24,24 @@ use crate::release::{ErrorBar, LEVEL, Release};
 pub struct Ranked<T>(T);
 
 impl<T> Ranked<T> {
-    /// The value.
-    pub fn value(&self) -> &T {
+    /// The value alone.
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+/// Reads like the value itself.
+impl<T> Deref for Ranked<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
         &self.0
     }
+}
 
-    /// The value alone.
-    pub fn into_value(self) -> T {
-        self.0
+impl<T: fmt::Display> fmt::Display for Ranked<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
     }
 }
 
@@ -80,9 +93,9 @@ impl<T> Ranked<T> {
 ///
 /// let ages: Vec<i64> = (0..10_000).map(|i| 20 + i % 50).collect();
 /// let quartiles = ["1/4", "1/2", "3/4"].map(|p| p.parse().unwrap());
-/// let mechanism = Quantiles::new(&quartiles, 0, 120, &"1".parse()?, Adjacency::AddRemove)?;
+/// let mechanism = Quantiles::new(&quartiles, 0, 120, Adjacency::AddRemove, &"1".parse()?)?;
 /// let released = mechanism.release(&ages, &mut Permit::unaccounted()?)?;
-/// let [lower, median, upper] = released.value().value()[..] else { unreachable!() };
+/// let [lower, median, upper] = released.value()[..] else { unreachable!() };
 /// assert!(lower <= median && median <= upper);
 /// println!("half are between {lower} and {upper}, give or take {} people", released.error().half_width());
 /// # Ok::<(), reticent::Error>(())
@@ -101,7 +114,7 @@ impl Quantiles {
     ///
     /// # Errors
     /// As above: p, bounds.
-    pub fn new(ps: &[Rational], lo: i64, hi: i64, epsilon: &Epsilon, adjacency: Adjacency) -> Result<Self> {
+    pub fn new(ps: &[Rational], lo: i64, hi: i64, adjacency: Adjacency, epsilon: &Epsilon) -> Result<Self> {
         if ps.is_empty() {
             return Err(Error::parameter("number of quantiles", 0, "at least 1"));
         }
@@ -167,11 +180,11 @@ impl Quantiles {
 /// use reticent::privacy::Adjacency;
 ///
 /// let incomes: Vec<i64> = (0..5_001).map(|i| 1_000 + i * i / 100).collect();
-/// let median = Quantile::new(&"0.5".parse()?, 0, 1 << 20, &"1".parse()?, Adjacency::AddRemove)?;
+/// let median = Quantile::new(&"0.5".parse()?, 0, 1 << 20, Adjacency::AddRemove, &"1".parse()?)?;
 /// let released = median.release(&incomes, &mut Permit::unaccounted()?)?;
 /// // Off by at most ln(20·2^20) ≈ 17 ranks of 5,001.
 /// assert!(released.error().half_width() < 17.0);
-/// println!("half earn less than {}", released.value().value());
+/// println!("half earn less than {}", released.value());
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -182,8 +195,8 @@ impl Quantile {
     ///
     /// # Errors
     /// As for [`Quantiles::new`].
-    pub fn new(p: &Rational, lo: i64, hi: i64, epsilon: &Epsilon, adjacency: Adjacency) -> Result<Self> {
-        Quantiles::new(std::slice::from_ref(p), lo, hi, epsilon, adjacency).map(Self)
+    pub fn new(p: &Rational, lo: i64, hi: i64, adjacency: Adjacency, epsilon: &Epsilon) -> Result<Self> {
+        Quantiles::new(std::slice::from_ref(p), lo, hi, adjacency, epsilon).map(Self)
     }
 
     /// The guarantee of a release, and its cost.

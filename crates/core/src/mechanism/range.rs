@@ -83,28 +83,28 @@ pub fn bin(value: f64) -> Option<usize> {
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::mechanism::RangeMechanism;
+/// use reticent::mechanism::ApproxBounds;
 /// use reticent::privacy::Adjacency;
 /// use reticent::statistic::{Contribution, Rows};
 ///
 /// let one_row = Contribution::overall(Adjacency::AddRemove, Rows::AtMost(1))?;
-/// let mechanism = RangeMechanism::new(&one_row, &"0.5".parse()?)?;
+/// let mechanism = ApproxBounds::new(&one_row, &"0.5".parse()?)?;
 /// let salaries = (0..10_000).map(|i| Some(20_000.0 + 9.0 * f64::from(i)));
-/// let bounds = mechanism.release(RangeMechanism::count(salaries), &mut Permit::unaccounted()?)?;
+/// let bounds = mechanism.release(ApproxBounds::count(salaries), &mut Permit::unaccounted()?)?;
 /// let bounds = bounds.released().expect("10,000 rows are seen").into_value();
 /// println!("{bounds}"); // 16384..131072, but for one time in a thousand
 /// assert!(*bounds.lower() <= "20000".parse()? && *bounds.upper() >= "110000".parse()?);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct RangeMechanism {
+pub struct ApproxBounds {
     guarantee: Guarantee,
     noise: DiscreteLaplace,
     threshold: i64,
     error: ErrorBar,
 }
 
-impl RangeMechanism {
+impl ApproxBounds {
     /// For a column to which a unit can contribute `contribution`.
     ///
     /// # Errors
@@ -138,7 +138,7 @@ impl RangeMechanism {
         self.threshold.unsigned_abs()
     }
 
-    /// The rows per bin. Exact, and **not private**: for [`RangeMechanism::release`].
+    /// The rows per bin. Exact, and **not private**: for [`ApproxBounds::release`].
     pub fn count(values: impl IntoIterator<Item = Option<f64>>) -> Vec<i64> {
         let mut counts = vec![0i64; BINS];
         for place in values.into_iter().flatten().filter_map(bin) {
@@ -199,9 +199,9 @@ mod tests {
     use crate::privacy::Adjacency;
     use crate::statistic::Rows;
 
-    fn mechanism(groups: u64, rows: u64, epsilon: &str, adjacency: Adjacency) -> RangeMechanism {
+    fn mechanism(groups: u64, rows: u64, epsilon: &str, adjacency: Adjacency) -> ApproxBounds {
         let unit = Contribution::in_groups(adjacency, groups, Rows::AtMost(rows)).unwrap();
-        RangeMechanism::new(&unit, &epsilon.parse().unwrap()).unwrap()
+        ApproxBounds::new(&unit, &epsilon.parse().unwrap()).unwrap()
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn the_range_is_the_smallest_that_covers() {
         let covered = |values: &[f64]| {
-            let counts = RangeMechanism::count(values.iter().copied().map(Some));
+            let counts = ApproxBounds::count(values.iter().copied().map(Some));
             covering(counts.into_iter().map(|count| count > 0))
                 .unwrap()
                 .map_or("none".into(), |bounds| bounds.to_string())
@@ -273,8 +273,8 @@ mod tests {
     #[test]
     fn parameters_are_checked() {
         let unit = Contribution::overall(Adjacency::AddRemove, Rows::AtMost(1)).unwrap();
-        assert!(RangeMechanism::new(&unit, &"1e-20".parse().unwrap()).is_err());
-        let mechanism = RangeMechanism::new(&unit, &"1".parse().unwrap()).unwrap();
+        assert!(ApproxBounds::new(&unit, &"1e-20".parse().unwrap()).is_err());
+        let mechanism = ApproxBounds::new(&unit, &"1".parse().unwrap()).unwrap();
         let mut permit = Permit::unaccounted_from(Entropy::seeded(1));
         assert!(mechanism.release(vec![0; BINS - 1], &mut permit).unwrap_err().is_parameter());
     }

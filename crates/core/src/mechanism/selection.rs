@@ -59,7 +59,7 @@ use crate::release::{ErrorBar, LEVEL, Release};
 ///
 /// let mut people = BTreeMap::from([("asthma", 912), ("flu", 1530), ("kuru", 1)]);
 /// let mut permit = Permit::unaccounted()?;
-/// let selection = Selection::new(1, &"0.5".parse()?, &"1e-6".parse()?, Adjacency::AddRemove)?;
+/// let selection = Selection::new(1, Adjacency::AddRemove, &"0.5".parse()?, &"1e-6".parse()?)?;
 /// let keys = selection.release(people.clone(), &mut permit)?;
 /// assert!(keys.value().contains("flu"), "1530 units are certain to be seen");
 ///
@@ -81,7 +81,7 @@ impl Selection {
     ///
     /// # Errors
     /// If `max_groups` is 0, δ is below 10^−300 or ε's share for one key lies outside 2^−50 to 1000.
-    pub fn new(max_groups: u64, epsilon: &Epsilon, delta: &Delta, adjacency: Adjacency) -> Result<Self> {
+    pub fn new(max_groups: u64, adjacency: Adjacency, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
         let keys = touched_keys(max_groups, adjacency)?;
         check_delta(delta)?;
         let share = epsilon.value() / &keys;
@@ -307,7 +307,7 @@ mod tests {
     use crate::noise::Entropy;
 
     fn selection(max_groups: u64, epsilon: &str, delta: &str, adjacency: Adjacency) -> Selection {
-        Selection::new(max_groups, &epsilon.parse().unwrap(), &delta.parse().unwrap(), adjacency).unwrap()
+        Selection::new(max_groups, adjacency, &epsilon.parse().unwrap(), &delta.parse().unwrap()).unwrap()
     }
 
     fn real(bound: &UBig) -> Rational {
@@ -403,7 +403,7 @@ mod tests {
         {
             let selection = selection(g, epsilon, delta, Adjacency::AddRemove);
             let (epsilon, delta) = (epsilon.parse().unwrap(), delta.parse().unwrap());
-            let threshold = Threshold::new(g, &epsilon, &delta, Adjacency::AddRemove).unwrap();
+            let threshold = Threshold::new(g, Adjacency::AddRemove, &epsilon, &delta).unwrap();
             let mut gained = 0.0;
             for n in 1..selection.certain_from() + 5 {
                 let kept = real(&selection.keep.probability(n, BITS).hi);
@@ -474,7 +474,7 @@ mod tests {
     #[test]
     fn parameters_are_checked() {
         let new = |g, epsilon: &str, delta: &str| {
-            Selection::new(g, &epsilon.parse().unwrap(), &delta.parse().unwrap(), Adjacency::Replace)
+            Selection::new(g, Adjacency::Replace, &epsilon.parse().unwrap(), &delta.parse().unwrap())
         };
         for (g, epsilon, delta) in [(0, "1", "0.1"), (1, "1", "1e-301"), (1, "1e-16", "0.1"), (1, "2001", "0.1")] {
             assert!(new(g, epsilon, delta).unwrap_err().is_parameter(), "{g} {epsilon} {delta}");

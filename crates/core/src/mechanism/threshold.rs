@@ -62,7 +62,7 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// use reticent::privacy::Adjacency;
 ///
 /// let people_by_diagnosis = BTreeMap::from([("asthma", 912), ("flu", 1530), ("kuru", 1)]);
-/// let threshold = Threshold::new(1, &"1".parse()?, &"1e-6".parse()?, Adjacency::AddRemove)?;
+/// let threshold = Threshold::new(1, Adjacency::AddRemove, &"1".parse()?, &"1e-6".parse()?)?;
 /// assert_eq!(threshold.threshold(), 15);
 /// let released = threshold.release(people_by_diagnosis, &mut Permit::unaccounted()?)?;
 /// for (diagnosis, people) in released.value() {
@@ -83,7 +83,7 @@ impl Threshold {
     ///
     /// # Errors
     /// If `max_groups` is 0, δ is below 10^−300 or the noise scale lies outside 0.001 to 2^50.
-    pub fn new(max_groups: u64, epsilon: &Epsilon, delta: &Delta, adjacency: Adjacency) -> Result<Self> {
+    pub fn new(max_groups: u64, adjacency: Adjacency, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
         let keys = touched_keys(max_groups, adjacency)?;
         check_delta(delta)?;
         let noise = DiscreteLaplace::new(&(&keys / epsilon.value()))?;
@@ -189,7 +189,7 @@ mod tests {
     use crate::noise::Entropy;
 
     fn threshold(max_groups: u64, epsilon: &str, delta: &str, adjacency: Adjacency) -> Threshold {
-        Threshold::new(max_groups, &epsilon.parse().unwrap(), &delta.parse().unwrap(), adjacency).unwrap()
+        Threshold::new(max_groups, adjacency, &epsilon.parse().unwrap(), &delta.parse().unwrap()).unwrap()
     }
 
     /// P(K = k) from the formula alone.
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn parameters_are_checked() {
         let new = |g, epsilon: &str, delta: &str| {
-            Threshold::new(g, &epsilon.parse().unwrap(), &delta.parse().unwrap(), Adjacency::Replace)
+            Threshold::new(g, Adjacency::Replace, &epsilon.parse().unwrap(), &delta.parse().unwrap())
         };
         for (g, epsilon, delta) in [(0, "1", "1e-6"), (1, "1", "1e-301"), (1, "1e-16", "1e-6"), (u64::MAX, "1", "0.1")]
         {

@@ -18,6 +18,8 @@
 pub mod bernoulli;
 pub(crate) mod bits;
 mod digits;
+#[cfg(feature = "rand")]
+mod distribution;
 pub mod entropy;
 pub mod gaussian;
 pub mod geometric;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use reticent::secrets::hide;
 
-use super::replace::beside;
+use reticent_durable::beside;
 use crate::error::{Error, Result};
 
 /// Where a ledger is.

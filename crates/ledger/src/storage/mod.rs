@@ -4,17 +4,11 @@
 //! |---|---|
 //! | [`sqlite`] | one file, several processes |
 //! | `postgres` | one database, several machines; behind the feature of this name |
-//! | [`database`] | an SQLite file for what is kept beside a ledger |
-//! | [`files`] | what is done to a ledger's files beside what SQLite does |
-//! | [`replace`] | small files that are replaced as a whole |
 //! | `location` | how a place is written |
 
-pub mod database;
-pub mod files;
 pub mod location;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-pub mod replace;
 pub mod sqlite;
 
 use crate::entry::Row;

@@ -30,13 +30,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use reticent_durable::{Files, SystemFiles, beside};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use self::opened::Opened;
 use self::pages::{SCHEMA, Transaction, failure};
-use super::files::{Files, SystemFiles};
-use super::replace::beside;
 use super::{Pages, Storage};
 use crate::error::{Error, Result};
 

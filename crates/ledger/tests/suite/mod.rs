@@ -19,7 +19,7 @@ pub mod tampering;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use reticent::ledger::{Accounting, Charge, Charged, Ledger, Receipt, Releases};
+use reticent::ledger::{Accounting, Charge, Charged, Ledger, Receipt};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Entry, Location, Terms};
 
@@ -122,8 +122,7 @@ pub fn limited(name: &str, limit: Guarantee) -> Dataset {
 pub fn ask(dataset: &str, request: &str, guarantee: Guarantee) -> Charge {
     let Terms { unit, adjacency } = rows();
     let description = format!("what {request} wants to know");
-    let (dataset, request, caller) = (dataset.into(), request.into(), "ada".into());
-    Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases: Releases::Once }
+    Charge::new(dataset, request, guarantee).caller("ada").description(description).unit(unit, adjacency)
 }
 
 /// The receipt of a charge that is made now.

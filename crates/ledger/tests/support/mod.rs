@@ -15,9 +15,10 @@ use std::io;
 use std::path::Path;
 
 use crash_disk::Disk;
-use reticent_ledger::storage::files::Files;
+use reticent_durable::Files;
 use reticent_ledger::storage::sqlite::Sqlite;
-use reticent_ledger::{DurableLedger, Entry, FileId, Result};
+use reticent_durable::FileId;
+use reticent_ledger::{DurableLedger, Entry, Result};
 
 /// The ledger's file.
 pub const LEDGER: &str = "ledger.sqlite";

@@ -68,7 +68,7 @@ impl Store {
     /// If it cannot be used, or is of another task or another aggregator.
     pub fn open(path: &Path, task: &Task, place: usize) -> Result<Self> {
         let failed = |error: rusqlite::Error| Error::file("opened", path, error);
-        reticent_ledger::storage::replace::private(std::fs::OpenOptions::new().create(true).append(true))
+        reticent_durable::private(std::fs::OpenOptions::new().create(true).append(true))
             .open(path)
             .map_err(|error| Error::file("opened", path, error))?;
         let connection = Connection::open(path).map_err(failed)?;

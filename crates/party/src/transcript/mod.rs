@@ -12,7 +12,7 @@ pub mod verify;
 use std::fs;
 use std::path::Path;
 
-use reticent_ledger::storage::replace::replace;
+use reticent_durable::replace;
 use serde::{Deserialize, Serialize};
 
 pub use self::verify::Verdict;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use reticent::ledger::{Answered, Charge, Ended, Interrupted, Ledger, Releases, UNFINISHED};
+use reticent::ledger::{Answered, Charge, Ended, Interrupted, Ledger, UNFINISHED};
 use reticent_ledger::fresh_id;
 use reticent_ledger::hash::Hash;
 use reticent_sql::algebra::Limits;
@@ -168,16 +168,10 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     let before = app.blocking(move || Ok(ledger.request(&whose, &id)?)).await?;
     // The clock of a request is the one of when it was charged.
     let before = before.and_then(|before| clock::remembered(&description, &before.description));
-    let charge = Charge {
-        dataset,
-        request,
-        caller: caller.name.clone(),
-        description: before.unwrap_or(description),
-        unit: query.unit().to_string(),
-        adjacency: query.adjacency(),
-        guarantee: query.guarantee().clone(),
-        releases: Releases::Once,
-    };
+    let charge = Charge::new(dataset, request, query.guarantee().clone())
+        .caller(&caller.name)
+        .description(before.unwrap_or(description))
+        .unit(query.unit().to_string(), query.adjacency());
     let query = query.with_engine(app.runs.engine());
     let (paid, capped) = (charge.clone(), Capped { app: Arc::clone(&app), caller });
     let run = move || {

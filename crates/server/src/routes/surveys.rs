@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use reticent::local::Task;
 use reticent::privacy::Delta;
-use reticent_collect::{Collector, Estimated};
+use reticent_collector::{Collector, Estimated};
 use serde::Serialize;
 use utoipa::ToSchema;
 

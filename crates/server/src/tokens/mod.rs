@@ -19,8 +19,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use jiff::Timestamp;
 use reticent::privacy::Guarantee;
-use reticent_ledger::FileId;
-use reticent_ledger::storage::replace::replace;
+use reticent_durable::{FileId, replace};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{Error, Result};

@@ -8,7 +8,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use reticent_ledger::storage::replace::replace;
+use reticent_durable::replace;
 
 use super::secret::Secret;
 use crate::error::{Error, Result};

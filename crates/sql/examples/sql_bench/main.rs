@@ -73,6 +73,7 @@ fn everybody(folder: &Path) -> Outcome<()> {
                    "mean_error": mean_error})
         );
     }
+    println!("{}", json!({"planning": {"milliseconds": contender::planning(&file)?}}));
     Ok(())
 }
 

@@ -403,7 +403,7 @@ impl Draft {
             None => None,
             Some(place) => {
                 let (epsilon, delta) = (purse.epsilon(deciding)?, purse.delta()?);
-                let threshold = Threshold::new(touched.groups(), &epsilon, &delta, touched.adjacency())?;
+                let threshold = Threshold::new(touched.groups(), touched.adjacency(), &epsilon, &delta)?;
                 parts.push(threshold.guarantee().clone());
                 Some((threshold, place))
             }
@@ -412,7 +412,7 @@ impl Draft {
             false => None,
             true => {
                 let (epsilon, delta) = (purse.epsilon(1)?, purse.delta()?);
-                let selection = Selection::new(touched.groups(), &epsilon, &delta, touched.adjacency())?;
+                let selection = Selection::new(touched.groups(), touched.adjacency(), &epsilon, &delta)?;
                 parts.push(selection.guarantee().clone());
                 Some(selection)
             }

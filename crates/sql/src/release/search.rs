@@ -2,7 +2,7 @@
 
 use reticent::Permit;
 use reticent::exact::Rational;
-use reticent::mechanism::RangeMechanism;
+use reticent::mechanism::ApproxBounds;
 use reticent::mechanism::range::BINS;
 use reticent::privacy::{Epsilon, Guarantee};
 use reticent::release::Release;
@@ -34,7 +34,7 @@ pub struct Search {
     pub rows: u64,
     /// The expressions whose bounds are needed, and how they were written.
     wanted: Vec<(Expr, String)>,
-    mechanism: RangeMechanism,
+    mechanism: ApproxBounds,
 }
 
 /// The result of a search, one for each expression: `None` if it was refused.
@@ -75,7 +75,7 @@ impl Search {
         };
         let rows = touched.groups().saturating_mul(touched.max_rows());
         let contribution = Contribution::overall(touched.adjacency(), Rows::AtMost(rows))?;
-        let mechanism = RangeMechanism::new(&contribution, &found)?;
+        let mechanism = ApproxBounds::new(&contribution, &found)?;
         Ok(Some(Self { rest, rows, wanted, mechanism }))
     }
 

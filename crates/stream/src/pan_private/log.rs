@@ -4,8 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use reticent_ledger::storage::files::{Files, SystemFiles};
-use reticent_ledger::storage::replace::{private, replace, sync_directory};
+use reticent_durable::{Files, SystemFiles, private, replace, sync_directory};
 use serde::{Deserialize, Serialize};
 
 use super::record::Record;

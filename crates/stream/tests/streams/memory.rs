@@ -40,9 +40,9 @@ fn found(keys: &str, mode: &str) -> Option<(Vec<String>, Vec<String>)> {
     process.input.write_all(text.as_bytes()).unwrap();
     while process.hear().unwrap() != ("released".to_owned(), vec![2]) {}
     // The last event is counted when the reader waits for more: its thread sleeps in a read of the pipe.
-    seized::wait_until_asleep(process.child.id());
-    let memory = seized::memory(process.child.id())?;
-    let disk = seized::files(&bench.directory());
+    memory_search::wait_until_asleep(process.child.id());
+    let memory = memory_search::memory(process.child.id())?;
+    let disk = memory_search::files(&bench.directory());
     drop(process.input);
     assert!(process.child.wait().unwrap().success());
     let search = |bytes: &[u8]| -> Vec<String> {

@@ -6,7 +6,7 @@ use crate::audit::exact::{BITS, Output, Pair};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::Enclosure;
-use crate::mechanism::{PerGroup, Quantile, RangeMechanism, Selection, Threshold};
+use crate::mechanism::{PerGroup, Quantile, ApproxBounds, Selection, Threshold};
 use crate::noise::DiscreteLaplace;
 use crate::privacy::Adjacency;
 use crate::statistic::{Contribution, Rows};
@@ -54,7 +54,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
 const MOST_UNITS: u64 = 40;
 
 fn threshold(audit: &Audit<'_>) -> Result<Report> {
-    let mechanism = Threshold::new(1, &audit.request.epsilon, &audit.request.delta, Adjacency::AddRemove)?;
+    let mechanism = Threshold::new(1, Adjacency::AddRemove, &audit.request.epsilon, &audit.request.delta)?;
     audit.exactly(audit.approx(), &threshold_pairs(mechanism.noise(), mechanism.threshold())?)
 }
 
@@ -106,7 +106,7 @@ pub(super) fn threshold_pairs(noise: &DiscreteLaplace, threshold: u64) -> Result
 }
 
 fn selection(audit: &Audit<'_>) -> Result<Report> {
-    let mechanism = Selection::new(1, &audit.request.epsilon, &audit.request.delta, Adjacency::AddRemove)?;
+    let mechanism = Selection::new(1, Adjacency::AddRemove, &audit.request.epsilon, &audit.request.delta)?;
     let kept: Vec<Enclosure> = (0..=MOST_UNITS).map(|units| mechanism.keep(units, BITS)).collect();
     let pairs: Vec<Pair> = (0..MOST_UNITS as usize)
         .map(|units| {
@@ -128,14 +128,14 @@ fn selection(audit: &Audit<'_>) -> Result<Report> {
 }
 
 fn quantile(audit: &Audit<'_>, adjacency: Adjacency) -> Result<Report> {
-    let median = Quantile::new(&Rational::new(1, 2)?, 0, 15, &audit.request.epsilon, adjacency)?;
+    let median = Quantile::new(&Rational::new(1, 2)?, 0, 15, adjacency, &audit.request.epsilon)?;
     let (first, second) = match adjacency {
         Adjacency::AddRemove => (vec![2, 4, 9], vec![2, 4, 9, 15]),
         Adjacency::Replace => (vec![2, 4, 9], vec![15, 4, 9]),
     };
     audit.empirically(audit.pure(), |input, permit| {
         let table = if input == Input::First { &first } else { &second };
-        Ok(median.release(table, permit)?.into_value().into_value())
+        Ok(median.release(table, permit)?.into_value().into_inner())
     })
 }
 
@@ -152,8 +152,8 @@ fn per_group_quantile(audit: &Audit<'_>) -> Result<Report> {
 
 fn range(audit: &Audit<'_>) -> Result<Report> {
     let one_row = Contribution::overall(Adjacency::AddRemove, Rows::AtMost(1))?;
-    let mechanism = RangeMechanism::new(&one_row, &audit.request.epsilon)?;
-    let values = |rows: u64| RangeMechanism::count((0..rows).map(|_| Some(3.0)));
+    let mechanism = ApproxBounds::new(&one_row, &audit.request.epsilon)?;
+    let values = |rows: u64| ApproxBounds::count((0..rows).map(|_| Some(3.0)));
     let (first, second) = (values(mechanism.threshold()), values(mechanism.threshold() + 1));
     audit.empirically(audit.pure(), |input, permit| {
         let counts = if input == Input::First { &first } else { &second };

@@ -296,6 +296,6 @@ fn refusal_not_random(audit: &Audit<'_>) -> Result<Report> {
 }
 
 fn keys_off_by_one(audit: &Audit<'_>) -> Result<Report> {
-    let mechanism = Threshold::new(1, &audit.request.epsilon, &audit.request.delta, Adjacency::AddRemove)?;
+    let mechanism = Threshold::new(1, Adjacency::AddRemove, &audit.request.epsilon, &audit.request.delta)?;
     audit.exactly(audit.approx(), &threshold_pairs(mechanism.noise(), mechanism.threshold() - 1)?)
 }

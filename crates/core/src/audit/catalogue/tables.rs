@@ -4,7 +4,7 @@ use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
 use crate::audit::exact::{BITS, Output, Pair};
 use crate::error::Result;
-use crate::mechanism::{Batch, Laplace, MeanMechanism, Part, VarianceMechanism};
+use crate::mechanism::{Batch, Laplace, BoundedMean, Part, BoundedVariance};
 use crate::noise::{DiscreteLaplace, Law};
 use crate::privacy::Adjacency;
 use crate::statistic::{Bounds, Contribution, Grid, Rows};
@@ -119,7 +119,7 @@ fn sum(audit: &Audit<'_>) -> Result<Report> {
 }
 
 fn mean(audit: &Audit<'_>) -> Result<Report> {
-    let mechanism = MeanMechanism::new(&"0..10".parse()?, &overall(Adjacency::Replace)?, &audit.request.epsilon)?;
+    let mechanism = BoundedMean::new(&"0..10".parse()?, &overall(Adjacency::Replace)?, &audit.request.epsilon)?;
     audit.empirically(audit.pure(), |input, permit| {
         let moved = if input == Input::First { 0.0 } else { 10.0 };
         let released = mechanism.release([Some(5.0), Some(moved)], permit)?.into_value();
@@ -129,7 +129,7 @@ fn mean(audit: &Audit<'_>) -> Result<Report> {
 }
 
 fn variance(audit: &Audit<'_>) -> Result<Report> {
-    let mechanism = VarianceMechanism::new(&"0..10".parse()?, &overall(Adjacency::AddRemove)?, &audit.request.epsilon)?;
+    let mechanism = BoundedVariance::new(&"0..10".parse()?, &overall(Adjacency::AddRemove)?, &audit.request.epsilon)?;
     audit.empirically(audit.pure(), |input, permit| {
         let extra = (input == Input::Second).then_some(Some(10.0));
         let released = mechanism.release([Some(5.0), Some(4.0)].into_iter().chain(extra), permit)?.into_value();

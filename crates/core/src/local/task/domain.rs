@@ -42,6 +42,11 @@ pub enum Answer {
 }
 
 impl Domain {
+    /// [`Domain::Choices`] from anything that lists texts.
+    pub fn choices<T: Into<String>>(choices: impl IntoIterator<Item = T>) -> Self {
+        Self::Choices(choices.into_iter().map(Into::into).collect())
+    }
+
     /// Reads an answer as a person enters it on their own device: one of the choices, a number, or a text.
     ///
     /// # Errors
@@ -67,7 +72,7 @@ impl Domain {
     }
 
     /// The choices, if the domain is a list. The other domains are checked when the mechanism is made.
-    pub(super) fn choices(&self) -> Option<&[String]> {
+    pub(super) fn listed(&self) -> Option<&[String]> {
         if let Self::Choices(choices) = self { Some(choices) } else { None }
     }
 

@@ -2,11 +2,13 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`builder`] | [`TaskBuilder`]: a task, put together by a program |
 //! | [`domain`] | [`Domain`]: the possible answers |
 //! | [`day`] | [`Day`]: when a task ends |
 //! | [`identity`] | [`TaskId`]: the hash by which every report identifies its task |
 //! | `rules` | checks shared by every reader of tasks, the browser's included |
 
+pub mod builder;
 pub mod day;
 pub mod domain;
 pub mod identity;
@@ -14,6 +16,7 @@ pub(super) mod rules;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::builder::TaskBuilder;
 pub use self::day::Day;
 pub use self::domain::{Answer, Domain};
 pub(super) use self::identity::Canonical;
@@ -36,19 +39,17 @@ use crate::statistic::Grid;
 ///
 /// # Example
 /// ```
-/// use reticent::local::Task;
+/// use reticent::local::{Domain, Task};
 ///
-/// let task: Task = serde_json::from_str(r#"{
-///     "question": "How did you come here today?",
-///     "domain": { "choices": ["on foot", "by bicycle", "by train", "by car"] },
-///     "epsilon": "1",
-///     "minimum-batch": 100,
-///     "expires": "2030-01-01"
-/// }"#).unwrap();
+/// let choices = Domain::choices(["on foot", "by bicycle", "by train", "by car"]);
+/// let task = Task::builder("How did you come here today?", choices, "1".parse()?, "2030-01-01".parse()?)
+///     .minimum_batch(100)
+///     .build()?;
 /// assert_eq!(task.mechanism(), "k-ary"); // what `auto` chose is part of the task
 /// assert_eq!(task.lifetime_epsilon().to_string(), "1");
 /// assert!(task.one_report_each()); // unless the task says otherwise
 /// println!("{}", task.id());
+/// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
@@ -327,7 +328,7 @@ impl TryFrom<Written> for Task {
     type Error = Error;
 
     fn try_from(mut written: Written) -> Result<Self> {
-        rules::check(&written.question, written.domain.choices(), written.minimum_batch)?;
+        rules::check(&written.question, written.domain.listed(), written.minimum_batch)?;
         let lifetime = written.lifetime_epsilon.clone().unwrap_or_else(|| written.epsilon.clone());
         if lifetime < written.epsilon {
             return Err(Error::parameter("lifetime-epsilon", lifetime, "at least epsilon"));

@@ -249,12 +249,12 @@ fn ranks_are_as_close_as_stated_on_skewed_data() {
     let ps = ["0.05", "0.25", "0.5", "0.75", "0.95"].map(rational);
     let table = Table::new(&values, 0, (1 << 20) - 1);
     for adjacency in BOTH {
-        let mechanism = Quantiles::new(&ps, 0, (1 << 20) - 1, &"1".parse().unwrap(), adjacency).unwrap();
+        let mechanism = Quantiles::new(&ps, 0, (1 << 20) - 1, adjacency, &"1".parse().unwrap()).unwrap();
         let mut permit = Permit::unaccounted_from(Entropy::seeded(9));
         let (mut outside, mut ranks, mut relative) = (0, Vec::new(), Vec::new());
         for _ in 0..200 {
             let released = mechanism.release(&values, &mut permit).unwrap();
-            let quantiles = released.value().value();
+            let quantiles = released.value();
             assert!(quantiles.is_sorted());
             let mut worst = 0.0f64;
             for (p, &z) in ps.iter().zip(quantiles) {
@@ -288,7 +288,7 @@ fn ranks_are_as_close_as_stated_on_skewed_data() {
 fn the_widest_grids_and_the_smallest_tables_are_answered() {
     let mut permit = Permit::unaccounted_from(Entropy::seeded(3));
     let mut release = |p: &str, lo: i64, hi: i64, epsilon: &str, values: &[i64]| {
-        let mechanism = Quantile::new(&rational(p), lo, hi, &epsilon.parse().unwrap(), Adjacency::AddRemove).unwrap();
+        let mechanism = Quantile::new(&rational(p), lo, hi, Adjacency::AddRemove, &epsilon.parse().unwrap()).unwrap();
         mechanism.release(values, &mut permit).unwrap().into_value().into_value()
     };
     let wide = (1i64 << 62) - 1;
@@ -310,7 +310,7 @@ fn the_widest_grids_and_the_smallest_tables_are_answered() {
 fn parameters_are_checked_by_name() {
     let new = |ps: &[&str], lo, hi| {
         let ps: Vec<Rational> = ps.iter().map(|p| rational(p)).collect();
-        Quantiles::new(&ps, lo, hi, &"1".parse().unwrap(), Adjacency::Replace)
+        Quantiles::new(&ps, lo, hi, Adjacency::Replace, &"1".parse().unwrap())
     };
     for (ps, lo, hi, message) in [
         (&[][..], 0, 1, "number of quantiles is 0"),
@@ -331,7 +331,7 @@ fn parameters_are_checked_by_name() {
 #[test]
 fn bars_are_the_stated_formula() {
     let ps = ["0.25", "0.5"].map(rational);
-    let mechanism = Quantiles::new(&ps, 0, 999, &"0.5".parse().unwrap(), Adjacency::AddRemove).unwrap();
+    let mechanism = Quantiles::new(&ps, 0, 999, Adjacency::AddRemove, &"0.5".parse().unwrap()).unwrap();
     let formula = 2.0 * 0.75 * 2.0 / 0.5 * (20.0 * 2.0 * 1000.0f64).ln();
     assert!((mechanism.error.half_width() / formula - 1.0).abs() < 1e-9);
     let mut permit = Permit::unaccounted_from(Entropy::seeded(1));

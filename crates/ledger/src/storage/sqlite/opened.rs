@@ -5,10 +5,9 @@
 
 use std::path::Path;
 
+use reticent_durable::{FileId, Files, beside};
+
 use crate::error::{Error, Result};
-use crate::files::FileId;
-use crate::storage::files::Files;
-use crate::storage::replace::beside;
 
 /// The files of a ledger as they were when it was opened.
 #[derive(Debug, Clone)]

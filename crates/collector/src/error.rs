@@ -1,6 +1,6 @@
 //! The one error type of this crate.
 
-use reticent_ledger::storage::database::{Failure, FromFailure};
+use reticent_durable::{Failure, FromFailure};
 use thiserror::Error;
 
 /// Why something was not done.

@@ -1,16 +1,15 @@
 //! An SQLite file that is durable when it says so, for whatever is kept beside a ledger.
 //!
-//! Write-ahead logging with `synchronous=FULL`: a commit returns when it is on the disk. As the ledger does
-//! ([`sqlite`](super::sqlite) says why), whoever opens the file first writes the log anew, where it is: after a failed sync it may
-//! read as whole and not be on the disk.
+//! Write-ahead logging with `synchronous=FULL`: a commit returns when it is on the disk. The first to open the file writes the log
+//! anew in place: after a failed sync the log may read as whole and yet not be on the disk.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-use super::files::Files;
-use super::replace::beside;
+use crate::files::Files;
+use crate::replace::beside;
 
 /// Statements that are kept prepared.
 const STATEMENTS: usize = 64;

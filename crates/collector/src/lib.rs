@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use reticent::local::{Admission, Task};
-//! use reticent_collect::Collector;
+//! use reticent_collector::Collector;
 //!
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let path = folder.path().join("reports.sqlite");
@@ -14,7 +14,7 @@
 //! let collected = collector.collect_lines(&admission, &b"not a report\n"[..], 1_800_000_000)?;
 //! assert_eq!((collected.counted, collected.rejected["unreadable"]), (0, 1));
 //! assert!(collector.estimate(&admission).unwrap_err().is_too_few());
-//! # Ok::<(), reticent_collect::Error>(())
+//! # Ok::<(), reticent_collector::Error>(())
 //! ```
 //!
 //! | module | holds |

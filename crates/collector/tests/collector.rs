@@ -5,7 +5,7 @@ use std::thread;
 
 use reticent::local::{Admission, Answers, Device, Report, ShortMemory, Task};
 use reticent::noise::Entropy;
-use reticent_collect::Collector;
+use reticent_collector::Collector;
 
 const NOW: u64 = 1_800_000_000;
 

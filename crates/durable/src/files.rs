@@ -7,8 +7,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::replace::{self, private};
-use crate::files::FileId;
+use crate::file_id::FileId;
+use crate::replace::{self, private};
 
 /// How much is written anew at a time.
 const STRETCH: usize = 1 << 16;

@@ -1,4 +1,4 @@
-//! What may reach a terminal. Names in a ledger have no control characters, but whoever rewrote a ledger may have put some in.
+//! Text from outside as a terminal may see it: no key, name or answer moves the cursor or reverses the reading direction.
 
 use std::borrow::Cow;
 
