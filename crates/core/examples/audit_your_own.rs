@@ -16,6 +16,7 @@ fn main() -> Result<()> {
     for (name, divisor) in [("exact noise", 1), ("noise divided by two", 2)] {
         let law = DiscreteLaplace::new(&"1".parse()?)?;
         let (mut here, mut there) = (Entropy::from_os()?, Entropy::from_os()?);
+        let (mut here, mut there) = (here.draw()?, there.draw()?);
         // Neighbouring tables: one with 100 people, one with 101.
         let first = || 100 + law.sample(&mut here) / divisor;
         let second = || 101 + law.sample(&mut there) / divisor;

@@ -56,8 +56,8 @@ mod tests {
     fn the_same_generator_gives_the_same_draws() {
         let law = DiscreteLaplace::new(&"7".parse().unwrap()).unwrap();
         let (mut own, mut through_rand) = (Entropy::seeded(5), Entropy::seeded(5));
-        let drawn: Vec<i64> = (0..100).map(|_| law.sample(&mut own)).collect();
-        let distributed: Vec<i64> = (&law).sample_iter(&mut through_rand).take(100).collect();
+        let drawn: Vec<i64> = (0..100).map(|_| law.sample(&mut own.draw().unwrap())).collect();
+        let distributed: Vec<i64> = (&law).sample_iter(through_rand.draw().unwrap()).take(100).collect();
         assert_eq!(drawn, distributed);
         assert!(drawn.iter().any(|&value| value != drawn[0]));
     }

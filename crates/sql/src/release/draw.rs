@@ -65,7 +65,7 @@ pub fn draw(design: &Design, groups: Groups, permit: &mut Permit) -> Result<Rele
             cells.push(match output {
                 Output::Quantile(place, share) => {
                     let (released, half_width) = &ranks[*place];
-                    let value = design.ranks[*place].grid.value(released[group].value()[*share]);
+                    let value = design.ranks[*place].grid.value(released[group][*share]);
                     Cell { value: Value::Real(value), bar: Bar::Ranks(*half_width) }
                 }
                 Output::Median(place) => {

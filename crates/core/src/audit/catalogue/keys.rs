@@ -146,7 +146,7 @@ fn per_group_quantile(audit: &Audit<'_>) -> Result<Report> {
     let (first, second) = (groups(None), groups(Some(7)));
     audit.empirically(audit.pure(), |input, permit| {
         let released = medians.release(if input == Input::First { &first } else { &second }, permit)?.into_value();
-        Ok(8 * released[0].value()[0] + released[1].value()[0])
+        Ok(8 * released[0][0] + released[1][0])
     })
 }
 

@@ -257,7 +257,7 @@ fn ranks_are_as_close_as_stated_on_skewed_data() {
             let quantiles = released.value();
             assert!(quantiles.is_sorted());
             let mut worst = 0.0f64;
-            for (p, &z) in ps.iter().zip(quantiles) {
+            for (p, &z) in ps.iter().zip(&**quantiles) {
                 let ((below, above), p, n) = (table.ranks(z), p.to_f64(), N as f64);
                 let off = (below as f64 - p * n).max(above as f64 - (1.0 - p) * n).max(0.0);
                 worst = worst.max(off);
@@ -289,7 +289,7 @@ fn the_widest_grids_and_the_smallest_tables_are_answered() {
     let mut permit = Permit::unaccounted_from(Entropy::seeded(3));
     let mut release = |p: &str, lo: i64, hi: i64, epsilon: &str, values: &[i64]| {
         let mechanism = Quantile::new(&rational(p), lo, hi, Adjacency::AddRemove, &epsilon.parse().unwrap()).unwrap();
-        mechanism.release(values, &mut permit).unwrap().into_value().into_value()
+        mechanism.release(values, &mut permit).unwrap().into_value().into_inner()
     };
     let wide = (1i64 << 62) - 1;
     for (lo, hi) in [(i64::MIN, i64::MIN + wide), (i64::MAX - wide, i64::MAX), (-(1 << 61), (1 << 61) - 1)] {
