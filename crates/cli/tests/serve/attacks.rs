@@ -105,7 +105,7 @@ fn an_analyst_does_not_choose_the_unit_of_a_table_without_a_policy() {
             let answer = service.post_as(&token, "/v1/query", &asked);
             assert_eq!(answer.status, 400, "{sql}: {}", answer.text());
             let (message, field) = answer.problem();
-            assert!(message.contains("for the table's policy to say") && field.as_deref() == Some("sql"), "{message}");
+            assert!(message.contains("set by the table's policy") && field.as_deref() == Some("sql"), "{message}");
         }
     }
 }
