@@ -234,7 +234,7 @@ fn a_second_service_changes_nothing() {
     let service = place.start();
     let before = service.get("/v1/datasets").text().to_owned();
     let said = does_not_start(&place, "[[dataset]]\nname = \"other\"\nunit = \"row\"\nbudget = { epsilon = 1 }\n");
-    assert!(said.contains("another process uses the data directory"), "{said}");
+    assert!(said.contains("another process is using the data directory"), "{said}");
     assert_eq!(service.get("/v1/datasets").text(), before);
 }
 
