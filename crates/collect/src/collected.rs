@@ -10,7 +10,8 @@ use serde::Serialize;
 pub struct Collected {
     /// How many were counted, durably.
     pub counted: u64,
-    /// How many were rejected, by reason: `unreadable`, `other-task`, `duplicate`, `expired`, `wrong-period`, `wrong-shape`.
+    /// How many were rejected, by reason: `unreadable`, `other-task`, `duplicate`, `expired`, `wrong-period`,
+    /// `wrong-shape`.
     pub rejected: BTreeMap<&'static str, u64>,
 }
 

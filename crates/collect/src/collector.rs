@@ -39,9 +39,9 @@ const LONGEST_LINE: u64 = 1 << 20;
 /// The file of reports, for any number of tasks. Several processes may have it open.
 ///
 /// # Privacy
-/// Reports were randomised on the devices. The rules here keep the estimates honest: a report counts once, only for the task whose
-/// hash it contains, and only until the task expires; and nothing is estimated from fewer than the minimum batch. Estimates can be
-/// made any number of times: they are post-processing.
+/// Reports were randomised on the devices. The rules here keep the estimates honest: a report counts once, only for the
+/// task whose hash it contains, and only until the task expires; and nothing is estimated from fewer than the minimum
+/// batch. Estimates can be made any number of times: they are post-processing.
 #[derive(Debug)]
 pub struct Collector {
     writer: Mutex<Database>,
@@ -119,11 +119,12 @@ impl Collector {
         Ok(collected)
     }
 
-    /// [`Collector::collect`] for reports as JSON, one per line. Lines that are not reports are counted as `unreadable`; empty lines
-    /// are ignored.
+    /// [`Collector::collect`] for reports as JSON, one per line. Lines that are not reports are counted as
+    /// `unreadable`; empty lines are ignored.
     ///
     /// # Errors
-    /// If the input or the disk fails. Some of the earlier reports are stored: none is counted twice when all are sent again.
+    /// If the input or the disk fails. Some of the earlier reports are stored: none is counted twice when all are sent
+    /// again.
     pub fn collect_lines(&self, admission: &Admission, input: impl Read, now: u64) -> Result<Collected> {
         let mut input = BufReader::new(input);
         let mut collected = Collected::default();

@@ -22,7 +22,8 @@ pub struct Estimated {
     pub no_interval: Option<String>,
 }
 
-/// Why reports of a task are not people, and what to do about it; `None` if [each device reports once](Task::one_report_each).
+/// Why reports of a task are not people, and what to do about it; `None` if [each device reports
+/// once](Task::one_report_each).
 pub fn not_people(task: &Task) -> Option<String> {
     if task.one_report_each() {
         return None;
@@ -40,13 +41,13 @@ pub fn not_people(task: &Task) -> Option<String> {
 }
 
 impl Estimated {
-    /// The (ε, δ) guarantee of the central model against an observer who sees the reports only after shuffling, if `honest` of them
-    /// are from devices that neither collude nor lie. One-bit mechanisms have a stronger bound.
+    /// The (ε, δ) guarantee of the central model against an observer who sees the reports only after shuffling, if
+    /// `honest` of them are from devices that neither collude nor lie. One-bit mechanisms have a stronger bound.
     ///
     /// # Errors
-    /// [`Error::NoShuffling`] if the task lets a device report more than once, since copies of a report hide no one, or if the reports
-    /// show that they are from several periods, since each hides only among those of its own period; if there is no honest report,
-    /// or the task's ε is outside 1e-6 to 20.
+    /// [`Error::NoShuffling`] if the task lets a device report more than once, since copies of a report hide no one, or
+    /// if the reports show that they are from several periods, since each hides only among those of its own period; if
+    /// there is no honest report, or the task's ε is outside 1e-6 to 20.
     pub fn shuffled(&self, task: &Task, honest: u64, delta: &Delta) -> Result<Guarantee> {
         if let Some(reason) = not_people(task) {
             return Err(Error::NoShuffling(reason));

@@ -1,4 +1,5 @@
-//! The collector of the local model: stores the reports of many devices, durably and each once, and computes estimates from them.
+//! The collector of the local model: stores the reports of many devices, durably and each once, and computes estimates
+//! from them.
 //!
 //! ```
 //! use reticent::local::{Admission, Task};
@@ -26,9 +27,9 @@
 //! | [`error`] | the error type |
 //!
 //! # What is not promised
-//! Nothing here needs to be secret: every report was randomised before it arrived. But who sent which report, from where and when is
-//! not randomised. None of that is stored: reports are ordered by their random ids, so that the file's order is not that of
-//! arrival. Traces of that order in the disk, its log or a backup are not erased.
+//! Nothing here needs to be secret: every report was randomised before it arrived. But who sent which report, from
+//! where and when is not randomised. None of that is stored: reports are ordered by their random ids, so that the
+//! file's order is not that of arrival. Traces of that order in the disk, its log or a backup are not erased.
 
 pub mod collected;
 pub mod collector;

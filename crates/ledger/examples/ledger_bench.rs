@@ -1,7 +1,7 @@
 //! How many charges a second become durable, beside what the disk allows.
 //!
-//! Prints one JSON object a line; `cargo xtask bench ledger` makes a table of them. Every row is measured several times, in turns
-//! with the others, and the median counts: disks have moods.
+//! Prints one JSON object a line; `cargo xtask bench ledger` makes a table of them. Every row is measured several
+//! times, in turns with the others, and the median counts: disks have moods.
 
 use std::env;
 use std::error::Error;

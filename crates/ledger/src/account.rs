@@ -15,8 +15,8 @@ pub struct Account {
     pub dataset: Dataset,
     /// How often it was charged.
     pub charges: u64,
-    /// What was spent, for each set of terms charged. The dataset's own terms come first, if it has any; others follow only
-    /// if it got its terms together with a limit, after being charged under others.
+    /// What was spent, for each set of terms charged. The dataset's own terms come first, if it has any; others follow
+    /// only if it got its terms together with a limit, after being charged under others.
     pub spent: Vec<(Terms, Spend)>,
     /// The failed charge that suspended the dataset; `None` if it is not suspended.
     pub suspended: Option<u64>,
@@ -36,8 +36,8 @@ pub enum Registration {
     Unchanged,
 }
 
-/// The account of the dataset registered by `row`. Sums and counts are read from its newest charges, so the cost does not
-/// grow with the number of charges.
+/// The account of the dataset registered by `row`. Sums and counts are read from its newest charges, so the cost does
+/// not grow with the number of charges.
 pub(crate) fn read(pages: &mut dyn Pages, row: &Row) -> Result<Account> {
     let dataset = limit::in_force(pages, registered(row)?)?;
     let (mut spent, mut charges, mut suspended) = (Vec::new(), 0_u64, None);

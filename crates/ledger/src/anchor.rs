@@ -1,7 +1,8 @@
 //! The head of a ledger, kept elsewhere.
 //!
-//! A hash chain reveals changed, removed or reordered entries, but not an older copy of the whole ledger, a truncated one,
-//! or one rewritten from the start. The hash of the last entry, kept out of the attacker's reach, reveals these too.
+//! A hash chain reveals changed, removed or reordered entries, but not an older copy of the whole ledger, a truncated
+//! one, or one rewritten from the start. The hash of the last entry, kept out of the attacker's reach, reveals these
+//! too.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Sums are exact, so their text grows with the denominators of the charges; a charge that would exceed this is refused.
+/// Sums are exact, so their text grows with the denominators of the charges; a charge that would exceed this is
+/// refused.
 const LONGEST_SUM: usize = 2000;
 
 /// Numbers with longer text are shown rounded.
@@ -18,8 +19,8 @@ const SHOWN_DIGITS: u32 = 6;
 /// What a dataset may spend. It also fixes the currency.
 ///
 /// # Privacy
-/// Queries may depend on earlier answers. For such adaptive queries these three sums are valid privacy filters: while the sum
-/// of all charges stays within the budget, all releases together satisfy the budget's guarantee.
+/// Queries may depend on earlier answers. For such adaptive queries these three sums are valid privacy filters: while
+/// the sum of all charges stays within the budget, all releases together satisfy the budget's guarantee.
 /// - ε: pure charges, Σε \[RRUV16\].
 /// - ε and δ: pure and approximate charges, (Σε, Σδ) \[RRUV16\].
 /// - ρ: zero-concentrated charges, Σρ; a pure charge of ε counts as ρ = ε²/2 \[BS16, FZ21\].
@@ -112,7 +113,8 @@ impl fmt::Display for Spend {
 }
 
 impl Spend {
-    /// As text, rounded down where [`Display`](fmt::Display) rounds up: for the remaining budget, which must not be overstated.
+    /// As text, rounded down where [`Display`](fmt::Display) rounds up: for the remaining budget, which must not be
+    /// overstated.
     pub fn rounded_down(&self) -> String {
         self.text(|value| value.round_down(SHOWN_DIGITS))
     }

@@ -43,8 +43,8 @@ type Ending = fn(&mut dyn Pages, &Known, &Receipt, &str) -> Result<Done>;
 ///
 /// # Algorithm
 /// Every charge is one entry in a hash chain. It is checked and appended in one transaction that excludes all other
-/// writers; waiting threads of one process share a commit. A dataset's total is stored in its newest charge, whose hash is
-/// checked before the total is used.
+/// writers; waiting threads of one process share a commit. A dataset's total is stored in its newest charge, whose hash
+/// is checked before the total is used.
 ///
 /// # Example
 /// ```
@@ -159,26 +159,26 @@ impl DurableLedger {
         })
     }
 
-    /// Also keeps the newest entry's hash in a file: from now on nothing is charged or answered unless the ledger contains the
-    /// entry in the file, and no permit is issued before the file has the charge. Only [`DurableLedger::advance_anchor`] creates
-    /// the file: if it is missing, nothing is written.
+    /// Also keeps the newest entry's hash in a file: from now on nothing is charged or answered unless the ledger
+    /// contains the entry in the file, and no permit is issued before the file has the charge. Only
+    /// [`DurableLedger::advance_anchor`] creates the file: if it is missing, nothing is written.
     #[must_use]
     pub fn anchored(mut self, anchor: Anchor) -> Self {
         self.anchor = Some(anchor);
         self
     }
 
-    /// Registers a dataset, or sets the limit of one that had none. Earlier charges under the same unit and adjacency count
-    /// toward the limit; those under others stay in the history, and no more charges are accepted under them.
+    /// Registers a dataset, or sets the limit of one that had none. Earlier charges under the same unit and adjacency
+    /// count toward the limit; those under others stay in the history, and no more charges are accepted under them.
     ///
     /// # Privacy
-    /// A limit holds for adaptive queries because it was fixed before them. One set later holds as if it had been there from
-    /// the start, provided that it was not chosen based on the answers. (In pure ε even then: whatever the answers, the loss
-    /// is at most Σε.)
+    /// A limit holds for adaptive queries because it was fixed before them. One set later holds as if it had been there
+    /// from the start, provided that it was not chosen based on the answers. (In pure ε even then: whatever the
+    /// answers, the loss is at most Σε.)
     ///
     /// # Errors
-    /// [`Error::DatasetExists`] if the name is registered with different terms or a different limit; if they are the same,
-    /// nothing happens. [`Error::AlreadySpent`] and [`Error::Uncountable`] if earlier charges rule out the limit.
+    /// [`Error::DatasetExists`] if the name is registered with different terms or a different limit; if they are the
+    /// same, nothing happens. [`Error::AlreadySpent`] and [`Error::Uncountable`] if earlier charges rule out the limit.
     pub fn register(&self, dataset: &Dataset) -> Result<Registration> {
         checked("dataset", &dataset.name, LONGEST_NAME)?;
         match (&dataset.budget, &dataset.terms) {
@@ -203,12 +203,12 @@ impl DurableLedger {
         }
     }
 
-    /// Lets a dataset be charged again that a failure had suspended, once its owner has investigated. Returns the entry of
-    /// the failed charge; `None` if the dataset was not suspended.
+    /// Lets a dataset be charged again that a failure had suspended, once its owner has investigated. Returns the entry
+    /// of the failed charge; `None` if the dataset was not suspended.
     ///
     /// # Privacy
-    /// Each failure may have leaked one bit about one unit that no ε covers. Reopening is the data owner's decision, never a
-    /// program's.
+    /// Each failure may have leaked one bit about one unit that no ε covers. Reopening is the data owner's decision,
+    /// never a program's.
     ///
     /// # Errors
     /// If the dataset does not exist, or the storage fails.
@@ -223,8 +223,8 @@ impl DurableLedger {
         }
     }
 
-    /// A registered dataset, with its limit even if that was set later; `None` if it does not exist. The cost does not depend
-    /// on the number of charges.
+    /// A registered dataset, with its limit even if that was set later; `None` if it does not exist. The cost does not
+    /// depend on the number of charges.
     ///
     /// # Errors
     /// If the ledger cannot be read or is damaged.
@@ -299,8 +299,8 @@ impl DurableLedger {
         })
     }
 
-    /// Calls `each` with every entry after number `after`, oldest first, until it breaks. Only a few entries are in memory at
-    /// a time, and the ledger is not locked while `each` runs.
+    /// Calls `each` with every entry after number `after`, oldest first, until it breaks. Only a few entries are in
+    /// memory at a time, and the ledger is not locked while `each` runs.
     ///
     /// # Errors
     /// If the ledger cannot be read, or an entry was changed.
@@ -363,8 +363,8 @@ impl DurableLedger {
         self.anchor.as_ref().map_or(Ok(()), |anchor| self.advance(anchor))
     }
 
-    /// Moves any anchor to the newest entry, once: unlike one that the ledger is [anchored](DurableLedger::anchored) to, it
-    /// does not follow later entries.
+    /// Moves any anchor to the newest entry, once: unlike one that the ledger is [anchored](DurableLedger::anchored)
+    /// to, it does not follow later entries.
     ///
     /// # Errors
     /// If the ledger does not contain the anchored entry, or the anchor cannot be written.
@@ -374,14 +374,14 @@ impl DurableLedger {
         anchor.advance(&self.head()?)
     }
 
-    /// The last failure to write; `None` if no write has failed since the last [`DurableLedger::try_again`]. A refusal, such
-    /// as for an exhausted budget, is not a failure.
+    /// The last failure to write; `None` if no write has failed since the last [`DurableLedger::try_again`]. A refusal,
+    /// such as for an exhausted budget, is not a failure.
     pub fn failing(&self) -> Option<Error> {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// After a failure: makes a write that changes nothing, and checks that everything seen before is still there. If so, the
-    /// ledger is no longer [failing](DurableLedger::failing).
+    /// After a failure: makes a write that changes nothing, and checks that everything seen before is still there. If
+    /// so, the ledger is no longer [failing](DurableLedger::failing).
     pub fn try_again(&self) {
         let again = || {
             let known = self.known_before_writing()?;
@@ -392,7 +392,8 @@ impl DurableLedger {
         *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = again().err();
     }
 
-    /// Runs one transaction and notes whether it failed. Success does not clear a failure: it may have had nothing to write.
+    /// Runs one transaction and notes whether it failed. Success does not clear a failure: it may have had nothing to
+    /// write.
     fn write(&self, work: impl Fn(&mut dyn Pages) -> Result<Done> + Send + Sync + 'static) -> Result<Done> {
         self.noted(self.group.write(work))
     }
@@ -409,7 +410,8 @@ impl DurableLedger {
         self.anchor.as_ref().map_or(Ok(Known::Unanchored), |anchor| anchor.read().map(Known::Anchored))
     }
 
-    /// What the anchor says before a write. Fails if the anchor is missing or cannot be moved, before any budget is spent.
+    /// What the anchor says before a write. Fails if the anchor is missing or cannot be moved, before any budget is
+    /// spent.
     fn known_before_writing(&self) -> Result<Known> {
         let known = self.known()?;
         if let (Some(anchor), Known::Anchored(held)) = (&self.anchor, &known) {

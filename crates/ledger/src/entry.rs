@@ -166,11 +166,11 @@ impl Row {
 }
 
 impl Keys {
-    /// The request id of a limit, which no charge can have; a dataset has at most one. So a limit is also the newest "charge"
-    /// of its terms until there is another, and its sum is found like any other.
+    /// The request id of a limit, which no charge can have; a dataset has at most one. So a limit is also the newest
+    /// "charge" of its terms until there is another, and its sum is found like any other.
     pub const LIMIT: &str = "";
-    /// The terms of a dataset's failures and reopenings, which no charge can have. The newest of them decides whether the
-    /// dataset is suspended.
+    /// The terms of a dataset's failures and reopenings, which no charge can have. The newest of them decides whether
+    /// the dataset is suspended.
     pub const SUSPENSION: &str = "\u{1}";
 
     fn of(event: &Event) -> Self {

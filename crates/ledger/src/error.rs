@@ -168,8 +168,8 @@ pub enum Error {
     )]
     Older(u64),
 
-    /// The disk or the server failed. The charge may or may not have been written: repeat the request with the same id (a
-    /// stream, which cannot be repeated, is charged again).
+    /// The disk or the server failed. The charge may or may not have been written: repeat the request with the same id
+    /// (a stream, which cannot be repeated, is charged again).
     #[error("the ledger could not be {doing}: {reason}")]
     Storage {
         /// The failed operation, as a participle.

@@ -1,7 +1,7 @@
 //! The identity of files, and the datasets that their rows belong to.
 //!
-//! The ledger identifies a dataset by its name, and a file's dataset by the file's path. A file can be reached by many paths:
-//! symbolic links, hard links, a folder that contains it. Here they are all treated as one.
+//! The ledger identifies a dataset by its name, and a file's dataset by the file's path. A file can be reached by many
+//! paths: symbolic links, hard links, a folder that contains it. Here they are all treated as one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -63,8 +63,8 @@ impl Owner {
 }
 
 impl DurableLedger {
-    /// The datasets that these files belong to: those that have a limit or were ever charged, and are named by a path of one of
-    /// the files or of a folder that contains it. A file not in the ledger by any path belongs to none.
+    /// The datasets that these files belong to: those that have a limit or were ever charged, and are named by a path
+    /// of one of the files or of a folder that contains it. A file not in the ledger by any path belongs to none.
     ///
     /// # Errors
     /// If the ledger cannot be read or is damaged.

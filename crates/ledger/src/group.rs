@@ -1,8 +1,8 @@
 //! Group commit: one commit for all waiting threads.
 //!
-//! A commit costs one disk sync, however much it contains. One thread, the leader, writes at a time, for itself and for all
-//! that queued up while the previous leader waited for the disk; the others sleep until their work is done, and the first
-//! one that came too late leads next.
+//! A commit costs one disk sync, however much it contains. One thread, the leader, writes at a time, for itself and for
+//! all that queued up while the previous leader waited for the disk; the others sleep until their work is done, and the
+//! first one that came too late leads next.
 
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,8 @@
 //! Privacy budgets that survive crashes: charged first, never refunded, exact, hash-chained.
 //!
-//! A *dataset* has a budget. A *charge* uses up part of it, durably, before the data is touched; a *receipt* proves the charge,
-//! which yields a [`Permit`](reticent::Permit). The release is stored, and returned when the same request is made again.
+//! A *dataset* has a budget. A *charge* uses up part of it, durably, before the data is touched; a *receipt* proves the
+//! charge, which yields a [`Permit`](reticent::Permit). The release is stored, and returned when the same request is
+//! made again.
 //!
 //! See [`DurableLedger`] for an example.
 //!
@@ -24,9 +25,10 @@
 //! | [`error`] | the error type |
 //!
 //! # What is not promised
-//! Anyone who can write to the storage can restore an older copy of all of it, or write a new chain. A running process notices
-//! that entries it has seen are gone; beyond that only an [`anchor`] out of the attacker's reach reveals it. The ledger adds up
-//! the costs it is given: it does not know whether a mechanism satisfies its guarantee. A copied or renamed dataset is a new one.
+//! Anyone who can write to the storage can restore an older copy of all of it, or write a new chain. A running process
+//! notices that entries it has seen are gone; beyond that only an [`anchor`] out of the attacker's reach reveals it.
+//! The ledger adds up the costs it is given: it does not know whether a mechanism satisfies its guarantee. A copied or
+//! renamed dataset is a new one.
 //!
 //! # Features
 //! - `postgres` (default): a ledger shared by several machines.

@@ -1,11 +1,11 @@
 //! What this process has seen of a ledger, which must still be there later.
 //!
-//! Anyone who can write to the storage can overwrite a ledger with an older copy, even while it is open: neither the file's
-//! identity nor the chain, which is intact in an older copy, reveals it. But a running process remembers. Every entry that a
-//! budget decision depends on (the newest entry, a dataset's registration and limit, its newest charge under each of its
-//! terms) is compared with the one found there before: it must be the same entry, or a newer one while the earlier one is
-//! still in the chain. Entries that other processes wrote and this one never read are not covered; an
-//! [anchor](crate::anchor) covers them.
+//! Anyone who can write to the storage can overwrite a ledger with an older copy, even while it is open: neither the
+//! file's identity nor the chain, which is intact in an older copy, reveals it. But a running process remembers. Every
+//! entry that a budget decision depends on (the newest entry, a dataset's registration and limit, its newest charge
+//! under each of its terms) is compared with the one found there before: it must be the same entry, or a newer one
+//! while the earlier one is still in the chain. Entries that other processes wrote and this one never read are not
+//! covered; an [anchor](crate::anchor) covers them.
 
 use std::collections::BTreeMap;
 

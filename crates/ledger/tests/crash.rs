@@ -1,8 +1,9 @@
 //! Nothing that was acknowledged is lost, and nothing is there by half, whenever the power fails.
 //!
-//! A workload of 200 operations runs on a disk in memory that writes down every write, truncation, sync and delete. After each
-//! of them the power fails: what was not synced reaches the disk or not, by lot, even by sectors. The ledger is then opened as
-//! always and compared with what was acknowledged. Where opening itself writes, the power fails there again.
+//! A workload of 200 operations runs on a disk in memory that writes down every write, truncation, sync and delete.
+//! After each of them the power fails: what was not synced reaches the disk or not, by lot, even by sectors. The ledger
+//! is then opened as always and compared with what was acknowledged. Where opening itself writes, the power fails there
+//! again.
 
 mod support;
 

@@ -1,8 +1,8 @@
 //! A disk that fails never gives a permit for a charge that is not durable, and never takes one away.
 //!
-//! Every single call to the disk fails in turn, once or from then on, as an error of the device or because the disk is full. A
-//! failed sync loses what it should have written, as Linux does it. While the disk fails, the ledger says so or goes on; when
-//! it works again, so does the same ledger. At the end the power fails, too.
+//! Every single call to the disk fails in turn, once or from then on, as an error of the device or because the disk is
+//! full. A failed sync loses what it should have written, as Linux does it. While the disk fails, the ledger says so or
+//! goes on; when it works again, so does the same ledger. At the end the power fails, too.
 
 mod support;
 
@@ -240,7 +240,8 @@ fn failures_while_the_log_is_copied() {
     eprintln!("while the log is copied: {} runs", faults.len());
 }
 
-/// Syncs fail from each sync on, for good or so often that it is the end or the beginning of a connection that fails, too.
+/// Syncs fail from each sync on, for good or so often that it is the end or the beginning of a connection that fails,
+/// too.
 fn failing_syncs(way: &Way, steps: &[Step]) -> Vec<Fault> {
     let calls = calls(way, steps);
     let syncs = calls.iter().enumerate().filter(|(_, call)| **call == Call::Sync);

@@ -82,8 +82,8 @@ pub async fn guard(
     Ok(next.run(request).await)
 }
 
-/// Answers to open surveys are anonymous, whatever site shows the survey: all share one rate limit, nothing is recorded, and only
-/// the report is read.
+/// Answers to open surveys are anonymous, whatever site shows the survey: all share one rate limit, nothing is
+/// recorded, and only the report is read.
 async fn answer_openly(app: &App, request: Request, next: Next) -> Result<Response> {
     if !app.rate.admits(ANYBODY, Instant::now()) {
         return Err(Error::TooMany);

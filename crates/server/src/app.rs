@@ -184,8 +184,8 @@ impl App {
         *before = Looked { at: Instant::now(), failing };
     }
 
-    /// Whether charges or releases could not be stored at the last check or attempt. The check runs every second, independent of
-    /// requests, since anyone may call this.
+    /// Whether charges or releases could not be stored at the last check or attempt. The check runs every second,
+    /// independent of requests, since anyone may call this.
     pub fn is_failing(&self) -> bool {
         let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         let late = looked.at.elapsed() > LONGEST_LOOK;
@@ -265,7 +265,8 @@ const LONGEST_LOOK: Duration = Duration::from_secs(30);
 /// The least free disk space, in bytes: less is soon used up.
 const LEAST_ROOM: u64 = 1 << 20;
 
-/// Checks that the disk has free space. Tokens and reports are written only on request, when it may be too late to warn.
+/// Checks that the disk has free space. Tokens and reports are written only on request, when it may be too late to
+/// warn.
 fn room_for_more(directory: &Path) -> Result<()> {
     #[cfg(unix)]
     if let Ok(disk) = rustix::fs::statvfs(directory)

@@ -87,10 +87,11 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Simultaneous queries; others wait.
     pub queries: usize,
-    /// Simultaneous connections; beyond them only health, metrics, events and reports are served, if they arrive quickly.
+    /// Simultaneous connections; beyond them only health, metrics, events and reports are served, if they arrive
+    /// quickly.
     pub connections: usize,
-    /// Connections from one address. Defaults to a quarter of all, or to all if only this machine can connect, so that all can come
-    /// through a proxy on it.
+    /// Connections from one address. Defaults to a quarter of all, or to all if only this machine can connect, so that
+    /// all can come through a proxy on it.
     pub connections_per_address: Option<usize>,
     /// Connections that may follow a stream. Defaults to half of all.
     pub followers: Option<usize>,
@@ -98,8 +99,8 @@ pub struct Limits {
     pub followers_per_token: Option<usize>,
     /// Bytes in one request to an open survey, which needs no token.
     pub open_body_bytes: usize,
-    /// Bytes of request bodies in memory at a time, a quarter of them for one token (or one address, for open surveys), but never
-    /// less than the largest request needs; further requests wait a second, and then get 503.
+    /// Bytes of request bodies in memory at a time, a quarter of them for one token (or one address, for open surveys),
+    /// but never less than the largest request needs; further requests wait a second, and then get 503.
     pub bodies_bytes: usize,
     /// Seconds within which the head of a request, and then its body, must arrive.
     pub request_seconds: u64,

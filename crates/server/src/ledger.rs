@@ -1,10 +1,10 @@
 //! The service's ledger: opened where it was before, and never silently recreated.
 //!
-//! A new ledger would reset all budgets. So the data directory remembers the ledger's newest entry, recorded when the service
-//! starts, periodically while it runs, and when it stops. While the service runs, every entry it has seen must remain. An older
-//! copy of the ledger, or one whose log was removed, is noticed unless all it lacks was charged just before a crash. An anchor,
-//! which every charge moves before it is granted, has no such gap, and can be out of reach of those who can write to the data
-//! directory.
+//! A new ledger would reset all budgets. So the data directory remembers the ledger's newest entry, recorded when the
+//! service starts, periodically while it runs, and when it stops. While the service runs, every entry it has seen must
+//! remain. An older copy of the ledger, or one whose log was removed, is noticed unless all it lacks was charged just
+//! before a crash. An anchor, which every charge moves before it is granted, has no such gap, and can be out of reach
+//! of those who can write to the data directory.
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,8 +24,8 @@ pub const PAUSE: Duration = Duration::from_secs(1);
 /// Opens the ledger of a data directory, with the anchor from the configuration; creates it if there never was one.
 ///
 /// # Errors
-/// If the earlier ledger is missing, or replaced by another one or an older copy; if a required anchor is missing, or is ahead of
-/// the ledger.
+/// If the earlier ledger is missing, or replaced by another one or an older copy; if a required anchor is missing, or
+/// is ahead of the ledger.
 pub fn open(config: &Config, directory: &Path) -> Result<DurableLedger> {
     let place = match &config.ledger {
         Some(place) => config.place_of_ledger(place)?,
@@ -63,7 +63,8 @@ pub fn open(config: &Config, directory: &Path) -> Result<DurableLedger> {
     Ok(ledger.anchored(anchor))
 }
 
-/// Remembers the ledger's newest entry, including charges by other processes. Retries a ledger that could not be written.
+/// Remembers the ledger's newest entry, including charges by other processes. Retries a ledger that could not be
+/// written.
 ///
 /// # Errors
 /// If something cannot be written, or the ledger lacks an earlier entry.

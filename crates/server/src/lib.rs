@@ -20,8 +20,8 @@
 //! | [`error`] | errors, and how they are reported |
 //!
 //! # What is not promised
-//! There is no TLS: clients on other machines must connect through a proxy that provides it. An observer of the network can see how
-//! long answers take and how many requests there are.
+//! There is no TLS: clients on other machines must connect through a proxy that provides it. An observer of the network
+//! can see how long answers take and how many requests there are.
 
 pub mod access;
 pub mod app;

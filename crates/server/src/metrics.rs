@@ -7,8 +7,8 @@
 //! | steps closed | closed by the clock; if a step is a number of events, their arrival is public |
 //! | requests by route and role | except those that send events, whose number depends on the events |
 //!
-//! Left out because they depend on data: events, bytes and batches received, duplicates, the size of the data directory,
-//! durations, and the outcomes of requests.
+//! Left out because they depend on data: events, bytes and batches received, duplicates, the size of the data
+//! directory, durations, and the outcomes of requests.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

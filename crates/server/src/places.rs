@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A number of places, of which each owner (an address, a token) can have some. There is no waiting: either a place is free, or
-/// not.
+/// A number of places, of which each owner (an address, a token) can have some. There is no waiting: either a place is
+/// free, or not.
 #[derive(Debug)]
 pub struct Places<K> {
     most: usize,

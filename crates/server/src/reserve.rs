@@ -1,8 +1,8 @@
 //! Places beyond the connection limit, for short requests. Slow connections cannot occupy them.
 //!
-//! If no place is free for a new connection, one whose request has not arrived yet gives way: the oldest of the source that has the
-//! most, among the new connection's own source and those with more places than that. So only a flood from many sources at once, not
-//! slow requests, can keep out a request that arrives in one piece.
+//! If no place is free for a new connection, one whose request has not arrived yet gives way: the oldest of the source
+//! that has the most, among the new connection's own source and those with more places than that. So only a flood from
+//! many sources at once, not slow requests, can keep out a request that arrives in one piece.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};

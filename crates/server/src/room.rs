@@ -1,5 +1,5 @@
-//! Memory for request bodies: limited in total and per sender. It is reserved as the bytes arrive, so that no sender holds much
-//! more than it has sent.
+//! Memory for request bodies: limited in total and per sender. It is reserved as the bytes arrive, so that no sender
+//! holds much more than it has sent.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -1,7 +1,7 @@
 //! Events from NATS JetStream.
 //!
-//! The events of a stream NAME are the messages with subject `reticent.NAME` in the JetStream stream `reticent`, read by a durable
-//! consumer `reticent-NAME`. After a failure, the source retries.
+//! The events of a stream NAME are the messages with subject `reticent.NAME` in the JetStream stream `reticent`, read
+//! by a durable consumer `reticent-NAME`. After a failure, the source retries.
 
 use std::sync::Arc;
 use std::time::Duration;

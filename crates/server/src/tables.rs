@@ -66,7 +66,8 @@ impl Tables {
     /// Opens all tables of a configuration by their headers, and registers their budgets.
     ///
     /// # Errors
-    /// If a table is missing or unreadable, if the same rows would have two budgets, or if a dataset already has a different budget.
+    /// If a table is missing or unreadable, if the same rows would have two budgets, or if a dataset already has a
+    /// different budget.
     pub fn open(config: &Config, ledger: &DurableLedger) -> Result<Self> {
         let mut tables = BTreeMap::new();
         for table in &config.tables {
@@ -85,8 +86,8 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Checks these tables, with their current files, against all others and the ledger: the same rows must not have two budgets, nor
-    /// be both private and public, whatever paths their files have.
+    /// Checks these tables, with their current files, against all others and the ledger: the same rows must not have
+    /// two budgets, nor be both private and public, whatever paths their files have.
     fn refuse_second_budgets(&self, asked: &[(&Registered, &[PathBuf])], ledger: &DurableLedger) -> Result<()> {
         let mut holders: BTreeMap<FileId, Vec<&Registered>> = BTreeMap::new();
         // A table that was moved cannot be queried.
@@ -124,8 +125,8 @@ impl Tables {
     /// The tables that a query names.
     ///
     /// # Errors
-    /// If it is not valid SQL, if it names private tables of several datasets, if a table can no longer be opened or was moved since
-    /// the service started, or if the same rows now have two budgets.
+    /// If it is not valid SQL, if it names private tables of several datasets, if a table can no longer be opened or
+    /// was moved since the service started, or if the same rows now have two budgets.
     pub fn chosen(&self, sql: &str, ledger: &DurableLedger) -> Result<Chosen<'_>> {
         let named = text::tables(sql)?;
         let mut chosen: Vec<&Registered> = self.0.values().filter(|table| named.contains(&table.name)).collect();
@@ -241,8 +242,8 @@ impl Registered {
         Ok(())
     }
 
-    /// Opens the table again. A link that now points elsewhere would charge queries on other rows to this table's budget. New
-    /// content at the same path, and more files in the same folder, are the same table.
+    /// Opens the table again. A link that now points elsewhere would charge queries on other rows to this table's
+    /// budget. New content at the same path, and more files in the same folder, are the same table.
     fn input(&self) -> Result<Input> {
         // The table's path, and what else is there, is for the owner to know, not for callers.
         let table = Table::open(&self.name, &self.location).map_err(|error| {

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p reticent-stream --example load -- [SECONDS] [KEYS] [SENDERS] [EVENTS A SECOND]`
 //!
-//! Every event has an id and a key; senders send batches of a thousand and wait for each to be durable. With a rate they
-//! keep to it, else they send as fast as they can.
+//! Every event has an id and a key; senders send batches of a thousand and wait for each to be durable. With a rate
+//! they keep to it, else they send as fast as they can.
 
 use std::error::Error;
 use std::sync::Arc;

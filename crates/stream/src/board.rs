@@ -91,8 +91,8 @@ impl Subscription {
         self.seen
     }
 
-    /// Waits for a step later than [`Subscription::seen`] and returns the newest; `None` if there will be no more releases. Works
-    /// with any async runtime.
+    /// Waits for a step later than [`Subscription::seen`] and returns the newest; `None` if there will be no more
+    /// releases. Works with any async runtime.
     pub async fn changed(&mut self) -> Option<u64> {
         loop {
             let news = *self.receiver.borrow_and_update();

@@ -1,8 +1,8 @@
 //! Charging a stream: once, before it counts anything.
 //!
-//! First the intention is made durable here, then the charge in the ledger, then the stream here. If the process ends in
-//! between, the ledger shows whether the charge was made: the intention contains its unique request id. A charge that was
-//! made is used, not repeated; if none was made, the intention is removed.
+//! First the intention is made durable here, then the charge in the ledger, then the stream here. If the process ends
+//! in between, the ledger shows whether the charge was made: the intention contains its unique request id. A charge
+//! that was made is used, not repeated; if none was made, the intention is removed.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -8,10 +8,11 @@ use crate::error::Error;
 /// "RtSt": SQLite's application id, which marks the file as ours.
 const APPLICATION: i64 = 0x5274_5374;
 const VERSION: i64 = 1;
-/// The counters of ten thousand keys are megabytes, written as a whole at the end of every step: fewer and larger pages.
+/// The counters of ten thousand keys are megabytes, written as a whole at the end of every step: fewer and larger
+/// pages.
 const PAGE_BYTES: u32 = 16 << 10;
-/// How much of the file is cached, in KiB: what one step of ten thousand keys writes, and little more, since pages of old releases
-/// would fill the rest.
+/// How much of the file is cached, in KiB: what one step of ten thousand keys writes, and little more, since pages of
+/// old releases would fill the rest.
 const CACHE: u16 = 8 << 10;
 
 const SCHEMA: &str = "

@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 
-/// The streams of a data directory that cannot be opened, and the files that cannot be written. Nothing here depends on events.
+/// The streams of a data directory that cannot be opened, and the files that cannot be written. Nothing here depends on
+/// events.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     state: Mutex<State>,

@@ -51,8 +51,8 @@ impl Shared {
         Entry::all(pages, |name, error| self.health.cannot_open(name, &error))
     }
 
-    /// Loads all curators' streams from the disk for which `board` returns a board, except those that cannot be opened, which are
-    /// recorded in `health`.
+    /// Loads all curators' streams from the disk for which `board` returns a board, except those that cannot be opened,
+    /// which are recorded in `health`.
     pub fn load_curators(&self, board: impl Fn(i64) -> Option<Arc<Board>>) -> Result<Vec<Live>> {
         self.write(|pages| {
             let mut streams = Vec::new();

@@ -1,8 +1,8 @@
 //! A durable SQLite file for data kept beside a ledger.
 //!
 //! Write-ahead logging with `synchronous=FULL`: a commit returns when it is on the disk. As with the ledger
-//! ([`sqlite`](super::sqlite) explains why), opening the file first rewrites the log in place: after a failed sync the log may
-//! read as complete without being on the disk.
+//! ([`sqlite`](super::sqlite) explains why), opening the file first rewrites the log in place: after a failed sync the
+//! log may read as complete without being on the disk.
 
 use std::path::{Path, PathBuf};
 
@@ -105,8 +105,8 @@ impl Database {
         self.transact(TransactionBehavior::Deferred, "read", work)
     }
 
-    /// Copies the log into the database if it has become long. This is not part of any commit, so that no commit waits for it.
-    /// Writers must call it from time to time: nothing else shortens the log.
+    /// Copies the log into the database if it has become long. This is not part of any commit, so that no commit waits
+    /// for it. Writers must call it from time to time: nothing else shortens the log.
     pub fn tidy(&mut self) {
         let long = self.files.length(&self.log()).is_ok_and(|length| length.unwrap_or(0) > LONG_LOG);
         if let (true, Some(connection)) = (long, &self.connection) {

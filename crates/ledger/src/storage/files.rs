@@ -36,7 +36,8 @@ pub trait Files: Send + fmt::Debug {
     /// The identity of the file now at `path`; `None` if there is none.
     fn identity(&self, path: &Path) -> Option<FileId>;
 
-    /// Creates an empty file that only its owner can read, unless it exists: queries about a dataset can themselves be secret.
+    /// Creates an empty file that only its owner can read, unless it exists: queries about a dataset can themselves be
+    /// secret.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -56,9 +57,9 @@ pub trait Files: Send + fmt::Debug {
 
     /// Waits until no other process has its turn; the turn ends when the returned file is dropped.
     ///
-    /// Waiting processes poll. A queue would be fairer, but measured slower: handing over to a sleeping process takes time.
-    /// Only speed depends on this: without a turn (`None`: it took too long, or the file cannot be created) a writer tries
-    /// anyway.
+    /// Waiting processes poll. A queue would be fairer, but measured slower: handing over to a sleeping process takes
+    /// time. Only speed depends on this: without a turn (`None`: it took too long, or the file cannot be created) a
+    /// writer tries anyway.
     fn turn(&self, path: &Path, patience: Duration) -> Option<File>;
 }
 

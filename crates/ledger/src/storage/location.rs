@@ -42,8 +42,9 @@ impl Location {
     }
 }
 
-/// Anything other than the URL of a known server is a file, unless it looks like an address in another form: that may contain
-/// a password, so it is not used as a file name, and the error does not show it. A `./` prefix always makes it a file name.
+/// Anything other than the URL of a known server is a file, unless it looks like an address in another form: that may
+/// contain a password, so it is not used as a file name, and the error does not show it. A `./` prefix always makes it
+/// a file name.
 impl FromStr for Location {
     type Err = Error;
 
@@ -94,8 +95,8 @@ fn settings(text: &str) -> impl Iterator<Item = String> {
     settings.filter_map(|setting| setting.split_once('=')).map(|(name, _)| name.to_ascii_lowercase())
 }
 
-/// Whether a name looks like an address with a password, or has a word that does; such a name must not be stored or shown.
-/// File paths are exempt.
+/// Whether a name looks like an address with a password, or has a word that does; such a name must not be stored or
+/// shown. File paths are exempt.
 pub fn may_hold_a_password(name: &str) -> bool {
     let is_path = name.starts_with('.') || Path::new(name).is_absolute() && !name.starts_with("//");
     let has_login = name.contains("//") && has_login(name) || name.split_whitespace().any(has_login);
@@ -103,8 +104,8 @@ pub fn may_hold_a_password(name: &str) -> bool {
 }
 
 impl Location {
-    /// The location without passwords, in a form that can be stored and parsed again: the same file, or the same server,
-    /// database and user.
+    /// The location without passwords, in a form that can be stored and parsed again: the same file, or the same
+    /// server, database and user.
     pub fn without_secrets(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),

@@ -22,12 +22,12 @@ use crate::error::Result;
 
 /// Stores rows.
 pub trait Storage: Send {
-    /// Runs `work` with all other writers excluded. When this returns `Ok`, the appended rows are durable; otherwise either all
-    /// or none of them were written.
+    /// Runs `work` with all other writers excluded. When this returns `Ok`, the appended rows are durable; otherwise
+    /// either all or none of them were written.
     ///
     /// # Errors
-    /// Those of `work`, in which case nothing is written; [`Error::Storage`](crate::Error::Storage) if the disk or the server
-    /// fails.
+    /// Those of `work`, in which case nothing is written; [`Error::Storage`](crate::Error::Storage) if the disk or the
+    /// server fails.
     fn write(&mut self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()>;
 
     /// Runs `work` on a consistent snapshot of what is durable.

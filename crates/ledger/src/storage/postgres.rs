@@ -1,31 +1,34 @@
 //! One database of a PostgreSQL server, version 12 or later, for several machines.
 //!
-//! Everything is in a separate schema, `reticent_ledger`. A writer locks the empty table `writing`, which excludes other
-//! writers but neither readers nor the server's own maintenance. A role with `SELECT` and `INSERT` on `entry` and `release`,
-//! `SELECT` on `format` and `UPDATE` on `writing` can do everything a ledger does, and cannot change existing entries.
+//! Everything is in a separate schema, `reticent_ledger`. A writer locks the empty table `writing`, which excludes
+//! other writers but neither readers nor the server's own maintenance. A role with `SELECT` and `INSERT` on `entry` and
+//! `release`, `SELECT` on `format` and `UPDATE` on `writing` can do everything a ledger does, and cannot change
+//! existing entries.
 //!
 //! # Other roles in the database
-//! Names are resolved only among the server's own and in that schema: each transaction pins `search_path`, each table and
-//! function is qualified, each argument has a type. Nothing that other roles create in `public` is ever run. Nothing is written
-//! while anything in the schema could run foreign code or hide rows: triggers, rules, row-level security, functions and
-//! operators that are not the server's own, tables with a different owner, or a role that may create objects there.
+//! Names are resolved only among the server's own and in that schema: each transaction pins `search_path`, each table
+//! and function is qualified, each argument has a type. Nothing that other roles create in `public` is ever run.
+//! Nothing is written while anything in the schema could run foreign code or hide rows: triggers, rules, row-level
+//! security, functions and operators that are not the server's own, tables with a different owner, or a role that may
+//! create objects there.
 //!
-//! A role that may create schemas in the database could have created this one before us: its owner can delete charges, and what
-//! looks like a table can run with the ledger's rights when it is read. So before anything in it is read, the schema's owner
-//! must be a superuser, the owner of the database or the connecting role, and the schema must contain only tables and their
-//! indexes. These three roles are trusted.
+//! A role that may create schemas in the database could have created this one before us: its owner can delete charges,
+//! and what looks like a table can run with the ledger's rights when it is read. So before anything in it is read, the
+//! schema's owner must be a superuser, the owner of the database or the connecting role, and the schema must contain
+//! only tables and their indexes. These three roles are trusted.
 //!
 //! # Durability
-//! A commit returns when the server has synced it: `synchronous_commit` is `on` in every transaction, whatever the server's
-//! default, and a server that runs without `fsync` or `full_page_writes`, or that continues after a failed `fsync`, is refused.
+//! A commit returns when the server has synced it: `synchronous_commit` is `on` in every transaction, whatever the
+//! server's default, and a server that runs without `fsync` or `full_page_writes`, or that continues after a failed
+//! `fsync`, is refused.
 //!
 //! # Failures
-//! After any failure the connection is closed, and the next use opens a new one. If the reply to a commit is lost, it is unknown
-//! whether the commit was made; repeating the request with the same id settles it.
+//! After any failure the connection is closed, and the next use opens a new one. If the reply to a commit is lost, it
+//! is unknown whether the commit was made; repeating the request with the same id settles it.
 //!
-//! The client waits for the server as long as the connection is alive: at most one minute for other writers and five for a
-//! statement; a dead connection is noticed within a minute. It must not be used inside an asynchronous runtime, whose threads
-//! it would block.
+//! The client waits for the server as long as the connection is alive: at most one minute for other writers and five
+//! for a statement; a dead connection is noticed within a minute. It must not be used inside an asynchronous runtime,
+//! whose threads it would block.
 
 mod address;
 mod tls;
@@ -47,8 +50,8 @@ const VERSION: i32 = 2;
 /// The advisory lock held while creating the schema: "RtLg".
 const MAKING: i64 = 0x5274_4c67;
 
-/// Names can be too long for an ordered index, so they are indexed by hash. Two names are joined by a line feed, which no name
-/// contains.
+/// Names can be too long for an ordered index, so they are indexed by hash. Two names are joined by a line feed, which
+/// no name contains.
 const SCHEMA: &str = "
     CREATE SCHEMA reticent_ledger;
     CREATE TABLE reticent_ledger.entry (
@@ -76,8 +79,8 @@ const SCHEMA: &str = "
     INSERT INTO reticent_ledger.format VALUES (2);
 ";
 
-/// Every wait has a limit, unless the URL or the server sets another one. A plan made while the ledger was small must still be
-/// good when it is large.
+/// Every wait has a limit, unless the URL or the server sets another one. A plan made while the ledger was small must
+/// still be good when it is large.
 const SESSION: &str = "
     SET search_path = pg_catalog, pg_temp;
     SELECT pg_catalog.set_config('lock_timeout', '60s', false)
@@ -88,8 +91,8 @@ const SESSION: &str = "
     SET plan_cache_mode = force_generic_plan;
 ";
 
-/// Set in each transaction, so that a connection pooler cannot lose it. A writer that vanishes loses its lock. The last lock
-/// prevents adding a trigger, a rule or a policy before the transaction ends.
+/// Set in each transaction, so that a connection pooler cannot lose it. A writer that vanishes loses its lock. The last
+/// lock prevents adding a trigger, a rule or a policy before the transaction ends.
 const WRITE: &str = "
     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
     SET LOCAL search_path = pg_catalog, pg_temp;
@@ -166,8 +169,8 @@ const STRANGER: &str = "
     WHERE n.nspname = 'reticent_ledger' AND NOT r.rolsuper AND r.rolname <> current_user
         AND r.oid <> (SELECT datdba FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())";
 
-/// Anything that could change what is written or read, or run with the ledger's rights, as error texts. The server records no
-/// dependencies on its own functions and operators, so each recorded one is on someone else's.
+/// Anything that could change what is written or read, or run with the ledger's rights, as error texts. The server
+/// records no dependencies on its own functions and operators, so each recorded one is on someone else's.
 const FOREIGN: &str = "
     WITH own AS (
         SELECT c.oid, c.relname, c.relowner, c.relrowsecurity, n.nspowner
@@ -221,8 +224,8 @@ impl Postgres {
     /// Opens a ledger.
     ///
     /// # Errors
-    /// [`Error::Missing`] if the database has none; [`Error::NotALedger`] if it is of another version or something else;
-    /// [`Error::Storage`] if the server cannot be reached or could lose acknowledged commits.
+    /// [`Error::Missing`] if the database has none; [`Error::NotALedger`] if it is of another version or something
+    /// else; [`Error::Storage`] if the server cannot be reached or could lose acknowledged commits.
     pub fn open(url: &str) -> Result<Self> {
         let mut storage = Self { address: Address::parse(url)?, connection: None };
         let mut connection = storage.connect()?;
@@ -389,7 +392,8 @@ struct Connection {
 
 impl Connection {
     fn make_schema(&mut self) -> Result<(), postgres::Error> {
-        // From the catalogue itself: a lookup by name would be cached, and miss a schema that others have since created.
+        // From the catalogue itself: a lookup by name would be cached, and miss a schema that others have since
+        // created.
         let missing = "SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'reticent_ledger')";
         // Any role can hold the advisory lock, so it is taken only if the schema must be created.
         if !self.client.query_one(missing, &[])?.try_get::<_, bool>(0)? {

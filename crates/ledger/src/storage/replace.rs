@@ -4,11 +4,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Replaces a file, keeping its permissions, or creates it, readable only by its owner. After a crash it has the old content
-/// or the new, and when this returns `Ok`, the new.
+/// Replaces a file, keeping its permissions, or creates it, readable only by its owner. After a crash it has the old
+/// content or the new, and when this returns `Ok`, the new.
 ///
-/// The content is first written to a file beside it, which is always newly created: in a folder that others can write to,
-/// whatever they left under that name (a link to another file, or a file of theirs) is removed and never written to.
+/// The content is first written to a file beside it, which is always newly created: in a folder that others can write
+/// to, whatever they left under that name (a link to another file, or a file of theirs) is removed and never written
+/// to.
 ///
 /// # Errors
 /// If the disk fails, or a leftover file beside it cannot be removed.

@@ -3,23 +3,24 @@
 //! Write-ahead logging with `synchronous=FULL`: a commit returns when its frames are on the disk, one `fdatasync` each.
 //!
 //! # Disk failures
-//! After a failed `fsync`, Linux keeps the pages readable but no longer writes them: a later `fsync` succeeds without them.
-//! The log may then end with a commit that reads as complete, was reported as failed, and is not on the disk. While a
-//! connection is open, its shared memory records where the log ends, and the next commit overwrites such frames. But a
-//! process that opens the log after the last connection ended (killed, or unable to clean up) takes them for committed.
-//! Appending to them would lose the new commit at the next power failure; copying them into the database would mix them,
-//! after a power failure, with the older pages left in the log. So opening a ledger first rewrites the whole log in place,
-//! with its own `fsync`, while other writers are excluded, and copies nothing before that.
+//! After a failed `fsync`, Linux keeps the pages readable but no longer writes them: a later `fsync` succeeds without
+//! them. The log may then end with a commit that reads as complete, was reported as failed, and is not on the disk.
+//! While a connection is open, its shared memory records where the log ends, and the next commit overwrites such
+//! frames. But a process that opens the log after the last connection ended (killed, or unable to clean up) takes them
+//! for committed. Appending to them would lose the new commit at the next power failure; copying them into the database
+//! would mix them, after a power failure, with the older pages left in the log. So opening a ledger first rewrites the
+//! whole log in place, with its own `fsync`, while other writers are excluded, and copies nothing before that.
 //!
 //! # Removed or replaced files
-//! While a ledger is open, its path can come to refer to another file. Before every commit, and before anything that was read
-//! is used, the file and its log must still be those that were opened, under one name; otherwise nothing is charged or
-//! answered until they are restored or the process ends. Nor are pages cached between transactions: if an older copy is
-//! written over the file, the next transaction reads it, and notices that entries this process has seen are gone (`witness`).
+//! While a ledger is open, its path can come to refer to another file. Before every commit, and before anything that
+//! was read is used, the file and its log must still be those that were opened, under one name; otherwise nothing is
+//! charged or answered until they are restored or the process ends. Nor are pages cached between transactions: if an
+//! older copy is written over the file, the next transaction reads it, and notices that entries this process has seen
+//! are gone (`witness`).
 //!
 //! # Read-only disks
-//! Nothing can be charged. A ledger can be read if there is no log beside it, or if SQLite can read the log; a ledger whose log
-//! cannot be read would understate what was spent, and is refused.
+//! Nothing can be charged. A ledger can be read if there is no log beside it, or if SQLite can read the log; a ledger
+//! whose log cannot be read would understate what was spent, and is refused.
 
 mod objects;
 mod opened;
@@ -116,8 +117,8 @@ impl Sqlite {
     /// Opens a ledger for reading; it need not be writable.
     ///
     /// # Errors
-    /// As for [`Sqlite::open`]; [`Error::Storage`] if it is not writable and has a log that cannot be read, without which it
-    /// would understate what was spent.
+    /// As for [`Sqlite::open`]; [`Error::Storage`] if it is not writable and has a log that cannot be read, without
+    /// which it would understate what was spent.
     pub fn open_to_read(path: &Path) -> Result<Self> {
         match Self::open(path) {
             Err(Error::Storage { .. }) => {}
@@ -360,11 +361,12 @@ fn copy_on_close(connection: &Connection, copy: bool) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !copy).map(drop)
 }
 
-/// Switches to write-ahead logging and returns the resulting journal mode. Two processes that switch a new file at the same time
-/// deadlock, and SQLite then gives up at once without calling the busy handler below.
+/// Switches to write-ahead logging and returns the resulting journal mode. Two processes that switch a new file at the
+/// same time deadlock, and SQLite then gives up at once without calling the busy handler below.
 fn switch_to_log(connection: &Connection) -> rusqlite::Result<String> {
     let since = Instant::now();
-    // The switch is committed only when its statement ends, after its only row: reading just this row would miss a failure.
+    // The switch is committed only when its statement ends, after its only row: reading just this row would miss a
+    // failure.
     let switch = || -> rusqlite::Result<Vec<String>> {
         connection.prepare("PRAGMA journal_mode = wal")?.query_map([], |row| row.get(0))?.collect()
     };

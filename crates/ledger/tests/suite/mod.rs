@@ -27,8 +27,8 @@ use reticent_ledger::{Budget, Dataset, DurableLedger, Entry, Location, Terms};
 pub trait Place {
     /// How the ledger is opened.
     fn location(&self) -> Location;
-    /// Runs SQL past the ledger, as a vandal would. The tables are `entry` and `release`; what is made in the schema `saved`
-    /// is beside the ledger, not in it.
+    /// Runs SQL past the ledger, as a vandal would. The tables are `entry` and `release`; what is made in the schema
+    /// `saved` is beside the ledger, not in it.
     fn vandalise(&self, sql: &str);
     /// A copy of all that is there now.
     fn copy(&self) -> Box<dyn Place>;

@@ -81,14 +81,15 @@ pub struct DatasetView {
     pub limit: Option<Sum>,
     /// What is left of it; null if there is no limit.
     pub left: Option<Sum>,
-    /// The share of the limit that was spent, from 0 to 1, in the currency of which least is left; null without a limit.
+    /// The share of the limit that was spent, from 0 to 1, in the currency of which least is left; null without a
+    /// limit.
     pub share_spent: Option<f64>,
     /// What was spent, for each unit and adjacency; those of the limit first.
     pub spent: Vec<Spent>,
     /// The number of charges.
     pub charges: u64,
-    /// The entry of a charge that ended without an answer: nothing more is charged until the owner has investigated and reopened the
-    /// dataset. Null if it is not suspended.
+    /// The entry of a charge that ended without an answer: nothing more is charged until the owner has investigated and
+    /// reopened the dataset. Null if it is not suspended.
     pub suspended: Option<u64>,
 }
 
@@ -243,8 +244,8 @@ pub struct EntryView {
 }
 
 impl EntryView {
-    /// Queries and callers are shown to owners and to the caller itself, file paths only to owners, and spending to everyone who may
-    /// see budgets.
+    /// Queries and callers are shown to owners and to the caller itself, file paths only to owners, and spending to
+    /// everyone who may see budgets.
     fn shown_to(self, caller: &Caller) -> Self {
         if caller.role == Role::Owner {
             return self;

@@ -30,15 +30,15 @@ struct Curators;
 /// The delivery guarantee for the events of a request. It depends only on the stream.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Acknowledged {
-    /// `durable`: they can be neither lost nor counted twice. `at most once`: the stream is pan-private, and a crash may lose
-    /// them.
+    /// `durable`: they can be neither lost nor counted twice. `at most once`: the stream is pan-private, and a crash
+    /// may lose them.
     pub acknowledged: &'static str,
 }
 
 /// Sends events, one per line: `{"id": "a1", "key": "north", "value": 3}`, or a bare number
 ///
-/// No line is an error: a missing value counts as 1, anything but a number as 0, and values out of range are clamped. Ids seen
-/// within the stream's window are not counted again. The body may be gzipped (`Content-Encoding: gzip`).
+/// No line is an error: a missing value counts as 1, anything but a number as 0, and values out of range are clamped.
+/// Ids seen within the stream's window are not counted again. The body may be gzipped (`Content-Encoding: gzip`).
 #[utoipa::path(post, path = "/v1/streams/{name}/events", operation_id = "send_events", tag = "streams",
     params(("name" = String, Path, description = "The stream")),
     request_body(content((String = "application/x-ndjson"), (String = "text/plain"), (String = "application/octet-stream")),
@@ -71,8 +71,8 @@ pub async fn send(
     }
 }
 
-/// A response that is sent before the events are counted. The other way round, a client that got no response because of a crash
-/// would send them again, and they would be in two noise trees, while the guarantee is for one.
+/// A response that is sent before the events are counted. The other way round, a client that got no response because of
+/// a crash would send them again, and they would be in two noise trees, while the guarantee is for one.
 fn acknowledged_first(app: Arc<App>, stream: Arc<Stream>, body: Vec<u8>, room: Room) -> Response {
     let text = serde_json::to_string(&Acknowledged { acknowledged: "at most once" }).expect("plain data");
     let pieces = stream::unfold((Some(text), Some((app, stream, body, room))), |(text, left)| async move {
@@ -91,8 +91,8 @@ fn acknowledged_first(app: Arc<App>, stream: Arc<Stream>, body: Vec<u8>, room: R
     (StatusCode::ACCEPTED, headers, Body::from_stream(pieces)).into_response()
 }
 
-/// Closes the connection after events, unless a curator has counted them, and after requests to unknown paths: an open connection
-/// keeps its buffer, and in it what it has read. Whether it is closed depends only on the stream.
+/// Closes the connection after events, unless a curator has counted them, and after requests to unknown paths: an open
+/// connection keeps its buffer, and in it what it has read. Whether it is closed depends only on the stream.
 pub async fn close_behind(request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let may_hold_events = path.is_none_or(|path| path == PATH);

@@ -14,8 +14,8 @@
 //! | [`dashboard`] | the dashboard |
 //! | [`survey_page`] | the page on which people answer a survey |
 //!
-//! Every route is in [`table`] once, with the permission it requires; the guard, the router, the description and the tests are
-//! derived from it. A route that is not in the table does not exist.
+//! Every route is in [`table`] once, with the permission it requires; the guard, the router, the description and the
+//! tests are derived from it. A route that is not in the table does not exist.
 
 pub mod dashboard;
 pub mod datasets;

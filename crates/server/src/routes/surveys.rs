@@ -52,8 +52,9 @@ pub struct CollectedView {
 
 /// The estimates from all reports: `choices`, `mean` or `texts`.
 ///
-/// Standard errors and intervals are given if every device reports once (`memoisation` is `never`, and `lifetime-epsilon` pays for one
-/// answer). Otherwise reports are not people: counts are of reports, and `no_interval` says why there are no intervals.
+/// Standard errors and intervals are given if every device reports once (`memoisation` is `never`, and
+/// `lifetime-epsilon` pays for one answer). Otherwise reports are not people: counts are of reports, and `no_interval`
+/// says why there are no intervals.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EstimateView {
     #[serde(flatten)]
@@ -107,8 +108,9 @@ pub async fn show(State(app): State<Arc<App>>, Path(name): Path<String>) -> Resu
 
 /// Sends reports, randomised on the devices, one per line
 ///
-/// A report counts, once, if it contains the hash of exactly this task. No line is an error; the response says how many count. The same
-/// reports may be sent again after a failure: none counts twice. The body may be gzipped (`Content-Encoding: gzip`).
+/// A report counts, once, if it contains the hash of exactly this task. No line is an error; the response says how many
+/// count. The same reports may be sent again after a failure: none counts twice. The body may be gzipped
+/// (`Content-Encoding: gzip`).
 #[utoipa::path(post, path = "/v1/local/{task}/reports", operation_id = "send_reports", tag = "surveys",
     params(("task" = String, Path, description = "The survey")),
     request_body(content((String = "application/x-ndjson"), (String = "text/plain"), (String = "application/octet-stream")),
@@ -136,9 +138,10 @@ pub async fn send(
 
 /// The estimates from all reports; costs nothing and can be repeated
 ///
-/// Intervals, standard errors and the shuffler's amplification are statements about people. They are given only if every device
-/// reports once: `memoisation` is `never`, and `lifetime-epsilon` is less than twice `epsilon`, which is the default. Amplification
-/// is not stated either if the reports show that they are from several periods (`time-precision`).
+/// Intervals, standard errors and the shuffler's amplification are statements about people. They are given only if
+/// every device reports once: `memoisation` is `never`, and `lifetime-epsilon` is less than twice `epsilon`, which is
+/// the default. Amplification is not stated either if the reports show that they are from several periods
+/// (`time-precision`).
 #[utoipa::path(get, path = "/v1/local/{task}/estimate", operation_id = "estimate_survey", tag = "surveys",
     params(("task" = String, Path, description = "The survey"),
         ("delta" = Option<String>, Query, description = "If reports went through a shuffler: the delta of the guarantee"),

@@ -1,8 +1,8 @@
 //! What an analyst may spend from a dataset's budget, and has spent.
 //!
-//! Caps are kept beside the ledger, not in it: the ledger limits the total spending of a dataset, a cap that of one token. A cost
-//! is first reserved here, durably, and only then charged to the ledger; so a crash in between can make a cap smaller, never
-//! larger.
+//! Caps are kept beside the ledger, not in it: the ledger limits the total spending of a dataset, a cap that of one
+//! token. A cost is first reserved here, durably, and only then charged to the ledger; so a crash in between can make a
+//! cap smaller, never larger.
 
 use reticent::privacy::Guarantee;
 use reticent_ledger::{Budget, Spend};
@@ -19,8 +19,8 @@ pub struct Reservation {
 }
 
 impl Tokens {
-    /// Reserves a cost for a token, durably; a repeated request is not counted again. Only one thread at a time may be between this
-    /// call and [`Tokens::take_back`].
+    /// Reserves a cost for a token, durably; a repeated request is not counted again. Only one thread at a time may be
+    /// between this call and [`Tokens::take_back`].
     ///
     /// # Errors
     /// If the token has no cap for the dataset, or too little of it is left.

@@ -1,7 +1,7 @@
 //! API tokens: shown once, stored as hashes.
 //!
-//! Before the first token is created, anyone who can read the data directory is the owner, so existing tokens must not get lost: a
-//! file beside them records that there were some.
+//! Before the first token is created, anyone who can read the data directory is the owner, so existing tokens must not
+//! get lost: a file beside them records that there were some.
 //!
 //! | module | holds |
 //! |---|---|
@@ -138,7 +138,8 @@ impl Tokens {
         replace(&self.memory, REMEMBERED).map_err(failed)
     }
 
-    /// The connection, if its file is still the one at the path: otherwise commands would create and revoke tokens in vain.
+    /// The connection, if its file is still the one at the path: otherwise commands would create and revoke tokens in
+    /// vain.
     fn connection(&self) -> Result<MutexGuard<'_, Connection>> {
         if FileId::of(&self.path) != self.file {
             let path = self.path.display();

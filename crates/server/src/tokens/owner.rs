@@ -1,8 +1,8 @@
 //! The owner's token of one run, for a service that has no tokens yet.
 //!
-//! A request from this machine proves nothing: a proxy on it forwards requests of others, and other users of the machine have the
-//! same address. So the owner presents a secret from the data directory, which only the owner can read. It is drawn at each start,
-//! and expires when the service stops or the first token is created.
+//! A request from this machine proves nothing: a proxy on it forwards requests of others, and other users of the
+//! machine have the same address. So the owner presents a secret from the data directory, which only the owner can
+//! read. It is drawn at each start, and expires when the service stops or the first token is created.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! A curator's stream in memory: its counter, the open step and the ids it remembers.
 //!
-//! Memory is changed first and then written to disk, in one transaction for everything since the last. If that fails, memory
-//! is discarded and read again from the disk: releases drawn in between were never shown.
+//! Memory is changed first and then written to disk, in one transaction for everything since the last. If that fails,
+//! memory is discarded and read again from the disk: releases drawn in between were never shown.
 
 use std::sync::Arc;
 
@@ -279,8 +279,8 @@ impl Live {
             run("INSERT INTO seen (stream, step, ids) VALUES (?1, ?2, ?3)", params![self.id, step as i64, ids])?;
         }
         let (mut sums, events) = (self.turn.sums.take(), std::mem::take(&mut self.turn.events));
-        // Keys that no longer count in this step need not be written. (The line in which they ceased to count is written in full: read
-        // back, it must have the same effect.)
+        // Keys that no longer count in this step need not be written. (The line in which they ceased to count is
+        // written in full: read back, it must have the same effect.)
         if let (JournalSums::Selected(sums), Tally::Keyed(counter)) = (&mut sums, &self.tally)
             && counter.is_crowded()
         {

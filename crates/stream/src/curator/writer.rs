@@ -72,7 +72,8 @@ impl Writer {
         LONGEST_NAP.min(Duration::from_millis(left))
     }
 
-    /// Does the waiting jobs, and closes some of the due steps: a stream that is far behind delays only its own senders.
+    /// Does the waiting jobs, and closes some of the due steps: a stream that is far behind delays only its own
+    /// senders.
     fn turn(&mut self) {
         let mut jobs = std::mem::take(&mut self.jobs);
         let outcome = self.close_due().and_then(|behind| {

@@ -1,7 +1,7 @@
 //! The process ends at every point of draw, fsync, show and erase; the disk is full.
 //!
-//! Nothing but the file survives the process, so a stream that is dropped is one that was killed. That one charge covers
-//! the trees before and after it is worked out exactly in `reticent`, beside the counters.
+//! Nothing but the file survives the process, so a stream that is dropped is one that was killed. That one charge
+//! covers the trees before and after it is worked out exactly in `reticent`, beside the counters.
 
 use std::io;
 use std::path::Path;
@@ -156,8 +156,8 @@ fn a_file_of_another_stream_or_with_a_step_missing_is_refused() {
     assert!(matches!(LogFile::open(folder.path(), &definition), Err(Error::Damaged(_))));
 }
 
-/// A disk with the system's memory before it: what is not synced is lost with the power. So many syncs fail at first, and, as
-/// Linux does it, what they should have written is then taken for written.
+/// A disk with the system's memory before it: what is not synced is lost with the power. So many syncs fail at first,
+/// and, as Linux does it, what they should have written is then taken for written.
 #[derive(Clone, Default)]
 struct Forgetful(Arc<Mutex<Pages>>);
 

@@ -25,9 +25,9 @@ const UNANSWERED: Duration = Duration::from_secs(60);
 ///
 /// A libpq URL, with these differences:
 /// - Without `sslmode`, TLS is required unless the server is on this machine: queries about a dataset can be secret.
-/// - `require`, `verify-ca` and `verify-full` mean the same: the server's certificate must be valid for its name, and signed by
-///   an authority that this machine trusts or by one in `sslrootcert=FILE`. With `prefer` it is checked only if `sslrootcert`
-///   is given, since an attacker who could forge it could as well pretend that the server has no TLS.
+/// - `require`, `verify-ca` and `verify-full` mean the same: the server's certificate must be valid for its name, and
+///   signed by an authority that this machine trusts or by one in `sslrootcert=FILE`. With `prefer` it is checked only
+///   if `sslrootcert` is given, since an attacker who could forge it could as well pretend that the server has no TLS.
 /// - Without a password, the environment variable `PGPASSWORD` is used.
 pub struct Address {
     config: Config,

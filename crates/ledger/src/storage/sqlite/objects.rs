@@ -7,8 +7,8 @@ use rusqlite::Connection;
 use super::pages::{SCHEMA, failure};
 use crate::error::{Error, Result};
 
-/// Everything in the file other than the ledger's own tables and indexes, and any of these that are missing or were changed:
-/// a trigger or a view could change what is written or read.
+/// Everything in the file other than the ledger's own tables and indexes, and any of these that are missing or were
+/// changed: a trigger or a view could change what is written or read.
 pub fn foreign(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let own = Connection::open_in_memory()?;
     own.execute_batch(SCHEMA)?;

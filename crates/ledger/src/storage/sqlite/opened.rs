@@ -1,7 +1,7 @@
 //! The files a connection has open.
 //!
-//! An open file can be removed, renamed or replaced. SQLite would continue with the old one: charges would be invisible to
-//! others, and lost when the process ends.
+//! An open file can be removed, renamed or replaced. SQLite would continue with the old one: charges would be invisible
+//! to others, and lost when the process ends.
 
 use std::path::Path;
 
@@ -19,7 +19,8 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// The files now at `path`, just after opening it. When a ledger is reopened, its file must still be the one of `before`.
+    /// The files now at `path`, just after opening it. When a ledger is reopened, its file must still be the one of
+    /// `before`.
     pub fn at(path: &Path, files: &dyn Files, before: Option<&Self>) -> Self {
         let file = before.map_or_else(|| files.identity(path), |before| before.file.clone());
         Self { file, log: files.identity(&beside(path, "-wal")) }

@@ -45,8 +45,8 @@ const LAST_CHARGES: &str = "
         SELECT (SELECT max(e.number) FROM entry AS e WHERE e.dataset = ?1 AND e.terms = charged.terms) FROM charged
     ) ORDER BY number";
 
-/// Rows that registered datasets, by the index that contains only these. The sign keeps SQLite from scanning the whole table,
-/// which is already in this order.
+/// Rows that registered datasets, by the index that contains only these. The sign keeps SQLite from scanning the whole
+/// table, which is already in this order.
 const REGISTRATIONS: &str = "WHERE registered IS NOT NULL ORDER BY +number";
 
 /// The rows, within a transaction of this connection.
