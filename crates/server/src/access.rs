@@ -23,8 +23,7 @@ const LOCAL: &str = "local";
 /// The name of anyone who answers an open survey; no token can have it.
 const ANYBODY: &str = "";
 /// The error without a valid token.
-const NO_TOKEN: &str =
-    "missing, unknown or revoked token: send the header `Authorization: Bearer TOKEN`; `reticent token create` creates one";
+const NO_TOKEN: &str = "missing, unknown or revoked token: send the header `Authorization: Bearer TOKEN`; `reticent token create` creates one";
 /// The error while there are no tokens.
 const NO_TOKENS_YET: &str = "this needs the owner's token, since no other was created yet: open the link that `reticent serve` showed, \
                              or send the header `Authorization: Bearer TOKEN` with the token that `reticent token owner` shows";

@@ -155,8 +155,8 @@ async fn read(body: Body, limit: usize, room: &mut Room) -> Result<Vec<u8>> {
     }
     let (mut pieces, mut bytes) = (body.into_data_stream(), Vec::new());
     while let Some(piece) = pieces.next().await {
-        let piece = piece
-            .map_err(|_| Error::asked("the request body is incomplete, or not in the form its headers say"))?;
+        let piece =
+            piece.map_err(|_| Error::asked("the request body is incomplete, or not in the form its headers say"))?;
         let length = bytes.len() + piece.len();
         if length > limit {
             return Err(Error::TooLarge(limit));

@@ -73,9 +73,8 @@ impl Server {
             app.remember();
         });
         let stopped = stopped.await;
-        stopped.map_err(|_| {
-            Error::Machine("the streams did not stop properly; everything acknowledged is durable".into())
-        })
+        stopped
+            .map_err(|_| Error::Machine("the streams did not stop properly; everything acknowledged is durable".into()))
     }
 }
 

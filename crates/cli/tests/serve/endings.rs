@@ -95,7 +95,9 @@ fn a_ledger_without_room_is_not_ready_until_there_is_room() {
     assert_eq!(ready.status, 500, "{}", ready.text());
     // Strangers may ask, and are not told where the ledger is.
     assert!(ready.problem().0.contains("see the service's log"), "{}", ready.text());
-    wait_for("the log", || place.logged().contains("cannot store charges or releases: the ledger could not be").then_some(()));
+    wait_for("the log", || {
+        place.logged().contains("cannot store charges or releases: the ledger could not be").then_some(())
+    });
     // Nothing has to be asked for it to be seen.
     files_up_to("unlimited", &service);
     wait_for("room on the disk", || (service.get("/readyz").status == 200).then_some(()));

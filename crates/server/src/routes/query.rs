@@ -193,8 +193,9 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         Answered::Now(text) | Answered::Before(text) => text,
         Answered::Never => return Err(Error::Conflict(UNFINISHED.into())),
     };
-    let outcome = Outcome::from_text(&text)
-        .ok_or_else(|| Error::Conflict("the ledger's stored release for this request is not the answer to a query".into()))?;
+    let outcome = Outcome::from_text(&text).ok_or_else(|| {
+        Error::Conflict("the ledger's stored release for this request is not the answer to a query".into())
+    })?;
     // Whatever the error, the request was charged, so it is not a usage error.
     let answer = outcome.answer().map_err(|error| Error::Machine(error.to_string()))?;
     Ok(json(&QueryResult::Answer(Box::new(view(charge, answer)))))

@@ -118,7 +118,8 @@ pub async fn history(State(app): State<Arc<App>>, Path(name): Path<String>, para
     (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn now(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response> {
     let newest = named(&app, &name)?.now();
-    let newest = newest.ok_or_else(|| Error::Missing("the first step has not ended yet; try again when it has".into()))?;
+    let newest =
+        newest.ok_or_else(|| Error::Missing("the first step has not ended yet; try again when it has".into()))?;
     Ok(json(&ReleaseView::from(&*newest)))
 }
 

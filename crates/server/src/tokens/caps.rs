@@ -30,7 +30,7 @@ impl Tokens {
                 format!("the token {} has no cap for {dataset}; the owner can create one that has", token.name);
             return Err(Error::Forbidden(message));
         };
-        let broken = || Error::Machine("what a token has spent was changed by hand".into());
+        let broken = || Error::Machine("the record of a token's spending was changed by hand".into());
         let text = serde_json::to_string(cost).expect("plain data");
         let mut connection = self.connection()?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -91,7 +91,7 @@ impl Tokens {
                 |row| row.get(0),
             )
             .optional()?;
-        let broken = || Error::Machine("what a token has spent was changed by hand".into());
+        let broken = || Error::Machine("the record of a token's spending was changed by hand".into());
         total.map_or(Ok(Spend::NOTHING), |total| serde_json::from_str(&total).map_err(|_| broken()))
     }
 }

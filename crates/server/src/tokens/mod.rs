@@ -174,7 +174,9 @@ impl Tokens {
                 return Err(Error::field("cap", message));
             }
             (Role::Analyst, false) | (_, true) => {}
-            (role, false) => return Err(Error::field("cap", format!("only analysts have caps, but the role is {role}"))),
+            (role, false) => {
+                return Err(Error::field("cap", format!("only analysts have caps, but the role is {role}")));
+            }
         }
         let secret = Secret::draw()?;
         let created = format!("{:.0}", Timestamp::now());
@@ -185,7 +187,9 @@ impl Tokens {
             params![secret.id(), name, role.name(), secret.hash().as_slice(), caps, created],
         )?;
         if inserted == 0 {
-            let message = format!("there already is a token {name}; names cannot be reused, so that the ledger stays unambiguous");
+            let message = format!(
+                "there already is a token {name}; names cannot be reused, so that the ledger stays unambiguous"
+            );
             return Err(Error::field("name", message));
         }
         self.remember()?;

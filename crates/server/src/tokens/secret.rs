@@ -29,7 +29,8 @@ impl Secret {
     /// If the operating system provides no randomness.
     pub fn draw() -> Result<Self> {
         let mut bytes = [0; ID_BYTES + SECRET_BYTES];
-        getrandom::fill(&mut bytes).map_err(|_| Error::Machine("the operating system provides no randomness".into()))?;
+        getrandom::fill(&mut bytes)
+            .map_err(|_| Error::Machine("the operating system provides no randomness".into()))?;
         Ok(Self { id: hexadecimal::write(&bytes[..ID_BYTES]), hex: hexadecimal::write(&bytes[ID_BYTES..]) })
     }
 

@@ -218,7 +218,11 @@ impl TryFrom<Draft> for Definition {
         }
         let unit = draft.unit.as_deref().map_or(Ok(Unit::Event), str::parse)?;
         if unit == Unit::Step && draft.range.is_none() {
-            return Err(Error::parameter("range", "missing", "given for the unit step: the bounds of a whole step's sum"));
+            return Err(Error::parameter(
+                "range",
+                "missing",
+                "given for the unit step: the bounds of a whole step's sum",
+            ));
         }
         if unit == Unit::Step && mode == Mode::PanPrivate {
             let allowed = "event or steps:N in pan-private mode: clamping a step's sum would require it in memory";

@@ -125,7 +125,11 @@ fn take_tls_options(url: &str) -> Result<(String, Option<SslMode>, Option<String
                     "disable" => SslMode::Disable,
                     "prefer" => SslMode::Prefer,
                     "require" | "verify-ca" | "verify-full" => SslMode::Require,
-                    _ => return Err(unreadable("sslmode must be disable, prefer, require, verify-ca or verify-full".into())),
+                    _ => {
+                        return Err(unreadable(
+                            "sslmode must be disable, prefer, require, verify-ca or verify-full".into(),
+                        ));
+                    }
                 });
             }
             "sslrootcert" => roots = Some(percent_decode_str(value).decode_utf8_lossy().into_owned()),

@@ -82,7 +82,10 @@ mod tests {
                 "CREATE TRIGGER forget AFTER INSERT ON entry BEGIN DELETE FROM release; END",
                 "the trigger \"forget\" does not belong to the ledger",
             ),
-            ("CREATE VIEW newest AS SELECT max(number) FROM entry", "the view \"newest\" does not belong to the ledger"),
+            (
+                "CREATE VIEW newest AS SELECT max(number) FROM entry",
+                "the view \"newest\" does not belong to the ledger",
+            ),
             ("CREATE TABLE diary (day TEXT)", "the table \"diary\" does not belong to the ledger"),
             ("CREATE INDEX by_body ON entry (body)", "the index \"by_body\" does not belong to the ledger"),
             ("DROP INDEX entry_request", "the index \"entry_request\" is missing"),
