@@ -128,7 +128,7 @@ fn a_limit_that_could_not_be_read_back_is_refused() {
     assert_eq!(verify(&place).entries, 2);
 }
 
-/// Someone with the file and this very code adds an entry whose hash is right.
+/// An attacker with the file and this code adds an entry with a correct hash.
 fn forge(place: &Location, event: Event) {
     let Location::File(path) = place else { panic!("a file") };
     let mut storage = Sqlite::open(path).unwrap();
@@ -171,7 +171,7 @@ fn verification_finds_a_limit_that_was_raised() {
     forge(&place, Event::Limited { dataset: Box::new(limited(pure("9"), "event")), spent, charges: 1 });
     let findings = verify(&place).findings;
     assert_eq!(findings[0].to_string(), "entry 4 limits visits, whose limit was already fixed");
-    // And nobody can spend it.
+    // And it cannot be spent.
     let ledger = DurableLedger::open(&place).unwrap();
     assert!(charge(&ledger, "r2", "event", pure("1")).unwrap_err().is_overdrawn());
 }

@@ -1,4 +1,4 @@
-//! Whatever is changed in the storage is found.
+//! Every change in the storage is found.
 
 use reticent::ledger::{Charge, Ledger, Releases};
 use reticent_ledger::entry::Row;
@@ -27,7 +27,7 @@ const CHANGES: [&str; 16] = [
     "charge = 777",
 ];
 
-/// A text as SQL writes it.
+/// A text as an SQL literal.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

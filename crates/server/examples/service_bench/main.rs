@@ -4,10 +4,10 @@
 //! service_bench RETICENT FOLDER SECONDS
 //! ```
 //!
-//! Sends 100,000 events a second in batches of 1,000 to a stream with 10,000 keys and steps of one second, follows its
-//! releases, and prints one JSON object a figure: how many events a second were acknowledged, how long after the end of
-//! its step a release was seen, and how much memory the service had. The loader sends at a fixed pace and never has
-//! more than one batch on its way on each of its connections: what the service cannot take is not piled up.
+//! Sends 100,000 events per second in batches of 1,000 to a stream with 10,000 keys and steps of one second, follows
+//! its releases, and prints one JSON object per figure: how many events per second were acknowledged, how long after
+//! the end of its step a release was seen, and how much memory the service used. The load generator sends at a fixed
+//! pace and never has more than one batch in flight per connection, so no backlog builds up.
 
 mod connection;
 

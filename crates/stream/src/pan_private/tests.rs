@@ -17,17 +17,17 @@ use crate::event::Rules;
 
 const HORIZON: u64 = 5;
 
-/// What becomes of a record.
+/// The fate of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Written,
-    /// Only so many bytes of it reach the disk, and an error is said.
+    /// Only this many bytes of it reach the disk, and an error is returned.
     Torn(usize),
-    /// It reaches the disk, but the process ends before anybody is told.
+    /// It reaches the disk, but the process ends before it is shown.
     Unheard,
 }
 
-/// A file with a fate for every record, and all records that it was asked to write.
+/// A file with a fate for every record, and all records it was given.
 struct Fated {
     file: LogFile,
     fates: Vec<Fate>,
