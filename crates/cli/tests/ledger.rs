@@ -278,7 +278,7 @@ fn a_dataset_without_a_limit_gets_one_later() {
     // The default adjacency would pass over what was charged.
     assert!(desk.fails(2, "create visits --epsilon 1 --unit row").contains("has spent ε = 0.5 under unit event"));
     let said = desk.fails(2, "create visits --epsilon 0.4 --unit event");
-    assert!(said.contains("has spent ε = 0.5 already, more than ε = 0.4"), "{said}");
+    assert!(said.contains("has already spent ε = 0.5, more than ε = 0.4"), "{said}");
     let printed = desk.ok("create visits --epsilon 1 --unit event");
     assert!(printed.contains("had no limit so far and has one now; it has spent ε = 0.5 of it"), "{printed}");
     assert!(desk.fails(2, "create visits --epsilon 2 --unit event").contains("registered already"));

@@ -1,24 +1,25 @@
-//! What became of some reports.
+//! The outcome for a batch of reports.
 
 use std::collections::BTreeMap;
 
 use reticent::local::Rejection;
 use serde::Serialize;
 
-/// What became of some reports.
+/// The outcome for a batch of reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Collected {
-    /// Reports that count, durably.
+    /// How many were counted, durably.
     pub counted: u64,
-    /// How many do not count, by the reason: `unreadable`, `other-task`, `duplicate`, `expired`, `wrong-period`, `wrong-shape`.
+    /// How many were rejected, by reason: `unreadable`, `other-task`, `duplicate`, `expired`, `wrong-period`,
+    /// `wrong-shape`.
     pub rejected: BTreeMap<&'static str, u64>,
 }
 
-/// The reason of what is no report at all.
+/// The reason for input that is not a report at all.
 const UNREADABLE: &str = "unreadable";
 
 impl Collected {
-    /// How many do not count.
+    /// How many were rejected in total.
     pub fn all_rejected(&self) -> u64 {
         self.rejected.values().sum()
     }
@@ -39,7 +40,7 @@ impl Collected {
         *self.rejected.entry(reason).or_default() += 1;
     }
 
-    /// What became of both.
+    /// The combined outcome of two batches.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.counted += other.counted;

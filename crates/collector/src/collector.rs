@@ -14,14 +14,14 @@ use crate::collected::Collected;
 use crate::error::{Error, Result};
 use crate::estimated::{Estimated, not_people};
 
-/// "RtLc": tells it from any other SQLite file.
+/// "RtLc": SQLite's application id, which marks the file as ours.
 const FORM: Form = Form {
     application: 0x5274_4c63,
     version: 1,
     page_bytes: 4 << 10,
     // Ids are random: a report may belong on any page.
     cache_kib: 16 << 10,
-    // A report stands where its random id puts it: the order of the file is not that of arrival.
+    // Reports are ordered by their random ids: the order of the file is not that of arrival.
     schema: "
 CREATE TABLE task (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, written TEXT NOT NULL) STRICT;
 CREATE TABLE name (name TEXT PRIMARY KEY, task INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -30,18 +30,18 @@ CREATE TABLE report (
 ",
 };
 
-/// Reports that are made durable together, and bytes of them.
+/// The most reports, and bytes of them, that are made durable together.
 const TOGETHER: usize = 10_000;
 const BYTES_TOGETHER: usize = 1 << 24;
-/// A longer line is no report: the largest set has 2^20 bits, which take a quarter of this in hexadecimal digits.
+/// A longer line is not a report: the largest set has 2^20 bits, which take a quarter of this in hexadecimal digits.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// The file of reports, of any number of tasks. Several processes may have it open.
+/// The file of reports, for any number of tasks. Several processes may have it open.
 ///
 /// # Privacy
-/// Reports were randomised on the devices. What is enforced here keeps the estimates honest: a report counts for the task whose hash it
-/// carries and for no other, once, until the task expires; and nothing is estimated from fewer than the minimum batch. Estimates
-/// may be made as often as one likes: they are post-processing.
+/// Reports were randomised on the devices. The rules here keep the estimates honest: a report counts once, only for the
+/// task whose hash it contains, and only until the task expires; and nothing is estimated from fewer than the minimum
+/// batch. Estimates can be made any number of times: they are post-processing.
 #[derive(Debug)]
 pub struct Collector {
     writer: Mutex<Database>,
@@ -50,10 +50,10 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Opens a file of reports, or makes one.
+    /// Opens a file of reports, or creates one.
     ///
     /// # Errors
-    /// If it cannot be opened or made, or is something else.
+    /// If it cannot be opened or created, or is something else.
     pub fn open(path: &Path) -> Result<Self> {
         let open = |access| Database::open(path, Box::new(SystemFiles), access, FORM).map(Mutex::new);
         Ok(Self { writer: open(Access::Write)?, reader: open(Access::Read)? })
@@ -70,10 +70,10 @@ impl Collector {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner).read(work)
     }
 
-    /// Binds a name to a task, for good. A task may have several.
+    /// Binds a name to a task, for good. A task may have several names.
     ///
     /// # Errors
-    /// [`Error::OtherTask`] if the name is another task's.
+    /// [`Error::OtherTask`] if the name is bound to another task.
     pub fn bind(&self, name: &str, admission: &Admission) -> Result<()> {
         self.write(|pages| {
             let number = number_of(pages, admission)?;
@@ -81,15 +81,15 @@ impl Collector {
             pages.execute(sql, params![name, number]).map_err(written)?;
             let sql = "SELECT task FROM name WHERE name = ?1";
             let bound: i64 = pages.query_row(sql, [name], |row| row.get(0)).map_err(written)?;
-            // Nothing is written then: not the task either.
+            // In case of an error nothing is written, not even the task.
             if bound == number { Ok(()) } else { Err(Error::OtherTask(name.into())) }
         })
     }
 
-    /// Keeps the reports that count, durably, `now` seconds after the beginning of 1970.
+    /// Stores the reports that count, durably; `now` is in seconds since 1970.
     ///
     /// # Errors
-    /// If the disk fails. Nothing is kept then.
+    /// If the disk fails; then none is stored.
     pub fn collect(&self, admission: &Admission, reports: &[Report], now: u64) -> Result<Collected> {
         let mut collected = Collected::default();
         let mut admitted = Vec::with_capacity(reports.len());
@@ -102,7 +102,7 @@ impl Collector {
         if admitted.is_empty() {
             return Ok(collected);
         }
-        // In the order of the file, whatever the order of arrival.
+        // In the file's order, not in order of arrival.
         admitted.sort_unstable();
         let counted = self.write(|pages| {
             let number = number_of(pages, admission)?;
@@ -119,11 +119,12 @@ impl Collector {
         Ok(collected)
     }
 
-    /// [`Collector::collect`] for reports as JSON, one a line. What is no report is counted as `unreadable`; an empty line is
-    /// nothing.
+    /// [`Collector::collect`] for reports as JSON, one per line. Lines that are not reports are counted as
+    /// `unreadable`; empty lines are ignored.
     ///
     /// # Errors
-    /// If the input or the disk fails. Of the reports before, some are kept: none is counted twice when all are sent again.
+    /// If the input or the disk fails. Some of the earlier reports are stored: none is counted twice when all are sent
+    /// again.
     pub fn collect_lines(&self, admission: &Admission, input: impl Read, now: u64) -> Result<Collected> {
         let mut input = BufReader::new(input);
         let mut collected = Collected::default();
@@ -153,7 +154,7 @@ impl Collector {
         }
     }
 
-    /// How many reports of a task there are.
+    /// The number of reports of a task.
     ///
     /// # Errors
     /// If the disk fails.
@@ -167,7 +168,7 @@ impl Collector {
         })
     }
 
-    /// What all reports of a task together say.
+    /// The estimates from all reports of a task.
     ///
     /// # Errors
     /// [`Error::TooFew`] if there are fewer than the task's minimum batch; if the disk fails.
@@ -200,7 +201,7 @@ impl Collector {
     }
 }
 
-/// The task's number in the file; it is written down if it is new.
+/// The task's number in the file; a new task is added.
 fn number_of(pages: &Transaction<'_>, admission: &Admission) -> Result<i64> {
     let id = admission.id();
     let text = serde_json::to_string(admission.task()).map_err(|error| Error::Input(error.to_string()))?;

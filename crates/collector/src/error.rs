@@ -1,39 +1,39 @@
-//! The one error type of this crate.
+//! This crate's error type.
 
 use reticent_durable::{Failure, FromFailure};
 use thiserror::Error;
 
-/// Why something was not done.
+/// Why an operation failed.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Too few reports for an estimate.
-    #[error("there are {there} reports of this task, and its minimum-batch is {needed}; collect more")]
+    #[error("there are {there} reports of this task, but its minimum-batch is {needed}; collect more")]
     TooFew {
-        /// So many there are.
+        /// How many there are.
         there: u64,
-        /// So many there must be.
+        /// How many are needed.
         needed: u64,
     },
 
-    /// What a shuffler adds cannot be stated.
-    #[error("no statement about shuffling: {0}")]
+    /// The guarantee after shuffling cannot be stated.
+    #[error("no guarantee for shuffled reports: {0}")]
     NoShuffling(String),
 
-    /// A name stands for another task.
-    #[error("{0} is the name of another task, whose reports are kept; tasks do not change: choose another name")]
+    /// The name is bound to another task.
+    #[error("{0} is already the name of another task; tasks cannot be changed: choose another name")]
     OtherTask(String),
 
-    /// What is on the disk is not what was written there.
-    #[error("{0} is damaged, or no file of reports, or not from this version")]
+    /// The file was changed or is of another format.
+    #[error("{0} is damaged, not a file of reports, or not from this version")]
     Damaged(String),
 
     /// The disk failed. What was not acknowledged may or may not have been written; what was acknowledged is.
     #[error("the file of reports could not be {doing}: {reason}")]
     Storage {
-        /// What was being done.
+        /// The failed operation, as a participle.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error message.
         reason: String,
     },
 
@@ -50,7 +50,7 @@ pub enum Error {
         reason: String,
     },
 
-    /// The core library said no.
+    /// An error of the core library.
     #[error(transparent)]
     Core(#[from] reticent::Error),
 }
@@ -59,17 +59,17 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Are there too few reports?
+    /// Whether there are too few reports.
     pub fn is_too_few(&self) -> bool {
         matches!(self, Self::TooFew { .. })
     }
 
-    /// Can these reports of this task not give what was asked for?
+    /// Whether the task or its reports rule out what was requested.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::TooFew { .. } | Self::NoShuffling(_))
     }
 
-    /// Is it something that the caller can put right by asking otherwise?
+    /// Whether the caller can fix the error by changing the request.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::OtherTask(_) | Self::Damaged(_) | Self::TaskFile { .. } => true,

@@ -1,4 +1,4 @@
-//! What all reports together say.
+//! Estimates from all reports.
 
 use reticent::local::{Answers, Memoisation, Randomiser, Shuffled, Task, TimePrecision};
 use reticent::privacy::{Delta, Guarantee};
@@ -6,23 +6,24 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 
-/// What all reports of a task together say.
+/// The estimates from all reports of a task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimated {
-    /// How many reports count.
+    /// The number of reports.
     pub reports: u64,
-    /// How many different hours, days or weeks they name; 0 if the task's `time-precision` is `none`.
+    /// The number of different hours, days or weeks they name; 0 if the task's `time-precision` is `none`.
     #[serde(skip)]
     pub periods: u64,
-    /// The answers, with their errors where there are any to state.
+    /// The estimated answers, with error bars where these can be stated.
     #[serde(flatten)]
     pub answers: Answers,
-    /// Why the answers have no standard errors and no intervals, if they have none.
+    /// Why the answers have no standard errors and intervals, if they have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_interval: Option<String>,
 }
 
-/// Why reports of a task are not people, and what to do about it; `None` if [each device reports once](Task::one_report_each).
+/// Why reports of a task are not people, and what to do about it; `None` if [each device reports
+/// once](Task::one_report_each).
 pub fn not_people(task: &Task) -> Option<String> {
     if task.one_report_each() {
         return None;
@@ -40,13 +41,13 @@ pub fn not_people(task: &Task) -> Option<String> {
 }
 
 impl Estimated {
-    /// What an observer of the reports faces who sees them only after they were shuffled: an (ε, δ) of the central model, if `honest`
-    /// of the reports were made by devices that neither collude nor lie. One-bit mechanisms have the stronger bound.
+    /// The (ε, δ) guarantee of the central model against an observer who sees the reports only after shuffling, if
+    /// `honest` of them are from devices that neither collude nor lie. One-bit mechanisms have a stronger bound.
     ///
     /// # Errors
-    /// [`Error::NoShuffling`] if the task lets a device report more than once, as nobody hides among copies of a report, or if the
-    /// reports tell that they are of several periods, as each hides among those of its own; if there is no honest report, or the
-    /// task's ε lies outside 1e-6 to 20.
+    /// [`Error::NoShuffling`] if the task lets a device report more than once, since copies of a report hide no one, or
+    /// if the reports show that they are from several periods, since each hides only among those of its own period; if
+    /// there is no honest report, or the task's ε is outside 1e-6 to 20.
     pub fn shuffled(&self, task: &Task, honest: u64, delta: &Delta) -> Result<Guarantee> {
         if let Some(reason) = not_people(task) {
             return Err(Error::NoShuffling(reason));
@@ -57,7 +58,7 @@ impl Estimated {
         };
         if let Some(unit) = unit.filter(|_| self.periods != 1) {
             return Err(Error::NoShuffling(format!(
-                "the reports are of {} {unit}s, and each hides among those of its own {unit} only; ask with a task whose \
+                "the reports are from {} {unit}s, and each hides only among those of its own {unit}; use a task whose \
                  time-precision is none, or collect the reports of one {unit}",
                 self.periods
             )));

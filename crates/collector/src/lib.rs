@@ -1,4 +1,5 @@
-//! The collector of the local model: keeps the reports of many devices, durably and each once, and estimates from them.
+//! The collector of the local model: stores the reports of many devices, durably and each once, and computes estimates
+//! from them.
 //!
 //! ```
 //! use reticent::local::{Admission, Task};
@@ -20,15 +21,15 @@
 //! | module | holds |
 //! |---|---|
 //! | [`collector`] | [`Collector`]: the file of reports |
-//! | [`collected`] | [`Collected`]: what became of some reports |
-//! | [`estimated`] | [`Estimated`]: what all reports together say |
+//! | [`collected`] | [`Collected`]: the outcome for a batch of reports |
+//! | [`estimated`] | [`Estimated`]: estimates from all reports |
 //! | [`task_file`] | reading a task file |
-//! | [`error`] | the one error type |
+//! | [`error`] | the error type |
 //!
 //! # What is not promised
-//! Nothing here needs to be secret: every report was randomised before it came. But who sent which, from where and when is not
-//! randomised. None of it is kept: a report is filed under its random id, so that the file's order is not that of arrival. What
-//! the disk, its log or a backup tell of that order is not erased.
+//! Nothing here needs to be secret: every report was randomised before it arrived. But who sent which report, from
+//! where and when is not randomised. None of that is stored: reports are ordered by their random ids, so that the
+//! file's order is not that of arrival. Traces of that order in the disk, its log or a backup are not erased.
 
 pub mod collected;
 pub mod collector;

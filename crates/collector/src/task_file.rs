@@ -7,12 +7,12 @@ use reticent::local::Task;
 
 use crate::error::{Error, Result};
 
-/// A task from a file: TOML, or JSON if its name ends in `.json`.
+/// Reads a task from a file: TOML, or JSON if its name ends in `.json`.
 ///
 /// # Errors
-/// [`Error::TaskFile`] if it cannot be read, or is no task.
+/// [`Error::TaskFile`] if it cannot be read or is not a task.
 pub fn read(path: &Path) -> Result<Task> {
-    // Parsers end what they say with a line break.
+    // Parsers' messages end with a line break.
     let failed = |error: &dyn Display| Error::TaskFile {
         path: path.display().to_string(),
         reason: error.to_string().trim_end().to_owned(),

@@ -88,7 +88,7 @@ fn what_a_shuffler_adds_is_stated_for_one_report_of_each_device_in_one_period() 
     assert!(stated(days, 200, 1).1.is_ok());
     let (has_interval, refused) = stated(days, 100, 2);
     let (is_refusal, said) = refused.unwrap_err();
-    assert!(has_interval && is_refusal && said.contains("of 2 days"), "{said}");
+    assert!(has_interval && is_refusal && said.contains("from 2 days"), "{said}");
 }
 
 #[test]
@@ -127,7 +127,8 @@ fn names_are_bound_for_good() {
     assert!(collector.bind("commute", &second).is_err() && collector.bind("again", &second).is_err());
 }
 
-/// The file keeps reports where their random ids put them; the order in which they came is not the order in which they lie.
+/// The file keeps reports where their random ids put them; the order in which they came is not the order in which they
+/// lie.
 #[test]
 fn the_order_of_arrival_is_not_kept() {
     let (_folder, path) = place();

@@ -1,7 +1,7 @@
-//! An SQLite file that is durable when it says so, for whatever is kept beside a ledger.
+//! A durable SQLite file.
 //!
-//! Write-ahead logging with `synchronous=FULL`: a commit returns when it is on the disk. The first to open the file writes the log
-//! anew in place: after a failed sync the log may read as whole and yet not be on the disk.
+//! Write-ahead logging with `synchronous=FULL`: a commit returns when it is on the disk. Opening the file first rewrites
+//! the log in place: after a failed sync the log may read as complete without being on the disk.
 
 use std::path::{Path, PathBuf};
 
@@ -11,63 +11,63 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use crate::files::Files;
 use crate::replace::beside;
 
-/// Statements that are kept prepared.
+/// How many prepared statements are cached.
 const STATEMENTS: usize = 64;
-/// A longer log is copied into the database when nobody waits.
+/// A log longer than this is copied into the database outside of commits.
 const LONG_LOG: u64 = 4 << 20;
 
-/// What a file holds.
+/// The format of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
-    /// Tells it from any other SQLite file.
+    /// SQLite's application id, which marks the file as ours.
     pub application: i64,
-    /// Of the tables.
+    /// The version of the tables.
     pub version: i64,
-    /// Of a page: what is written at once should fill a few.
+    /// The page size: a typical write should fill a few pages.
     pub page_bytes: u32,
-    /// So much of the file is kept in memory.
+    /// How much of the file is cached in memory.
     pub cache_kib: u16,
-    /// The statements that make the tables.
+    /// The statements that create the tables.
     pub schema: &'static str,
 }
 
 /// Why a file could not be used.
 #[derive(Debug, Clone)]
 pub enum Failure {
-    /// What is in it is not what was written there.
+    /// The content is damaged, or of another format.
     Damaged(String),
     /// The disk failed.
     Storage {
-        /// What was being done: `opened`, `written` or `read`.
+        /// The failed operation: `opened`, `written` or `read`.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error message.
         reason: String,
     },
 }
 
 impl Failure {
-    /// The disk failed.
+    /// A failure of the disk.
     pub fn storage(doing: &'static str, reason: impl ToString) -> Self {
         Self::Storage { doing, reason: reason.to_string() }
     }
 }
 
-/// An error that the work in a transaction may end with.
+/// An error returned by the work in a transaction.
 pub trait FromFailure: From<Failure> {
-    /// Is it the file that failed? Then it is opened anew before it is used again.
+    /// Whether the file itself failed; it is then reopened before its next use.
     fn is_failure(&self) -> bool;
 }
 
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Making the tables, and writing.
+    /// Creating the tables, and writing.
     Write,
-    /// Reading what somebody else writes.
+    /// Reading what another process writes.
     Read,
 }
 
-/// A connection that is opened anew after a failure.
+/// A connection that is reopened after a failure.
 #[derive(Debug)]
 pub struct Database {
     form: Form,
@@ -78,25 +78,25 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens a file, and makes it and its tables if they are not there and it is for writing.
+    /// Opens a file. For writing, creates it and its tables if they are missing.
     ///
     /// # Errors
-    /// If it cannot be opened, or holds something else.
+    /// If it cannot be opened or holds something else.
     pub fn open(path: &Path, files: Box<dyn Files>, access: Access, form: Form) -> Result<Self, Failure> {
         let mut database = Self { form, path: path.into(), files, access, connection: None };
         database.connect()?;
         Ok(database)
     }
 
-    /// Does the work in one transaction, durable when it returns.
+    /// Does the work in one transaction, durable when this returns.
     ///
     /// # Errors
-    /// Those of the work, after which nothing is written, and those of the file.
+    /// Those of the work, in which case nothing is written, and those of the file.
     pub fn write<T, E: FromFailure>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T, E>) -> Result<T, E> {
         self.transact(TransactionBehavior::Immediate, "written", work)
     }
 
-    /// Does the work on what was durable at one moment.
+    /// Does the work on a consistent snapshot of what is durable.
     ///
     /// # Errors
     /// Those of the work, and those of the file.
@@ -104,12 +104,12 @@ impl Database {
         self.transact(TransactionBehavior::Deferred, "read", work)
     }
 
-    /// Copies the log into the database if it has become long. Not a part of any commit: whoever waits for one need not wait for
-    /// this, too. Whoever writes must call it now and then: nothing else shortens the log.
+    /// Copies the log into the database if it has become long. This is not part of any commit, so that no commit waits
+    /// for it. Writers must call it from time to time: nothing else shortens the log.
     pub fn tidy(&mut self) {
         let long = self.files.length(&self.log()).is_ok_and(|length| length.unwrap_or(0) > LONG_LOG);
         if let (true, Some(connection)) = (long, &self.connection) {
-            // If it fails, all is in the log still, and the next attempt writes everything once more.
+            // If it fails, everything is still in the log, and the next attempt copies it all again.
             let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         }
     }
@@ -155,7 +155,7 @@ impl Database {
         }
         .map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        // Whoever only reads never copies the log into the database, and nobody does before the log is secured.
+        // A reader never copies the log into the database, and a writer not before the log is secured.
         let keep_log = |connection: &Connection, keep| {
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
         };
@@ -175,7 +175,7 @@ impl Database {
         let mode: String =
             connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(failed)?;
         if mode != "wal" {
-            let reason = format!("its file system allows journal mode {mode} only, and wal is needed");
+            let reason = format!("its file system supports only journal mode {mode}, but wal is required");
             return Err(Failure::storage("opened", reason));
         }
         for (pragma, value) in [("synchronous", "full"), ("fullfsync", "1"), ("checkpoint_fullfsync", "1")] {
@@ -205,7 +205,7 @@ impl Database {
     fn make_schema(&self, connection: &mut Connection) -> Result<(), Failure> {
         let failed = |error: rusqlite::Error| self.failure(&error);
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        // Somebody else may have been first.
+        // Another process may have been first.
         if tables(&transaction).map_err(failed)? > 0 {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// A file or folder, whatever it is called: links and hard links to it have the same id.
+/// The identity of a file or folder, independent of its path: links and hard links to it have the same id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(Id);
 
@@ -12,7 +12,7 @@ type Id = (u64, u64);
 type Id = std::path::PathBuf;
 
 impl FileId {
-    /// Of what is there now, links followed; `None` if nothing is.
+    /// The id of the file now at `path`, following links; `None` if there is none.
     pub fn of(path: &Path) -> Option<Self> {
         #[cfg(unix)]
         return {
@@ -23,7 +23,7 @@ impl FileId {
         path.canonicalize().ok().map(Self)
     }
 
-    /// A file and all the folders that hold it.
+    /// The ids of a file and all folders that contain it.
     pub fn of_path(file: &Path) -> Vec<Self> {
         let full = file.canonicalize().unwrap_or_else(|_| file.into());
         full.ancestors().filter_map(Self::of).collect()

@@ -1,4 +1,4 @@
-//! What is done to the files of a ledger beside what SQLite does to them: the seam at which tests crash and fail a disk.
+//! Operations on a ledger's files other than SQLite's own: the seam at which tests inject crashes and disk failures.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use crate::file_id::FileId;
 use crate::replace::{self, private};
 
-/// How much is written anew at a time.
+/// How many bytes are rewritten at a time.
 const STRETCH: usize = 1 << 16;
-/// How long a writer sleeps before it asks again whether it is its turn.
+/// How long a writer sleeps before it tries again to get its turn.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(500);
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
@@ -21,45 +21,45 @@ pub trait Files: Send + fmt::Debug {
     /// SQLite's name for the virtual file system that they are in; `None` for the operating system's own.
     fn system(&self) -> Option<&str>;
 
-    /// How many bytes a file has; `None` if there is none.
+    /// The length of a file in bytes; `None` if it does not exist.
     ///
     /// # Errors
-    /// If it cannot be told.
+    /// If the file system does not say.
     fn length(&self, path: &Path) -> io::Result<Option<u64>>;
 
-    /// By how many names a file is known in its file system; 0 if there is none.
+    /// The number of hard links to a file; 0 if it does not exist.
     ///
     /// # Errors
-    /// If it cannot be told.
+    /// If the file system does not say.
     fn names(&self, path: &Path) -> io::Result<u64>;
 
-    /// Which file a path leads to now; `None` if to none.
+    /// The identity of the file now at `path`; `None` if there is none.
     fn identity(&self, path: &Path) -> Option<FileId>;
 
-    /// Makes an empty file that only its owner can read, if there is none: what is asked about a dataset can itself be
+    /// Creates an empty file that only its owner can read, unless it exists: queries about a dataset can themselves be
     /// secret.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     fn make_private(&self, path: &Path) -> io::Result<()>;
 
-    /// Makes the name of a file durable, which is so only when its directory is.
+    /// Makes the name of a file durable, by syncing its directory.
     ///
     /// # Errors
     /// If the disk fails.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 
-    /// Writes all bytes of a file where they are already, and makes them durable; nothing if there is no such file.
+    /// Rewrites all bytes of a file in place and makes them durable; does nothing if the file does not exist.
     ///
     /// # Errors
     /// If the disk fails.
     fn rewrite(&self, path: &Path) -> io::Result<()>;
 
-    /// Waits until no other process has its turn; the turn lasts as long as what comes back.
+    /// Waits until no other process has its turn; the turn ends when the returned file is dropped.
     ///
-    /// Who waits asks now and then. A queue would be fairer, but measured slower: handing over to a process that sleeps takes
-    /// time. Nothing depends on it but speed: without a turn
-    /// (`None`: it took too long, or there is no such file and none can be made) a writer tries all the same.
+    /// Waiting processes poll. A queue would be fairer, but measured slower: handing over to a sleeping process takes
+    /// time. Only speed depends on this: without a turn (`None`: it took too long, or the file cannot be created) a
+    /// writer tries anyway.
     fn turn(&self, path: &Path, patience: Duration) -> Option<File>;
 }
 
@@ -101,7 +101,7 @@ impl Files for SystemFiles {
 
     fn make_private(&self, path: &Path) -> io::Result<()> {
         match private(OpenOptions::new().write(true).create_new(true)).open(path) {
-            // A link that points to nothing is there, too: what it points to is made.
+            // A dangling link exists, too: create its target.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !path.exists() => {
                 private(OpenOptions::new().write(true).create(true).truncate(false)).open(path).map(drop)
             }

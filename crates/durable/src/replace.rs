@@ -1,23 +1,24 @@
-//! Small files that are replaced as a whole, durably.
+//! Small files that are replaced atomically and durably.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Replaces a file, which keeps its permissions, or makes it, for its owner's eyes only: after a crash there is the old
-/// content or the new one, and when this returns `Ok` it is the new one.
+/// Replaces a file, keeping its permissions, or creates it, readable only by its owner. After a crash it has the old
+/// content or the new, and when this returns `Ok`, the new.
 ///
-/// The content is written beside it first, to a file that is always made here: in a folder that others write to, what they
-/// left under its name (a link to another file, or a file of theirs) is removed and never written to.
+/// The content is first written to a file beside it, which is always newly created: in a folder that others can write
+/// to, whatever they left under that name (a link to another file, or a file of theirs) is removed and never written
+/// to.
 ///
 /// # Errors
-/// If the disk does not take it, or what lies beside it cannot be removed.
+/// If the disk fails, or a leftover file beside it cannot be removed.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let new = beside(path, ".new");
     let written = (|| {
         let make = || private(OpenOptions::new().create_new(true).write(true)).open(&new);
         let mut file = match make() {
-            // Mostly ours, from before a crash.
+            // Usually ours, from before a crash.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 fs::remove_file(&new).and_then(|()| make())?
             }
@@ -32,33 +33,33 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         sync_directory(path)
     })();
     if written.is_err() {
-        // The next attempt overwrites it, if it cannot be removed now.
+        // If it cannot be removed now, the next attempt removes it.
         let _ = fs::remove_file(&new);
     }
     written
 }
 
-/// Makes the name of a file durable, which is so only when its directory is.
+/// Makes the name of a file durable, by syncing its directory.
 ///
 /// # Errors
 /// If the disk fails.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match File::open(directory).and_then(|directory| directory.sync_all()) {
-        // Directories cannot be opened everywhere; there, renaming is all that can be done.
+        // Not every system can open directories; there, renaming is all that can be done.
         Err(error) if cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other,
     }
 }
 
-/// A file whose name begins as this one's.
+/// The path with `ending` appended.
 pub fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
 }
 
-/// New files are for their owner only.
+/// Makes new files accessible only to their owner.
 pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
@@ -77,13 +78,13 @@ mod tests {
         replace(&path, b"second").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert!(replace(&folder.path().join("no such folder/file"), b"third").is_err());
-        // What cannot be written leaves the old content, and nothing beside it.
+        // A failed write leaves the old content.
         fs::create_dir(beside(&path, ".new")).unwrap();
         assert!(replace(&path, b"third").is_err());
         assert_eq!(fs::read(&path).unwrap(), b"second");
     }
 
-    /// In a folder that others write to.
+    /// In a folder that others can write to.
     #[cfg(unix)]
     #[test]
     fn what_others_left_beside_it_is_not_written_to() {
@@ -95,7 +96,7 @@ mod tests {
         replace(&path, b"first").unwrap();
         assert_eq!((fs::read(&path).unwrap(), fs::read(&other).unwrap()), (b"first".into(), b"somebody's".into()));
         assert!(!path.is_symlink());
-        // Whoever made the file could still have it open, or read it by another name.
+        // Its creator could still have the file open, or read it under another name.
         fs::write(beside(&path, ".new"), "theirs").unwrap();
         fs::hard_link(beside(&path, ".new"), folder.path().join("kept")).unwrap();
         fs::remove_file(&path).unwrap();

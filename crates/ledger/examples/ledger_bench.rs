@@ -1,7 +1,7 @@
-//! How many charges a second become durable, beside what the disk allows.
+//! How many charges per second become durable, compared with what the disk allows.
 //!
-//! Prints one JSON object a line; `cargo xtask bench ledger` makes a table of them. Every row is measured several times, in turns
-//! with the others, and the median counts: disks have moods.
+//! Prints one JSON object per line; `cargo xtask bench ledger` makes a table of them. Every row is measured several
+//! times, alternating with the others, and the median counts, since disk speed varies.
 
 use std::env;
 use std::error::Error;
@@ -17,20 +17,20 @@ use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms, fresh_id};
 use serde_json::json;
 
-/// So many clients charge at once.
+/// How many clients charge at once.
 const WRITERS: usize = 16;
-/// So many clients wait for each other in one process that serves many.
+/// How many clients share commits in one process that serves many.
 const CROWD: usize = 256;
 /// How long one measurement lasts.
 const LENGTH: Duration = Duration::from_secs(2);
-/// The median of so many.
+/// How many measurements the median is taken of.
 const ROUNDS: usize = 5;
-/// What SQLite writes at a time.
+/// The bytes SQLite writes at a time.
 const PAGE: usize = 4096;
-/// The raw file is overwritten in a circle: growing it would cost the disk more.
+/// The raw file is overwritten cyclically, since growing it would cost more.
 const RAW_PAGES: u64 = 4096;
 
-/// Measures in a folder; things a second.
+/// Measures in a folder; returns operations per second.
 type Task = fn(&Path) -> Outcome<f64>;
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -73,7 +73,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// A new empty folder, so that every measurement starts alike.
+/// A new empty folder, so that every measurement starts from the same state.
 fn empty(folder: &Path) -> Outcome<PathBuf> {
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder)?;
@@ -121,7 +121,7 @@ fn new_ledger(folder: &Path) -> Outcome<PathBuf> {
     Ok(place)
 }
 
-/// Charges until the time is over; how many.
+/// Charges until the time is up; returns the number of charges.
 fn charge(ledger: &DurableLedger) -> Outcome<u64> {
     let (start, mut count) = (Instant::now(), 0);
     while start.elapsed() < LENGTH {
@@ -152,19 +152,19 @@ fn threads(folder: &Path, writers: usize) -> Outcome<f64> {
     Ok(count as f64 / start.elapsed().as_secs_f64())
 }
 
-/// The clients begin together, when their standard input ends.
+/// The clients start together, when their standard input is closed.
 fn processes(folder: &Path) -> Outcome<f64> {
     let place = new_ledger(folder)?;
     let spawn = || {
         Command::new(env::current_exe()?).arg("client").arg(&place).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
     };
     let mut clients: Vec<_> = (0..WRITERS).map(|_| spawn()).collect::<Result<_, _>>()?;
-    // They say when they are ready.
+    // They report when they are ready.
     for client in &mut clients {
         client.stdout.as_mut().ok_or("no pipe")?.read_exact(&mut [0])?;
     }
     clients.iter_mut().for_each(|client| drop(client.stdin.take()));
-    // Each by its own clock: how long processes take to end is not what is measured.
+    // Each by its own clock, so that the time processes take to exit is not measured.
     let mut rate = 0.0;
     for client in clients {
         let output = client.wait_with_output()?;

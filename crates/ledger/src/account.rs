@@ -15,29 +15,29 @@ pub struct Account {
     pub dataset: Dataset,
     /// How often it was charged.
     pub charges: u64,
-    /// What was spent, under each of the terms it was charged for. A dataset with terms has these first; others follow only
-    /// if it got its terms with a limit, after it was charged for others.
+    /// What was spent, for each set of terms charged. The dataset's own terms come first, if it has any; others follow
+    /// only if it got its terms together with a limit, after being charged under others.
     pub spent: Vec<(Terms, Spend)>,
-    /// The charge whose failure it is suspended for; `None` if it is not.
+    /// The failed charge that suspended the dataset; `None` if it is not suspended.
     pub suspended: Option<u64>,
 }
 
-/// What became of a registration.
+/// The result of a registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Registration {
     /// The dataset is new.
     New,
-    /// It had no limit so far, and has one now.
+    /// The dataset had no limit before and has one now.
     Limited {
         /// What was spent before, in the limit's currency.
         spent: Spend,
     },
-    /// It was registered in the same way before.
+    /// The dataset was already registered with the same budget and terms.
     Unchanged,
 }
 
-/// The account of the dataset that a row registered. Sums and counts are those of its newest charges: nothing is added up, however
-/// often it was charged.
+/// The account of the dataset registered by `row`. Sums and counts are read from its newest charges, so the cost does
+/// not grow with the number of charges.
 pub(crate) fn read(pages: &mut dyn Pages, row: &Row) -> Result<Account> {
     let dataset = limit::in_force(pages, registered(row)?)?;
     let (mut spent, mut charges, mut suspended) = (Vec::new(), 0_u64, None);

@@ -1,7 +1,8 @@
 //! The head of a ledger, kept elsewhere.
 //!
-//! A chain of hashes betrays whoever changes, removes or reorders entries, but not whoever puts back an older copy of the
-//! whole, cuts off its end, or writes all of it anew. The hash of the last entry, kept where they cannot reach, does.
+//! A hash chain reveals changed, removed or reordered entries, but not an older copy of the whole ledger, a truncated
+//! one, or one rewritten from the start. The hash of the last entry, kept out of the attacker's reach, reveals these
+//! too.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -15,15 +16,15 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 
-/// How long to wait for others who move it, which takes them milliseconds.
+/// How long to wait for other processes that move the anchor, which takes them milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long to sleep in between.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The newest entry of a ledger at some moment.
+/// The newest entry of a ledger at some point in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Tells the ledger from all others.
+    /// The ledger's unique id.
     pub ledger: String,
     /// The entry's number.
     pub number: u64,
@@ -38,15 +39,15 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// At a path; the file need not be there yet.
+    /// An anchor at `path`; the file need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// What it holds; `None` if there is no such file yet.
+    /// Reads the anchor; `None` if the file does not exist yet.
     ///
     /// # Errors
-    /// If it cannot be read, or is not an anchor.
+    /// If the file cannot be read or is not an anchor.
     pub fn read(&self) -> Result<Option<Head>> {
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
@@ -57,10 +58,10 @@ impl Anchor {
         head.map(Some).map_err(|_| Error::NotAnchored(format!("{} is damaged, or not an anchor", self.path.display())))
     }
 
-    /// Moves it forward, durably; never backward, whoever else moves it at the same time.
+    /// Moves the anchor forward, durably; never backward, even if other processes move it at the same time.
     ///
     /// # Errors
-    /// If it cannot be written, or belongs to another ledger.
+    /// If the file cannot be written or belongs to another ledger.
     pub fn advance(&self, head: &Head) -> Result<()> {
         let failed = |error: io::Error| self.failure("written", &error);
         let _lock = self.lock().map_err(failed)?;
@@ -76,10 +77,10 @@ impl Anchor {
         replace(&self.target(), text.as_bytes()).map_err(failed)
     }
 
-    /// Can it be moved? Better to know before something is spent.
+    /// Checks that the anchor can be moved, before any budget is spent.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn prepare(&self) -> Result<()> {
         let prepared = self.lock().and_then(|_lock| {
             let held = fs::read(self.target())?;
@@ -91,7 +92,7 @@ impl Anchor {
     fn lock(&self) -> io::Result<File> {
         let path = beside(&self.target(), ".lock");
         let lock = private(OpenOptions::new().create(true).truncate(false).write(true)).open(&path)?;
-        // Anybody who can open it can hold it. One that belongs to somebody else stays as it is.
+        // Anyone who can open the file can hold the lock. A file owned by someone else keeps its permissions.
         #[cfg(unix)]
         let _ = lock.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600));
         let since = Instant::now();
@@ -108,7 +109,7 @@ impl Anchor {
         }
     }
 
-    /// Where it is in truth: a link to another place stays one.
+    /// The file itself, with symbolic links resolved, so that replacing it keeps the links.
     fn target(&self) -> PathBuf {
         self.path.canonicalize().unwrap_or_else(|_| self.path.clone())
     }
@@ -147,8 +148,7 @@ mod tests {
         assert!(matches!(anchor.advance(&other), Err(Error::NotAnchored(_))));
         #[cfg(unix)]
         {
-            // A link to another place stays one, and what it points to moves.
-            // Others cannot hold its lock.
+            // Others cannot hold the lock. A symbolic link stays one, and its target moves.
             let lock = fs::metadata(folder.path().join("head.json.lock")).unwrap().permissions();
             assert_eq!(std::os::unix::fs::PermissionsExt::mode(&lock) & 0o077, 0);
             let link = folder.path().join("link.json");

@@ -1,4 +1,4 @@
-//! What a dataset may spend, what it has spent, and what would still fit.
+//! What a dataset may spend, what it has spent, and what still fits.
 
 use std::fmt;
 
@@ -8,37 +8,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Sums are kept exactly, so their text grows with the denominators of what is added; beyond this a charge is refused.
+/// Sums are exact, so their text grows with the denominators of the charges; a charge that would exceed this is
+/// refused.
 const LONGEST_SUM: usize = 2000;
 
-/// A number that is longer as text is shown rounded.
+/// Numbers with longer text are shown rounded.
 const LONGEST_SHOWN: usize = 12;
 const SHOWN_DIGITS: u32 = 6;
 
-/// What a dataset may spend. The currency is fixed with it.
+/// What a dataset may spend. It also fixes the currency.
 ///
 /// # Privacy
-/// Queries may be chosen by what earlier ones answered. For such queries these three sums are valid filters: while the sum of
-/// all charges stays within the budget, everything released together keeps the budget's promise.
+/// Queries may depend on earlier answers. For such adaptive queries these three sums are valid privacy filters: while
+/// the sum of all charges stays within the budget, all releases together satisfy the budget's guarantee.
 /// - ε: pure charges, Σε \[RRUV16\].
 /// - ε and δ: pure and approximate charges, (Σε, Σδ) \[RRUV16\].
 /// - ρ: zero-concentrated charges, Σρ; a pure charge of ε counts as ρ = ε²/2 \[BS16, FZ21\].
 ///
-/// A stream is charged once and goes on releasing while other charges come and go. The same sums hold for such interleaved,
+/// A stream is charged once and keeps releasing while other charges are made. The same sums hold for such interleaved,
 /// interactive mechanisms \[HSTVVXZ23\].
 ///
-/// Composition by privacy-loss distributions, or the best of several of these sums, would not be: which one is used would
-/// depend on the answers.
+/// Composition by privacy-loss distributions, or taking the best of several of these sums, would not be a valid filter:
+/// the choice would depend on the answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Budget {
     /// No more than this, ever.
     Limit(Guarantee),
-    /// As much as is asked for; what was spent is known all the same.
+    /// No limit, but spending is still recorded.
     Unlimited,
 }
 
-/// What was spent, exactly. Without a limit, charges in ε and charges in ρ stand side by side.
+/// What was spent, exactly. Without a limit, charges in ε and in ρ are summed separately.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spend {
     /// Σε.
@@ -49,18 +50,18 @@ pub struct Spend {
     pub rho: Rational,
 }
 
-/// A charge that does not fit.
+/// A charge that exceeds the budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overdraft {
-    /// Whose budget.
+    /// The dataset.
     pub dataset: String,
-    /// What was to be charged.
+    /// The cost of the charge.
     pub cost: Guarantee,
-    /// What the dataset may spend in all.
+    /// The dataset's total budget.
     pub limit: Guarantee,
-    /// What it has left.
+    /// What is left of it.
     pub left: Spend,
-    /// The largest charge of the same kind that would still fit; none if there is none.
+    /// The largest charge of the same kind that still fits; `None` if nothing fits.
     pub fits: Option<Guarantee>,
 }
 
@@ -82,7 +83,7 @@ impl Spend {
         spend
     }
 
-    /// Can this much have been spent of a budget?
+    /// Whether this much can have been spent from a budget.
     pub(crate) fn is_possible(&self, budget: &Budget) -> bool {
         let within = match budget {
             Budget::Limit(limit) => self.fits(&Self::of(limit)),
@@ -104,7 +105,7 @@ impl Spend {
     }
 }
 
-/// Rounded up to six digits where more would be hard to read: `ε = 1.5, δ = 1e-8`.
+/// Long numbers are rounded up to six digits: `ε = 1.5, δ = 1e-8`.
 impl fmt::Display for Spend {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text(|value| value.round_up(SHOWN_DIGITS)))
@@ -112,8 +113,8 @@ impl fmt::Display for Spend {
 }
 
 impl Spend {
-    /// As text; for what is left, which must not seem to be more than it is, rounded down where [`Display`](fmt::Display)
-    /// rounds up.
+    /// As text, rounded down where [`Display`](fmt::Display) rounds up: for the remaining budget, which must not be
+    /// overstated.
     pub fn rounded_down(&self) -> String {
         self.text(|value| value.round_down(SHOWN_DIGITS))
     }
@@ -131,10 +132,10 @@ impl Spend {
 }
 
 impl Budget {
-    /// What is spent after a charge of `cost` by a dataset that has spent `spent`.
+    /// The total after a charge of `cost` to a dataset that has spent `spent`.
     ///
     /// # Errors
-    /// If there is not enough left, or it cannot be paid in the budget's currency.
+    /// If there is not enough budget left, or the cost cannot be converted to the budget's currency.
     pub fn admit(&self, dataset: &str, spent: &Spend, cost: &Guarantee) -> Result<Spend> {
         let Self::Limit(limit) = self else { return readable(spent.plus(&Spend::of(cost))) };
         let price = price(dataset, limit, cost)?;
@@ -184,7 +185,7 @@ fn price(dataset: &str, limit: &Guarantee, cost: &Guarantee) -> Result<Spend> {
     }
 }
 
-/// The largest charge of the kind of `cost` that fits into what is left; rounded down where it would be hard to write.
+/// The largest charge of the same kind as `cost` that fits into what is left; long numbers are rounded down.
 fn fitting(limit: &Guarantee, left: &Spend, cost: &Guarantee) -> Option<Guarantee> {
     let short = |value: &Rational| {
         if value.to_string().len() <= LONGEST_SHOWN { value.clone() } else { value.round_down(SHOWN_DIGITS) }
@@ -196,7 +197,7 @@ fn fitting(limit: &Guarantee, left: &Spend, cost: &Guarantee) -> Option<Guarante
         }
         (_, Guarantee::Pure(_)) => Epsilon::new(left.epsilon.clone()).ok().map(Guarantee::Pure),
         (_, Guarantee::Approx(_, delta)) => {
-            // As much δ as was asked for, or what there is.
+            // The requested δ, or what is left of it.
             let delta = if *delta.value() <= left.delta { delta.value().clone() } else { left.delta.clone() };
             let (epsilon, delta) = (Epsilon::new(left.epsilon.clone()).ok()?, delta.try_into().ok()?);
             Some(Guarantee::Approx(epsilon, delta))
@@ -205,7 +206,7 @@ fn fitting(limit: &Guarantee, left: &Spend, cost: &Guarantee) -> Option<Guarante
     }
 }
 
-/// The largest ε of a few digits with ε²/2 ≤ ρ.
+/// The largest ε with six digits such that ε²/2 ≤ ρ.
 fn largest_epsilon(rho: &Rational) -> Option<Rational> {
     if !rho.is_positive() {
         return None;
@@ -223,11 +224,11 @@ fn largest_epsilon(rho: &Rational) -> Option<Rational> {
     epsilon.is_positive().then_some(epsilon)
 }
 
-/// Unless its text is longer than can be read back.
+/// The sum, unless its text is too long to be read back.
 pub(crate) fn readable(spend: Spend) -> Result<Spend> {
     let longest = [&spend.epsilon, &spend.delta, &spend.rho].into_iter().map(|sum| sum.to_string().len()).max();
     if longest.is_some_and(|longest| longest > LONGEST_SUM) {
-        let allowed = "a sum that can be written down; use decimals of a few digits";
+        let allowed = "shorter; use decimals with few digits";
         return Err(Error::Unusable { what: "the exact sum of all charges", value: "too long".into(), allowed });
     }
     Ok(spend)
@@ -261,7 +262,7 @@ mod tests {
         Guarantee::Zcdp(rho.parse().unwrap())
     }
 
-    /// Charges one after the other; the text of the first that is refused.
+    /// Makes the charges in order; returns the text of the first refusal.
     fn spend(limit: Guarantee, costs: &[Guarantee]) -> Result<Spend, String> {
         let budget = Budget::Limit(limit);
         costs

@@ -1,20 +1,20 @@
-//! The chain of entries: where it begins and ends, and whether it continues what an anchor knows.
+//! The chain of entries: its first and last entry, and whether it contains the anchored one.
 
 use crate::anchor::Head;
 use crate::entry::{Event, Keys, Row};
 use crate::error::{Error, Result};
 use crate::storage::Pages;
 
-/// What is known elsewhere of the ledger's past.
+/// What an anchor says about the ledger's past.
 #[derive(Debug, Clone)]
 pub enum Known {
-    /// Nobody asked for an anchor.
+    /// There is no anchor.
     Unanchored,
-    /// What the anchor holds, which is nothing at first.
+    /// The head in the anchor; `None` for a new anchor.
     Anchored(Option<Head>),
 }
 
-/// The end of a chain, which is as it was written.
+/// The last entry of a chain, with its hash checked.
 pub struct End {
     row: Row,
     event: Event,
@@ -28,14 +28,14 @@ impl End {
         Ok(Self { row, event })
     }
 
-    /// What happened last, if it was a charge to this dataset under such terms.
+    /// The last event, if it was a charge to this dataset under these terms.
     pub fn charge(&self, dataset: &str, terms: &str) -> Option<&Event> {
         let Keys { dataset: charged, terms: under, .. } = &self.row.keys;
         (charged.as_deref() == Some(dataset) && under.as_deref() == Some(terms)).then_some(&self.event)
     }
 }
 
-/// Adds an entry at the end of a chain: its number, and the head for the anchor.
+/// Appends an entry to the chain; returns its number and the head for the anchor.
 pub fn append(
     pages: &mut dyn Pages,
     known: &Known,
@@ -48,14 +48,14 @@ pub fn append(
     Ok((row.number, head(pages, known, &row)?))
 }
 
-/// The head that the anchor must know now, if there is an anchor: that of the newest entry.
+/// The newest head, to which the anchor must now be moved; `None` without an anchor.
 pub fn newest(pages: &mut dyn Pages, known: &Known) -> Result<Option<Head>> {
     let Known::Anchored(_) = known else { return Ok(None) };
     let last = pages.last()?.ok_or_else(no_first_entry)?;
     head(pages, known, &last)
 }
 
-/// Does the ledger hold what the anchor knows?
+/// Checks that the ledger contains the anchored entry.
 pub fn continues(pages: &mut dyn Pages, known: &Known) -> Result<()> {
     let Known::Anchored(Some(head)) = known else { return Ok(()) };
     if ledger_id(pages)? != head.ledger {
@@ -63,12 +63,12 @@ pub fn continues(pages: &mut dyn Pages, known: &Known) -> Result<()> {
     }
     match pages.row(head.number)? {
         Some(row) if row.hash == head.hash => Ok(()),
-        Some(_) => Err(Error::NotAnchored(format!("entry {} is another one, so it was rewritten", head.number))),
+        Some(_) => Err(Error::NotAnchored(format!("entry {} is different, so the ledger was rewritten", head.number))),
         None => Err(Error::NotAnchored(format!("entry {} is missing, so it is an older copy", head.number))),
     }
 }
 
-/// What the anchor must know of a row.
+/// The head that the anchor stores for a row.
 pub fn head(pages: &mut dyn Pages, known: &Known, row: &Row) -> Result<Option<Head>> {
     match known {
         Known::Unanchored => Ok(None),
@@ -76,7 +76,7 @@ pub fn head(pages: &mut dyn Pages, known: &Known, row: &Row) -> Result<Option<He
     }
 }
 
-/// What tells the ledger from all others.
+/// The ledger's unique id.
 pub fn ledger_id(pages: &mut dyn Pages) -> Result<String> {
     let row = pages.row(1)?.ok_or_else(no_first_entry)?;
     match row.open()?.event {
@@ -85,12 +85,12 @@ pub fn ledger_id(pages: &mut dyn Pages) -> Result<String> {
     }
 }
 
-/// Even an empty ledger has one entry.
+/// The error for a chain without entries: even an empty ledger has one.
 pub fn no_first_entry() -> Error {
     Error::Damaged("its first entry is missing".into())
 }
 
-/// A row that is not what the storage found it as.
+/// The error for a row whose content does not match the key it was found by.
 pub fn misplaced(row: &Row) -> Error {
-    Error::Damaged(format!("entry {} is not what it is looked up as", row.number))
+    Error::Damaged(format!("entry {} does not match its index", row.number))
 }

@@ -1,4 +1,4 @@
-//! The ledger itself: the rules, a storage, an anchor.
+//! The ledger itself: rules, storage and anchor.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -25,26 +25,26 @@ use crate::storage::{Pages, Storage};
 use crate::verify::{Verdict, verify};
 use crate::witness::Witness;
 
-/// Names and ids are as long as a path may be.
+/// Longest name or id, in bytes: the length of the longest path.
 const LONGEST_NAME: usize = 4096;
-/// A description is read by people.
+/// Longest description, in bytes.
 const LONGEST_TEXT: usize = 1 << 16;
-/// What one request may have kept.
+/// Longest stored release, in bytes.
 const LONGEST_RELEASE: usize = 1 << 28;
 
-/// How what came of a charge is kept.
+/// The rule that stores the outcome of a charge.
 type Ending = fn(&mut dyn Pages, &Known, &Receipt, &str) -> Result<Done>;
 
-/// A ledger that survives crashes. Threads may share it; processes and machines may open the same one.
+/// A ledger that survives crashes. It can be shared by threads, and opened by several processes and machines.
 ///
 /// # Privacy
-/// A [`Permit`] is given only when its charge is durable, and nothing is ever given back. Which queries are asked may depend
-/// on earlier answers: see [`Budget`] for why the sums hold all the same.
+/// A [`Permit`] is issued only when its charge is durable, and budget is never refunded. Queries may depend on earlier
+/// answers: see [`Budget`] for why the sums still hold.
 ///
 /// # Algorithm
-/// Every charge is one entry in one chain of hashes. It is checked and appended in one transaction that excludes all other
-/// writers; threads of one process that wait for each other share a commit. What a dataset has spent stands in its newest
-/// charge, whose hash is checked before it is believed.
+/// Every charge is one entry in a hash chain. It is checked and appended in one transaction that excludes all other
+/// writers; waiting threads of one process share a commit. A dataset's total is stored in its newest charge, whose hash
+/// is checked before the total is used.
 ///
 /// # Example
 /// ```
@@ -68,7 +68,7 @@ type Ending = fn(&mut dyn Pages, &Known, &Receipt, &str) -> Result<Done>;
 /// };
 /// let Answered::Now(shown) = ledger.release(&charge, Interrupted::IsComputed, count)? else { panic!("asked before") };
 ///
-/// // The same request again costs nothing and gives the same answer; another of this size exceeds the budget.
+/// // Repeating the request costs nothing and returns the same release; a second charge of this size does not fit.
 /// assert_eq!(ledger.release(&charge, Interrupted::IsComputed, count)?, Answered::Before(shown));
 /// let other = Charge { request: "tuesday".into(), ..charge };
 /// assert!(ledger.release(&other, Interrupted::IsComputed, count).is_err());
@@ -77,15 +77,15 @@ type Ending = fn(&mut dyn Pages, &Known, &Receipt, &str) -> Result<Done>;
 pub struct DurableLedger {
     group: Group<Done>,
     anchor: Option<Anchor>,
-    /// Why the last attempt to write failed, if it did.
+    /// Why the last write failed, if it did.
     failing: Mutex<Option<Error>>,
 }
 
 impl DurableLedger {
-    /// Makes a ledger, or opens the one that is there.
+    /// Creates a ledger, or opens an existing one.
     ///
     /// # Errors
-    /// If the place cannot be used, or holds something else.
+    /// If the location cannot be used or holds something else.
     pub fn create(place: &Location) -> Result<Self> {
         let ledger = Self::on(match place {
             Location::File(path) => Box::new(Sqlite::create(path)?),
@@ -101,7 +101,7 @@ impl DurableLedger {
     /// Opens a ledger.
     ///
     /// # Errors
-    /// [`Error::Missing`] if there is none.
+    /// [`Error::Missing`] if it does not exist.
     pub fn open(place: &Location) -> Result<Self> {
         Self::started(
             place,
@@ -115,10 +115,10 @@ impl DurableLedger {
         )
     }
 
-    /// Opens a ledger to look at it: also one that cannot be written to.
+    /// Opens a ledger for reading; it need not be writable.
     ///
     /// # Errors
-    /// [`Error::Missing`] if there is none.
+    /// [`Error::Missing`] if it does not exist.
     pub fn open_to_read(place: &Location) -> Result<Self> {
         match place {
             Location::File(path) => Self::started(place, Box::new(Sqlite::open_to_read(path)?)),
@@ -126,7 +126,7 @@ impl DurableLedger {
         }
     }
 
-    /// Whoever was interrupted while making a ledger has made none.
+    /// A ledger without entries, whose creation was interrupted, counts as missing.
     fn started(place: &Location, mut storage: Box<dyn Storage>) -> Result<Self> {
         let mut empty = true;
         storage.read(&mut |pages| {
@@ -136,12 +136,12 @@ impl DurableLedger {
         if empty { Err(Error::Missing(place.to_string())) } else { Ok(Self::on(storage)) }
     }
 
-    /// On any storage that was opened; a new one is [begun](DurableLedger::begin) first.
+    /// A ledger on any open storage; [begin](DurableLedger::begin) a new one before using it.
     pub fn on(storage: Box<dyn Storage>) -> Self {
         Self { group: Group::new(Box::new(Witness::of(storage))), anchor: None, failing: Mutex::default() }
     }
 
-    /// Writes the first entry, if there is none.
+    /// Writes the first entry, if the ledger is empty.
     ///
     /// # Errors
     /// If the storage fails.
@@ -153,26 +153,26 @@ impl DurableLedger {
         })
     }
 
-    /// Keeps the newest entry's hash in a file, too: from now on nothing is charged or answered unless the ledger continues what
-    /// the file knows, and no permit is given before the file knows the charge. The file is made by
-    /// [`DurableLedger::advance_anchor`] alone: if it is missing, nothing is written.
+    /// Also keeps the newest entry's hash in a file: from now on nothing is charged or answered unless the ledger
+    /// contains the entry in the file, and no permit is issued before the file has the charge. Only
+    /// [`DurableLedger::advance_anchor`] creates the file: if it is missing, nothing is written.
     #[must_use]
     pub fn anchored(mut self, anchor: Anchor) -> Self {
         self.anchor = Some(anchor);
         self
     }
 
-    /// Registers a dataset. One that had no limit so far gets it in this way: what was charged before under the same unit and
-    /// adjacency counts; what was charged under others stays in the history, and nothing more is charged under them.
+    /// Registers a dataset, or sets the limit of one that had none. Earlier charges under the same unit and adjacency
+    /// count toward the limit; those under others stay in the history, and no more charges are accepted under them.
     ///
     /// # Privacy
-    /// A limit holds for queries that depend on earlier answers because it was fixed before them. One that is set later
-    /// holds as if it had been there from the start, if whoever sets it does not choose it by the answers. (In pure ε even
-    /// then: whatever the answers, the loss is at most Σε.)
+    /// A limit holds for adaptive queries because it was fixed before them. One set later holds as if it had been there
+    /// from the start, provided that it was not chosen based on the answers. (In pure ε even then: whatever the
+    /// answers, the loss is at most Σε.)
     ///
     /// # Errors
-    /// [`Error::DatasetExists`] if there is one of that name with other terms or another limit; if they are the same,
-    /// nothing happens. [`Error::AlreadySpent`] and [`Error::Uncountable`] if the limit comes too late.
+    /// [`Error::DatasetExists`] if the name is registered with different terms or a different limit; if they are the
+    /// same, nothing happens. [`Error::AlreadySpent`] and [`Error::Uncountable`] if earlier charges rule out the limit.
     pub fn register(&self, dataset: &Dataset) -> Result<Registration> {
         checked("dataset", &dataset.name, LONGEST_NAME)?;
         match (&dataset.budget, &dataset.terms) {
@@ -184,9 +184,9 @@ impl DurableLedger {
             _ => {}
         }
         if let Budget::Limit(limit) = &dataset.budget {
-            // An entry that cannot be read back would be damage to everyone.
+            // An entry that cannot be read back would make the whole ledger damaged.
             readable(Spend::of(limit)).map_err(|_| {
-                let allowed = "a number that can be written down; use decimals of a few digits";
+                let allowed = "shorter; use decimals with few digits";
                 Error::Unusable { what: "the dataset's limit", value: "too long".into(), allowed }
             })?;
         }
@@ -197,15 +197,15 @@ impl DurableLedger {
         }
     }
 
-    /// Lets a dataset be charged again that a failure suspended, for the operator who has looked into it: the entry of the charge that had
-    /// failed; `None` if the dataset was not suspended.
+    /// Lets a dataset be charged again that a failure had suspended, once its owner has investigated. Returns the entry
+    /// of the failed charge; `None` if the dataset was not suspended.
     ///
     /// # Privacy
-    /// Each failure may have told one bit about one unit that no ε covers. Reopening is a decision of the data's owner, never of a
-    /// program.
+    /// Each failure may have leaked one bit about one unit that no ε covers. Reopening is the data owner's decision,
+    /// never a program's.
     ///
     /// # Errors
-    /// If there is no such dataset, or the storage fails.
+    /// If the dataset does not exist, or the storage fails.
     pub fn reopen(&self, dataset: &str, caller: &str) -> Result<Option<u64>> {
         checked("dataset", dataset, LONGEST_NAME)?;
         checked("caller", caller, LONGEST_NAME)?;
@@ -217,11 +217,11 @@ impl DurableLedger {
         }
     }
 
-    /// A dataset as it is registered, with its limit if one was set later; `None` if there is no such dataset. Quick, however
-    /// much was charged to it.
+    /// A registered dataset, with its limit even if that was set later; `None` if it does not exist. The cost does not
+    /// depend on the number of charges.
     ///
     /// # Errors
-    /// If the ledger cannot be read, or is damaged.
+    /// If the ledger cannot be read or is damaged.
     pub fn dataset(&self, name: &str) -> Result<Option<Dataset>> {
         let mut dataset = None;
         self.group.storage().read(&mut |pages| {
@@ -232,10 +232,10 @@ impl DurableLedger {
         Ok(dataset)
     }
 
-    /// What a dataset may spend and has spent; `None` if there is no such dataset.
+    /// What a dataset may spend and has spent; `None` if it does not exist.
     ///
     /// # Errors
-    /// If the ledger cannot be read, or is damaged.
+    /// If the ledger cannot be read or is damaged.
     pub fn account(&self, dataset: &str) -> Result<Option<Account>> {
         let mut account = None;
         self.group.storage().read(&mut |pages| {
@@ -245,10 +245,10 @@ impl DurableLedger {
         Ok(account)
     }
 
-    /// A request as it was charged; `None` if it was not.
+    /// The charge of a request; `None` if it was not charged.
     ///
     /// # Errors
-    /// If the ledger cannot be read, or is damaged.
+    /// If the ledger cannot be read or is damaged.
     pub fn request(&self, dataset: &str, request: &str) -> Result<Option<Charge>> {
         let mut charged = None;
         self.group.storage().read(&mut |pages| {
@@ -262,15 +262,15 @@ impl DurableLedger {
         Ok(charged)
     }
 
-    /// All datasets, in the order in which they were registered.
+    /// All datasets, in order of registration.
     ///
     /// # Errors
-    /// If the ledger cannot be read, or is damaged.
+    /// If the ledger cannot be read or is damaged.
     pub fn accounts(&self) -> Result<Vec<Account>> {
         self.accounts_of(|_| true)
     }
 
-    /// [`DurableLedger::accounts`], of the datasets with these names only.
+    /// [`DurableLedger::accounts`], restricted to the `wanted` names.
     pub(crate) fn accounts_of(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<Account>> {
         let mut accounts = Vec::new();
         self.group.storage().read(&mut |pages| {
@@ -293,8 +293,8 @@ impl DurableLedger {
         })
     }
 
-    /// Calls `each` with every entry after the one of number `after`, oldest first, until it says stop. Few are in memory at a
-    /// time, and nobody is kept waiting meanwhile, however slow `each` is.
+    /// Calls `each` with every entry after number `after`, oldest first, until it breaks. Only a few entries are in
+    /// memory at a time, and the ledger is not locked while `each` runs.
     ///
     /// # Errors
     /// If the ledger cannot be read, or an entry was changed.
@@ -319,7 +319,7 @@ impl DurableLedger {
     /// The newest entry.
     ///
     /// # Errors
-    /// If the ledger cannot be read, or is damaged.
+    /// If the ledger cannot be read or is damaged.
     pub fn head(&self) -> Result<Head> {
         let mut newest = None;
         self.group.storage().read(&mut |pages| {
@@ -330,7 +330,7 @@ impl DurableLedger {
         Ok(newest.expect("reading succeeded"))
     }
 
-    /// Reads everything and says what is not as it was written.
+    /// Reads the whole ledger and reports everything that was changed since it was written.
     ///
     /// # Errors
     /// If the ledger or the anchor cannot be read at all.
@@ -352,30 +352,30 @@ impl DurableLedger {
     /// Moves the anchor, if there is one, to the newest entry.
     ///
     /// # Errors
-    /// If the ledger does not continue what the anchor knows, or the anchor cannot be written.
+    /// If the ledger does not contain the anchored entry, or the anchor cannot be written.
     pub fn advance_anchor(&self) -> Result<()> {
         self.anchor.as_ref().map_or(Ok(()), |anchor| self.advance(anchor))
     }
 
-    /// Moves any anchor to the newest entry, this once: unlike one that the ledger is [anchored](DurableLedger::anchored) to, it
-    /// does not follow what is written later.
+    /// Moves any anchor to the newest entry, once: unlike one that the ledger is [anchored](DurableLedger::anchored)
+    /// to, it does not follow later entries.
     ///
     /// # Errors
-    /// If the ledger does not continue what the anchor knows, or the anchor cannot be written.
+    /// If the ledger does not contain the anchored entry, or the anchor cannot be written.
     pub fn advance(&self, anchor: &Anchor) -> Result<()> {
         let known = Known::Anchored(anchor.read()?);
         self.group.storage().read(&mut |pages| continues(pages, &known))?;
         anchor.advance(&self.head()?)
     }
 
-    /// Why nothing can be charged at present, as far as attempts to write have told; `None` if none has failed since the last
-    /// [`DurableLedger::try_again`]. What was refused for a reason of its own, such as its budget, is no failure.
+    /// The last failure to write; `None` if no write has failed since the last [`DurableLedger::try_again`]. A refusal,
+    /// such as for an exhausted budget, is not a failure.
     pub fn failing(&self) -> Option<Error> {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// After a failure: writes without a change, and looks whether all is there that was there before. If so, it is not
-    /// [failing](DurableLedger::failing) any more.
+    /// After a failure: makes a write that changes nothing, and checks that everything seen before is still there. If
+    /// so, the ledger is no longer [failing](DurableLedger::failing).
     pub fn try_again(&self) {
         let again = || {
             let known = self.known_before_writing()?;
@@ -386,7 +386,8 @@ impl DurableLedger {
         *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = again().err();
     }
 
-    /// One transaction, and what it says of the storage. One that succeeds says little: perhaps it had nothing to write.
+    /// Runs one transaction and notes whether it failed. Success does not clear a failure: it may have had nothing to
+    /// write.
     fn write(&self, work: impl Fn(&mut dyn Pages) -> Result<Done> + Send + Sync + 'static) -> Result<Done> {
         self.noted(self.group.write(work))
     }
@@ -403,8 +404,8 @@ impl DurableLedger {
         self.anchor.as_ref().map_or(Ok(Known::Unanchored), |anchor| anchor.read().map(Known::Anchored))
     }
 
-    /// What is known before something is written: an anchor that is not there, or cannot be moved, is found out before anything
-    /// is spent.
+    /// What the anchor says before a write. Fails if the anchor is missing or cannot be moved, before any budget is
+    /// spent.
     fn known_before_writing(&self) -> Result<Known> {
         let known = self.known()?;
         if let (Some(anchor), Known::Anchored(held)) = (&self.anchor, &known) {
@@ -416,7 +417,7 @@ impl DurableLedger {
         Ok(known)
     }
 
-    /// Keeps what came of a charge, by one of the rules.
+    /// Stores the outcome of a charge by one of the rules.
     fn end(&self, receipt: &Receipt, text: &str, rule: Ending) -> Result<String> {
         if text.len() > LONGEST_RELEASE || text.contains('\0') {
             let value = format!("{} bytes long", text.len());
@@ -442,7 +443,7 @@ impl Ledger for DurableLedger {
 
     fn charge(&self, charge: &Charge) -> Result<Charged> {
         check(charge)?;
-        // Before the charge, so that it is not spent on a machine that gives no randomness.
+        // Before the charge, so that nothing is spent on a machine without randomness.
         let entropy = Entropy::from_os()?;
         let guarantee = charge.guarantee.clone();
         let (charge, known) = (charge.clone(), self.noted(self.known_before_writing())?);
@@ -487,10 +488,10 @@ impl fmt::Debug for DurableLedger {
     }
 }
 
-/// An id that nobody else has: for a request that will not be asked again.
+/// A random, unique id, for a request that will not be repeated.
 ///
 /// # Errors
-/// If the operating system gives no randomness.
+/// If the operating system provides no randomness.
 pub fn fresh_id() -> Result<String> {
     let mut id = [0; 16];
     getrandom::fill(&mut id).map_err(|error| reticent::Error::Entropy(error.to_string()))?;
@@ -506,16 +507,16 @@ fn check(charge: &Charge) -> Result<()> {
 }
 
 fn checked(what: &'static str, text: &str, longest: usize) -> Result<()> {
-    let allowed = "a text that is not empty, not too long and without control characters";
+    let allowed = "non-empty text, not too long and without control characters";
     if text.is_empty() || text.len() > longest || text.chars().any(char::is_control) {
         let value = if text.len() > 64 { format!("{} bytes long", text.len()) } else { format!("{text:?}") };
         return Err(Error::Unusable { what, value, allowed });
     }
     if holds_a_key(text) {
-        let (value, allowed) = ("a text with a private key or a token in it".into(), "one that may be shown");
+        let (value, allowed) = ("text with a private key or token in it".into(), "text that may be shown");
         return Err(Error::Unusable { what, value, allowed });
     }
-    // A description is SQL and paths, in which such a text is not known for a password.
+    // Not in descriptions: SQL and paths can look like such an address without holding a password.
     if longest == LONGEST_NAME && may_hold_a_password(text) {
         let value = "an address that may hold a password".into();
         return Err(Error::Unusable { what, value, allowed: "a name that may be shown" });

@@ -1,4 +1,4 @@
-//! What is written down: one entry after the other, each holding the hash of the one before it.
+//! The ledger's entries, each containing the hash of the one before it.
 
 use jiff::Timestamp;
 use reticent::ledger::Charge;
@@ -9,53 +9,53 @@ use crate::budget::{Budget, Spend};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 
-/// Something that happened, once and for all.
+/// Something that happened; never undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Event {
-    /// The ledger was made. Always the first entry.
+    /// The ledger was created. Always the first entry.
     Opened {
-        /// Tells this ledger from all others.
+        /// The ledger's unique id.
         ledger: String,
     },
     /// A dataset was registered.
     Registered(Dataset),
-    /// A dataset that had no limit was given one, once and for all.
+    /// A dataset that had no limit was given one, for good.
     Limited {
         /// The dataset, with its limit and the terms that the limit protects.
         #[serde(flatten)]
         dataset: Box<Dataset>,
-        /// What was charged under these terms before, in the limit's currency: it counts.
+        /// What was charged under these terms before, in the limit's currency; it counts toward the limit.
         spent: Spend,
-        /// How often.
+        /// How many charges that were.
         charges: u64,
     },
-    /// Something was charged.
+    /// A dataset was charged.
     Charged {
-        /// What.
+        /// The charge.
         charge: Box<Charge>,
-        /// What the dataset has spent with it, under the charge's unit and adjacency.
+        /// The dataset's total under the charge's unit and adjacency, including this charge.
         spent: Spend,
-        /// How often it was charged with it, under the same.
+        /// The number of charges in that total.
         charges: u64,
     },
-    /// What was released for a charge was kept.
+    /// A charge's release was stored.
     Released {
         /// The charge's entry.
         charge: u64,
         /// The release's hash; the release itself is stored beside the entry.
         digest: Hash,
     },
-    /// A charge ended without a release, which was kept in its place. Nothing more is charged to the dataset until it is reopened.
+    /// A charge ended in a failure, stored in place of a release. The dataset cannot be charged until it is reopened.
     Failed {
-        /// Whose charge.
+        /// The dataset.
         dataset: String,
         /// The charge's entry.
         charge: u64,
-        /// The hash of what was kept, which is stored beside the entry.
+        /// The hash of the failure's text, which is stored beside the entry.
         digest: Hash,
     },
-    /// The operator has looked into a failure, and the dataset can be charged again.
+    /// The data owner has investigated a failure, and the dataset can be charged again.
     Reopened {
         /// The dataset.
         dataset: String,
@@ -74,12 +74,12 @@ pub struct Dataset {
     pub name: String,
     /// What it may spend.
     pub budget: Budget,
-    /// Whose privacy the budget protects, and under which adjacency; without terms, what was spent is kept for each unit and
-    /// adjacency that is charged. A limit always has terms.
+    /// The unit and adjacency that the budget protects. Without terms, spending is summed separately for each unit and
+    /// adjacency charged. A limit always has terms.
     pub terms: Option<Terms>,
 }
 
-/// Whose privacy, and what a neighbour is.
+/// The privacy unit and the adjacency.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Terms {
     /// `row`, `event`, or the name of a column.
@@ -95,7 +95,7 @@ impl Terms {
     }
 }
 
-/// An entry, complete.
+/// A complete entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Counted from 1, without gaps.
@@ -108,31 +108,31 @@ pub struct Entry {
     pub event: Event,
 }
 
-/// An entry as it is stored: its text, the text's hash, and what it is looked up by.
+/// A stored entry: its text, the text's hash, and its lookup keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// The entry's number.
     pub number: u64,
-    /// The entry as JSON, exactly as it was hashed.
+    /// The entry as JSON, exactly as hashed.
     pub body: String,
     /// The body's hash.
     pub hash: Hash,
-    /// What the entry is found by.
+    /// The entry's lookup keys.
     pub keys: Keys,
 }
 
-/// What an entry is looked up by; all of it can be told from the body.
+/// The keys by which an entry is looked up; all follow from the body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keys {
     /// The dataset that was registered.
     pub registered: Option<String>,
     /// The dataset that was charged.
     pub dataset: Option<String>,
-    /// The request that was charged; [`Keys::LIMIT`] if it was a limit that was set.
+    /// The request that was charged; [`Keys::LIMIT`] if a limit was set.
     pub request: Option<String>,
-    /// The unit and adjacency that were charged, as one text.
+    /// The unit and adjacency that were charged, as one string.
     pub terms: Option<String>,
-    /// The charge whose release was kept.
+    /// The charge whose release was stored.
     pub charge: Option<u64>,
 }
 
@@ -148,10 +148,10 @@ impl Row {
         Self { number, body, hash, keys }
     }
 
-    /// The entry, if the row is as it was written.
+    /// Checks the row and returns its entry.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if it is not.
+    /// [`Error::Damaged`] if the row was changed.
     pub fn open(&self) -> Result<Entry> {
         let changed = || Error::Damaged(format!("entry {} was changed", self.number));
         if Hash::of(&self.body) != self.hash {
@@ -166,11 +166,11 @@ impl Row {
 }
 
 impl Keys {
-    /// A limit is found as the request of this id, which no charge can have, and a dataset has one at most. So it also is the
-    /// newest "charge" of its terms until there is another, and what it counts is found as any sum is.
+    /// The request id of a limit, which no charge can have; a dataset has at most one. So a limit is also the newest
+    /// "charge" of its terms until there is another, and its sum is found like any other.
     pub const LIMIT: &str = "";
-    /// Failures of a dataset and its reopenings are found under terms that no charge can have: the newest of them tells whether it is
-    /// suspended.
+    /// The terms of a dataset's failures and reopenings, which no charge can have. The newest of them decides whether
+    /// the dataset is suspended.
     pub const SUSPENSION: &str = "\u{1}";
 
     fn of(event: &Event) -> Self {
@@ -197,7 +197,7 @@ impl Keys {
         }
     }
 
-    /// Requests are unique in a dataset, and none has a control character in it.
+    /// Requests are unique within a dataset, and contain no control characters.
     fn suspension(dataset: &str, what: &str, entry: u64) -> Self {
         Self {
             dataset: Some(dataset.to_owned()),
@@ -207,7 +207,7 @@ impl Keys {
         }
     }
 
-    /// Terms as they are looked up.
+    /// The lookup key of `terms`.
     pub fn terms(terms: &Terms) -> String {
         format!("{} {}", terms.adjacency, terms.unit)
     }

@@ -1,10 +1,10 @@
-//! The one error type of this crate.
+//! This crate's error type.
 
 use thiserror::Error;
 
 use crate::budget::Overdraft;
 
-/// Why a ledger did not do what it was asked. Unless the variant says otherwise, nothing was charged.
+/// Why a ledger operation failed. Unless the variant says otherwise, nothing was charged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,18 +12,18 @@ pub enum Error {
     #[error("{0}")]
     Overdrawn(Box<Overdraft>),
 
-    /// Nobody registered such a dataset.
+    /// The dataset is not registered.
     #[error("the ledger has no dataset {0}; register it with `reticent ledger create`")]
     NoSuchDataset(String),
 
-    /// There is such a dataset already.
-    #[error("the ledger has a dataset {0} already; its budget is fixed")]
+    /// The dataset is already registered.
+    #[error("the ledger already has a dataset {0}; its budget is fixed")]
     DatasetExists(String),
 
-    /// A limit below what was spent before there was one.
-    #[error("{dataset} has spent {spent} already, more than {limit}; a limit must be at least what was spent")]
+    /// The limit is below what was spent before it was set.
+    #[error("{dataset} has already spent {spent}, more than {limit}; a limit must be at least what was spent")]
     AlreadySpent {
-        /// Whose limit.
+        /// The dataset.
         dataset: String,
         /// What was spent, in the limit's currency.
         spent: String,
@@ -31,25 +31,25 @@ pub enum Error {
         limit: String,
     },
 
-    /// A limit in a currency that cannot count what was spent before.
-    #[error("{dataset} has spent {spent} already, which a limit of {limit} cannot count; {instead}")]
+    /// The limit's currency cannot count what was spent before.
+    #[error("{dataset} has already spent {spent}, which a limit of {limit} cannot count; {instead}")]
     Uncountable {
-        /// Whose limit.
+        /// The dataset.
         dataset: String,
         /// What was spent.
         spent: String,
         /// The limit.
         limit: String,
-        /// Which limit could.
+        /// What limit to set instead.
         instead: &'static str,
     },
 
-    /// The charge speaks of another unit than the dataset.
+    /// The charge's unit differs from the dataset's.
     #[error(
         "the budget of {dataset} protects the unit {registered}, but this protects {asked}; the two cannot be added up"
     )]
     OtherUnit {
-        /// Whose budget.
+        /// The dataset.
         dataset: String,
         /// The dataset's unit.
         registered: String,
@@ -57,12 +57,12 @@ pub enum Error {
         asked: String,
     },
 
-    /// The charge speaks of other neighbours than the dataset.
+    /// The charge's adjacency differs from the dataset's.
     #[error(
         "the budget of {dataset} holds under adjacency {registered}, but this holds under {asked}; the two cannot be added up"
     )]
     OtherAdjacency {
-        /// Whose budget.
+        /// The dataset.
         dataset: String,
         /// The dataset's adjacency.
         registered: String,
@@ -70,116 +70,115 @@ pub enum Error {
         asked: String,
     },
 
-    /// The charge is in a currency that the budget cannot be paid in.
-    #[error("the budget of {dataset} is kept in {budget}, and {cost} cannot be taken from it; {instead}")]
+    /// The charge's currency cannot be converted to the budget's.
+    #[error("the budget of {dataset} is in {budget}, and {cost} cannot be charged to it; {instead}")]
     OtherCurrency {
-        /// Whose budget.
+        /// The dataset.
         dataset: String,
-        /// What the budget is made of: `ε`, `ε and δ`, or `ρ`.
+        /// The budget's currency: `ε`, `ε and δ`, or `ρ`.
         budget: &'static str,
-        /// What was to be charged.
+        /// The cost of the charge.
         cost: String,
         /// What to ask for instead.
         instead: &'static str,
     },
 
-    /// A run on the dataset failed, and nobody has looked into it.
+    /// A run on the dataset failed, and the dataset was not reopened.
     #[error(
-        "{dataset} is suspended: a run charged to it (entry {entry}) ended without an answer, and that can depend on the rows; the \
-         owner of the data looks into it, then runs `reticent ledger reopen`"
+        "{dataset} is suspended: a run charged to it (entry {entry}) ended without an answer, and that can depend on the rows; \
+         the data owner should investigate, then run `reticent ledger reopen`"
     )]
     Suspended {
-        /// Whose budget.
+        /// The dataset.
         dataset: String,
         /// Where the run was charged.
         entry: u64,
     },
 
-    /// The request's id belongs to another request.
-    #[error("request {request} of {dataset} was another one (entry {entry}); a new request needs a new id")]
+    /// The request id was used for a different request.
+    #[error("request {request} of {dataset} was a different one (entry {entry}); a new request needs a new id")]
     OtherRequest {
-        /// Whose budget.
+        /// The dataset.
         dataset: String,
-        /// The id that both have.
+        /// The request id.
         request: String,
-        /// Where the first was charged.
+        /// The entry of the earlier charge.
         entry: u64,
     },
 
-    /// The request was a stream, whose noise must not be drawn twice.
+    /// The request is a stream, whose noise must not be drawn twice.
     #[error(
-        "request {request} of {dataset} is a stream that was started before (entry {entry}); go on from its saved state, or start \
-         another one with a new id"
+        "request {request} of {dataset} is a stream that was already started (entry {entry}); continue from its saved state, or \
+         start another one with a new id"
     )]
     StreamStarted {
-        /// Whose budget.
+        /// The dataset.
         dataset: String,
-        /// The request's id.
+        /// The request id.
         request: String,
-        /// Where it was charged.
+        /// The entry of its charge.
         entry: u64,
     },
 
-    /// A receipt that this ledger did not give.
+    /// The receipt is not from this ledger.
     #[error("the ledger has no charge {request} of {dataset} as entry {entry}; was it charged to another ledger?")]
     UnknownReceipt {
-        /// Whose budget.
+        /// The dataset.
         dataset: String,
-        /// The request's id.
+        /// The request id.
         request: String,
-        /// Where it is said to be charged.
+        /// The entry given in the receipt.
         entry: u64,
     },
 
-    /// A name, id or text that cannot be kept.
+    /// A name, id or text that cannot be stored.
     #[error("{what} is {value}, but it must be {allowed}")]
     Unusable {
-        /// What it is.
+        /// The parameter.
         what: &'static str,
-        /// What was given.
+        /// Its value.
         value: String,
-        /// What would have been right.
+        /// What is allowed.
         allowed: &'static str,
     },
 
-    /// There is no ledger at this place.
+    /// There is no ledger at this location.
     #[error("there is no ledger {0}; `reticent ledger create` makes one")]
     Missing(String),
 
-    /// What is there is not a ledger, or one of a later version.
+    /// Not a ledger, or a ledger of a later version.
     #[error("{0} is not a ledger that this version can read")]
     NotALedger(String),
 
-    /// The ledger is not as it was written. Nothing more is charged to it.
+    /// The ledger was changed since it was written. Nothing more is charged to it.
     #[error("the ledger is damaged: {0}; see `reticent ledger verify`")]
     Damaged(String),
 
-    /// The ledger is older than its anchor says, or another one; or there is no anchor where one is wanted.
+    /// The ledger is older than its anchor, or a different one; or the anchor is missing.
     #[error("the ledger does not continue the anchor: {0}")]
     NotAnchored(String),
 
-    /// The ledger's file, or the log beside it, is not the one that was opened. Nothing was charged.
-    #[error("{0} was removed or replaced while the ledger was open; put it back, or start again with the right one")]
+    /// The ledger's file, or the log beside it, is no longer the one that was opened. Nothing was charged.
+    #[error("{0} was removed or replaced while the ledger was open; restore it, or restart with the right one")]
     Replaced(String),
 
-    /// An entry that this process has seen is not there any more. Nothing was charged.
+    /// An entry that this process has seen is gone. Nothing was charged.
     #[error(
-        "the ledger does not hold entry {0} any more, which was there before: an older copy was put in its place; put the right one \
-         back, or start again with it"
+        "the ledger no longer contains entry {0}: it was replaced by an older copy; restore the right one, or restart with it"
     )]
     Older(u64),
 
-    /// The disk or the server failed. Whether the charge was written cannot be told: ask again with the same request id (a
-    /// stream, which cannot be asked again, is charged anew).
+    /// The disk or the server failed. The charge may or may not have been written: repeat the request with the same id
+    /// (a stream, which cannot be repeated, is charged again).
     #[error("the ledger could not be {doing}: {reason}")]
     Storage {
-        /// What was being done.
+        /// The failed operation, as a participle.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error message.
         reason: String,
     },
 
-    /// The core library said no.
+    /// An error of the core library.
     #[error(transparent)]
     Core(#[from] reticent::Error),
 }
@@ -188,17 +187,17 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Is there not enough budget left?
+    /// Whether there is not enough budget left.
     pub fn is_overdrawn(&self) -> bool {
         matches!(self, Self::Overdrawn(_))
     }
 
-    /// Is the dataset suspended?
+    /// Whether the dataset is suspended.
     pub fn is_suspended(&self) -> bool {
         matches!(self, Self::Suspended { .. })
     }
 
-    /// Is it something that the caller can put right by asking otherwise?
+    /// Whether the caller can fix the error by changing the request.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::NoSuchDataset(_)
@@ -225,7 +224,7 @@ impl Error {
         }
     }
 
-    /// Is the ledger itself at fault, its disk or its server, rather than the request?
+    /// Whether the fault lies with the ledger, its disk or its server rather than with the request.
     pub fn is_machine(&self) -> bool {
         matches!(
             self,
@@ -233,7 +232,7 @@ impl Error {
         )
     }
 
-    /// Did the disk or the server fail?
+    /// Whether the disk or the server failed.
     pub fn is_storage(&self) -> bool {
         matches!(self, Self::Storage { .. })
     }

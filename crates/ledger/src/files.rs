@@ -1,7 +1,7 @@
-//! Which file it is, whatever it is called, and whose rows it holds.
+//! The identity of files, and the datasets that their rows belong to.
 //!
-//! The ledger knows a dataset by its name, and a file's dataset by the file's path. A file has many paths: links, hard links, a folder
-//! that holds it. Here they are one.
+//! The ledger identifies a dataset by its name, and a file's dataset by the file's path. A file can be reached by many
+//! paths: symbolic links, hard links, a folder that contains it. Here they are all treated as one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::budget::Budget;
 use crate::durable::DurableLedger;
 use crate::error::Result;
 
-/// The first of these files that is also one of the others.
+/// The first of `files` that is also among `others`.
 pub fn shared<'path>(files: &'path [PathBuf], others: &[PathBuf]) -> Option<&'path Path> {
     let others: Vec<FileId> = others.iter().filter_map(|file| FileId::of(file)).collect();
     let is_other = |file: &&PathBuf| FileId::of(file).is_some_and(|id| others.contains(&id));
@@ -25,23 +25,23 @@ pub fn shared<'path>(files: &'path [PathBuf], others: &[PathBuf]) -> Option<&'pa
 pub struct Owner {
     /// The file.
     pub file: PathBuf,
-    /// The dataset: this file under some name, or a folder that holds it.
+    /// The dataset: this file under some path, or a folder that contains it.
     pub account: Account,
 }
 
 impl Owner {
-    /// Does the dataset have a limit, rather than only a history?
+    /// Whether the dataset has a limit, rather than only a history.
     pub fn is_limited(&self) -> bool {
         self.account.dataset.budget != Budget::Unlimited
     }
 }
 
 impl DurableLedger {
-    /// The datasets that these files belong to: those that have a limit or were ever charged, and are known by the path of one of the
-    /// files, or of a folder that holds it. What stands in no ledger by its path is nobody's.
+    /// The datasets that these files belong to: those that have a limit or were ever charged, and are named by a path
+    /// of one of the files or of a folder that contains it. A file not in the ledger by any path belongs to none.
     ///
     /// # Errors
-    /// If the ledger cannot be read, or is damaged.
+    /// If the ledger cannot be read or is damaged.
     pub fn owners(&self, files: &[PathBuf]) -> Result<Vec<Owner>> {
         if files.is_empty() {
             return Ok(Vec::new());
@@ -50,7 +50,7 @@ impl DurableLedger {
         for file in files {
             places.extend(FileId::of_path(file).into_iter().map(|id| (id, file)));
         }
-        // A name that is no full path is a name, also if a file here happens to be called so.
+        // Only an absolute path names a file: any other name may happen to match a file here.
         let place = |name: &str| {
             let id = Path::new(name).is_absolute().then(|| FileId::of(Path::new(name))).flatten()?;
             places.get(&id).copied()
@@ -88,7 +88,7 @@ mod tests {
         let limit = Budget::Limit(Guarantee::Pure("1".parse().unwrap()));
         let name = path("data/a.csv").display().to_string();
         ledger.register(&Dataset { name: name.clone(), budget: limit, terms }).unwrap();
-        // Nothing was ever promised about these.
+        // These have neither a limit nor charges.
         for name in [path("other.csv").display().to_string(), "hard.csv".into()] {
             ledger.register(&Dataset { name, budget: Budget::Unlimited, terms: None }).unwrap();
         }

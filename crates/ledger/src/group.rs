@@ -1,8 +1,8 @@
-//! One commit for all who wait.
+//! Group commit: one commit for all waiting threads.
 //!
-//! A commit costs one sync of the disk, however much it holds. One thread writes at a time, for itself and for all that
-//! queued up while the one before it waited for the disk; the others sleep until their own work is done, and the first of
-//! those who came too late writes next.
+//! A commit costs one disk sync, however much it contains. One thread, the leader, writes at a time, for itself and for
+//! all that queued up while the previous leader waited for the disk; the others sleep until their work is done, and the
+//! first one that came too late leads next.
 
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,13 +10,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::error::{Error, Result};
 use crate::storage::{Pages, Storage};
 
-/// As many as are written in one transaction.
+/// The most jobs written in one transaction.
 const LARGEST_GROUP: usize = 1024;
 
-/// What one caller wants done in a transaction. If it gives an error, it must not have appended anything.
+/// One caller's work within a transaction. If it returns an error, it must not have appended anything.
 type Work<T> = dyn Fn(&mut dyn Pages) -> Result<T> + Send + Sync;
 
-/// What one caller waits for.
+/// The work one caller waits for.
 struct Job<T> {
     work: Box<Work<T>>,
     state: Mutex<State<T>>,
@@ -33,18 +33,18 @@ enum State<T> {
 #[derive(Default)]
 struct Queue<T> {
     waiting: Vec<Arc<Job<T>>>,
-    /// Somebody writes, or has been told to.
+    /// A thread is writing, or has been chosen to write.
     led: bool,
 }
 
-/// A storage that threads share.
+/// A storage shared by threads.
 pub struct Group<T> {
     queue: Mutex<Queue<T>>,
     storage: Mutex<Box<dyn Storage>>,
 }
 
 impl<T: Send> Group<T> {
-    /// Around a storage.
+    /// Wraps a storage.
     pub fn new(storage: Box<dyn Storage>) -> Self {
         let queue = Queue { waiting: Vec::new(), led: false };
         Self { queue: Mutex::new(queue), storage: Mutex::new(storage) }
@@ -64,16 +64,16 @@ impl<T: Send> Group<T> {
             return outcome;
         }
         self.lead();
-        // Whoever leads is the first in the queue, so it was among those written for.
+        // The leader is the first in the queue, so its own job was in the group.
         job.wait().expect("the leader's own work is done")
     }
 
-    /// The storage, when nobody writes.
+    /// The storage, locked: no other thread is writing.
     pub fn storage(&self) -> MutexGuard<'_, Box<dyn Storage>> {
         lock(&self.storage)
     }
 
-    /// Writes for all who wait, then makes the first of those who came later the next leader.
+    /// Writes for all waiting threads, then makes the first that came later the next leader.
     fn lead(&self) {
         let mut storage = lock(&self.storage);
         let group: Vec<_> = {
@@ -87,7 +87,7 @@ impl<T: Send> Group<T> {
 }
 
 impl<T> Job<T> {
-    /// The outcome; nothing if it is this caller's turn to write.
+    /// The outcome; `None` if it is this caller's turn to write.
     fn wait(&self) -> Option<Result<T>> {
         let mut state = lock(&self.state);
         loop {
@@ -105,7 +105,7 @@ impl<T> Job<T> {
     }
 }
 
-/// A leader's turn. Also if it ends in a panic, nobody is left waiting.
+/// A leader's turn. Even if it ends in a panic, no thread is left waiting.
 struct Turn<'group, T> {
     queue: &'group Mutex<Queue<T>>,
     group: Vec<Arc<Job<T>>>,
@@ -114,7 +114,7 @@ struct Turn<'group, T> {
 impl<T> Drop for Turn<'_, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let reason = "writing ended in a panic".to_owned();
+            let reason = "the writing thread panicked".to_owned();
             let failed = || State::Done(Err(Error::Storage { doing: "written", reason: reason.clone() }));
             self.group.iter().for_each(|job| job.set(failed()));
         }
@@ -126,7 +126,7 @@ impl<T> Drop for Turn<'_, T> {
     }
 }
 
-/// Does all jobs in one transaction. One that is refused leaves the others as they are; if the storage fails, all fail.
+/// Does all jobs in one transaction. A refused job does not affect the others; if the storage fails, all fail.
 fn commit<T>(storage: &mut dyn Storage, group: &[Arc<Job<T>>]) {
     let mut outcomes: Vec<Result<T>> = Vec::new();
     let committed = storage.write(&mut |pages| {
@@ -146,7 +146,7 @@ fn commit<T>(storage: &mut dyn Storage, group: &[Arc<Job<T>>]) {
     group.iter().zip(outcomes).for_each(|(job, outcome)| job.set(State::Done(outcome)));
 }
 
-/// A thread that panicked has not left anything half done: transactions are whole or not at all.
+/// Ignores poisoning: transactions are atomic, so a thread that panicked left nothing half done.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -195,7 +195,7 @@ mod tests {
                 scope.spawn(move || {
                     for _ in 0..EACH {
                         let panics = move |_: &mut dyn Pages| if number == 0 { panic!("as asked") } else { Ok(()) };
-                        // Whoever leads when it happens panics, too.
+                        // The leader at that moment panics, too.
                         let write = || group.write(panics);
                         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(write));
                         done.fetch_add(1, Ordering::Relaxed);

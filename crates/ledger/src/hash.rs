@@ -1,4 +1,4 @@
-//! What entries are chained with.
+//! The hash that chains entries.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,10 +15,10 @@ use crate::error::Error;
 pub struct Hash([u8; 32]);
 
 impl Hash {
-    /// What comes before the first entry.
+    /// The hash before the first entry.
     pub const NONE: Self = Self([0; 32]);
 
-    /// Of a text, or of any bytes.
+    /// The hash of a text, or of any bytes.
     pub fn of(text: impl AsRef<[u8]>) -> Self {
         Self(Sha256::digest(text.as_ref()).into())
     }

@@ -1,27 +1,27 @@
-//! What was written down, entry by entry.
+//! The ledger's history, entry by entry.
 
 use crate::entry::{Entry, Event, Row};
 use crate::error::Result;
 use crate::hash::Hash;
 use crate::storage::Pages;
 
-/// So many entries are in memory at a time.
+/// The most entries in memory at a time.
 const PIECE: u32 = 1024;
 
-/// An entry, and what is known of it beside its own text.
+/// An entry, with its hash and the dataset and request it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// The entry.
     pub entry: Entry,
-    /// Its hash, which the next entry holds.
+    /// Its hash, which the next entry contains.
     pub hash: Hash,
-    /// Whose entry it is: the dataset that was registered, limited or charged, or whose release was kept.
+    /// The dataset that was registered, limited, charged or reopened, or whose release was stored.
     pub dataset: Option<String>,
-    /// The request that was charged, or whose release was kept.
+    /// The request that was charged, or whose release was stored.
     pub request: Option<String>,
 }
 
-/// The next entries after one of this number; none at the end.
+/// The next entries after number `after`; empty at the end.
 pub(crate) fn piece(pages: &mut dyn Pages, after: u64) -> Result<Vec<Record>> {
     let rows = pages.rows(after, PIECE)?;
     rows.iter().map(|row| record(pages, &rows, row)).collect()
@@ -36,7 +36,7 @@ fn record(pages: &mut dyn Pages, piece: &[Row], row: &Row) -> Result<Record> {
         Event::Charged { charge, .. } => (Some(charge.dataset.clone()), Some(charge.request.clone())),
         Event::Reopened { dataset, .. } => (Some(dataset.clone()), None),
         Event::Released { charge, .. } | Event::Failed { charge, .. } => {
-            // It mostly stands just before.
+            // Usually just before.
             let near = piece.binary_search_by_key(charge, |row| row.number).ok().map(|place| piece[place].clone());
             let charged = match near {
                 Some(row) => Some(row),

@@ -1,35 +1,37 @@
-//! Privacy budgets that survive everything: charged first, never refunded, exact, hash-chained.
+//! Privacy budgets that survive crashes: charged first, never refunded, exact, hash-chained.
 //!
-//! A *dataset* has a budget. A *charge* takes a part of it, durably, before the data is touched; a *receipt* proves it, and a
-//! [`Permit`](reticent::Permit) is had for it. What is released is kept and given back to whoever asks the same again.
+//! A *dataset* has a budget. A *charge* uses up part of it, durably, before the data is touched; a *receipt* proves the
+//! charge, which yields a [`Permit`](reticent::Permit). The release is stored, and returned when the same request is
+//! made again.
 //!
 //! See [`DurableLedger`] for an example.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`budget`] | what a dataset may spend, has spent, and what would still fit |
-//! | [`durable`] | [`DurableLedger`]: what is asked of a ledger |
+//! | [`budget`] | budgets and sums: what still fits |
+//! | [`durable`] | [`DurableLedger`]: a ledger's operations |
 //! | [`account`] | what a dataset may spend and has spent |
 //! | `rules`, `chain` | what happens within one transaction |
-//! | [`entry`] | what is written down, each entry with the hash of the one before |
+//! | [`entry`] | entries, each with the hash of the one before |
 //! | `limit` | a limit for a dataset that had none |
-//! | [`files`] | which file it is, whatever it is called, and whose rows it holds |
-//! | [`history`] | what was written down, entry by entry |
-//! | [`verify`] | whether everything is as it was written |
-//! | [`anchor`] | the newest hash, kept elsewhere, which betrays an older copy put back |
+//! | [`files`] | the identity of files, and the datasets that their rows belong to |
+//! | [`history`] | the ledger's history, entry by entry |
+//! | [`verify`] | detection of tampering |
+//! | [`anchor`] | the newest hash, kept elsewhere, which reveals a restored older copy |
 //! | [`storage`] | SQLite and PostgreSQL |
-//! | `group` | one commit for all threads that wait |
-//! | `witness` | what this process has seen, which an older copy put in its place does not hold |
+//! | `group` | one commit for all waiting threads |
+//! | `witness` | what this process has seen, which an older copy lacks |
 //! | [`hash`] | SHA-256 |
-//! | [`error`] | the one error type |
+//! | [`error`] | the error type |
 //!
 //! # What is not promised
-//! Whoever can write to the storage can put back an older copy of all of it, or write a new chain. A process that runs notices
-//! that what it saw before is gone; beyond that only an [`anchor`] out of their reach betrays it. The ledger adds up what it is told: it does not know whether a mechanism keeps its promise.
-//! Someone who copies or renames a dataset has a new one.
+//! Anyone who can write to the storage can restore an older copy of all of it, or write a new chain. A running process
+//! notices that entries it has seen are gone; beyond that only an [`anchor`] out of the attacker's reach reveals it.
+//! The ledger adds up the costs it is given: it does not know whether a mechanism satisfies its guarantee. A copied or
+//! renamed dataset is a new one.
 //!
 //! # Features
-//! - `postgres` (default): a ledger that several machines share.
+//! - `postgres` (default): a ledger shared by several machines.
 
 pub mod account;
 pub mod anchor;

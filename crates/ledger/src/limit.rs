@@ -1,4 +1,4 @@
-//! A limit for a dataset that had none: what was charged before counts.
+//! A limit for a dataset that had none: earlier charges count.
 
 use reticent::exact::Rational;
 use reticent::ledger::Charge;
@@ -10,10 +10,10 @@ use crate::entry::{Dataset, Event, Keys, Terms};
 use crate::error::{Error, Result};
 use crate::storage::Pages;
 
-/// Rows are read so many at a time.
+/// How many rows are read at a time.
 const PIECE: u32 = 4096;
 
-/// What was charged while there was no limit, under one unit and adjacency: enough to count it under any limit.
+/// What was charged under one unit and adjacency while there was no limit: enough to count it under any limit.
 #[derive(Debug, Clone)]
 pub struct Past {
     spend: Spend,
@@ -27,7 +27,7 @@ impl Past {
     /// No charges.
     pub const NOTHING: Self = Self { spend: Spend::NOTHING, squares: Rational::ZERO, charges: 0 };
 
-    /// One charge more.
+    /// Adds a charge.
     pub fn add(&mut self, cost: &Guarantee) {
         self.spend = self.spend.plus(&Spend::of(cost));
         self.charges += 1;
@@ -36,10 +36,10 @@ impl Past {
         }
     }
 
-    /// What a limit counts of it.
+    /// The total in the limit's currency.
     ///
     /// # Errors
-    /// If it is more than the limit, or was charged in a currency that the limit cannot count.
+    /// If it exceeds the limit, or a charge was in a currency that the limit cannot count.
     pub fn under(&self, dataset: &str, limit: &Guarantee) -> Result<Spend> {
         let Spend { epsilon, delta, rho } = &self.spend;
         // Every approximate charge has a δ, and every concentrated one a ρ.
@@ -70,7 +70,7 @@ impl Past {
     }
 }
 
-/// The dataset as it is now: with the limit that was set later, if one was.
+/// The dataset as it is now: with its limit, even if that was set later.
 pub fn in_force(pages: &mut dyn Pages, registered: Dataset) -> Result<Dataset> {
     if registered.budget != Budget::Unlimited {
         return Ok(registered);
@@ -82,7 +82,7 @@ pub fn in_force(pages: &mut dyn Pages, registered: Dataset) -> Result<Dataset> {
     }
 }
 
-/// All that was charged to a dataset under these terms since entry `after`.
+/// All charges to a dataset under these terms since entry `after`.
 pub fn past(pages: &mut dyn Pages, dataset: &str, terms: &Terms, after: u64) -> Result<Past> {
     let mut past = Past::NOTHING;
     let (key, mut number) = (Keys::terms(terms), after);
@@ -147,7 +147,7 @@ mod tests {
     fn a_limit_that_was_passed_or_cannot_count_is_refused() {
         assert_eq!(
             counted(&["0.2", "0.2"], "0.3"),
-            "visits has spent ε = 0.4 already, more than ε = 0.3; a limit must be at least what was spent"
+            "visits has already spent ε = 0.4, more than ε = 0.3; a limit must be at least what was spent"
         );
         assert!(counted(&["0.1 1e-5"], "1 1e-6").contains("more than ε = 1, δ = 1e-6"));
         for (costs, limit, instead) in [

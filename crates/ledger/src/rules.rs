@@ -1,4 +1,4 @@
-//! The rules, each within one transaction.
+//! The ledger's rules, each applied within one transaction.
 
 use reticent::ledger::{Charge, Receipt, Releases};
 
@@ -12,19 +12,19 @@ use crate::hash::Hash;
 use crate::limit;
 use crate::storage::Pages;
 
-/// What one transaction gave, and the head that the anchor must know now, if there is an anchor.
+/// The outcome of a transaction, and the head to which the anchor must now be moved, if there is an anchor.
 #[derive(Debug)]
 pub enum Done {
     Registered(Registration, Option<Head>),
     Charged(Receipt, Option<Head>),
-    /// Charged before, and nothing was kept for it.
+    /// Charged before, but nothing was stored for it.
     Unfinished(Receipt, Option<Head>),
     Released(String, Option<Head>),
-    /// The charge that had failed, if the dataset was suspended.
+    /// The failed charge, if the dataset was suspended.
     Reopened(Option<u64>, Option<Head>),
 }
 
-/// Registers, or sets a limit, unless the same was done before.
+/// Registers a dataset or sets its limit, unless that was done before.
 pub fn register(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Result<Done> {
     continues(pages, known)?;
     let Some(row) = pages.registration(&dataset.name)? else {
@@ -51,7 +51,7 @@ pub fn register(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Resu
     Ok(Done::Registered(Registration::Limited { spent }, head))
 }
 
-/// Charges, unless the same was charged before.
+/// Charges a dataset, unless the same request was charged before.
 pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<Done> {
     // First of all: an older copy must not answer either.
     continues(pages, known)?;
@@ -65,7 +65,7 @@ pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<D
         if before.releases == Releases::Stream {
             return Err(Error::StreamStarted { dataset, request, entry });
         }
-        // The anchor may not know it, if the process ended in between.
+        // The anchor may lack the charge, if the process ended in between.
         let head = newest(pages, known)?;
         return Ok(match released(pages, entry)? {
             Some(text) => Done::Released(text, head),
@@ -83,7 +83,7 @@ pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<D
     }
     let (end, key) = (End::find(pages)?, Keys::terms(&terms));
     let (spent, charges) = match end.charge(name, &key) {
-        // As a rule what was charged last was charged here, and is not looked for a second time.
+        // Usually the last entry is the dataset's newest charge, and need not be looked up.
         Some(Event::Charged { spent, charges, .. } | Event::Limited { spent, charges, .. }) => {
             (spent.clone(), *charges)
         }
@@ -104,7 +104,7 @@ pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<D
     Ok(Done::Charged(Receipt { dataset: name.clone(), request: request.clone(), entry }, head))
 }
 
-/// Keeps a release, unless one was kept before.
+/// Stores a release, unless one was stored before.
 pub fn keep(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, release: &str) -> Result<Done> {
     continues(pages, known)?;
     if charged(pages, receipt)?.releases == Releases::Stream {
@@ -120,7 +120,7 @@ pub fn keep(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, release: &s
     Ok(Done::Released(release.to_owned(), head))
 }
 
-/// Keeps a failure in place of a release and suspends the dataset, unless something was kept before.
+/// Stores a failure in place of a release and suspends the dataset, unless something was stored before.
 pub fn fail(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, text: &str) -> Result<Done> {
     continues(pages, known)?;
     let Charge { dataset, .. } = charged(pages, receipt)?;
@@ -148,7 +148,7 @@ pub fn reopen(pages: &mut dyn Pages, known: &Known, name: &str, caller: &str) ->
     Ok(Done::Reopened(Some(charge), head))
 }
 
-/// What suspended a dataset.
+/// The failure that suspended a dataset.
 pub struct Failure {
     /// Its own entry.
     entry: u64,
@@ -156,7 +156,7 @@ pub struct Failure {
     pub charge: u64,
 }
 
-/// The failure that a dataset is suspended for; `None` if it is not.
+/// The failure that suspended a dataset; `None` if it is not suspended.
 pub fn failure(pages: &mut dyn Pages, dataset: &str) -> Result<Option<Failure>> {
     let Some(row) = pages.last_charge(dataset, Keys::SUSPENSION)? else { return Ok(None) };
     match row.open()?.event {
@@ -166,7 +166,7 @@ pub fn failure(pages: &mut dyn Pages, dataset: &str) -> Result<Option<Failure>> 
     }
 }
 
-/// Is it the charge of a stream? The head that the anchor must know now.
+/// Checks that the receipt is for a stream; returns the head to which the anchor must now be moved.
 pub fn resume(pages: &mut dyn Pages, known: &Known, receipt: &Receipt) -> Result<Option<Head>> {
     continues(pages, known)?;
     match charged(pages, receipt)?.releases {
@@ -202,7 +202,7 @@ fn charged(pages: &mut dyn Pages, receipt: &Receipt) -> Result<Charge> {
     }
 }
 
-/// What was kept for a charge.
+/// What was stored for a charge.
 fn released(pages: &mut dyn Pages, charge: u64) -> Result<Option<String>> {
     let Some((row, text)) = pages.release(charge)? else { return Ok(None) };
     match row.open()?.event {
@@ -211,7 +211,7 @@ fn released(pages: &mut dyn Pages, charge: u64) -> Result<Option<String>> {
     }
 }
 
-/// What a row registered.
+/// The dataset registered by a row.
 pub fn registered(row: &Row) -> Result<Dataset> {
     match row.open()?.event {
         Event::Registered(dataset) => Ok(dataset),

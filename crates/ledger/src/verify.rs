@@ -1,4 +1,4 @@
-//! Is the ledger as it was written?
+//! Verification: was the ledger changed since it was written?
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -13,15 +13,15 @@ use crate::hash::Hash;
 use crate::limit::Past;
 use crate::storage::Pages;
 
-/// Rows are read so many at a time.
+/// How many rows are read at a time.
 const PIECE: u32 = 4096;
-/// Beyond this many, more findings would tell nothing new.
+/// The most findings reported.
 const MOST_FINDINGS: usize = 100;
 
-/// Something that is not as it was written.
+/// Something that was changed, removed or added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The entry it is about, if it is about one.
+    /// The entry concerned, if it is a single one.
     pub entry: Option<u64>,
     /// What is wrong, in words.
     pub text: String,
@@ -36,25 +36,25 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What was found.
+/// The result of verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// How many entries there are.
     pub entries: u64,
-    /// The newest of them; none if the ledger is empty or too damaged to tell.
+    /// The newest entry; `None` if the ledger is empty or too damaged.
     pub head: Option<Head>,
-    /// What is wrong; nothing if all is as it was written.
+    /// What is wrong; empty if the ledger is intact.
     pub findings: Vec<Finding>,
 }
 
 impl Verdict {
-    /// Is everything as it was written?
+    /// Whether the ledger is intact.
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty() && self.head.is_some()
     }
 }
 
-/// Reads everything, recomputes every hash and every sum, and compares with an anchor if there is one.
+/// Reads the whole ledger, recomputes every hash and every sum, and compares with the anchor, if there is one.
 pub fn verify(pages: &mut dyn Pages, faults: Vec<String>, anchor: Option<&Head>) -> Result<Verdict> {
     let mut walk = Walk { anchor: anchor.cloned(), ..Walk::default() };
     for fault in faults {
@@ -66,7 +66,7 @@ pub fn verify(pages: &mut dyn Pages, faults: Vec<String>, anchor: Option<&Head>)
         for row in &rows {
             walk.step(row, pages)?;
         }
-        // A damaged storage may give the same rows for ever.
+        // A damaged storage may return the same rows forever.
         match rows.iter().map(|row| row.number).max() {
             Some(last) if last > after => after = last,
             _ => break,
@@ -75,7 +75,7 @@ pub fn verify(pages: &mut dyn Pages, faults: Vec<String>, anchor: Option<&Head>)
     Ok(walk.end())
 }
 
-/// What is known of the entries so far.
+/// The state of the walk over the entries.
 #[derive(Default)]
 struct Walk {
     number: u64,
@@ -83,14 +83,14 @@ struct Walk {
     previous: Hash,
     ledger: Option<String>,
     datasets: HashMap<String, Dataset>,
-    /// What was spent, and how often it was charged.
+    /// Totals and numbers of charges.
     spent: HashMap<(String, Terms), (Spend, u64)>,
-    /// Of datasets without a limit.
+    /// The charges of datasets without a limit.
     past: HashMap<(String, Terms), Past>,
     requests: HashSet<(String, String)>,
     charges: HashMap<u64, (String, Releases)>,
     released: HashSet<u64>,
-    /// The failure that each dataset is suspended for.
+    /// The failure that suspended each dataset.
     suspended: HashMap<String, u64>,
     anchor: Option<Head>,
     anchored: bool,
@@ -110,8 +110,8 @@ impl Walk {
             Some(0) => {}
             Some(1) => self.find(Some(expected), "is missing"),
             Some(_) => self.find(None, format!("entries {expected} to {} are missing", row.number - 1)),
-            None if row.number == self.number => self.find(Some(row.number), "is there more than once"),
-            None => self.find(Some(row.number), format!("stands after entry {}", self.number)),
+            None if row.number == self.number => self.find(Some(row.number), "occurs more than once"),
+            None => self.find(Some(row.number), format!("comes after entry {}", self.number)),
         }
         match row.open() {
             Ok(entry) => self.entry(row, entry, pages)?,
@@ -129,7 +129,7 @@ impl Walk {
 
     fn entry(&mut self, row: &Row, entry: Entry, pages: &mut dyn Pages) -> Result<()> {
         let number = Some(row.number);
-        // What follows something that is missing cannot fit.
+        // After a gap the hash cannot match.
         if entry.previous != self.previous && row.number <= self.number + 1 {
             self.find(number, "does not follow the one before it: something was changed, removed or reordered");
         }
@@ -141,7 +141,7 @@ impl Walk {
                 if row.number == 1 && self.ledger.is_none() {
                     self.ledger = Some(ledger);
                 } else {
-                    self.find(number, "opens a ledger that was open already");
+                    self.find(number, "opens a ledger that was already open");
                 }
             }
             Event::Registered(dataset) => {
@@ -181,10 +181,10 @@ impl Walk {
         Ok(())
     }
 
-    /// What was kept for a charge, with the entry that says so.
+    /// Checks what was stored for a charge against the entry that records it.
     fn kept(&mut self, number: u64, charge: u64, digest: Hash, pages: &mut dyn Pages) -> Result<()> {
         if !self.charges.contains_key(&charge) {
-            self.find(Some(number), format!("keeps a release for entry {charge}, which is no charge before it"));
+            self.find(Some(number), format!("keeps a release for entry {charge}, which is not an earlier charge"));
         }
         if !self.released.insert(charge) {
             self.find(Some(number), format!("keeps a second release for entry {charge}"));
@@ -199,19 +199,19 @@ impl Walk {
         Ok(())
     }
 
-    /// A limit that is set later counts what was charged before.
+    /// Checks that a limit set later counts the earlier charges.
     fn limit(&mut self, number: u64, dataset: Dataset, spent: Spend, charges: u64) {
         let name = dataset.name.clone();
         let (Budget::Limit(limit), Some(terms)) = (dataset.budget.clone(), dataset.terms.clone()) else {
-            return self.find(Some(number), "sets a limit that is none");
+            return self.find(Some(number), "sets no limit, or one without a unit and an adjacency");
         };
         match self.datasets.get(&name) {
             None => return self.find(Some(number), format!("limits {name}, which was not registered before")),
             Some(before) if before.budget != Budget::Unlimited => {
-                return self.find(Some(number), format!("limits {name}, whose limit was fixed already"));
+                return self.find(Some(number), format!("limits {name}, whose limit was already fixed"));
             }
             Some(before) if before.terms.as_ref().is_some_and(|registered| *registered != terms) => {
-                self.find(Some(number), "limits another unit or adjacency than the dataset's");
+                self.find(Some(number), "limits a unit or adjacency that is not the dataset's");
             }
             Some(_) => {}
         }
@@ -220,7 +220,7 @@ impl Walk {
         match past.under(&name, &limit) {
             Ok(counted) if counted == spent && past.charges == charges => {}
             Ok(_) => self.find(Some(number), "does not count what was spent before"),
-            Err(_) => self.find(Some(number), format!("sets a limit that {name} had passed already")),
+            Err(_) => self.find(Some(number), format!("sets a limit that {name} had already exceeded")),
         }
         self.spent.insert(key, (spent, charges));
         self.datasets.insert(name, dataset);
@@ -236,7 +236,7 @@ impl Walk {
             self.find(Some(number), format!("charges {}, which is suspended", charge.dataset));
         }
         if dataset.terms.is_some_and(|registered| registered != terms) {
-            self.find(Some(number), "charges for another unit or adjacency than the dataset's");
+            self.find(Some(number), "charges a unit or adjacency that is not the dataset's");
         }
         if dataset.budget == Budget::Unlimited {
             let past = self.past.entry((charge.dataset.clone(), terms.clone())).or_insert(Past::NOTHING);
@@ -244,12 +244,12 @@ impl Walk {
         }
         let (before, times) = self.spent.get(&(charge.dataset.clone(), terms)).cloned().unwrap_or((Spend::NOTHING, 0));
         if Some(charges) != times.checked_add(1) {
-            self.find(Some(number), format!("counts wrongly how often {} was charged", charge.dataset));
+            self.find(Some(number), format!("miscounts the charges of {}", charge.dataset));
         }
         match dataset.budget.admit(&charge.dataset, &before, &charge.guarantee) {
             Ok(after) if after == *spent => {}
             Ok(_) => self.find(Some(number), "adds up wrongly"),
-            Err(_) => self.find(Some(number), format!("charges more than {} has", charge.dataset)),
+            Err(_) => self.find(Some(number), format!("charges more than {} had left", charge.dataset)),
         }
         if !self.requests.insert((charge.dataset.clone(), charge.request.clone())) {
             self.find(Some(number), format!("charges request {} for the second time", charge.request));
@@ -258,7 +258,7 @@ impl Walk {
 
     fn end(mut self) -> Verdict {
         if self.entries == 0 {
-            self.find(None, "there are no entries: even the first is missing");
+            self.find(None, "there are no entries; even an empty ledger has one");
         }
         if let Some(anchor) = self.anchor.clone() {
             let (number, entries) = (anchor.number, self.number);
@@ -271,7 +271,7 @@ impl Walk {
                 );
                 self.find(None, text);
             } else if !self.anchored {
-                self.find(Some(number), "was anchored, and is missing");
+                self.find(Some(number), "was anchored but is missing");
             }
         }
         let (number, hash) = (self.number, self.previous);
@@ -312,7 +312,7 @@ mod tests {
         Event::Charged { charge: Box::new(charge), spent, charges: 1 }
     }
 
-    /// Events, chained as they should be.
+    /// Events, chained correctly.
     fn chain(events: &[Event]) -> Vec<Row> {
         let mut rows: Vec<Row> = Vec::new();
         for event in events {
@@ -321,7 +321,7 @@ mod tests {
         rows
     }
 
-    /// What is said of a ledger that someone wrote who knows how hashes are made.
+    /// The verdict on a ledger whose author computed the hashes correctly.
     fn verdict(events: &[Event]) -> Verdict {
         let folder = tempfile::tempdir().unwrap();
         let mut storage = Sqlite::create(&folder.path().join("ledger.sqlite")).unwrap();
@@ -338,7 +338,7 @@ mod tests {
         verdict.unwrap()
     }
 
-    /// What is said of rows that a storage gives in this order.
+    /// The findings about rows that a storage returns in this order.
     fn said_of(rows: &[Row]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let mut storage = Sqlite::create(&folder.path().join("ledger.sqlite")).unwrap();
@@ -372,10 +372,10 @@ mod tests {
         assert_eq!(said(&[0, 2])[0], "entry 2 is missing");
         assert!(!said(&[0, 2]).iter().any(|text| text.contains(UNFIT)));
         let twice = said(&[0, 0, 1, 2]);
-        assert!(twice.contains(&"entry 1 is there more than once".into()), "{twice:?}");
+        assert!(twice.contains(&"entry 1 occurs more than once".into()), "{twice:?}");
         assert!(twice.contains(&format!("entry 1 {UNFIT}")), "{twice:?}");
         let back = said(&[0, 1, 2, 1]);
-        assert!(back.contains(&"entry 2 stands after entry 3".into()), "{back:?}");
+        assert!(back.contains(&"entry 2 comes after entry 3".into()), "{back:?}");
         assert!(back.contains(&format!("entry 2 {UNFIT}")), "{back:?}");
     }
 
@@ -413,7 +413,7 @@ mod tests {
         };
         assert_eq!(counted(1), [""; 0]);
         for wrong in [0, 2, u64::MAX] {
-            assert_eq!(counted(wrong), ["entry 3 counts wrongly how often people was charged"]);
+            assert_eq!(counted(wrong), ["entry 3 miscounts the charges of people"]);
         }
     }
 

@@ -1,10 +1,11 @@
-//! What this process has seen of a ledger: later it must not hold less.
+//! What this process has seen of a ledger, which must still be there later.
 //!
-//! Whoever can write to the storage can put an older copy where a ledger was, also while it is open: written over the same file, it
-//! is noticed neither by the file's identity nor by the chain, which an older copy is a whole one of. But a process that runs
-//! remembers. Everything that a budget is decided by (the newest entry, a dataset's registration and limit, its newest charge under each of its
-//! terms) is compared with what was seen in its place before: the same entry, or a newer one while the one that was seen is still
-//! there. What other processes wrote and this one never looked at is not covered; an [anchor](crate::anchor) covers it.
+//! Anyone who can write to the storage can overwrite a ledger with an older copy, even while it is open: neither the
+//! file's identity nor the chain, which is intact in an older copy, reveals it. But a running process remembers. Every
+//! entry that a budget decision depends on (the newest entry, a dataset's registration and limit, its newest charge
+//! under each of its terms) is compared with the one found there before: it must be the same entry, or a newer one
+//! while the earlier one is still in the chain. Entries that other processes wrote and this one never read are not
+//! covered; an [anchor](crate::anchor) covers them.
 
 use std::collections::BTreeMap;
 
@@ -18,23 +19,23 @@ use crate::storage::{Pages, Storage};
 enum Place {
     End,
     Registration(String),
-    /// The limit that a dataset got later.
+    /// A dataset's limit that was set later.
     Limit(String),
-    /// The newest under a dataset's terms.
+    /// The newest charge under a dataset's terms.
     Newest(String, String),
 }
 
 /// The entries that were found, by number and hash.
 type Seen = BTreeMap<Place, (u64, Hash)>;
 
-/// A storage that is watched.
+/// A watched storage.
 pub struct Witness {
     storage: Box<dyn Storage>,
     seen: Seen,
 }
 
 impl Witness {
-    /// Of a storage that nothing is known of yet.
+    /// Watches a storage, of which nothing was seen yet.
     pub fn of(storage: Box<dyn Storage>) -> Self {
         Self { storage, seen: Seen::new() }
     }
@@ -50,7 +51,7 @@ impl Witness {
             found.clear();
             work(&mut Watched { pages, seen, found: &mut found })
         })?;
-        // What it found is durable.
+        // Only now is what it found durable.
         self.seen.extend(found);
         Ok(())
     }
@@ -74,7 +75,7 @@ impl Storage for Witness {
     }
 }
 
-/// The rows, within a transaction that is watched.
+/// The rows, within a watched transaction.
 struct Watched<'work> {
     pages: &'work mut dyn Pages,
     seen: &'work Seen,
@@ -94,7 +95,7 @@ impl Watched<'_> {
                 self.found.insert(place, (row.number, row.hash));
                 Ok(())
             }
-            // One that was changed says so itself.
+            // A changed row is reported as such.
             row => row.map_or(Ok(()), |row| row.open().map(drop)).and(Err(Error::Older(number))),
         }
     }
@@ -165,7 +166,7 @@ impl Pages for Watched<'_> {
         for row in &rows {
             Place::newest(row).map_or(Ok(()), |place| self.compare(place, Some(row)))?;
         }
-        // Nor may one be missing altogether.
+        // Nor may one be missing.
         let known = self.seen.range(Place::Newest(dataset.into(), String::new())..);
         let mut known = known.take_while(|(place, _)| matches!(place, Place::Newest(of, _) if of == dataset));
         let is_found = |place: &Place| rows.iter().any(|row| Place::newest(row).as_ref() == Some(place));

@@ -1,8 +1,9 @@
-//! Nothing that was acknowledged is lost, and nothing is there by half, whenever the power fails.
+//! Whenever the power fails, nothing acknowledged is lost, and nothing is half written.
 //!
-//! A workload of 200 operations runs on a disk in memory that writes down every write, truncation, sync and delete. After each
-//! of them the power fails: what was not synced reaches the disk or not, by lot, even by sectors. The ledger is then opened as
-//! always and compared with what was acknowledged. Where opening itself writes, the power fails there again.
+//! A workload of 200 operations runs on a disk in memory that writes down every write, truncation, sync and delete.
+//! After each of them the power fails: what was not synced reaches the disk or not, by lot, even by sectors. The ledger
+//! is then opened as always and compared with what was acknowledged. Where opening itself writes, the power fails there
+//! again.
 
 mod support;
 
@@ -19,7 +20,7 @@ use support::sums::{Sums, accounts, sums};
 use support::workload::{Answer, Receipts, Step, ask, charge, dataset, pure, workload};
 use support::{LEDGER, LOG, create, entries, open};
 
-/// The making of the ledger is the first of 200.
+/// Creating the ledger is the first of 200.
 const STEPS: usize = 199;
 /// Some releases are many pages long.
 const LARGE: usize = 90_000;
@@ -42,7 +43,7 @@ struct Recorded {
     moments: Vec<Moment>,
     /// Everything that was ever written.
     entries: Vec<Entry>,
-    /// What the first so many entries add up to.
+    /// The sums after each number of entries.
     sums: Vec<Sums>,
     receipts: Receipts,
 }
@@ -58,11 +59,11 @@ struct Moment {
 /// What an image must hold.
 struct Expected<'a> {
     recorded: &'a Recorded,
-    /// So many entries were acknowledged,
+    /// How many entries were acknowledged,
     acknowledged: usize,
-    /// and so many asked for.
+    /// and how many were requested.
     asked: usize,
-    /// What was being asked when the power failed.
+    /// What was being requested when the power failed.
     in_flight: Option<&'a Moment>,
     /// The last acknowledged release: its charge and text.
     kept: Option<(&'a Step, &'a str)>,
@@ -176,7 +177,7 @@ impl Expected<'_> {
         fresh_charge(&ledger)
     }
 
-    /// There was no ledger yet: one can be made.
+    /// There was no ledger yet: one can be created.
     fn check_creation(&self, disk: Disk) -> Result<(), String> {
         let ledger = said(create(disk))?;
         let there = said(entries(&ledger))?;
@@ -193,7 +194,7 @@ impl Expected<'_> {
         there: bool,
         receipts: &mut Receipts,
     ) -> Result<(), String> {
-        // Whoever computes a release again draws other noise; what was kept first is what counts.
+        // Computing a release again draws different noise; the first one stored counts.
         let (step, other) = match step {
             Step::Keep(charge, _) => (Step::Keep(charge.clone(), "drawn again".into()), "drawn again"),
             step => (step.clone(), ""),

@@ -1,4 +1,4 @@
-//! Threads share commits; whenever the power fails, each has what was acknowledged to it.
+//! Threads share commits; whenever the power fails, everything acknowledged to each is kept.
 
 mod support;
 

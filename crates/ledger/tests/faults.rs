@@ -1,8 +1,8 @@
 //! A disk that fails never gives a permit for a charge that is not durable, and never takes one away.
 //!
-//! Every single call to the disk fails in turn, once or from then on, as an error of the device or because the disk is full. A
-//! failed sync loses what it should have written, as Linux does it. While the disk fails, the ledger says so or goes on; when
-//! it works again, so does the same ledger. At the end the power fails, too.
+//! Every single call to the disk fails in turn, once or from then on, as an error of the device or because the disk is
+//! full. A failed sync loses what it should have written, as Linux does it. While the disk fails, the ledger says so or
+//! goes on; when it works again, so does the same ledger. At the end the power fails, too.
 
 mod support;
 
@@ -21,7 +21,7 @@ use support::{DiskFiles, LOG, create, create_in, open};
 const STEPS: usize = 26;
 const LARGE: usize = 9_000;
 const FEWEST_RUNS: usize = 1_000;
-/// How often whoever was told of a failure asks again while the disk still fails.
+/// How often a failed request is retried while the disk still fails.
 const ATTEMPTS: usize = 3;
 
 const ALL: [Call; 9] = [
@@ -45,7 +45,7 @@ struct Way {
     /// On what, and what was promised of it.
     start: Image,
     promised: Vec<Promise>,
-    /// Through a second handle of the same ledger, too, in turn?
+    /// Whether a second handle of the same ledger is used in turn.
     second_handle: bool,
     /// A broken mutant does not write the log anew when it opens a ledger.
     no_rewrite: bool,
@@ -124,7 +124,7 @@ fn run(disk: Disk, way: &Way, steps: &[Step], fault: &Fault) -> Result<(), Strin
     Ok(())
 }
 
-/// Runs all faults, several at a time; the first complaints.
+/// Runs all faults, several at a time; returns the first complaints.
 fn run_all(way: &Way, steps: &[Step], faults: &[Fault]) -> Vec<String> {
     let (next, complaints) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
@@ -240,7 +240,8 @@ fn failures_while_the_log_is_copied() {
     eprintln!("while the log is copied: {} runs", faults.len());
 }
 
-/// Syncs fail from each sync on, for good or so often that it is the end or the beginning of a connection that fails, too.
+/// Syncs fail from each sync on, for good or so often that it is the end or the beginning of a connection that fails,
+/// too.
 fn failing_syncs(way: &Way, steps: &[Step]) -> Vec<Fault> {
     let calls = calls(way, steps);
     let syncs = calls.iter().enumerate().filter(|(_, call)| **call == Call::Sync);

@@ -122,7 +122,7 @@ fn a_limit_that_could_not_be_read_back_is_refused() {
     assert_eq!(verify(&place).entries, 2);
 }
 
-/// Someone with the file and this very code adds an entry whose hash is right.
+/// An attacker with the file and this code adds an entry with a correct hash.
 fn forge(place: &Location, event: Event) {
     let Location::File(path) = place else { panic!("a file") };
     let mut storage = Sqlite::open(path).unwrap();
@@ -148,7 +148,7 @@ fn verification_finds_a_limit_that_forgets_the_past() {
     assert_eq!(forged(limited(pure("1"), "event"), &pure("0.4")), ["entry 4 does not count what was spent before"]);
     assert_eq!(
         forged(limited(pure("0.4"), "event"), &pure("0.1")),
-        ["entry 4 sets a limit that visits had passed already"]
+        ["entry 4 sets a limit that visits had already exceeded"]
     );
     assert_eq!(forged(unlimited(), &pure("0.5")).len(), 1);
     let other = Dataset { name: "clicks".into(), ..limited(pure("1"), "event") };
@@ -164,8 +164,8 @@ fn verification_finds_a_limit_that_was_raised() {
     let spent = Spend::of(&pure("1"));
     forge(&place, Event::Limited { dataset: Box::new(limited(pure("9"), "event")), spent, charges: 1 });
     let findings = verify(&place).findings;
-    assert_eq!(findings[0].to_string(), "entry 4 limits visits, whose limit was fixed already");
-    // And nobody can spend it.
+    assert_eq!(findings[0].to_string(), "entry 4 limits visits, whose limit was already fixed");
+    // And it cannot be spent.
     let ledger = DurableLedger::open(&place).unwrap();
     assert!(charge(&ledger, "r2", "event", pure("1")).unwrap_err().is_overdrawn());
 }

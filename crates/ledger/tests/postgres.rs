@@ -179,7 +179,7 @@ fn whoever_waits_too_long_is_told_why() {
     let waiting = DurableLedger::open(&Location::Postgres(place.url() + "?options=-c%20lock_timeout%3D50")).unwrap();
     let charge = ask("people", "a", pure("0.1"));
     let error = waiting.charge(&charge).unwrap_err();
-    assert_eq!(error.to_string(), "the ledger could not be written: other processes keep it locked");
+    assert_eq!(error.to_string(), "the ledger could not be written: it is locked by other processes");
     // Readers go on.
     assert_eq!(waiting.account("people").unwrap().unwrap().charges, 0);
     locker.batch_execute("ROLLBACK").unwrap();
@@ -334,12 +334,12 @@ fn nothing_is_written_where_others_could_undo_it_or_run_with_its_rights() {
         (
             "CREATE TRIGGER forget BEFORE INSERT ON entry FOR EACH ROW EXECUTE FUNCTION saved.forget()",
             "DROP TRIGGER forget ON entry",
-            "the trigger \"forget\" is none of a ledger's".to_owned(),
+            "the trigger \"forget\" does not belong to the ledger".to_owned(),
         ),
         (
             "CREATE RULE forget AS ON INSERT TO release DO INSTEAD NOTHING",
             "DROP RULE forget ON release",
-            "the rule \"forget\" is none of a ledger's".to_owned(),
+            "the rule \"forget\" does not belong to the ledger".to_owned(),
         ),
         (
             "ALTER TABLE entry ENABLE ROW LEVEL SECURITY",
@@ -359,7 +359,7 @@ fn nothing_is_written_where_others_could_undo_it_or_run_with_its_rights() {
         (
             "GRANT CREATE ON SCHEMA reticent_ledger TO PUBLIC",
             "REVOKE CREATE ON SCHEMA reticent_ledger FROM PUBLIC",
-            "others may create in its schema; REVOKE CREATE ON SCHEMA reticent_ledger FROM PUBLIC".to_owned(),
+            "others may create objects in its schema; REVOKE CREATE ON SCHEMA reticent_ledger FROM PUBLIC".to_owned(),
         ),
         (
             &format!("ALTER TABLE writing OWNER TO {role}"),
@@ -379,8 +379,8 @@ fn nothing_is_written_where_others_could_undo_it_or_run_with_its_rights() {
     assert!(ledger.verify().unwrap().is_sound());
 }
 
-/// Whoever may create schemas could be there first: with tables whose rows its owner removes again, or with views that run as the
-/// ledger's role when they are read.
+/// Whoever may create schemas could be there first: with tables whose rows its owner removes again, or with views that
+/// run as the ledger's role when they are read.
 #[test]
 #[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
 fn a_schema_that_somebody_else_made_is_not_used() {

@@ -3,13 +3,13 @@
 
 const RECENT = 20; // releases in the table
 const KEYS_SHOWN = 8; // keys of a release in the table
-const REFRESH = 10_000; // milliseconds between looks at streams and budgets
-const RETRY = 2_000; // milliseconds until a broken connection is tried again
+const REFRESH = 10_000; // milliseconds between refreshes of streams and budgets
+const RETRY = 2_000; // milliseconds before reconnecting
 
 const $ = (id) => document.getElementById(id);
 const token = () => sessionStorage.getItem("token");
 let shown = null; // the stream that is shown
-let following = null; // ends the connection that follows it
+let following = null; // aborts the connection that follows it
 let chartAddress = null;
 
 function element(name, text, properties = {}) {
@@ -26,7 +26,7 @@ async function ask(path, options = {}) {
   const response = await fetch(path, { ...options, headers });
   if (response.ok) return response;
   const problem = await response.json().catch(() => null);
-  const error = new Error(problem?.error?.message || `the service answered ${response.status}`);
+  const error = new Error(problem?.error?.message || `the service returned status ${response.status}`);
   error.status = response.status;
   error.field = problem?.error?.field;
   if (response.status === 401) signIn();
@@ -101,8 +101,8 @@ async function select(name) {
   following?.abort();
   following = new AbortController();
   $("stream").hidden = false;
-  $("newest").textContent = "the first step has not ended";
-  // First of all: it shows what is released, and tries again if anything below fails.
+  $("newest").textContent = "the first step has not ended yet";
+  // First, since it shows new releases and reconnects even if something below fails.
   follow(name, following.signal);
   const stream = await read(`/v1/streams/${name}`);
   $("stream-promise").textContent = `${stream.guarantee}; ${stream.promise}; ± is ${stream.half_widths}; steps of ${stream.definition.step}`;
@@ -139,13 +139,13 @@ async function showChart(name, newest) {
   const image = $("chart");
   image.src = address;
   image.dataset.step = newest ? newest.step : 0;
-  image.alt = newest ? `Released totals of ${name} up to step ${newest.step}, with their error band; the table below has the numbers` : `Nothing was released for ${name} yet`;
+  image.alt = newest ? `Released totals of ${name} up to step ${newest.step}, with their error band; the table below has the numbers` : `No releases of ${name} yet`;
   image.hidden = false;
   if (chartAddress) URL.revokeObjectURL(chartAddress);
   chartAddress = address;
 }
 
-// Server-sent events by fetch, since EventSource cannot send a token.
+// Server-sent events via fetch, since EventSource cannot send a token.
 async function follow(name, signal) {
   while (!signal.aborted) {
     try {
@@ -228,7 +228,7 @@ function budget(dataset, at, open) {
     place.append(element("p", `no limit; spent ${spent}`, { className: "hint" }));
   }
   if (dataset.suspended) {
-    const why = `Suspended: a run (entry ${dataset.suspended}) ended without an answer. Nothing more is charged until the owner of the data reopens it with “reticent ledger reopen”.`;
+    const why = `Suspended: a run (entry ${dataset.suspended}) ended without an answer. No more charges until the data owner reopens it with “reticent ledger reopen”.`;
     place.append(element("p", why, { className: "problem" }));
   }
   const details = element("details");
@@ -257,7 +257,7 @@ async function showTables() {
   const { tables } = await read("/v1/tables");
   $("tables").textContent = tables.length
     ? "Tables: " + tables.map((table) => `${table.name}${table.columns ? ` (${table.columns.join(", ")})` : ""}`).join("; ")
-    : "There are no tables: name some in the configuration, as [[table]].";
+    : "There are no tables: add some to the configuration as [[table]].";
 }
 
 function question(dryRun) {
@@ -292,12 +292,12 @@ async function answer(dryRun) {
     const given = await write("/v1/query", question(dryRun));
     problem(form, null);
     if (dryRun) {
-      $("answer-words").textContent = `Nothing was charged. It would cost ${given.dry_run.guarantee} of ${given.dataset}. ${given.words}`;
+      $("answer-words").textContent = `Nothing was charged. This would charge ${given.dry_run.guarantee} to ${given.dataset}. ${given.words}`;
       const rows = given.dry_run.split.map((share) => [share.what, share.cost, share.noise, share.half_width === undefined ? "depends on the answer" : `± ${rounded(share.half_width)}`]);
-      table($("rows"), [["Released", false, true], ["For"], ["By", false, true], ["95 %, noise only", true]], rows);
+      table($("rows"), [["Released", false, true], ["Cost"], ["Noise", false, true], ["95 %, noise only", true]], rows);
     } else {
       const found = (given.summary.bounds ?? []).map(({ column, bounds }) => bounds === null
-        ? `; no bounds of ${column} were found, so what needs them is refused` : `; bounds of ${column}, found privately: ${bounds}`);
+        ? `; no bounds found for ${column}, so whatever needs them is refused` : `; bounds of ${column}, found privately: ${bounds}`);
       $("answer-words").textContent = `${given.summary.guarantee}, charged to ${given.dataset}; request ${given.request_id}${found.join("")}; ± is ${given.summary.half_widths}`;
       const numeric = (at) => given.rows.some((row) => row[at] !== null && typeof row[at] === "object");
       table($("rows"), given.columns.map((name, at) => [name, numeric(at)]), given.rows.map((row) => row.map(cell)));
@@ -338,7 +338,7 @@ $("sign-in").addEventListener("submit", async (event) => {
   }
 });
 
-// The link that `reticent serve` shows has the owner's token behind its #, which is not sent, and does not stay in the address.
+// The link that `reticent serve` shows has the owner's token after the #; it is not sent, and is removed from the address bar.
 function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (!given) return false;

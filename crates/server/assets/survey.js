@@ -1,4 +1,4 @@
-// A survey: the answer is randomised on this page, and only the randomised one is sent.
+// A survey: the answer is randomised on this page, and only the randomised report is sent.
 
 import { Device, send } from "/assets/reticent.js";
 
@@ -35,33 +35,33 @@ function inputs(task) {
   return [label(`A text of up to ${domain.texts.longest} letters`, input("text", { maxLength: domain.texts.longest }))];
 }
 
-/** What whoever reads the report can learn at most. */
+/** The most that an observer of the report can learn. */
 function deniability(description) {
   const { epsilon, supportsTruth, supportsOther } = description;
   const odds = Math.exp(Number(epsilon));
-  const most = `Whoever reads your report, and knows how it was made, can raise or lower the odds of any guess about you by a factor
-    of ${odds < 1000 ? odds.toFixed(2) : odds.toExponential(1)} at most (ε = ${epsilon}).`.replace(/\s+/g, " ");
+  const most = `Anyone who reads your report, and knows how it was made, can raise or lower the odds of any guess about you by at
+    most a factor of ${odds < 1000 ? odds.toFixed(2) : odds.toExponential(1)} (ε = ${epsilon}).`.replace(/\s+/g, " ");
   if (supportsTruth === null) return `Chance decides what your report says; your answer only changes the odds. ${most}`;
-  return `Chance decides what your report says: it speaks for your true answer with probability ${percent(supportsTruth)}, and for
-    any other one with probability ${percent(supportsOther)}. ${most}`.replace(/\s+/g, " ");
+  return `Chance decides what your report says: it supports your true answer with probability ${percent(supportsTruth)}, and any
+    other one with probability ${percent(supportsOther)}. ${most}`.replace(/\s+/g, " ");
 }
 
 /** What this browser does when the survey asks again. */
 const AGAIN = {
-  first: "This browser remembers the randomised answer and repeats it whenever this survey asks again, so that asking often reveals no more.",
+  first: "This browser remembers the randomised answer and repeats it whenever this survey asks again, so repeated questions reveal nothing more.",
   "per-answer":
-    "This browser remembers one randomised answer for each true one, so that asking often reveals no more about what you answer. But it may be seen when your answer changes, and whether it is the same as an earlier one.",
-  never: "Every report is randomised afresh. This browser makes as many as the promise for all of them together allows, and then no more.",
+    "This browser remembers one randomised answer for each true one, so repeated questions reveal nothing more about your answers. But an observer may notice when your answer changes, and whether it is the same as an earlier one.",
+  never: "Every report is randomised afresh. This browser makes only as many as the privacy guarantee for all of them together allows.",
 };
 const ONCE = "You can answer once in this browser.";
 
 /** This browser has answered as often as the survey allows. */
 function already(answers) {
-  if (answers === 1) return "This browser has already answered this survey, which takes one answer from each browser. Nothing more will be sent.";
-  return `This browser has already answered this survey ${answers} times, as often as it may. Nothing more will be sent.`;
+  if (answers === 1) return "This browser has already answered this survey, which accepts one answer per browser. Nothing more will be sent.";
+  return `This browser has already answered this survey ${answers} times, the most allowed. Nothing more will be sent.`;
 }
 
-/** The report that was made in this tab and not sent yet: it is the only one, also after the page was loaded again. */
+/** The report made in this tab and not sent yet: the only one, even after the page is reloaded. */
 const UNSENT = `unsent ${address}`;
 
 function meaning(response, description) {
@@ -71,12 +71,12 @@ function meaning(response, description) {
     return `It says “${choices[response.value]}”, which may be the truth or not.`;
   if (response.value !== undefined && description.mechanism === "fair-coin")
     return `It says “${choices[response.value]}”, which may be the truth or not.`;
-  return "It speaks for many of the answers at once, by chance.";
+  return "It supports many answers at once, chosen by chance.";
 }
 
 async function start() {
   const answer = await fetch(address, { credentials: "omit", referrerPolicy: "no-referrer" });
-  if (!answer.ok) throw new Error((await answer.json()).error?.message ?? `the collector said ${answer.status}`);
+  if (!answer.ok) throw new Error((await answer.json()).error?.message ?? `the collector returned status ${answer.status}`);
   const task = await answer.json();
   const device = await Device.load("/assets/reticent.wasm");
   const description = device.describe(task);
@@ -102,7 +102,7 @@ async function start() {
     at("problem").hidden = true;
     try {
       const report = await device.respond(task, new FormData(at("ask")).get("answer"));
-      // There is one report to send: choosing among several would tell what was chosen.
+      // Only one report can be sent: choosing among several would reveal the choice.
       at("answers").disabled = true;
       at("ask").querySelector("button").disabled = true;
       offer(report, description);
@@ -127,7 +127,7 @@ async function post(report) {
   try {
     await send(`${address}/reports`, report);
     sessionStorage.removeItem(UNSENT);
-    show("done", "Sent. Thank you: nobody will ever know what you really answered.");
+    show("done", "Sent. Thank you! No one can tell what you really answered.");
   } catch (error) {
     at("send").disabled = false;
     tell(error.message);

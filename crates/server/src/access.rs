@@ -1,7 +1,7 @@
-//! Who asks, and whether they may.
+//! Authentication and authorization.
 //!
-//! A request needs a token, whatever address it comes from: one that was made, or before that the [owner's](crate::tokens::owner) of
-//! this run. Surveys that the configuration calls open are answered by anybody.
+//! Every request needs a token, whatever its address: one that was created or, before the first, this run's
+//! [owner's token](crate::tokens::owner). Anyone can answer surveys that the configuration declares open.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,29 +18,28 @@ use crate::role::{Permission, Role};
 use crate::routes;
 use crate::tokens::Token;
 
-/// The owner's name where there are no tokens.
+/// The owner's name while there are no tokens.
 const LOCAL: &str = "local";
-/// Whoever answers an open survey; no token can have this name.
+/// The name of anyone who answers an open survey; no token can have it.
 const ANYBODY: &str = "";
-/// What is said to whoever has no token that counts.
-const NO_TOKEN: &str =
-    "this needs a token: send the header `Authorization: Bearer TOKEN`; `reticent token create` makes one";
-/// What is said as long as there are none.
-const NO_TOKENS_YET: &str = "this needs the owner's token, since no other was made yet: open the link that `reticent serve` showed, or \
-                             send the header `Authorization: Bearer TOKEN` with the one that `reticent token owner` shows";
+/// The error without a valid token.
+const NO_TOKEN: &str = "missing, unknown or revoked token: send the header `Authorization: Bearer TOKEN`; `reticent token create` creates one";
+/// The error while there are no tokens.
+const NO_TOKENS_YET: &str = "this needs the owner's token, since no other was created yet: open the link that `reticent serve` showed, \
+                             or send the header `Authorization: Bearer TOKEN` with the token that `reticent token owner` shows";
 
-/// Who asks.
+/// The caller of a request.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// As the ledger knows them.
+    /// Its name in the ledger.
     pub name: String,
-    /// What they may do.
+    /// What it may do.
     pub role: Role,
-    /// Their token, if they have one.
+    /// Its token, if it has one.
     pub token: Option<Arc<Token>>,
 }
 
-/// Lets a request through if its caller may, and not too often.
+/// Lets a request through if its caller has the permission and is within the rate limit.
 pub async fn guard(
     State(app): State<Arc<App>>,
     path: MatchedPath,
@@ -52,9 +51,9 @@ pub async fn guard(
         .ok_or_else(|| Error::Method(routes::methods(path.as_str()).join(", ")))?;
     if let Some(peer) = request.extensions().get::<Peer>() {
         if peer.reserved.is_some() && !routes::is_short(permission, path.as_str()) {
-            return Err(Error::Busy("there are too many connections, altogether or from this address"));
+            return Err(Error::Busy("there are too many connections, in total or from this address"));
         }
-        // Nothing else has a body in a reserved place.
+        // In a reserved place, no other request has a body.
         if permission != Permission::Send {
             peer.arrived();
         }
@@ -74,7 +73,7 @@ pub async fn guard(
     if !caller.role.may(permission) {
         return Err(Error::Forbidden(refusal(caller.role, permission)));
     }
-    // How often events are sent depends on the events.
+    // The number of requests that send events depends on the events.
     if permission != Permission::Send {
         app.metrics.asked(&method, path.as_str(), caller.role);
     }
@@ -82,8 +81,8 @@ pub async fn guard(
     Ok(next.run(request).await)
 }
 
-/// Whoever answers an open survey is nobody here, on whichever site the survey stands: all share one limit, nothing is noted, and
-/// nothing of theirs but the report is looked at.
+/// Answers to open surveys are anonymous, whatever site shows the survey: all share one rate limit, nothing is
+/// recorded, and only the report is read.
 async fn answer_openly(app: &App, request: Request, next: Next) -> Result<Response> {
     if !app.rate.admits(ANYBODY, Instant::now()) {
         return Err(Error::TooMany);
@@ -95,7 +94,7 @@ async fn answer_openly(app: &App, request: Request, next: Next) -> Result<Respon
 
 fn refusal(role: Role, permission: Permission) -> String {
     let who: Vec<&str> = Role::ALL.into_iter().filter(|role| role.may(permission)).map(Role::name).collect();
-    format!("a token of the role {role} may not do this; one of the role {} may", who.join(" or "))
+    format!("a token with the role {role} may not do this; one with the role {} may", who.join(" or "))
 }
 
 async fn caller(app: &Arc<App>, headers: &HeaderMap) -> Result<Caller> {

@@ -1,4 +1,4 @@
-//! All that the service holds.
+//! The service's state.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -28,61 +28,61 @@ use crate::tables::Tables;
 use crate::tokens::Tokens;
 use crate::tokens::owner::Owner;
 
-/// Who creates what stands in the configuration.
+/// The caller that creates what is in the configuration.
 const CONFIGURATION: &str = "configuration";
 
-/// All that the service holds.
+/// The service's state.
 #[derive(Debug)]
 pub struct App {
-    /// Where it listens, as it was asked to.
+    /// The configured address to listen on.
     pub listen: SocketAddr,
     /// All streams.
     pub streams: Streams,
-    /// What was spent.
+    /// The ledger.
     pub ledger: Arc<DurableLedger>,
-    /// What can be asked about.
+    /// The tables that can be queried.
     pub tables: Tables,
     /// Surveys of the local model.
     pub surveys: Surveys,
-    /// Who may ask.
+    /// The tokens.
     pub tokens: Arc<Tokens>,
-    /// Who may do everything, as long as there are no tokens.
+    /// The owner's token of this run, while there are no others.
     pub owner: Option<Owner>,
-    /// How much.
+    /// Limits on requests.
     pub limits: Limits,
-    /// How often.
+    /// The rate limit.
     pub rate: Rate,
-    /// What was asked.
+    /// Counts of requests.
     pub metrics: Metrics,
-    /// A NATS server, to take events from.
+    /// The NATS server to read events from.
     pub nats: Option<String>,
-    /// Those who follow a stream, by caller.
+    /// The followers of streams, by caller.
     pub followers: Arc<Places<String>>,
-    /// Room for the bodies of requests, by caller.
+    /// Memory for request bodies, by caller.
     pub bodies: Rooms,
-    /// So many queries at a time.
+    /// Limits the number of simultaneous queries.
     pub queries: Semaphore,
-    /// What each of them may use.
+    /// The resources that each of them may use.
     pub runs: RunLimits,
-    /// The requests that are being answered.
+    /// The requests in progress.
     pub asking: Asking,
     /// Becomes true when the service stops.
     pub stopping: watch::Sender<bool>,
-    /// Caps are written down and charged by one thread at a time.
+    /// Held while a cap is reserved and charged, by one thread at a time.
     charging: Mutex<()>,
-    /// What was found the last time.
+    /// The result of the last check.
     looked: Mutex<Looked>,
     directory: PathBuf,
 }
 
 impl App {
-    /// Opens everything in a data directory, which is made if it is not there; creates what the configuration names.
+    /// Opens a data directory, creating it if it is missing, and creates everything in the configuration.
     ///
     /// # Errors
-    /// If something cannot be opened, or stands in the configuration in another way than it was created.
+    /// If something cannot be opened, or differs in the configuration from how it was created.
     pub fn open(config: &Config, directory: &Path) -> Result<Self> {
         make_directory(directory)?;
-        // First of all: another service that has it must not be given budgets, streams or tables by this one.
+        // First: if another service is using the directory, this one must not add budgets, streams or tables to it.
         let hold = Hold::of(directory)?;
         let ledger = Arc::new(ledger::open(config, directory)?);
         for dataset in &config.datasets {
@@ -94,7 +94,7 @@ impl App {
         let tables = Tables::open(config, &ledger)?;
         let tokens = Arc::new(Tokens::open(directory)?);
         let tokens_made = tokens.any()?;
-        // If there are some, this removes the file of a run that was killed.
+        // If there are tokens, this removes the file left by a run that was killed.
         let owner = Some(Owner::draw(directory)?).filter(|_| !tokens_made);
         let streams = Streams::open_held(hold, Arc::clone(&ledger), Arc::new(SystemClock))?;
         for (_, error) in streams.unopened() {
@@ -129,8 +129,8 @@ impl App {
             return Err(Error::field(
                 "listen",
                 format!(
-                    "{} can be reached from elsewhere, so tokens are needed, and there are none; make one with `reticent token \
-                     create NAME --role owner --data-dir {}`, or listen on 127.0.0.1",
+                    "{} can be reached from other machines, which requires tokens, and there are none; create one with `reticent \
+                     token create NAME --role owner --data-dir {}`, or listen on 127.0.0.1",
                     app.listen,
                     directory.display()
                 ),
@@ -142,32 +142,32 @@ impl App {
         Ok(app)
     }
 
-    /// Creates a stream that stands in the configuration, unless it was created before.
+    /// Creates a stream from the configuration, unless it exists.
     fn create_stream(&self, definition: Definition, caller: &str) -> Result<()> {
         match self.streams.get(definition.name()) {
-            // It was said.
+            // Already logged.
             None if self.streams.unopened().iter().any(|(name, _)| name == definition.name()) => Ok(()),
             None => self.streams.create(definition, caller).map(drop).map_err(Error::from),
             Some(stream) if *stream.definition() == definition => Ok(()),
             Some(_) => Err(Error::field(
                 "stream",
                 format!(
-                    "the stream {} was created in another way than the configuration says; streams do not change: choose \
-                     another name",
+                    "the stream {} was created with other settings than those in the configuration; streams cannot be changed: \
+                     choose another name",
                     definition.name()
                 ),
             )),
         }
     }
 
-    /// Takes a stream's events from NATS, too, if there is a server.
+    /// Also reads a stream's events from NATS, if a server is configured.
     pub fn follow_nats(&self, stream: &Arc<Stream>) {
         if let Some(url) = &self.nats {
             sources::follow(url, Arc::clone(stream), self.stopping.subscribe());
         }
     }
 
-    /// Has the data directory remember what was charged, and looks whether more can be.
+    /// Records the ledger's newest entry in the data directory, and checks whether more charges can be stored.
     pub fn remember(&self) {
         let outcome = ledger::remember(&self.ledger, &self.directory)
             .and_then(|()| self.tokens.any().map(drop))
@@ -175,43 +175,43 @@ impl App {
         let failing = outcome.err().map(|error| error.to_string());
         let mut before = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         match &failing {
-            Some(error) if failing != before.failing => tracing::error!("nothing more can be kept: {error}"),
+            Some(error) if failing != before.failing => tracing::error!("cannot store charges or releases: {error}"),
             None if before.failing.is_some() => {
-                tracing::info!("the ledger and the data directory can be written again")
+                tracing::info!("the ledger and the data directory are writable again")
             }
             _ => {}
         }
         *before = Looked { at: Instant::now(), failing };
     }
 
-    /// Can what is due or charged be kept, as far as was seen when somebody last looked or tried? It is looked at every second, whoever
-    /// asks: strangers may.
+    /// Whether charges or releases could not be stored at the last check or attempt. The check runs every second,
+    /// independent of requests, since anyone may call this.
     pub fn is_failing(&self) -> bool {
         let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         let late = looked.at.elapsed() > LONGEST_LOOK;
         late || looked.failing.is_some() || self.streams.failing().is_some() || self.ledger.failing().is_some()
     }
 
-    /// Can nobody from elsewhere reach it?
+    /// Whether only this machine can reach the service.
     pub fn is_loopback(&self) -> bool {
         self.listen.ip().is_loopback()
     }
 
-    /// Does what waits for the disk or the processor on a thread of its own.
+    /// Runs blocking or CPU-bound work on a separate thread.
     ///
     /// # Errors
-    /// As `work`; one fixed text if it panics.
+    /// Those of `work`; a fixed text if it panics.
     pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
         let done = tokio::task::spawn_blocking(work).await;
-        done.map_err(|_| Error::Machine("something went wrong inside; what was charged stays charged".into()))?
+        done.map_err(|_| Error::Machine("internal error; what was charged stays charged".into()))?
     }
 }
 
-/// The ledger, as far as the caps of whoever asks allow.
+/// The ledger, limited by the caller's caps.
 pub struct Capped {
-    /// Whose ledger.
+    /// The service.
     pub app: Arc<App>,
-    /// Who asks.
+    /// The caller.
     pub caller: Caller,
 }
 
@@ -229,7 +229,7 @@ impl Ledger for Capped {
         match ledger.charge(charge) {
             Ok(charged) => Ok(charged),
             Err(error) => {
-                // Whether a disk that failed has the charge is not known: the cap stays the smaller one.
+                // After a disk failure the charge may have been written: the reservation stays.
                 if error.is_overdrawn() || error.is_suspended() || error.is_usage() {
                     tokens.take_back(reservation)?;
                 }
@@ -251,21 +251,22 @@ impl Ledger for Capped {
     }
 }
 
-/// What was found when somebody looked whether more can be kept.
+/// The result of checking whether more can be stored.
 #[derive(Debug)]
 struct Looked {
     at: Instant,
-    /// Why not.
+    /// Why not, if it cannot.
     failing: Option<String>,
 }
 
-/// A ledger or a disk that takes longer to be looked at does not work.
+/// A check that takes longer counts as failed.
 const LONGEST_LOOK: Duration = Duration::from_secs(30);
 
-/// Less than this is left for a few seconds of anything.
+/// The least free disk space, in bytes: less is soon used up.
 const LEAST_ROOM: u64 = 1 << 20;
 
-/// Is there room on its disk? Tokens and reports are written only when somebody asks for it, which may be too late to be told.
+/// Checks that the disk has free space. Tokens and reports are written only on request, when it may be too late to
+/// warn.
 fn room_for_more(directory: &Path) -> Result<()> {
     #[cfg(unix)]
     if let Ok(disk) = rustix::fs::statvfs(directory)
@@ -276,10 +277,10 @@ fn room_for_more(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes the data directory, for its owner only, unless it is there.
+/// Creates the data directory, accessible only to its owner, unless it exists.
 ///
 /// # Errors
-/// If it cannot be made.
+/// If it cannot be created.
 pub fn make_directory(directory: &Path) -> Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -287,6 +288,6 @@ pub fn make_directory(directory: &Path) -> Result<()> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(directory).map_err(|error| {
         let directory = directory.display();
-        Error::field("data_dir", format!("the data directory {directory} cannot be made: {error}; name another one"))
+        Error::field("data_dir", format!("cannot create the data directory {directory}: {error}; choose another one"))
     })
 }

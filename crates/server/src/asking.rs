@@ -1,26 +1,26 @@
-//! The requests that are being answered.
+//! Requests in progress.
 //!
-//! A request that was charged is computed once. Whoever asks the same again while it is computed waits for what comes of it, rather than
-//! be told that there is no outcome yet.
+//! A charged request is computed once. Repeating it while it is being computed waits for its outcome instead of failing
+//! because there is none yet.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::OwnedMutexGuard;
 
-/// A request: its id, and whose. Two callers may use the same id for two datasets, and wait for each other in vain: no harm is done.
+/// By request id. Two callers that use the same id for two datasets wait for each other needlessly, which does no harm.
 type Turns = HashMap<String, Arc<tokio::sync::Mutex<()>>>;
 
-/// The requests that are being answered.
+/// The requests in progress.
 #[derive(Debug, Default)]
 pub struct Asking(Mutex<Turns>);
 
 impl Asking {
-    /// Waits until nobody else asks the request of this id.
+    /// Waits until no other request with this id is in progress.
     pub async fn turn(&self, request: &str) -> OwnedMutexGuard<()> {
         let turn = {
             let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those that nobody holds or waits for any more.
+            // Drops those that are no longer held or waited for.
             turns.retain(|_, turn| Arc::strong_count(turn) > 1);
             Arc::clone(turns.entry(request.to_owned()).or_default())
         };

@@ -1,4 +1,4 @@
-//! What a request brings: bytes, also packed ones, and JSON. Read with a limit of size and of time.
+//! Request bodies: bytes, possibly compressed, and JSON. Reading is limited in size and time.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -21,10 +21,10 @@ use crate::error::{Error, Result};
 use crate::listen::{Peer, RESERVED_SILENCE};
 use crate::room::Room;
 
-/// So many bytes at most become of one that is packed: a match of 258 bytes takes two bits (deflate, RFC 1951).
+/// The most bytes that one compressed byte expands to: a match of 258 bytes takes two bits (deflate, RFC 1951).
 const EXPANSION: usize = 1032;
 
-/// All bytes, unpacked if they are packed by gzip, and the room that they take.
+/// All bytes, decompressed if they are gzipped, and the memory that they take.
 #[derive(Debug)]
 pub struct Unpacked(pub Vec<u8>, pub Room);
 
@@ -34,7 +34,7 @@ impl FromRequest<Arc<App>> for Unpacked {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self> {
         let (parts, body) = request.into_parts();
         let (caller, peer) = (parts.extensions.get::<Caller>(), parts.extensions.get::<Peer>());
-        // Whoever is not known can only be answering an open survey. No name has a space in it.
+        // Without a caller, it can only be the answer to an open survey. No caller's name has a space in it.
         let limit = if caller.is_some() { app.limits.body_bytes } else { app.limits.open_body_bytes };
         let sender = caller.map(|caller| caller.name.clone()).or(peer.map(|peer| format!("from {}", peer.source)));
         let packed = is_gzip(&parts.headers)?;
@@ -51,7 +51,7 @@ impl FromRequest<Arc<App>> for Unpacked {
         room.grow(bytes.capacity() + bytes.len().saturating_mul(EXPANSION).min(limit)).await?;
         let unpacking = move || {
             let unpacked = unpack(&bytes, limit);
-            // Reading to the end of anything looks for it with a few bytes on the stack.
+            // `read_to_end` probes for the end with a few bytes on the stack.
             burn_stack();
             unpacked
         };
@@ -61,7 +61,7 @@ impl FromRequest<Arc<App>> for Unpacked {
     }
 }
 
-/// A JSON object, in the words of a parameter if something is wrong.
+/// A JSON object; errors name the invalid field.
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
@@ -79,7 +79,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
     }
 }
 
-/// The parameters of an address, each once.
+/// The query parameters of a URL, each at most once.
 #[derive(Debug)]
 pub struct Params(BTreeMap<String, String>);
 
@@ -101,52 +101,52 @@ impl<S: Sync> FromRequestParts<S> for Params {
 }
 
 impl Params {
-    /// All but these are refused: a slip must not go unnoticed.
+    /// Refuses all parameters but these, so that a typo does not go unnoticed.
     ///
     /// # Errors
-    /// If there is another one.
+    /// If there is an unknown parameter.
     pub fn only(self, known: &[&str]) -> Result<Self> {
         match self.0.keys().find(|name| !known.contains(&name.as_str())) {
             Some(name) => {
                 let known = if known.is_empty() { "none".into() } else { known.join(", ") };
-                Err(Error::field(name.clone(), format!("there is no parameter {name}; there are: {known}")))
+                Err(Error::field(name.clone(), format!("there is no parameter {name}; known parameters: {known}")))
             }
             None => Ok(self),
         }
     }
 
-    /// A whole number within a range, if it is given.
+    /// A whole number within a range; `None` if it is not given.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is not such a number.
     pub fn number(&self, name: &'static str, range: RangeInclusive<u64>) -> Result<Option<u64>> {
         let Some(text) = self.0.get(name) else { return Ok(None) };
         let number = text.parse().ok().filter(|number| range.contains(number));
         let (low, high) = (range.start(), range.end());
         let message = || match *high {
-            u64::MAX => format!("{name} is {text}, but it must be a whole number from {low} on"),
+            u64::MAX => format!("{name} is {text}, but it must be a whole number, {low} or more"),
             high => format!("{name} is {text}, but it must be a whole number from {low} to {high}"),
         };
         number.map(Some).ok_or_else(|| Error::field(name, message()))
     }
 
-    /// A text, if it is given.
+    /// A parameter's text; `None` if it is not given.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 }
 
-/// What serde says, with the field that it speaks of.
+/// Serde's message, with the field that it names.
 fn from_serde(text: &str) -> Error {
     let field = text.split('`').nth(1).filter(|_| text.contains("field `"));
-    let message = format!("the JSON cannot be read: {text}");
+    let message = format!("invalid JSON: {text}");
     match field {
         Some(field) => Error::field(field, message),
         None => Error::asked(message),
     }
 }
 
-/// Room is taken as the bytes come: who announces many, or does not say how many there are, has none for it.
+/// Memory is reserved as the bytes arrive: announcing a large body, or none, reserves nothing.
 async fn read(body: Body, limit: usize, room: &mut Room) -> Result<Vec<u8>> {
     let announced = body.size_hint().upper().and_then(|length| usize::try_from(length).ok());
     let most = announced.unwrap_or(limit);
@@ -155,8 +155,8 @@ async fn read(body: Body, limit: usize, room: &mut Room) -> Result<Vec<u8>> {
     }
     let (mut pieces, mut bytes) = (body.into_data_stream(), Vec::new());
     while let Some(piece) = pieces.next().await {
-        let piece = piece
-            .map_err(|_| Error::asked("the body of this request breaks off, or is not in the form its headers say"))?;
+        let piece =
+            piece.map_err(|_| Error::asked("the request body is incomplete, or not in the form its headers say"))?;
         let length = bytes.len() + piece.len();
         if length > limit {
             return Err(Error::TooLarge(limit));
@@ -175,17 +175,17 @@ fn is_gzip(headers: &HeaderMap) -> Result<bool> {
     match headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes()) {
         None | Some(b"identity" | b"") => Ok(false),
         Some(b"gzip" | b"x-gzip") => Ok(true),
-        Some(_) => Err(Error::MediaType("of all content encodings only gzip is understood")),
+        Some(_) => Err(Error::MediaType("the only supported content encoding is gzip")),
     }
 }
 
-/// Unpacks at most `limit` bytes: a small body can unpack to a very large one.
+/// Decompresses at most `limit` bytes: a small body can expand to a very large one.
 fn unpack(bytes: &[u8], limit: usize) -> Result<Vec<u8>> {
     let mut unpacked = Vec::new();
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     flate2::read::MultiGzDecoder::new(bytes)
         .take(most)
         .read_to_end(&mut unpacked)
-        .map_err(|_| Error::asked("the body is not what gzip makes; pack it again, or leave Content-Encoding out"))?;
+        .map_err(|_| Error::asked("the body is not valid gzip; compress it again, or leave out Content-Encoding"))?;
     if unpacked.len() > limit { Err(Error::TooLarge(limit)) } else { Ok(unpacked) }
 }

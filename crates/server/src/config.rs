@@ -1,4 +1,4 @@
-//! How the service is set up: a TOML file, or nothing at all.
+//! The service's configuration: a TOML file, or defaults.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZero;
@@ -15,13 +15,13 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
-/// Where it listens unless told otherwise.
+/// The default address to listen on.
 pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
-/// How long a query may take unless told otherwise.
+/// The default time limit of a query.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
-/// What a configuration file says. Paths in it are relative to its folder.
+/// A configuration file. Paths in it are relative to its folder.
 ///
 /// # Example
 /// ```
@@ -42,66 +42,67 @@ const TIME_LIMIT: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where to listen.
+    /// The address to listen on.
     pub listen: Option<SocketAddr>,
-    /// Where everything is kept.
+    /// The data directory.
     pub data_dir: Option<PathBuf>,
     /// The ledger: a file, or postgres://…; by default a file in the data directory.
     pub ledger: Option<String>,
-    /// Keeps the ledger's newest hash in this file, too: nothing is charged if the ledger does not continue it.
+    /// Also keeps the ledger's newest hash in this file: nothing is charged if the ledger lacks that entry.
     pub anchor: Option<PathBuf>,
-    /// A NATS server, to take events from.
+    /// The NATS server to read events from.
     pub nats: Option<String>,
-    /// What a token may ask for.
+    /// Limits on requests and connections.
     #[serde(default)]
     pub limits: Limits,
-    /// What a query may use.
+    /// Limits on each query.
     #[serde(default)]
     pub query: QueryConfig,
-    /// Budgets, to be registered if they are not.
+    /// Budgets, registered unless they exist.
     #[serde(default, rename = "dataset")]
     pub datasets: Vec<DatasetConfig>,
     /// Tables for queries.
     #[serde(default, rename = "table")]
     pub tables: Vec<TableConfig>,
-    /// Streams, to be created if they are not.
+    /// Streams, created unless they exist.
     #[serde(default, rename = "stream")]
     pub streams: Vec<Draft>,
     /// Surveys of the local model.
     #[serde(default, rename = "survey")]
     pub surveys: Vec<SurveyConfig>,
-    /// Where the file is: paths are relative to it.
+    /// The file's folder, to which paths are relative.
     #[serde(skip)]
     pub folder: Option<PathBuf>,
 }
 
-/// What a token may ask for.
+/// Limits on requests and connections.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// So many requests a second, for each token.
+    /// Requests per second, for each token.
     pub requests_per_second: u32,
-    /// And so many at once.
+    /// Requests at once, for each token.
     pub burst: u32,
-    /// So many bytes in one request, after it was unpacked.
+    /// Bytes in one request, after decompression.
     pub body_bytes: usize,
-    /// So many queries at a time; others wait.
+    /// Simultaneous queries; others wait.
     pub queries: usize,
-    /// So many connections at a time; beyond them only health, events and reports are answered, if they come quickly.
+    /// Simultaneous connections; beyond them only health, metrics, events and reports are served, if they arrive
+    /// quickly.
     pub connections: usize,
-    /// So many of them from one address; a quarter unless given, and all where only this machine can connect, so that all may come
-    /// through a proxy on it.
+    /// Connections from one address. Defaults to a quarter of all, or to all if only this machine can connect, so that
+    /// all can come through a proxy on it.
     pub connections_per_address: Option<usize>,
-    /// So many connections may follow a stream; half of all unless given.
+    /// Connections that may follow a stream. Defaults to half of all.
     pub followers: Option<usize>,
-    /// So many of them with one token; a quarter of all connections unless given.
+    /// Followers with one token. Defaults to a quarter of all connections.
     pub followers_per_token: Option<usize>,
-    /// So many bytes in one request to an open survey, for which nobody needs a token.
+    /// Bytes in one request to an open survey, which needs no token.
     pub open_body_bytes: usize,
-    /// So many bytes of requests in memory at a time, a quarter of them with one token (or from one address, for open surveys), but
-    /// never less than the largest request needs; requests beyond wait a second, and are told to come again.
+    /// Bytes of request bodies in memory at a time, a quarter of them for one token (or one address, for open surveys),
+    /// but never less than the largest request needs; further requests wait a second, and then get 503.
     pub bodies_bytes: usize,
-    /// Head and body of a request must each have arrived after so many seconds.
+    /// Seconds within which the head of a request, and then its body, must arrive.
     pub request_seconds: u64,
 }
 
@@ -123,28 +124,28 @@ impl Default for Limits {
     }
 }
 
-/// What a query may use. One that needs more fails, and stays charged.
+/// Limits on each query. A query that exceeds them fails and stays charged.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueryConfig {
-    /// How much memory each, as in `4GiB`; a quarter of the machine's unless given.
+    /// Memory, such as `4GiB`. Defaults to a quarter of the machine's.
     #[serde(alias = "memory-limit")]
     pub memory_limit: Option<String>,
-    /// How long it may take, as in `10m`, which it is unless given.
+    /// Time, such as `10m`, which is the default.
     #[serde(alias = "time-limit")]
     pub time_limit: Option<String>,
-    /// How many threads each; one for each core unless given.
+    /// Threads. Defaults to one per core.
     pub threads: Option<NonZero<usize>>,
-    /// Where rows are written that do not fit in memory; the system's folder for temporary files unless given.
+    /// The folder for rows that do not fit in memory. Defaults to the system's temporary folder.
     #[serde(alias = "temp-dir")]
     pub temp_dir: Option<PathBuf>,
 }
 
 impl Config {
-    /// What a query may use.
+    /// The limits on each query.
     ///
     /// # Errors
-    /// If a limit is none, or the folder is not there.
+    /// If a limit is invalid, or the folder does not exist.
     pub(crate) fn run_limits(&self) -> Result<RunLimits> {
         let wrong =
             |field: &'static str, text: &str, why: String| Error::field(field, format!("{field} = {text:?}: {why}"));
@@ -171,11 +172,11 @@ impl Config {
 pub struct DatasetConfig {
     /// Its name.
     pub name: String,
-    /// Whose privacy the budget protects.
+    /// The privacy unit that the budget protects.
     pub unit: String,
     /// Which inputs are neighbours.
     pub adjacency: Option<String>,
-    /// All that may ever be spent.
+    /// The total budget.
     pub budget: Budget,
 }
 
@@ -183,26 +184,26 @@ pub struct DatasetConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableConfig {
-    /// What it is called in SQL.
+    /// Its name in SQL.
     pub name: String,
     /// A file, a folder or a pattern.
     pub file: String,
-    /// Is it nobody's secret?
+    /// Whether the table is public and needs no protection.
     #[serde(default)]
     pub public: bool,
-    /// Whose budget is charged; the table's name unless given.
+    /// The dataset whose budget is charged. Defaults to the table's name.
     pub dataset: Option<String>,
-    /// What is known of it: a file, or the same in place.
+    /// Its policy: a file, or inline.
     pub policy: Option<PolicyConfig>,
 }
 
-/// What is known of a table.
+/// A table's policy.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum PolicyConfig {
-    /// In a file of its own.
+    /// In a separate file.
     File(PathBuf),
-    /// In place.
+    /// Inline.
     Inline(Box<Rules>),
 }
 
@@ -210,22 +211,22 @@ pub enum PolicyConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SurveyConfig {
-    /// As addresses call it.
+    /// Its name in URLs.
     pub name: String,
-    /// What is asked, how, and for how long: a file, or the same in place.
+    /// Its task: a file, or inline.
     pub task: SurveyTask,
-    /// May anybody answer, without a token?
+    /// Whether anyone may answer, without a token.
     #[serde(default)]
     pub open: bool,
 }
 
-/// What a survey asks.
+/// A survey's task.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum SurveyTask {
-    /// In a file of its own.
+    /// In a separate file.
     File(PathBuf),
-    /// In place.
+    /// Inline.
     Inline(Box<Task>),
 }
 
@@ -239,7 +240,7 @@ impl std::str::FromStr for Config {
     }
 }
 
-/// What is wrong and where, without the value, which may hold a password.
+/// What is wrong and where, without the value, which may contain a password.
 fn misread(text: &str, error: &toml::de::Error) -> String {
     let start = error.span().map_or(0, |span| span.start);
     let number = text.get(..start).unwrap_or_default().matches('\n').count();
@@ -253,7 +254,7 @@ impl Config {
     /// Reads a configuration file.
     ///
     /// # Errors
-    /// If there is none, or it says what a configuration does not.
+    /// If the file is missing or not a valid configuration.
     pub fn read(path: &Path) -> Result<Self> {
         let failed =
             |error: &dyn std::fmt::Display| Error::asked(format!("the configuration {}: {error}", path.display()));
@@ -266,7 +267,7 @@ impl Config {
         Ok(config)
     }
 
-    /// A ledger as the configuration means it.
+    /// The location of a ledger named in the configuration.
     ///
     /// # Errors
     /// If it is neither a file nor a server.
@@ -277,7 +278,7 @@ impl Config {
         })
     }
 
-    /// A path as the configuration means it.
+    /// Resolves a path in the configuration.
     pub(crate) fn path(&self, path: &str) -> String {
         match &self.folder {
             Some(folder) if !Path::new(path).is_absolute() => folder.join(path).to_string_lossy().into_owned(),
@@ -287,24 +288,24 @@ impl Config {
 }
 
 impl Limits {
-    /// So many connections of one address.
+    /// The most connections from one address.
     pub(crate) fn connections_per_address(&self, loopback: bool) -> usize {
         let default = if loopback { self.connections } else { self.connections / 4 };
         self.connections_per_address.unwrap_or(default.max(1))
     }
 
-    /// So many followers, and so many with one token.
+    /// The most followers, in total and with one token.
     pub(crate) fn followers(&self) -> (usize, usize) {
         let share = |given: Option<usize>, parts: usize| given.unwrap_or((self.connections / parts).max(1));
         (share(self.followers, 2), share(self.followers_per_token, 4))
     }
 
-    /// So many bytes of requests of one sender.
+    /// The most bytes of request bodies from one sender.
     pub(crate) fn bodies_bytes_each(&self) -> usize {
         (self.bodies_bytes / 4).max(self.largest_request())
     }
 
-    /// Twice its bytes: it may be packed.
+    /// The memory for the largest request: twice its size, as it may be compressed.
     fn largest_request(&self) -> usize {
         self.body_bytes.max(self.open_body_bytes).saturating_mul(2)
     }
@@ -328,7 +329,7 @@ impl Limits {
         let (name, largest) = ("limits.bodies_bytes", self.largest_request());
         if self.bodies_bytes < largest {
             let message = format!(
-                "{name} is {}, but it must be at least {largest}: twice the largest request, which may be packed",
+                "{name} is {}, but it must be at least {largest}: twice the largest request, which may be compressed",
                 self.bodies_bytes
             );
             return Err(Error::field(name, message));

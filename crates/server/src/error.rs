@@ -1,92 +1,92 @@
-//! What can go wrong, and how it is told over HTTP.
+//! Errors, and how they are reported over HTTP.
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The crate's result.
+/// `Result` with this crate's [`Error`](enum@Error).
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong. No text depends on events or rows.
+/// Why a request failed. No text depends on events or rows.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// What was asked cannot be done; the text says what to write instead.
+    /// The request is invalid; the text says how to fix it.
     #[error("{message}")]
     Asked {
-        /// The parameter that is wrong, if it is one.
+        /// The invalid parameter, if it is one.
         field: Option<String>,
-        /// What is wrong, and what to write instead.
+        /// What is wrong, and how to fix it.
         message: String,
     },
-    /// There is no such thing.
+    /// Not found.
     #[error("{0}")]
     Missing(String),
-    /// It is there already, in another way.
+    /// In conflict with what exists.
     #[error("{0}")]
     Conflict(String),
-    /// Nobody, as far as can be told.
+    /// The caller is not authenticated.
     #[error("{0}")]
     Unknown(&'static str),
-    /// Somebody who may not.
+    /// The caller lacks the permission.
     #[error("{0}")]
     Forbidden(String),
     /// Not enough budget left; nothing was charged.
     #[error("{0}")]
     Overdrawn(String),
-    /// More bytes than are taken at once.
-    #[error("a request may have {0} bytes at most, after it was unpacked; send less at a time")]
+    /// The request is too large.
+    #[error("a request may have at most {0} bytes after decompression; send less at a time")]
     TooLarge(usize),
     /// Too many requests.
     #[error("too many requests: wait a second, and put more events into each")]
     TooMany,
-    /// There is no room for this kind of request at present.
+    /// There is no capacity for this kind of request at present.
     #[error("{0}; wait a second and try again")]
     Busy(&'static str),
-    /// It took too long to arrive.
+    /// The request took too long to arrive.
     #[error("the request did not arrive in time; send it again, faster or in smaller parts")]
     TooSlow,
-    /// Another method.
-    #[error("this path does not know the method; it knows {0}")]
+    /// The path does not support the method.
+    #[error("this path does not support the method; it supports {0}")]
     Method(String),
-    /// Something else than was expected.
+    /// Unsupported media type or content encoding.
     #[error("{0}")]
     MediaType(&'static str),
-    /// The disk, the ledger or the machine. What was charged stays charged.
+    /// The disk, the ledger or the machine failed. What was charged stays charged.
     #[error("{0}")]
     Machine(String),
 }
 
-/// An error as it is told.
+/// An error response.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Problem {
     /// The error.
     pub error: Detail,
 }
 
-/// What is wrong.
+/// The details of an error.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Detail {
-    /// What is wrong, and what to write instead.
+    /// What is wrong, and how to fix it.
     pub message: String,
-    /// The parameter that is wrong, if it is one.
+    /// The invalid parameter, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
 }
 
 impl Error {
-    /// A parameter is wrong.
+    /// An invalid parameter.
     pub fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Asked { field: Some(field.into()), message: message.into() }
     }
 
-    /// What was asked cannot be done.
+    /// An invalid request.
     pub fn asked(message: impl Into<String>) -> Self {
         Self::Asked { field: None, message: message.into() }
     }
 
-    /// A message that speaks of arguments of the command line, for whoever writes JSON.
+    /// Rewrites a message about command-line flags in terms of JSON fields.
     pub fn from_arguments(message: &str) -> Self {
         let mut field = None;
         let words = message.split(' ').map(|word| {
@@ -100,17 +100,17 @@ impl Error {
         Self::Asked { field, message }
     }
 
-    /// Is it what was asked, rather than the machine?
+    /// Whether the request, rather than the machine or the budget, is at fault.
     pub fn is_usage(&self) -> bool {
         !matches!(self, Self::Machine(_) | Self::Overdrawn(_))
     }
 
-    /// Does the budget not reach?
+    /// Whether there is not enough budget left.
     pub fn is_overdrawn(&self) -> bool {
         matches!(self, Self::Overdrawn(_))
     }
 
-    /// How HTTP calls it.
+    /// The HTTP status.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Asked { .. } => StatusCode::BAD_REQUEST,
@@ -187,7 +187,7 @@ impl From<reticent_stream::Error> for Error {
             Stream::Parameter { field, .. } => Self::field(field, message),
             Stream::Exists(_) | Stream::Ended(_) | Stream::InUse(_) => Self::Conflict(message),
             Stream::Missing(_) => Self::Missing(message),
-            Stream::Stopped => Self::Busy("the service is being stopped"),
+            Stream::Stopped => Self::Busy("the service is stopping"),
             Stream::Ledger(error) => error.into(),
             Stream::Core(error) => error.into(),
             _ => Self::Machine(message),
@@ -224,7 +224,7 @@ impl From<reticent::Error> for Error {
     fn from(error: reticent::Error) -> Self {
         let message = error.to_string();
         match error {
-            // What has a space in its name was derived from what was asked.
+            // A name with a space is not a field, but derived from the request.
             reticent::Error::Parameter { parameter, .. } if !parameter.contains(' ') => Self::field(parameter, message),
             error if error.is_parameter() => Self::asked(message),
             _ => Self::Machine(message),
@@ -233,9 +233,9 @@ impl From<reticent::Error> for Error {
 }
 
 impl From<rusqlite::Error> for Error {
-    /// SQLite's own words may quote what was written.
+    /// SQLite's own message may quote what was written.
     fn from(_: rusqlite::Error) -> Self {
-        Self::Machine("the tokens cannot be read or written; look at the disk of the data directory".into())
+        Self::Machine("the tokens cannot be read or written; check the disk of the data directory".into())
     }
 }
 

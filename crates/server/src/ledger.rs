@@ -1,9 +1,10 @@
-//! The service's ledger: opened where it was before, and never silently made anew.
+//! The service's ledger: opened where it was before, and never silently recreated.
 //!
-//! A new ledger has all budgets whole again. So the data directory remembers the one it had by its newest entry, written down
-//! when the service starts, now and then while it runs, and when it stops. While it runs, whatever it has seen must stay. An older copy of the ledger, or one whose log was
-//! removed, is noticed unless all it lacks was charged just before a crash. An anchor, which every charge moves before it is
-//! granted, has no such gap, and can be out of reach of those who can write to the data directory.
+//! A new ledger would reset all budgets. So the data directory remembers the ledger's newest entry, recorded when the
+//! service starts, periodically while it runs, and when it stops. While the service runs, every entry it has seen must
+//! remain. An older copy of the ledger, or one whose log was removed, is noticed unless all it lacks was charged just
+//! before a crash. An anchor, which every charge moves before it is granted, has no such gap, and can be out of reach
+//! of those who can write to the data directory.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,16 +16,16 @@ use crate::error::{Error, Result};
 
 /// The ledger's file, within the data directory.
 const FILE: &str = "ledger.sqlite";
-/// What the data directory remembers of its ledger.
+/// The ledger's newest entry, as remembered by the data directory.
 const MEMORY: &str = "ledger.head";
-/// How often it is written down, if something was charged.
+/// How often it is recorded, if something was charged.
 pub const PAUSE: Duration = Duration::from_secs(1);
 
-/// Opens the ledger of a data directory, or makes it where there never was one; with the anchor that the configuration names.
+/// Opens the ledger of a data directory, with the anchor from the configuration; creates it if there never was one.
 ///
 /// # Errors
-/// If there was a ledger, and this is none, another one or an older copy; if there is no anchor where there must be one, or it
-/// knows more than the ledger.
+/// If the earlier ledger is missing, or replaced by another one or an older copy; if a required anchor is missing, or
+/// is ahead of the ledger.
 pub fn open(config: &Config, directory: &Path) -> Result<DurableLedger> {
     let place = match &config.ledger {
         Some(place) => config.place_of_ledger(place)?,
@@ -37,8 +38,8 @@ pub fn open(config: &Config, directory: &Path) -> Result<DurableLedger> {
         LedgerError::Missing(_) | LedgerError::NotAnchored(_) => {
             let memory = directory.join(MEMORY);
             let message = format!(
-                "{place} is not the ledger that was charged before: {error}. Put the right one back; only if all budgets shall be whole \
-                 again, remove {} and the anchor, if there is one",
+                "{place} is not the ledger that was charged before: {error}. Restore the right one; only to reset all budgets, remove {} \
+                 and the anchor, if there is one",
                 memory.display()
             );
             Error::field("ledger", message)
@@ -48,13 +49,13 @@ pub fn open(config: &Config, directory: &Path) -> Result<DurableLedger> {
     let was_there = is_anchored || memory.read()?.is_some();
     let ledger = if was_there { DurableLedger::open(&place) } else { DurableLedger::create(&place) }.map_err(lost)?;
     ledger.advance(&memory).map_err(lost)?;
-    // From now on nothing that was spent can be taken out of it unnoticed.
+    // From now on no charge can be removed from it unnoticed.
     ledger.accounts()?;
     let Some(anchor) = anchor else { return Ok(ledger) };
     // An empty ledger has nothing to lose.
     if !is_anchored && ledger.head()?.number > 1 {
         let message = format!(
-            "there is no anchor; if the ledger is as it should be, `reticent ledger verify --ledger {place} --anchor FILE` makes one"
+            "there is no anchor; if the ledger is the right one, create it with `reticent ledger verify --ledger {place} --anchor FILE`"
         );
         return Err(Error::field("anchor", message));
     }
@@ -62,10 +63,11 @@ pub fn open(config: &Config, directory: &Path) -> Result<DurableLedger> {
     Ok(ledger.anchored(anchor))
 }
 
-/// Remembers the ledger as it is now, also what others have charged. One that could not be written is tried again.
+/// Remembers the ledger's newest entry, including charges by other processes. Retries a ledger that could not be
+/// written.
 ///
 /// # Errors
-/// If something cannot be written, or the ledger holds less than before.
+/// If something cannot be written, or the ledger lacks an earlier entry.
 pub fn remember(ledger: &DurableLedger, directory: &Path) -> Result<()> {
     if ledger.failing().is_some() {
         ledger.try_again();

@@ -1,27 +1,27 @@
-//! The stream service: HTTP API, private SQL over HTTP and a dashboard, all in one process with everything it needs.
+//! The service: an HTTP API for streams, private SQL and surveys, and a dashboard, in one self-contained process.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`serve`] | [`Server`]: from a configuration to a service that runs until it is told to stop |
-//! | [`listen`] | connections: how many there may be, and how long they may be silent |
-//! | [`config`] | [`Config`]: how it is set up |
-//! | [`app`] | all that it holds: streams, ledger, tables, surveys, tokens |
-//! | [`ledger`] | its ledger: opened where it was before, and never silently made anew |
-//! | [`routes`] | what can be asked |
-//! | [`access`], [`role`], [`tokens`], [`rate`] | who asks, whether they may, and how often |
-//! | [`places`] | how many connections and followers there may be at a time |
-//! | [`asking`] | requests that are being answered: each is computed once |
+//! | [`serve`] | [`Server`]: runs a configured service until it is stopped |
+//! | [`listen`] | connections: how many there may be, and how long they may be idle |
+//! | [`config`] | [`Config`]: the configuration file |
+//! | [`app`] | the service's state: streams, ledger, tables, surveys, tokens |
+//! | [`ledger`] | its ledger: opened where it was before, and never silently recreated |
+//! | [`routes`] | the HTTP routes |
+//! | [`access`], [`role`], [`tokens`], [`rate`] | authentication, permissions and rate limits |
+//! | [`places`] | limits on simultaneous connections and followers |
+//! | [`reserve`] | reserved places beyond these limits, for short requests |
+//! | [`asking`] | requests in progress: each is computed once |
 //! | [`sources`] | events from NATS JetStream |
-//! | [`tables`] | the tables that can be asked about |
+//! | [`tables`] | the tables that can be queried |
 //! | [`surveys`] | surveys of the local model, and their reports |
-//! | [`reserve`] | places beyond that, for short requests |
-//! | [`body`], [`room`] | what a request brings, and room for it in memory |
-//! | [`metrics`] | figures for operators |
-//! | [`error`] | what can go wrong, and how it is told |
+//! | [`body`], [`room`] | request bodies, and the memory they take |
+//! | [`metrics`] | metrics for operators |
+//! | [`error`] | errors, and how they are reported |
 //!
 //! # What is not promised
-//! There is no TLS: whoever is not on the same machine must come through a proxy that has it. How long an answer takes, and how
-//! many requests there are, can be seen by whoever watches the network.
+//! There is no TLS: clients on other machines must connect through a proxy that provides it. An observer of the network
+//! can see how long answers take and how many requests there are.
 
 pub mod access;
 pub mod app;

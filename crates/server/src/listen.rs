@@ -1,12 +1,12 @@
-//! Connections: how many there may be, and how long they may be silent.
+//! Connections: how many there may be, and how long they may be idle.
 //!
-//! | a connection | may ask for | is kept |
+//! | a connection | may request | is kept |
 //! |---|---|---|
-//! | within the limits, altogether and of its address | everything | as long as it likes, silent for `request_seconds` |
-//! | beyond them, in a [reserved](crate::reserve) place | health and figures, events and reports; else it is told to come again (503) | for one request, whose head and body each come within 2 s, and while nobody else needs the place before it has arrived |
-//! | beyond that | – | it is told to come again |
+//! | within the limits, in total and for its address | everything | indefinitely, idle for up to `request_seconds` |
+//! | beyond them, in a [reserved](crate::reserve) place | health and metrics, events and reports; anything else gets 503 | for one request, whose head and body must each arrive within 2 s; until it has arrived, it may have to give way |
+//! | beyond that | – | it gets 503 |
 //!
-//! So neither connections that are kept open, by followers or by nobody, nor slow ones keep an operator or a source out.
+//! So neither open connections, whether of followers or idle, nor slow ones can lock out an operator or a source.
 
 use std::future::Future;
 use std::io::{ErrorKind, Write};
@@ -28,31 +28,31 @@ use crate::config::Limits;
 use crate::places::{Place, Places};
 use crate::reserve::{Reserve, Seat};
 
-/// Before the listener is tried again, if the system has no more files to give.
+/// How long to wait before accepting again, if the system has run out of file descriptors.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long requests may take to finish when the service is told to stop.
+/// How long requests may take to finish when the service is stopped.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Places beyond the limit, for short requests.
 const RESERVED: usize = 64;
-/// Of these, for one source: those that are being answered give way to nobody, and must not be all.
+/// The most of these for one source: those being answered do not give way, and must not be all.
 const RESERVED_EACH: usize = RESERVED * 3 / 4;
-/// How long the head of a request may take in a reserved place, and again its body.
+/// How long the head of a request may take to arrive in a reserved place, and then its body.
 pub(crate) const RESERVED_SILENCE: Duration = Duration::from_secs(2);
-/// Said where there is not even a reserved place.
+/// The response if there is not even a reserved place.
 const COME_AGAIN: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// On every request: the connection on which it came.
+/// The connection of a request, attached to it as an extension.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// An IPv4 address, or an IPv6 network of 64 bits, which is what one subscriber has.
+    /// An IPv4 address, or an IPv6 /64 network, which is what one subscriber has.
     pub source: IpAddr,
-    /// Its reserved place, if it has one: only what is short is answered there.
+    /// Its reserved place, if it has one: only short requests are answered there.
     pub reserved: Option<Arc<Seat>>,
 }
 
 impl Peer {
-    /// The request has arrived: its connection gives way to nobody any more.
+    /// The request has arrived: its connection no longer gives way.
     pub fn arrived(&self) {
         if let Some(seat) = &self.reserved {
             seat.arrived();
@@ -60,7 +60,7 @@ impl Peer {
     }
 }
 
-/// Who gets which place.
+/// Assigns places to connections.
 struct Door {
     ordinary: (http1::Builder, Arc<Places<IpAddr>>),
     reserved: (http1::Builder, Arc<Reserve>),
@@ -68,7 +68,7 @@ struct Door {
 
 impl Door {
     fn new(limits: &Limits, loopback: bool) -> Self {
-        // Counted from the connection, or from the last answer on it.
+        // Counted from the start of the connection, or from the last response on it.
         let silent_for = |time: Duration| {
             let mut protocol = http1::Builder::new();
             protocol.timer(TokioTimer::new()).header_read_timeout(time);
@@ -83,7 +83,7 @@ impl Door {
         }
     }
 
-    /// A place for a connection from this source, and how it is answered there; `None` if there is no place.
+    /// A place for a connection from this source, and its protocol settings; `None` if there is no place.
     fn enter(&self, source: IpAddr) -> Option<(Option<Place<IpAddr>>, Peer, &http1::Builder)> {
         if let Some(place) = self.ordinary.1.take(source) {
             return Some((Some(place), Peer { source, reserved: None }, &self.ordinary.0));
@@ -100,7 +100,7 @@ fn source(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Answers until `stop` is over; then takes no more connections and lets requests that were begun finish.
+/// Serves until `stop` completes; then accepts no more connections and lets running requests finish.
 pub async fn answer(listener: TcpListener, router: Router, limits: &Limits, stop: impl Future<Output = ()>) {
     let loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
     let (connections, door) = (GracefulShutdown::new(), Door::new(limits, loopback));
@@ -112,10 +112,10 @@ pub async fn answer(listener: TcpListener, router: Router, limits: &Limits, stop
         };
         let (stream, source) = match accepted {
             Ok((stream, address)) => (stream, source(address.ip())),
-            // The one who called is gone again.
+            // The client is already gone.
             Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => continue,
             Err(_) => {
-                tracing::warn!("no connection can be taken at present; trying again");
+                tracing::warn!("cannot accept connections; retrying");
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
@@ -124,7 +124,7 @@ pub async fn answer(listener: TcpListener, router: Router, limits: &Limits, stop
             turn_away(stream);
             continue;
         };
-        // Small answers go at once; a socket that cannot be told so still works.
+        // Small responses are sent at once; a socket without this option still works.
         let _ = stream.set_nodelay(true);
         let (answering, seat) = (TowerToHyperService::new(router.clone()), peer.reserved.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
@@ -133,23 +133,23 @@ pub async fn answer(listener: TcpListener, router: Router, limits: &Limits, stop
         });
         let connection = connections.watch(protocol.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
-            // Whoever breaks off has nobody to tell.
+            // An error means that the client is gone, so there is no one to tell.
             match seat {
                 None => drop(connection.await),
                 Some(seat) => tokio::select! { _ = connection => {}, () = seat.given_up() => {} },
             }
             drop(place);
         });
-        // So that requests are answered in the middle of a flood.
+        // So that requests are answered even during a flood of connections.
         tokio::task::yield_now().await;
     }
     drop(listener);
     if tokio::time::timeout(PATIENCE, connections.shutdown()).await.is_err() {
-        tracing::warn!("some requests did not end in time; they are cut off");
+        tracing::warn!("some requests did not finish in time and were cut off");
     }
 }
 
-/// Says so if it can be said at once.
+/// Sends the response if that is possible without waiting.
 fn turn_away(stream: TcpStream) {
     let _ = stream.into_std().and_then(|mut stream| stream.write(COME_AGAIN));
 }

@@ -1,11 +1,12 @@
-//! How many may be there at a time: altogether, and of each owner.
+//! Limits on how many may be there at a time: in total, and per owner.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A number of places, of which each owner (an address, a token) can have some. Nobody waits: there is a place, or there is none.
+/// A number of places, of which each owner (an address, a token) can have some. There is no waiting: either a place is
+/// free, or not.
 #[derive(Debug)]
 pub struct Places<K> {
     most: usize,
@@ -27,12 +28,12 @@ pub struct Place<K: Debug + Clone + Eq + Hash> {
 }
 
 impl<K: Debug + Clone + Eq + Hash> Places<K> {
-    /// So many places, and so many of them for one owner.
+    /// `most` places, of which one owner can have `each`.
     pub fn new(most: usize, each: usize) -> Arc<Self> {
         Arc::new(Self { most, each, taken: Mutex::new(Taken { total: 0, by_owner: HashMap::new() }) })
     }
 
-    /// A place for this owner; `None` if all are taken, or too many by the owner.
+    /// A place for this owner; `None` if all are taken, or the owner has its share.
     pub fn take(self: &Arc<Self>, owner: K) -> Option<Place<K>> {
         let mut taken = self.lock();
         let own = taken.by_owner.get(&owner).copied().unwrap_or(0);

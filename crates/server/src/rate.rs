@@ -1,13 +1,13 @@
-//! How often a token may ask.
+//! Rate limits.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// Beyond so many callers the ones that have been quiet are forgotten: a full bucket is like none.
+/// Beyond this many callers, idle ones are forgotten: a full bucket is the same as none.
 const MOST_CALLERS: usize = 10_000;
 
-/// A bucket for each token: so many requests a second, and so many at once. Nothing of a request but its arrival counts.
+/// A token bucket for each caller. Only the arrival of a request counts.
 #[derive(Debug)]
 pub struct Rate {
     per_second: f64,
@@ -22,12 +22,12 @@ struct Bucket {
 }
 
 impl Rate {
-    /// So many requests a second, and so many at once.
+    /// Allows `per_second` requests per second, and `burst` at once.
     pub fn new(per_second: u32, burst: u32) -> Self {
         Self { per_second: per_second.into(), burst: burst.into(), buckets: Mutex::default() }
     }
 
-    /// May this caller ask now?
+    /// Whether a request by this caller is within the limit.
     pub fn admits(&self, caller: &str, now: Instant) -> bool {
         let mut buckets = self.buckets.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if buckets.len() >= MOST_CALLERS {

@@ -1,8 +1,8 @@
-//! Places beyond the limit of connections, for short requests. Nobody holds one against whoever comes next.
+//! Places beyond the connection limit, for short requests. Slow connections cannot occupy them.
 //!
-//! If all that a newcomer may have are taken, a connection whose request has not arrived yet gives way: the oldest of the source that
-//! has the most, which is the newcomer's own or has more than that. So it takes a flood from everywhere at once, and not slow requests,
-//! to keep a request out that comes in one piece.
+//! If no place is free for a new connection, one whose request has not arrived yet gives way: the oldest of the source
+//! that has the most, among the new connection's own source and those with more places than that. So only a flood from
+//! many sources at once, not slow requests, can keep out a request that arrives in one piece.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// So many places, and so many of them for one source.
+/// Reserved places, limited in total and per source.
 #[derive(Debug)]
 pub struct Reserve {
     most: usize,
@@ -28,7 +28,7 @@ struct State {
 #[derive(Debug)]
 struct Seated {
     source: IpAddr,
-    /// Told to give way; `None` once its request has arrived.
+    /// Notified to give way; `None` once its request has arrived.
     leave: Option<Arc<Notify>>,
 }
 
@@ -41,12 +41,12 @@ pub struct Seat {
 }
 
 impl Reserve {
-    /// So many places, and so many of them for one source.
+    /// `most` places, of which one source can have `each`.
     pub fn new(most: usize, each: usize) -> Arc<Self> {
         Arc::new(Self { most, each, state: Mutex::default() })
     }
 
-    /// A place; `None` if nobody gives way.
+    /// A place; `None` if no connection gives way.
     pub fn take(self: &Arc<Self>, source: IpAddr) -> Option<Seat> {
         let mut state = self.lock();
         let own = state.seated.values().filter(|seated| seated.source == source).count();
@@ -66,7 +66,7 @@ impl Reserve {
 }
 
 impl State {
-    /// To one more of a source that has `own`.
+    /// The connection that gives way to another one of `source`, which has `own`.
     fn gives_way(&self, source: IpAddr, own: usize) -> Option<u64> {
         let mut of_source: HashMap<IpAddr, usize> = HashMap::new();
         self.seated.values().for_each(|seated| *of_source.entry(seated.source).or_default() += 1);
@@ -80,14 +80,14 @@ impl State {
 }
 
 impl Seat {
-    /// The request has arrived: from now on the place is kept until it is answered.
+    /// The request has arrived: the place is now kept until it is answered.
     pub fn arrived(&self) {
         if let Some(seated) = self.reserve.lock().seated.get_mut(&self.number) {
             seated.leave = None;
         }
     }
 
-    /// Waits until it must give way, which may be never.
+    /// Waits until the connection must give way, which may never happen.
     pub async fn given_up(&self) {
         self.leave.notified().await;
     }

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Roles and permissions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,42 +8,42 @@ use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 
-/// What a token is for.
+/// The role of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Everything.
     Owner,
-    /// Sees releases and asks queries, within caps of its own.
+    /// Sees releases and runs queries, within its own caps.
     Analyst,
-    /// Sends events and reports, and sees no more than what to send.
+    /// Sends events and reports, and sees only what that requires.
     Source,
     /// Sees releases and budgets.
     Viewer,
 }
 
-/// What a route does.
+/// What a route requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Permission {
-    /// Nothing that needs protection: the page itself, the description of the interface, health.
+    /// Needs no protection: the page itself, the API description, health.
     Open,
-    /// Shows what a survey asks, to those who answer it.
+    /// Shows a survey's task to those who answer it.
     Look,
     /// Shows releases, budgets and definitions.
     Read,
-    /// Sends events, or reports.
+    /// Sends events or reports.
     Send,
     /// Spends budget on answers.
     Ask,
-    /// Makes streams and sets budgets.
+    /// Creates streams and sets budgets.
     Manage,
 }
 
 impl Role {
-    /// All of them.
+    /// All roles.
     pub const ALL: [Self; 4] = [Self::Owner, Self::Analyst, Self::Source, Self::Viewer];
 
-    /// May it?
+    /// Whether the role has the permission.
     pub fn may(self, permission: Permission) -> bool {
         match permission {
             Permission::Open | Permission::Look => true,
@@ -76,7 +76,7 @@ impl FromStr for Role {
 
     fn from_str(text: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|role| role.name() == text).ok_or_else(|| {
-            Error::field("role", format!("there is no role {text:?}; write owner, analyst, source or viewer"))
+            Error::field("role", format!("there is no role {text:?}; use owner, analyst, source or viewer"))
         })
     }
 }

@@ -1,5 +1,5 @@
-//! Room for the bodies of requests in memory: altogether, and of each who sends. It is taken as they come, so that nobody has more
-//! of it than they have sent.
+//! Memory for request bodies: limited in total and per sender. It is reserved as the bytes arrive, so that no sender
+//! holds much more than it has sent.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -9,14 +9,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{Error, Result};
 
-/// It is given in units of so many bytes.
+/// Memory is reserved in units of this many bytes.
 const UNIT: usize = 1 << 10;
-/// How long a request waits for it.
+/// How long a request waits for memory.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Beyond so many senders those who have none are forgotten.
+/// Beyond this many senders, those without a body are forgotten.
 const MOST_SENDERS: usize = 10_000;
 
-/// So much for all, and so much of it for one sender.
+/// The memory for all bodies, and each sender's share.
 #[derive(Debug)]
 pub struct Rooms {
     all: Arc<Semaphore>,
@@ -24,21 +24,21 @@ pub struct Rooms {
     of_sender: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
-/// Room for one body, until it is dropped.
+/// The memory of one body, until it is dropped.
 #[derive(Debug)]
 pub struct Room {
-    /// The sender's own, and everybody's: whoever waits for the first keeps nobody else waiting.
+    /// The sender's share, then the total: a sender that waits for its own share keeps no one else waiting.
     from: [Arc<Semaphore>; 2],
     taken: [OwnedSemaphorePermit; 2],
 }
 
 impl Rooms {
-    /// So many bytes for all, and so many of them for one sender.
+    /// `all` bytes in total, of which one sender can have `each`.
     pub fn new(all: usize, each: usize) -> Self {
         Self { all: Arc::new(Semaphore::new(all / UNIT)), each: each / UNIT, of_sender: Mutex::default() }
     }
 
-    /// Room for a body of this sender, of which nothing has come yet.
+    /// The memory for a new body of this sender, empty at first.
     pub fn of(&self, sender: String) -> Room {
         let mut of_sender = self.of_sender.lock().unwrap_or_else(PoisonError::into_inner);
         if of_sender.len() >= MOST_SENDERS {
@@ -57,10 +57,10 @@ impl Rooms {
 }
 
 impl Room {
-    /// Room for so many bytes in all.
+    /// Grows to `bytes` in total.
     ///
     /// # Errors
-    /// If there is none for a second.
+    /// If there is not enough memory within a second.
     pub async fn grow(&mut self, bytes: usize) -> Result<()> {
         let growing = async {
             for (from, taken) in self.from.iter().zip(&mut self.taken) {
@@ -70,10 +70,10 @@ impl Room {
             }
         };
         let grown = tokio::time::timeout(PATIENCE, growing).await;
-        grown.map_err(|_| Error::Busy("there is no room for the body of this request at present"))
+        grown.map_err(|_| Error::Busy("there is no memory for this request's body at present"))
     }
 
-    /// Gives back all but room for so many bytes.
+    /// Gives back all but `bytes`.
     pub fn shrink(&mut self, bytes: usize) {
         for taken in &mut self.taken {
             let spare = taken.num_permits().saturating_sub(bytes.div_ceil(UNIT));

@@ -1,4 +1,4 @@
-//! From a configuration to a service that runs until it is told to stop.
+//! Runs a configured service until it is stopped.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::{ledger, listen, routes};
 
-/// A service that has its address and has opened everything.
+/// A service that is bound to its address and has opened everything.
 #[derive(Debug)]
 pub struct Server {
     app: Arc<App>,
@@ -21,10 +21,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens everything and takes the address; from now on requests wait until [`Server::run`].
+    /// Opens everything and binds the address; requests wait until [`Server::run`].
     ///
     /// # Errors
-    /// If something cannot be opened, the configuration does not fit what is there, or the address is taken.
+    /// If something cannot be opened, the configuration contradicts what exists, or the address is in use.
     pub async fn bind(config: Config, directory: &Path) -> Result<Self> {
         let directory = directory.to_owned();
         let app = tokio::task::spawn_blocking(move || App::open(&config, &directory)).await;
@@ -41,27 +41,27 @@ impl Server {
         Ok(Self { app: Arc::new(app), listener, address })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it holds.
+    /// Its state.
     pub fn app(&self) -> &Arc<App> {
         &self.app
     }
 
-    /// Answers until `stop` is over; then finishes what was begun, makes everything durable and ends.
+    /// Serves until `stop` completes; then finishes running requests, makes everything durable and returns.
     ///
     /// # Errors
-    /// If the streams do not stop as they should.
+    /// If the streams do not stop properly.
     pub async fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let Self { app, listener, .. } = self;
         app.streams.list().iter().for_each(|stream| app.follow_nats(stream));
         let (router, stopping) = (routes::router(Arc::clone(&app)), Arc::clone(&app));
         let stop = async move {
             stop.await;
-            // Those who follow a stream would stay for ever, and those who wait for one to catch up might for long.
+            // Followers would stay forever, and requests that wait for a stream to catch up might for long.
             stopping.stopping.send_replace(true);
             stopping.streams.wind_down();
         };
@@ -73,13 +73,12 @@ impl Server {
             app.remember();
         });
         let stopped = stopped.await;
-        stopped.map_err(|_| {
-            Error::Machine("the streams did not stop as they should; all that was acknowledged is durable".into())
-        })
+        stopped
+            .map_err(|_| Error::Machine("the streams did not stop properly; everything acknowledged is durable".into()))
     }
 }
 
-/// Has the data directory remember the ledger, now and then, until the service stops.
+/// Periodically records the ledger's newest entry in the data directory, until the service stops.
 async fn remember(app: Arc<App>) {
     let mut stopping = app.stopping.subscribe();
     loop {
@@ -88,7 +87,7 @@ async fn remember(app: Arc<App>) {
             _ = stopping.wait_for(|stopping| *stopping) => return,
         }
         let app = Arc::clone(&app);
-        // What fails is logged.
+        // Failures are logged.
         let _ = tokio::task::spawn_blocking(move || app.remember()).await;
     }
 }

@@ -1,7 +1,7 @@
 //! Events from NATS JetStream.
 //!
-//! The events of a stream NAME are the messages of subject `reticent.NAME` in the JetStream stream `reticent`, taken by a durable
-//! consumer `reticent-NAME`. A source that fails is tried again.
+//! The events of a stream NAME are the messages with subject `reticent.NAME` in the JetStream stream `reticent`, read
+//! by a durable consumer `reticent-NAME`. After a failure, the source retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use tokio::sync::watch;
 
 /// The JetStream stream, and the first word of all subjects.
 const JETSTREAM: &str = "reticent";
-/// How long to wait before a source that failed is tried again.
+/// How long to wait before retrying after a failure.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Takes the events of a stream from a NATS server until the stream ends, or the service stops.
+/// Reads the events of a stream from a NATS server until the stream ends or the service stops.
 pub fn follow(url: &str, stream: Arc<Stream>, mut stopping: watch::Receiver<bool>) {
     let name = stream.name().to_owned();
     let mut source = NatsSource::new(url, JETSTREAM, format!("{JETSTREAM}-{name}"));

@@ -1,4 +1,4 @@
-//! Surveys of the local model: tasks that stand in the configuration, and their reports.
+//! Surveys of the local model: tasks from the configuration, and their reports.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,14 +13,14 @@ use crate::error::{Error, Result};
 /// The file of reports, within the data directory.
 const REPORTS: &str = "reports.sqlite";
 
-/// A task that is collected here.
+/// A task whose reports are collected here.
 #[derive(Debug)]
 pub struct Survey {
-    /// As addresses call it.
+    /// Its name in URLs.
     pub name: String,
-    /// The task, and which reports are its own.
+    /// The task, and the check of its reports.
     pub admission: Admission,
-    /// May anybody answer, without a token?
+    /// Whether anyone may answer, without a token.
     pub open: bool,
 }
 
@@ -28,15 +28,15 @@ pub struct Survey {
 #[derive(Debug)]
 pub struct Surveys {
     surveys: BTreeMap<String, Arc<Survey>>,
-    /// None where there are no surveys.
+    /// `None` without surveys.
     collector: Option<Arc<Collector>>,
 }
 
 impl Surveys {
-    /// Opens what the configuration names.
+    /// Opens the surveys in the configuration.
     ///
     /// # Errors
-    /// If a task or a name cannot be used, a name stands for another task than before, or a file cannot be read.
+    /// If a task or a name is invalid, a name was used for another task before, or a file cannot be read.
     pub fn open(config: &Config, directory: &Path) -> Result<Self> {
         let mut all = Self { surveys: BTreeMap::new(), collector: None };
         if config.surveys.is_empty() {
@@ -52,7 +52,7 @@ impl Surveys {
             if all.surveys.insert(name.clone(), entry).is_some() {
                 return Err(Error::field(
                     "survey",
-                    format!("the survey {name} stands there twice; choose another name"),
+                    format!("there are two surveys {name}; choose another name for one"),
                 ));
             }
         }
@@ -60,22 +60,22 @@ impl Surveys {
         Ok(all)
     }
 
-    /// The survey of a name.
+    /// A survey by its name.
     pub fn get(&self, name: &str) -> Option<&Arc<Survey>> {
         self.surveys.get(name)
     }
 
-    /// May anybody answer it, without a token?
+    /// Whether anyone may answer it, without a token.
     pub fn is_open(&self, name: &str) -> bool {
         self.get(name).is_some_and(|survey| survey.open)
     }
 
-    /// All of them, by name.
+    /// All surveys, by name.
     pub fn list(&self) -> impl Iterator<Item = &Arc<Survey>> {
         self.surveys.values()
     }
 
-    /// Where the reports are.
+    /// The collector of reports; `None` without surveys.
     pub fn collector(&self) -> Option<&Arc<Collector>> {
         self.collector.as_ref()
     }
@@ -86,7 +86,7 @@ fn check_name(name: &str) -> Result<()> {
     if (1..=64).contains(&name.len()) && name.chars().all(letter) {
         return Ok(());
     }
-    Err(Error::field("survey", format!("the name {name:?} of a survey must be 1 to 64 of a-z, 0-9, - and _")))
+    Err(Error::field("survey", format!("the survey name {name:?} is invalid; use 1 to 64 of a-z, 0-9, - and _")))
 }
 
 fn read(config: &Config, name: &str, task: &SurveyTask) -> Result<Task> {

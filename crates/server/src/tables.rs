@@ -1,4 +1,4 @@
-//! The tables that can be asked about.
+//! The tables that can be queried.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,51 +15,51 @@ use utoipa::ToSchema;
 use crate::config::{Config, PolicyConfig, TableConfig};
 use crate::error::{Error, Result};
 
-/// A table that can be asked about.
+/// A table that can be queried.
 #[derive(Debug)]
 pub struct Registered {
     name: String,
     location: String,
-    /// Whose budget is charged; `None` if the table is public.
+    /// The dataset whose budget is charged; `None` if the table is public.
     dataset: Option<String>,
     policy: Option<Policy>,
-    /// When the service started.
+    /// Its files when the service started.
     files: Vec<PathBuf>,
-    /// Where it was then, links followed; `None` if a pattern names it.
+    /// Its canonical path then; `None` if it is given by a pattern.
     place: Option<PathBuf>,
     columns: Option<Vec<String>>,
 }
 
-/// What a table is, for whoever asks about it.
+/// A table, as shown to callers.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TableView {
-    /// What it is called in SQL.
+    /// Its name in SQL.
     pub name: String,
-    /// Is it nobody's secret?
+    /// Whether the table is public and needs no protection.
     pub public: bool,
-    /// Whose budget is charged; none if it is public.
+    /// The dataset whose budget is charged; absent if the table is public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dataset: Option<String>,
-    /// Whose privacy is protected; none if it is public.
+    /// The privacy unit; absent if the table is public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// The names of its columns; none for NDJSON, where any name may be asked for.
+    /// The names of its columns; absent for NDJSON, where any name is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<String>>,
 }
 
-/// What a query is about.
+/// The tables of a query.
 #[derive(Debug)]
 pub struct Chosen<'tables> {
-    /// Its tables.
+    /// The tables.
     pub inputs: Vec<Input>,
-    /// What is known of them.
+    /// Their policies.
     pub policies: Vec<&'tables Policy>,
-    /// Whose budget is charged; `None` if no private table is asked about.
+    /// The dataset whose budget is charged; `None` if no table is private.
     pub dataset: Option<&'tables str>,
 }
 
-/// All tables that can be asked about.
+/// All tables that can be queried.
 #[derive(Debug, Default)]
 pub struct Tables(BTreeMap<String, Registered>);
 
@@ -67,14 +67,15 @@ impl Tables {
     /// Opens all tables of a configuration by their headers, and registers their budgets.
     ///
     /// # Errors
-    /// If a table is not there or not one, if the same rows would have two budgets, or a budget is another one already.
+    /// If a table is missing or unreadable, if the same rows would have two budgets, or if a dataset already has a
+    /// different budget.
     pub fn open(config: &Config, ledger: &DurableLedger) -> Result<Self> {
         let mut tables = BTreeMap::new();
         for table in &config.tables {
             let opened = Registered::open(config, table)?;
             if tables.insert(table.name.clone(), opened).is_some() {
                 let name = &table.name;
-                return Err(Error::field("table", format!("there are two tables {name}; give each a name of its own")));
+                return Err(Error::field("table", format!("there are two tables {name}; choose another name for one")));
             }
         }
         let tables = Self(tables);
@@ -86,11 +87,11 @@ impl Tables {
         Ok(tables)
     }
 
-    /// The same rows must not have two budgets, nor be private and public, neither here nor in the ledger, whatever their files are
-    /// called: of these tables, with their files as they are now, beside all others.
+    /// Checks these tables, with their current files, against all others and the ledger: the same rows must not have
+    /// two budgets, nor be both private and public, whatever paths their files have.
     fn refuse_second_budgets(&self, asked: &[(&Registered, &[PathBuf])], ledger: &DurableLedger) -> Result<()> {
         let mut holders: BTreeMap<FileId, Vec<&Registered>> = BTreeMap::new();
-        // One that is elsewhere now is not asked about.
+        // A table that was moved cannot be queried.
         for table in self.0.values().filter(|table| table.place_now() == table.place) {
             for id in Table::files_at(&table.location).iter().filter_map(|file| FileId::of(file)) {
                 holders.entry(id).or_default().push(table);
@@ -108,7 +109,7 @@ impl Tables {
             private.extend(ledger.owners(&keys)?.into_iter().map(|owner| owner.account.dataset.name));
             if let Some(owner) = private.first() {
                 let message = format!(
-                    "the policy of {} reads keys from a file of {owner}, which is private, and keys are public; write the keys themselves",
+                    "the policy of {} reads keys from a file of {owner}, which is private, and keys are public; list the keys themselves",
                     table.name
                 );
                 return Err(Error::field("policy", message));
@@ -117,7 +118,7 @@ impl Tables {
         Ok(())
     }
 
-    /// All of them, by name.
+    /// All tables, by name.
     pub fn views(&self) -> Vec<TableView> {
         self.0.values().map(Registered::view).collect()
     }
@@ -125,8 +126,8 @@ impl Tables {
     /// The tables that a query names.
     ///
     /// # Errors
-    /// If it is not SQL, if it names private tables of several datasets, if a table cannot be opened any more or is another one
-    /// than when the service started, or if the same rows now have two budgets.
+    /// If it is not valid SQL, if it names private tables of several datasets, if a table can no longer be opened or
+    /// was moved since the service started, or if the same rows now have two budgets.
     pub fn chosen(&self, sql: &str, ledger: &DurableLedger) -> Result<Chosen<'_>> {
         let named = text::tables(sql)?;
         let mut chosen: Vec<&Registered> = self.0.values().filter(|table| named.contains(&table.name)).collect();
@@ -135,15 +136,15 @@ impl Tables {
             let names = datasets.into_iter().collect::<Vec<_>>().join(" and ");
             return Err(Error::field(
                 "sql",
-                format!("the query is about tables of {names}, and can be charged to one only"),
+                format!("the query uses tables of {names}, but can be charged to only one dataset"),
             ));
         }
         if chosen.is_empty() {
-            // The query cannot be planned, and what is said about it names the tables that there are.
+            // Planning will fail, with an error that lists the available tables.
             chosen = self.0.values().collect();
         }
         if chosen.is_empty() {
-            let message = "there are no tables here; name some in the configuration, as [[table]], and start again";
+            let message = "there are no tables; add some to the configuration as [[table]], and restart";
             return Err(Error::field("sql", message));
         }
         let inputs: Vec<Input> = chosen.iter().map(|table| table.input()).collect::<Result<_>>()?;
@@ -161,7 +162,7 @@ impl Registered {
         let policy = match &table.policy {
             None => None,
             Some(_) if table.public => {
-                let message = format!("the table {} is public, and a policy protects private ones", table.name);
+                let message = format!("the table {} is public, but policies are only for private tables", table.name);
                 return Err(Error::field("policy", message));
             }
             Some(PolicyConfig::File(path)) => {
@@ -182,7 +183,7 @@ impl Registered {
         fs::canonicalize(&self.location).ok()
     }
 
-    /// Two tables with the same rows are both private, of one dataset, or both public.
+    /// Two tables with the same rows must both be private, with the same dataset, or both public.
     fn refuse_common_file(&self, other: &Self) -> Result<()> {
         let (name, other_name) = (&self.name, &other.name);
         match (&other.dataset, &self.dataset) {
@@ -194,23 +195,23 @@ impl Registered {
             }
             _ => {
                 let message = format!(
-                    "the tables {other_name} and {name} have a file in common, and one of them is public; what is private in one is so in \
-                     both: leave `public` out, or take the file out of one"
+                    "the tables {other_name} and {name} have a file in common, and one of them is public; what is private in one must be \
+                     private in both: leave out `public`, or remove the file from one"
                 );
                 Err(Error::field("public", message))
             }
         }
     }
 
-    /// What belongs to a dataset of the ledger is charged to it, and is not public.
+    /// Files that belong to a dataset in the ledger must be charged to it, and cannot be public.
     fn refuse_owned(&self, files: &[PathBuf], ledger: &DurableLedger) -> Result<()> {
         for owner in ledger.owners(files)? {
             let (name, owned) = (&owner.account.dataset.name, &self.name);
             match &self.dataset {
                 None => {
                     let message = format!(
-                        "the table {owned} is public, but the ledger knows {name}, which it belongs to, as private; leave `public` \
-                         out and write dataset = {name:?}"
+                        "the table {owned} is public, but the ledger knows its dataset {name} as private; leave out `public` and \
+                         write dataset = {name:?}"
                     );
                     return Err(Error::field("public", message));
                 }
@@ -225,7 +226,7 @@ impl Registered {
         Ok(())
     }
 
-    /// Its budget, if its policy sets one; without a limit otherwise.
+    /// Registers its dataset, with the policy's budget if it sets one, otherwise without a limit.
     fn register(&self, ledger: &DurableLedger) -> Result<()> {
         let Some(name) = self.dataset.clone() else { return Ok(()) };
         let limit = self.policy.as_ref().map(Policy::budget).transpose()?.flatten();
@@ -242,15 +243,15 @@ impl Registered {
         Ok(())
     }
 
-    /// A link that points elsewhere now would move queries to other rows under this table's budget. New content under the same
-    /// name, and more files in the same folder, are the same table.
+    /// Opens the table again. A link that now points elsewhere would charge queries on other rows to this table's
+    /// budget. New content at the same path, and more files in the same folder, are the same table.
     fn input(&self) -> Result<Input> {
-        // Where it lies, and what else lies there, is for the owner to know, not for those who ask.
+        // The table's path, and what else is there, is for the owner to know, not for callers.
         let table = Table::open(&self.name, &self.location).map_err(|error| {
             tracing::warn!("{error}");
             let name = &self.name;
             let message =
-                format!("the table {name} cannot be opened as it could when the service started; its owner must look at its files");
+                format!("the table {name} cannot be opened, as it could when the service started; its owner must check its files");
             Error::Conflict(message)
         })?;
         let place = self.place_now();
@@ -258,7 +259,7 @@ impl Registered {
         if place != self.place || (is_file && table.files() != self.files) {
             let name = &self.name;
             let message = format!(
-                "the table {name} is at another place than when the service started; if that is meant, start it again"
+                "the table {name} was moved since the service started; if that was intended, restart the service"
             );
             return Err(Error::Conflict(message));
         }

@@ -1,9 +1,9 @@
-//! How many events a second a curator's stream takes in, and how late its releases are.
+//! How many events per second a curator's stream accepts, and how late its releases are.
 //!
 //! `cargo run --release -p reticent-stream --example load -- [SECONDS] [KEYS] [SENDERS] [EVENTS A SECOND]`
 //!
-//! Every event has an id and a key; senders send batches of a thousand and wait for each to be durable. With a rate they
-//! keep to it, else they send as fast as they can.
+//! Every event has an id and a key; senders send batches of a thousand and wait for each to be durable, at the given
+//! rate or as fast as they can.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use reticent_ledger::{DurableLedger, Location};
 use reticent_stream::{Definition, Streams, SystemClock};
 
 const BATCH: u64 = 1000;
-/// Patience with the last step.
+/// How long to wait for the last step.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -82,7 +82,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Resident memory in MiB; 0 where it cannot be told.
+/// Resident memory in MiB; 0 if unknown.
 fn resident() -> u64 {
     let pages =
         std::fs::read_to_string("/proc/self/statm").ok().and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());

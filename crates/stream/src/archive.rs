@@ -1,4 +1,4 @@
-//! Releases of curators' streams, read from the disk.
+//! Reading releases of curators' streams from the disk.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::definition::{Definition, Keys};
 use crate::error::{Error, Result};
 use crate::release::{KeyedValues, Released, StepRelease, Value};
 
-/// Releases from a step on, oldest first.
+/// Releases starting at step `from`, oldest first.
 pub(crate) fn history(
     pages: &Transaction<'_>,
     stream: i64,
@@ -42,7 +42,7 @@ pub(crate) fn newest(pages: &Transaction<'_>, stream: i64, definition: &Definiti
 fn names(pages: &Transaction<'_>, stream: i64, definition: &Definition) -> Result<Vec<Arc<str>>> {
     match definition.keys() {
         Keys::None => Ok(Vec::new()),
-        // Known keys are all released from the first step on, in their own order.
+        // Known keys are all released from the first step, in their own order.
         Keys::Known(keys) => Ok(keys.to_vec()),
         Keys::Selected => {
             let sql = "SELECT key FROM shown_key WHERE stream = ?1 ORDER BY place";

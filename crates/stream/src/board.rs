@@ -1,4 +1,4 @@
-//! Where releases are shown.
+//! Publishing releases to readers.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::release::StepRelease;
 
-/// The newest release of a stream, and everyone who waits for the next.
+/// The newest release of a stream, and those waiting for the next.
 #[derive(Debug)]
 pub(crate) struct Board {
     newest: Mutex<Option<Arc<StepRelease>>>,
@@ -15,12 +15,12 @@ pub(crate) struct Board {
     steps: watch::Sender<News>,
 }
 
-/// What is told to those who wait.
+/// What waiting readers see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct News {
-    /// The newest step that is released; 0 if none is.
+    /// The newest released step; 0 if there is none.
     step: u64,
-    /// Nothing more will come.
+    /// There will be no more releases.
     over: bool,
 }
 
@@ -30,7 +30,7 @@ impl Board {
         Self { newest: Mutex::new(None), changed: Condvar::new(), steps }
     }
 
-    /// To be called when the release is durable.
+    /// Publishes a release, which must be durable.
     pub fn show(&self, release: Arc<StepRelease>) {
         let step = release.step;
         *self.lock() = Some(release);
@@ -38,7 +38,7 @@ impl Board {
         self.steps.send_modify(|news| news.step = step);
     }
 
-    /// Nothing more will be shown.
+    /// There will be no more releases.
     pub fn close(&self) {
         let guard = self.lock();
         self.steps.send_modify(|news| news.over = true);
@@ -56,7 +56,7 @@ impl Board {
         Subscription { receiver, seen }
     }
 
-    /// Waits until a step is released, for so long at the most.
+    /// Waits until a step is released, at most for `limit`; false if it was not.
     pub fn wait_for(&self, step: u64, limit: Duration) -> bool {
         let since = Instant::now();
         let mut newest = self.lock();
@@ -77,8 +77,8 @@ impl Board {
     }
 }
 
-/// Tells of every later release. Whoever is slow misses none: what lies between the last step that was told and the newest
-/// is in [`Stream::history`](crate::Stream::history).
+/// Announces every later release. A slow reader misses none: the steps between the last one seen and the newest are in
+/// [`Stream::history`](crate::Stream::history).
 #[derive(Debug, Clone)]
 pub struct Subscription {
     receiver: watch::Receiver<News>,
@@ -86,13 +86,13 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// The last step that this subscription told of; of those before it began, the newest.
+    /// The last step announced; at first, the newest one when the subscription began.
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// The newest step, as soon as there is one later than [`Subscription::seen`]; `None` if nothing more will come. Needs
-    /// no runtime of a certain kind.
+    /// Waits for a step later than [`Subscription::seen`] and returns the newest; `None` if there will be no more
+    /// releases. Works with any async runtime.
     pub async fn changed(&mut self) -> Option<u64> {
         loop {
             let news = *self.receiver.borrow_and_update();

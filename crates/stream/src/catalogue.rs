@@ -1,4 +1,4 @@
-//! Which streams there are: their rows in the database.
+//! The catalogue of streams: their rows in the database.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use crate::database::failed;
 use crate::definition::Definition;
 use crate::error::{Error, Result};
 
-/// A stream as it is registered here. It is written down before it is charged, so that a crash in between is noticed.
+/// A stream's row. It is written before the stream is charged, so that a crash in between is noticed.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub id: i64,
     pub definition: Arc<Definition>,
     pub caller: String,
-    /// What the ledger knows the charge by.
+    /// The charge's request id in the ledger.
     pub request: String,
     /// The ledger's newest entry before the charge.
     pub ledger_head: u64,
-    /// The charge and the time of creation; none as long as it is not known to be charged.
+    /// The charge's entry and the time of creation; `None` until the charge is known.
     pub charged: Option<(u64, i64)>,
     pub id_key: [u8; 16],
 }
 
 impl Entry {
-    /// Where it was charged; none as long as that is not known.
+    /// The stream's identity with its charge; `None` until the charge is known.
     pub fn identity(&self) -> Option<Identity> {
         let (entry, created) = self.charged?;
         let dataset = self.definition.dataset().to_owned();
@@ -34,7 +34,7 @@ impl Entry {
         Some(Identity { id: self.id, definition: Arc::clone(&self.definition), created, accounting })
     }
 
-    /// Writes an entry that is not charged yet; its number.
+    /// Inserts a stream that is not charged yet; returns its id.
     pub fn insert(&self, pages: &Transaction<'_>) -> Result<i64> {
         let definition = serde_json::to_string(&*self.definition).map_err(|error| Error::storage("written", error))?;
         let sql = "INSERT INTO stream (name, definition, caller, request, ledger_head, id_key) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -50,7 +50,7 @@ impl Entry {
         Ok(pages.last_insert_rowid())
     }
 
-    /// Notes that it is charged and lives from now on.
+    /// Records its charge; from now on the stream exists.
     pub fn set_charged(&self, pages: &Transaction<'_>) -> Result<()> {
         let (entry, created) = self.charged.expect("set before");
         let sql = "UPDATE stream SET entry = ?2, created = ?3 WHERE id = ?1";
@@ -62,7 +62,7 @@ impl Entry {
         pages.execute("DELETE FROM stream WHERE id = ?1 AND entry IS NULL", [self.id]).map_err(failed).map(drop)
     }
 
-    /// All of them, oldest first, but for those that cannot be read.
+    /// All entries, oldest first; those that cannot be read are passed to `unreadable`.
     pub fn all(pages: &Transaction<'_>, unreadable: impl Fn(&str, Error)) -> Result<Vec<Self>> {
         let sql =
             "SELECT id, definition, caller, request, ledger_head, entry, created, id_key, name FROM stream ORDER BY id";

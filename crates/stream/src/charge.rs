@@ -1,8 +1,8 @@
-//! A stream is charged once, before it counts anything.
+//! Charging a stream: once, before it counts anything.
 //!
-//! Order: the intention is durable here, then the charge in the ledger, then the stream here. If the process ends in
-//! between, the ledger tells whether the charge was made: the intention holds its request id, which nobody else has. A
-//! charge that was made is used, and not made again; if none was made, the intention is forgotten.
+//! First the intention is made durable here, then the charge in the ledger, then the stream here. If the process ends
+//! in between, the ledger shows whether the charge was made: the intention contains its unique request id. A charge
+//! that was made is used, not repeated; if none was made, the intention is removed.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::definition::Definition;
 use crate::error::{Error, Result};
 use crate::shared::Shared;
 
-/// A stream that nobody has charged yet, not written down yet either.
+/// A stream that is neither charged nor written yet.
 pub(crate) fn intention(shared: &Shared, definition: Definition, caller: &str) -> Result<Entry> {
     let mut id_key = [0; 16];
     getrandom::fill(&mut id_key).map_err(|error| reticent::Error::Entropy(error.to_string()))?;
@@ -26,7 +26,7 @@ pub(crate) fn intention(shared: &Shared, definition: Definition, caller: &str) -
     Ok(Entry { id: 0, definition: Arc::new(definition), caller, request, ledger_head, charged: None, id_key })
 }
 
-/// Charges the whole stream. If that is refused for certain, the intention is withdrawn.
+/// Charges the whole stream. If the charge is definitely refused, the intention is removed.
 pub(crate) fn charge(shared: &Shared, entry: &mut Entry) -> Result<()> {
     let started = register(&shared.ledger, &entry.definition)
         .and_then(|()| shared.ledger.start(&request(entry)).map_err(Error::from));
@@ -39,12 +39,12 @@ pub(crate) fn charge(shared: &Shared, entry: &mut Entry) -> Result<()> {
             shared.write(|pages| entry.remove(pages))?;
             Err(error)
         }
-        // Whether it was made cannot be told now: the intention stays, and is looked into when it is needed.
+        // The charge may have been made: the intention stays, and is resolved when needed.
         Err(error) => Err(error),
     }
 }
 
-/// What became of an intention when the process ended, or the ledger failed: true if it was charged, and now is a stream.
+/// Resolves an intention after the process ended or the ledger failed: true if it was charged and is now a stream.
 pub(crate) fn look_into(shared: &Shared, entry: &mut Entry) -> Result<bool> {
     match find(shared, entry)? {
         Some(number) => settle(shared, entry, number).map(|()| true),
@@ -57,7 +57,7 @@ fn settle(shared: &Shared, entry: &mut Entry, number: u64) -> Result<()> {
     shared.write(|pages| entry.set_charged(pages))
 }
 
-/// The ledger's entry of the charge; it is not older than the intention.
+/// The ledger's entry of the charge, which is not older than the intention.
 fn find(shared: &Shared, entry: &Entry) -> Result<Option<u64>> {
     let mut found = None;
     shared.ledger.records(entry.ledger_head, |record| match &record.entry.event {
@@ -70,7 +70,7 @@ fn find(shared: &Shared, entry: &Entry) -> Result<Option<u64>> {
     Ok(found)
 }
 
-/// A dataset that nobody named has no limit; one that was named must be there.
+/// Registers a stream's default dataset, without a limit; a dataset named by the user must exist.
 fn register(ledger: &DurableLedger, definition: &Definition) -> Result<()> {
     if !definition.has_own_dataset() || ledger.dataset(definition.dataset())?.is_some() {
         return Ok(());

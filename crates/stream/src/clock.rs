@@ -1,11 +1,11 @@
-//! What time it is.
+//! Clocks.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Tells the time. Steps are closed by it and by nothing else.
+/// A source of time; it alone decides when steps of a fixed length end.
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// The current time.
     fn now(&self) -> SystemTime;
 }
 
@@ -24,17 +24,17 @@ impl Clock for SystemClock {
 pub struct HandClock(AtomicI64);
 
 impl HandClock {
-    /// At so many milliseconds since 1970.
+    /// A clock at this time, in milliseconds since 1970.
     pub fn at(milliseconds: i64) -> Self {
         Self(AtomicI64::new(milliseconds))
     }
 
-    /// Moves it to so many milliseconds since 1970, also backwards.
+    /// Sets the time, in milliseconds since 1970; it may go backwards.
     pub fn set(&self, milliseconds: i64) {
         self.0.store(milliseconds, Ordering::SeqCst);
     }
 
-    /// Moves it on.
+    /// Moves the clock forward.
     pub fn advance(&self, by: Duration) {
         self.0.fetch_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX), Ordering::SeqCst);
     }

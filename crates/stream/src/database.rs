@@ -1,17 +1,18 @@
-//! The SQLite file of a data directory: what is in it.
+//! The format of a data directory's SQLite file.
 
 pub(crate) use reticent_durable::{Access, Database};
 use reticent_durable::{Failure, Form, FromFailure};
 
 use crate::error::Error;
 
-/// "RtSt": tells it from any other SQLite file.
+/// "RtSt": SQLite's application id, which marks the file as ours.
 const APPLICATION: i64 = 0x5274_5374;
 const VERSION: i64 = 1;
-/// The counters of ten thousand keys are megabytes, written as a whole at the end of every step: fewer and larger pages.
+/// The counters of ten thousand keys are megabytes, written as a whole at the end of every step: fewer and larger
+/// pages.
 const PAGE_BYTES: u32 = 16 << 10;
-/// So much of the file is kept in memory, in KiB: what one step of ten thousand keys writes, and hardly more, since pages of old
-/// releases would take the rest.
+/// How much of the file is cached, in KiB: what one step of ten thousand keys writes, and little more, since pages of
+/// old releases would fill the rest.
 const CACHE: u16 = 8 << 10;
 
 const SCHEMA: &str = "
@@ -32,7 +33,7 @@ CREATE TABLE release (
     variance REAL NOT NULL, numbers BLOB NOT NULL, PRIMARY KEY (stream, step)) STRICT;
 ";
 
-/// The file's form.
+/// The file's format.
 pub(crate) const FORM: Form =
     Form { application: APPLICATION, version: VERSION, page_bytes: PAGE_BYTES, cache_kib: CACHE, schema: SCHEMA };
 

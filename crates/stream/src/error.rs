@@ -1,78 +1,78 @@
-//! The one error type of this crate.
+//! This crate's error type.
 
 use thiserror::Error;
 
-/// Why something was not done. No variant carries anything of an event, so an error may be logged and shown.
+/// Why an operation failed. No variant contains anything from an event, so errors may be logged and shown.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A field of a definition, or another parameter, that means nothing.
+    /// An invalid field of a definition, or another invalid parameter.
     #[error("{field} is {value}, but it must be {allowed}")]
     Parameter {
-        /// The field's name as the user knows it.
+        /// The field's name, as the user knows it.
         field: &'static str,
-        /// What was given.
+        /// Its value.
         value: String,
-        /// What to write instead.
+        /// What is allowed.
         allowed: String,
     },
 
-    /// There is a stream of that name already.
-    #[error("there is a stream {0} already; choose another name")]
+    /// The name is taken.
+    #[error("there already is a stream {0}; choose another name")]
     Exists(String),
 
-    /// No stream of that name.
+    /// There is no stream of that name.
     #[error("there is no stream {0}")]
     Missing(String),
 
-    /// It is there, but cannot be opened.
-    #[error("the stream {name} cannot be opened: {reason}; the other streams run, and nothing of it is lost")]
+    /// The stream exists, but cannot be opened.
+    #[error("the stream {name} cannot be opened: {reason}; its data is not lost, and the other streams run")]
     Unopened {
-        /// Which.
+        /// The stream.
         name: String,
         /// Why.
         reason: String,
     },
 
     /// All steps of the horizon are released.
-    #[error("the stream {0} has ended: all steps of its horizon are released; create another stream to go on")]
+    #[error("the stream {0} has ended: all steps of its horizon were released; create another stream to continue")]
     Ended(String),
 
-    /// Another process has the directory.
-    #[error("another process uses the data directory {0}; there can be one at a time")]
+    /// Another process is using the directory.
+    #[error("another process is using the data directory {0}; only one can at a time")]
     InUse(String),
 
-    /// What is on the disk is not what was written there.
+    /// The data on the disk was changed or is of another format.
     #[error("{0} is damaged, or not from this version")]
     Damaged(String),
 
     /// The disk failed. What was not acknowledged may or may not have been written; what was acknowledged is.
     #[error("the data directory could not be {doing}: {reason}")]
     Storage {
-        /// What was being done.
+        /// The failed operation, as a participle.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error message.
         reason: String,
     },
 
     /// The streams were stopped.
-    #[error("the streams are stopped")]
+    #[error("the streams were stopped")]
     Stopped,
 
     /// A source of events failed.
     #[error("the source {source_name} failed: {reason}")]
     Source {
-        /// Which.
+        /// The source.
         source_name: String,
-        /// What it said.
+        /// Its error message.
         reason: String,
     },
 
-    /// The ledger said no.
+    /// An error of the ledger.
     #[error(transparent)]
     Ledger(#[from] reticent_ledger::Error),
 
-    /// The core library said no.
+    /// An error of the core library.
     #[error(transparent)]
     Core(#[from] reticent::Error),
 }
@@ -89,7 +89,7 @@ impl Error {
         Self::Storage { doing, reason: reason.to_string() }
     }
 
-    /// Is it something that the caller can put right by asking otherwise?
+    /// Whether the caller can fix the error by changing the request.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Parameter { .. } | Self::Exists(_) | Self::Missing(_) => true,
@@ -99,17 +99,17 @@ impl Error {
         }
     }
 
-    /// Is there not enough budget left?
+    /// Whether there is not enough budget left.
     pub fn is_overdrawn(&self) -> bool {
         matches!(self, Self::Ledger(error) if error.is_overdrawn())
     }
 
-    /// Is the stream over?
+    /// Whether the stream has ended.
     pub fn is_ended(&self) -> bool {
         matches!(self, Self::Ended(_))
     }
 
-    /// Did the disk fail? The same may work later.
+    /// Whether the disk or the server failed. A retry may succeed.
     pub fn is_storage(&self) -> bool {
         matches!(self, Self::Storage { .. }) || matches!(self, Self::Ledger(error) if error.is_storage())
     }

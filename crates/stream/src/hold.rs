@@ -8,11 +8,11 @@ use reticent_durable::private;
 
 use crate::error::{Error, Result};
 
-/// The process before may be just ending, or a child that it starts may not have let go yet of what it inherited.
+/// The previous process may be just ending, or a child it started may not have released the inherited lock yet.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Holds a directory for this process; given up when it is dropped, and by the system when the process ends.
+/// Holds a directory for this process; released on drop, and by the system when the process ends.
 #[derive(Debug)]
 pub struct Hold {
     directory: PathBuf,
@@ -20,10 +20,10 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Of a directory, which is made if it is not there.
+    /// Takes hold of a directory, creating it if it does not exist.
     ///
     /// # Errors
-    /// [`Error::InUse`] if another process has it; [`Error::Storage`] if it cannot be used.
+    /// [`Error::InUse`] if another process holds it; [`Error::Storage`] if it cannot be used.
     pub fn of(directory: &Path) -> Result<Self> {
         fs::create_dir_all(directory).map_err(|error| Error::storage("opened", error))?;
         let path = directory.join("lock");

@@ -1,4 +1,4 @@
-//! How the counters of a definition make their noise.
+//! The counters of a definition.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use reticent::release::LEVEL;
 
 use crate::definition::{Definition, Keys};
 
-/// The square-root counter remembers all steps, and would be written down after each of them.
+/// The most steps for the square-root counter, which remembers all steps, and is written to disk after each of them.
 const LONGEST_TOEPLITZ: u64 = 4096;
 
-/// How the counters of a definition make their noise.
+/// The mechanism of a definition's counters.
 pub(crate) enum Plan {
     One(Box<AnyStrategy>),
     Keyed(Box<KeyedPlan<AnyStrategy>>, Vec<String>),
 }
 
 impl Plan {
-    /// Nothing is charged.
+    /// Plans the counters; charges nothing.
     pub fn new(definition: &Definition) -> Result<Self> {
         let kind = definition.counter();
         let (stream, guarantee) = (definition.stream(), definition.guarantee());
@@ -40,7 +40,7 @@ impl Plan {
         match kind {
             Kind::Auto if long && chosen.kind() == Kind::Toeplitz => plan(Kind::Blt),
             Kind::Toeplitz if long => {
-                let allowed = "another one (blt comes near it) beyond 4096 steps: it remembers every step";
+                let allowed = "another one (blt is nearly as accurate) beyond 4096 steps: it remembers every step";
                 Err(reticent::Error::Parameter { parameter: "counter", value: kind.to_string(), allowed })
             }
             _ => Ok(chosen),
@@ -54,7 +54,7 @@ impl Plan {
         }
     }
 
-    /// What it promises, and costs: where `auto` finds that ε alone serves better than ε and δ, ε alone.
+    /// Its guarantee, and cost: pure ε if `auto` finds that better than ε and δ.
     pub fn guarantee(&self) -> &Guarantee {
         match self {
             Self::One(strategy) => strategy.guarantee(),
@@ -62,7 +62,7 @@ impl Plan {
         }
     }
 
-    /// On a charge that was taken before.
+    /// Starts counting, for a charge made before.
     pub fn begin(self, permit: StreamPermit) -> Result<Tally> {
         Ok(match self {
             Self::One(strategy) => Tally::One(strategy.begin(permit)),
@@ -77,7 +77,7 @@ pub(crate) fn error(tally: &Tally) -> Result<(f64, f64)> {
     Ok((tally.half_width(step, LEVEL)?, tally.variance(step)))
 }
 
-/// The released keys after the first so many.
+/// The released keys after the first `known`.
 pub(crate) fn keys_after(tally: &Tally, known: usize) -> Vec<Arc<str>> {
     match tally {
         Tally::One(_) => Vec::new(),

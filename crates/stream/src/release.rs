@@ -1,23 +1,23 @@
-//! What is released at the end of a step.
+//! The release at the end of a step.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-/// What is released at the end of a step. Once made it never changes, also after a crash.
+/// The release at the end of a step. It never changes, even after a crash.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepRelease {
-    /// Counted from 1.
+    /// The step, counted from 1.
     pub step: u64,
-    /// When the step ended. By the clock: when it had to end, which is not when somebody came round to it.
+    /// When the step ended. By the clock: when it was due, not when it was actually closed.
     #[serde(serialize_with = "rfc3339")]
     pub closed: Timestamp,
     /// The running sums.
     pub released: Released,
 }
 
-/// Running sums with noise.
+/// Noisy running sums.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Released {
@@ -27,18 +27,18 @@ pub enum Released {
     Keyed(KeyedValues),
 }
 
-/// One running sum with noise.
+/// A noisy running sum.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Value {
-    /// With noise.
+    /// The noisy sum.
     pub value: i64,
     /// |noise| stays within this with probability at least 95 %.
     pub half_width: f64,
-    /// Of the noise.
+    /// The variance of the noise.
     pub variance: f64,
 }
 
-/// One running sum for each key, with noise.
+/// A noisy running sum for each key.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KeyedValues {
     /// Known keys in their own order, then admitted ones by the step of their admission.
@@ -46,7 +46,7 @@ pub struct KeyedValues {
     pub values: Vec<(Arc<str>, i64)>,
     /// |noise| of one key stays within this with probability at least 95 %.
     pub half_width: f64,
-    /// Of the noise of one key.
+    /// The variance of the noise of one key.
     pub variance: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What everything in a data directory has in common.
+//! What all streams of a data directory share.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,9 +23,9 @@ pub(crate) struct Shared {
     pub ledger: Arc<DurableLedger>,
     pub clock: Arc<dyn Clock>,
     pub health: Health,
-    /// For whoever writes.
+    /// For writing.
     pub database: Mutex<Database>,
-    /// For whoever reads: does not wait for writers.
+    /// For reading, without waiting for writers.
     pub reader: Mutex<Database>,
 }
 
@@ -38,7 +38,7 @@ impl Shared {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner).read(work)
     }
 
-    /// Leave to go on with a stream that was charged.
+    /// The permit to continue a stream that was charged.
     pub fn permit(&self, accounting: &Accounting) -> Result<Permit> {
         match accounting {
             Accounting::Charged(receipt) => Ok(self.ledger.resume(receipt)?),
@@ -46,13 +46,13 @@ impl Shared {
         }
     }
 
-    /// All streams that are on the disk. One whose definition cannot be read is noted, and the others are given.
+    /// All streams on the disk, except those whose definitions cannot be read, which are recorded in `health`.
     pub fn entries(&self, pages: &Transaction<'_>) -> Result<Vec<Entry>> {
         Entry::all(pages, |name, error| self.health.cannot_open(name, &error))
     }
 
-    /// All curators' streams as they are on the disk, of those that `board` has a board for. One that cannot be opened is noted,
-    /// and the others are given.
+    /// Loads all curators' streams from the disk for which `board` returns a board, except those that cannot be opened,
+    /// which are recorded in `health`.
     pub fn load_curators(&self, board: impl Fn(i64) -> Option<Arc<Board>>) -> Result<Vec<Live>> {
         self.write(|pages| {
             let mut streams = Vec::new();
@@ -64,7 +64,7 @@ impl Shared {
                 let permit = self.permit(&identity.accounting);
                 match permit.and_then(|permit| Live::load(identity, permit, Arc::clone(&board), pages)) {
                     Ok(live) => streams.push(live),
-                    // The disk failed, and may for all of them.
+                    // The disk failed, perhaps for all of them.
                     Err(error) if error.is_storage() => return Err(error),
                     Err(error) => {
                         self.health.cannot_open(entry.definition.name(), &error);

@@ -27,8 +27,8 @@ use crate::timeline::Timeline;
 /// A stream: events go in, releases come out, one at the end of each step.
 ///
 /// # Privacy
-/// Nothing but the releases depends on events: not [`Stream::status`], not when a step ends, no error. See
-/// [`Definition`] for what is protected.
+/// Only the releases depend on events: not [`Stream::status`], not the end of a step, no error. See [`Definition`] for
+/// what is protected.
 pub struct Stream {
     pub(crate) definition: Arc<Definition>,
     pub(crate) rules: Arc<Rules>,
@@ -40,31 +40,31 @@ pub struct Stream {
     pub(crate) engine: Engine,
 }
 
-/// Who counts.
+/// What counts the events.
 pub(crate) enum Engine {
     Curator(Arc<Queue>),
     PanPrivate(Arc<PanPrivateStream>),
 }
 
-/// What may be told of a stream: nothing in it depends on events.
+/// A stream's public status: nothing in it depends on events.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Status {
     /// The stream's name.
     pub name: String,
-    /// How many steps are released.
+    /// The number of released steps.
     pub steps: u64,
-    /// How many there are; none if there is no end.
+    /// The number of steps; `None` if there is no end.
     pub horizon: Option<u64>,
-    /// Is the last step released?
+    /// Whether the last step is released.
     pub ended: bool,
     /// When the open step ends by the clock.
     #[serde(serialize_with = "rfc3339")]
     pub next_close: Option<Timestamp>,
-    /// What all releases together promise.
+    /// The guarantee of all releases together.
     pub guarantee: String,
-    /// How the noise is made.
+    /// The kind of counter.
     pub counter: Kind,
-    /// In pan-private mode, how often counting began anew on top of what was published.
+    /// In pan-private mode, how often counting was restarted on top of the published releases.
     pub restarts: Option<u64>,
 }
 
@@ -81,43 +81,43 @@ impl Stream {
         self.definition.name()
     }
 
-    /// What it is.
+    /// Its definition.
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// No events yet; see [`Events::push`].
+    /// An empty batch of events; see [`Events::push`].
     pub fn events(&self) -> Events {
         Events::new(Arc::clone(&self.rules), 0)
     }
 
-    /// One event for each line of a text, each a JSON object `{"id": …, "key": …, "value": …}` or a bare number. No line is an error: a
-    /// value that is not given is 1, one that is no whole number is 0, and a line that cannot be read is an event of value
-    /// 0 without key and id.
+    /// Parses one event per line, each a JSON object `{"id": …, "key": …, "value": …}` or a bare number. No line is an
+    /// error: a missing value counts as 1, anything but a whole number as 0, and an unreadable line is an event of
+    /// value 0 without key and id.
     pub fn events_from_ndjson(&self, body: &[u8]) -> Events {
         Events::from_ndjson(Arc::clone(&self.rules), body)
     }
 
-    /// Counts events, in the step that is open when they are taken in. May wait; from async code, call it where blocking is
-    /// allowed.
+    /// Counts events, in the step that is open when they are processed. This may block; from async code, call it where
+    /// blocking is allowed.
     ///
-    /// In curator mode they are durable when this returns `Ok`: neither lost nor, within the window and with the same id,
-    /// counted again. After an error they may or may not have been counted; with ids they can be sent again.
+    /// In curator mode they are durable when this returns `Ok`: neither lost nor, within the window and with the same
+    /// id, counted again. After an error they may or may not have been counted; with ids they can be sent again.
     ///
-    /// In pan-private mode they are counted in memory, at most once, and whoever sends them must not send them again:
-    /// acknowledge them to their source first.
+    /// In pan-private mode they are counted in memory, at most once, and must not be sent again: acknowledge them to
+    /// their source first.
     ///
     /// # Errors
-    /// [`Error::Ended`] after the last step; [`Error::Storage`] if the disk fails; [`Error::Stopped`]; a parameter error if they
-    /// are the events of another stream.
+    /// [`Error::Ended`] after the last step; [`Error::Storage`] if the disk fails; [`Error::Stopped`]; a parameter
+    /// error if the events belong to another stream.
     pub fn ingest(&self, events: Events) -> Result<()> {
         self.take_in(events, None)
     }
 
-    /// Reads one event for each line, and counts them. In pan-private mode the text is overwritten with zeros, in any case.
+    /// Parses one event per line, and counts them. In pan-private mode the text is always overwritten with zeros.
     ///
     /// # Errors
-    /// As [`Stream::ingest`].
+    /// As for [`Stream::ingest`].
     pub fn ingest_ndjson(&self, body: &mut [u8]) -> Result<()> {
         let events = self.events_from_ndjson(body);
         let private = self.definition.mode() == Mode::PanPrivate;
@@ -131,11 +131,11 @@ impl Stream {
         taken
     }
 
-    /// [`Stream::ingest`], and with the events, in the same transaction, how far their source has been read: after a crash
-    /// [`Stream::position`] tells exactly what was counted. In pan-private mode no position is kept.
+    /// [`Stream::ingest`], which also stores, in the same transaction, how far the source has been read: after a crash
+    /// [`Stream::position`] gives exactly what was counted. In pan-private mode no position is stored.
     ///
     /// # Errors
-    /// As [`Stream::ingest`].
+    /// As for [`Stream::ingest`].
     pub fn ingest_from(&self, events: Events, source: &str, position: &[u8]) -> Result<()> {
         self.take_in(events, Some((source.to_owned(), position.to_owned())))
     }
@@ -157,7 +157,7 @@ impl Stream {
         }
     }
 
-    /// How far a source had been read with the last events that were counted from it; none in pan-private mode.
+    /// How far a source was read when its last events were counted; `None` in pan-private mode.
     ///
     /// # Errors
     /// If the disk cannot be read.
@@ -174,7 +174,7 @@ impl Stream {
         self.board.newest()
     }
 
-    /// Releases from a step on (the first is 1), oldest first, as many as this at the most.
+    /// At most `limit` releases starting at step `from` (the first is 1), oldest first.
     ///
     /// # Errors
     /// If the disk cannot be read.
@@ -184,24 +184,24 @@ impl Stream {
                 let newest = self.board.newest().map_or(0, |release| release.step);
                 let releases =
                     self.shared.read(|pages| archive::history(pages, self.id, &self.definition, from, limit))?;
-                // A release that is committed but was not shown yet comes in its turn.
+                // A release that is committed but not shown yet is left out.
                 Ok(releases.into_iter().take_while(|release| release.step <= newest).collect())
             }
             Engine::PanPrivate(stream) => stream.history(from, limit),
         }
     }
 
-    /// Tells of every later release.
+    /// Subscribes to all later releases.
     pub fn subscribe(&self) -> Subscription {
         self.board.subscribe()
     }
 
-    /// Waits until a step is released: false if that took too long, or nothing more will come.
+    /// Waits until a step is released; false if that took too long, or there will be no more releases.
     pub fn wait_for_step(&self, step: u64, limit: Duration) -> bool {
         self.board.wait_for(step, limit)
     }
 
-    /// What may be told of it.
+    /// Its public status.
     pub fn status(&self) -> Status {
         let steps = self.board.newest().map_or(0, |release| release.step);
         let horizon = self.definition.horizon();

@@ -30,10 +30,10 @@ use crate::stream::{Engine, Stream};
 
 /// The file of a data directory.
 pub(crate) const FILE: &str = "streams.sqlite";
-/// The clock is looked at so often, at the least: it may be moved.
+/// The longest time between checks of the clock, which may be moved.
 const LONGEST_NAP: Duration = Duration::from_millis(200);
 
-/// All streams of a data directory. One process at a time can have it.
+/// All streams of a data directory. Only one process at a time can open it.
 ///
 /// # Example
 /// ```
@@ -44,7 +44,7 @@ const LONGEST_NAP: Duration = Duration::from_millis(200);
 ///
 /// # let folder = tempfile::tempdir()?;
 /// let ledger = Arc::new(DurableLedger::create(&Location::File(folder.path().join("ledger.sqlite")))?);
-/// let clock = Arc::new(HandClock::at(0)); // as a rule SystemClock
+/// let clock = Arc::new(HandClock::at(0)); // usually SystemClock
 /// let streams = Streams::open(&folder.path().join("data"), ledger, clock.clone())?;
 /// let definition: Definition = toml::from_str("name = 'visits'\nstep = '1m'\nepsilon = '1'\nhorizon = 1440")?;
 /// let visits = streams.create(definition, "ada")?; // charged to dataset stream/visits
@@ -70,28 +70,28 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Opens a data directory, or makes one. Steps that were missed are closed, in order, each with a release of its own. One
+    /// Opens a data directory, or creates one. Missed steps are closed in order, each with a release of its own. A
     /// stream that cannot be opened does not keep the others from running: see [`Streams::unopened`].
     ///
     /// # Errors
-    /// [`Error::InUse`] if another process has it; if the disk or the ledger fails, or the directory is damaged.
+    /// [`Error::InUse`] if another process is using it; if the disk or the ledger fails, or the directory is damaged.
     pub fn open(directory: &Path, ledger: Arc<DurableLedger>, clock: Arc<dyn Clock>) -> Result<Self> {
         Self::open_held(Hold::of(directory)?, ledger, clock)
     }
 
-    /// [`Streams::open`] for a directory that this process holds already.
+    /// [`Streams::open`] for a directory that this process already holds.
     ///
     /// # Errors
-    /// As [`Streams::open`].
+    /// As for [`Streams::open`].
     pub fn open_held(hold: Hold, ledger: Arc<DurableLedger>, clock: Arc<dyn Clock>) -> Result<Self> {
         Self::open_in(hold, ledger, clock, || Box::new(SystemFiles))
     }
 
-    /// [`Streams::open_held`] with the database in other files than the operating system's: for tests that crash and fail a
-    /// disk.
+    /// [`Streams::open_held`] with the database in other files than the operating system's: for tests with crashes and
+    /// disk failures.
     ///
     /// # Errors
-    /// As [`Streams::open`].
+    /// As for [`Streams::open`].
     pub fn open_in(
         hold: Hold,
         ledger: Arc<DurableLedger>,
@@ -154,12 +154,12 @@ impl Streams {
         Ok(streams)
     }
 
-    /// Creates a stream: charges the ledger for all that it will ever release, durably, before it counts anything. If the
-    /// process ends in between, the charge is found when the directory is opened, and not made again.
+    /// Creates a stream: charges the ledger for all of its releases, durably, before it counts anything. If the process
+    /// ends in between, the charge is found when the directory is opened, and not repeated.
     ///
     /// # Errors
-    /// [`Error::Exists`]; [`Error::Unopened`]; whatever the ledger says ([`Error::is_overdrawn`] if there is not enough budget left), and then there is
-    /// no stream; [`Error::Storage`] if the disk fails.
+    /// [`Error::Exists`]; [`Error::Unopened`]; any error of the ledger ([`Error::is_overdrawn`] if there is not enough
+    /// budget left), in which case no stream is created; [`Error::Storage`] if the disk fails.
     pub fn create(&self, definition: Definition, caller: &str) -> Result<Arc<Stream>> {
         let _alone = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
         self.settle(definition.name())?;
@@ -172,7 +172,7 @@ impl Streams {
         self.adopt(&entry)
     }
 
-    /// A stream of that name that was being created when the ledger failed: was it charged?
+    /// Resolves a stream of that name that was being created when the ledger failed.
     fn settle(&self, name: &str) -> Result<()> {
         if let Some(unopened) = self.shared.health.unopened(name) {
             return Err(unopened);
@@ -187,7 +187,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Sets a stream to work that is charged.
+    /// Starts a stream that is charged.
     fn adopt(&self, entry: &Entry) -> Result<Arc<Stream>> {
         let identity = entry.identity().expect("it is charged");
         let board = Arc::new(Board::new());
@@ -237,7 +237,7 @@ impl Streams {
         Ok(stream)
     }
 
-    /// The stream of that name.
+    /// A stream by its name.
     pub fn get(&self, name: &str) -> Option<Arc<Stream>> {
         self.streams.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
@@ -247,18 +247,20 @@ impl Streams {
         self.streams.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Streams that are there but cannot be opened, by name, and why: their states are damaged, say, or their charges are not in
-    /// the ledger. Nothing of them is lost, and they can be tried again by opening the directory again.
+    /// Streams that exist but cannot be opened, by name, with the reasons: for example, the state is damaged, or the
+    /// charge is not in the ledger. Their data is not lost; opening the directory again retries them.
     pub fn unopened(&self) -> Vec<(String, Error)> {
         self.shared.health.all_unopened()
     }
 
-    /// Why what is due cannot be written to the disk at present; `None` if it can. It is tried again until it can.
+    /// Why due steps cannot be written to the disk at present; `None` if they can. Writing is retried until it
+    /// succeeds.
     pub fn failing(&self) -> Option<Error> {
         self.shared.health.unwritten()
     }
 
-    /// Closes every step that is due now. Steps are closed in time without it; this is for clocks that are moved by hand.
+    /// Closes every step that is due now. Steps are closed on time without this call, which is for clocks that are
+    /// moved by hand.
     ///
     /// # Errors
     /// If the disk fails.
@@ -268,19 +270,20 @@ impl Streams {
         Ok(())
     }
 
-    /// From now on nobody waits for a stream that has missed steps to catch up: whoever sends to it is told [`Error::Stopped`]. To
-    /// be called before what was begun is finished, so that it is finished soon.
+    /// From now on senders no longer wait for a stream with missed steps to catch up, but get [`Error::Stopped`]. Call
+    /// this before waiting for running requests, so that they finish soon.
     pub fn wind_down(&self) {
         self.queue.hurry();
     }
 
-    /// Stops: what was taken in is durable, nothing more is counted, and all threads have ended when it returns.
+    /// Stops. When this returns, accepted events are durable (in curator mode), nothing more is counted, and all
+    /// threads have ended.
     pub fn stop(&self) {
         self.queue.stop();
         self.closer.stop();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
-            // It has said so itself if it panicked.
+            // A panic was already reported by the thread itself.
             let _ = thread.join();
         }
     }
@@ -323,7 +326,7 @@ impl Closer {
 
     fn run(&self) {
         loop {
-            // What cannot be published now is tried again after a nap.
+            // A step that cannot be published now is retried after a nap.
             let (failed, more) = self.close_due().map_or((true, false), |more| (false, more));
             let now = milliseconds(&*self.shared.clock);
             let mut state = self.lock();
@@ -344,7 +347,7 @@ impl Closer {
         streams.iter().for_each(|stream| stream.stop());
     }
 
-    /// Closes some steps of each stream that are due; all are tried, also if one fails. Are there more?
+    /// Closes some of the due steps of each stream, trying all streams even if one fails; true if there are more.
     fn close_due(&self) -> Result<bool> {
         let streams = self.lock().streams.clone();
         let now = milliseconds(&*self.shared.clock);

@@ -67,7 +67,7 @@ fn what_does_not_match_the_dataset_is_refused_before_it_is_charged() {
             format!("--ledger {ledger} --dataset people --adjacency add-remove"),
             "protects the unit line, but this protects part of a line",
         ),
-        (format!("--ledger {ledger} --dataset people --rho 0.1"), "kept in ε, and ρ = 0.1 cannot be taken from it"),
+        (format!("--ledger {ledger} --dataset people --rho 0.1"), "is in ε, and ρ = 0.1 cannot be charged to it"),
         (format!("--ledger {ledger} --dataset poeple"), "has no dataset poeple"),
         (format!("--ledger {ledger}"), "has no dataset standard input"),
         (format!("--ledger {ledger}.none --dataset people"), "there is no ledger"),
@@ -158,7 +158,7 @@ fn the_same_request_costs_once_and_says_the_same() {
     assert_eq!(text(&asked("monday", "--format csv").stdout).lines().count(), 4);
     let other = asked("monday", "--epsilon 0.2");
     assert_eq!((other.status.code(), other.stdout.len()), (Some(2), 0));
-    assert!(text(&other.stderr).contains("request monday of people was another one"), "{}", text(&other.stderr));
+    assert!(text(&other.stderr).contains("request monday of people was a different one"), "{}", text(&other.stderr));
     assert_eq!(charges(&place), 1);
     // Ends as it ended: with more lines than steps.
     fs::write(&file, "1\n".repeat(9)).expect("written");

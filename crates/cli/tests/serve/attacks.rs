@@ -105,7 +105,7 @@ fn an_analyst_does_not_choose_the_unit_of_a_table_without_a_policy() {
             let answer = service.post_as(&token, "/v1/query", &asked);
             assert_eq!(answer.status, 400, "{sql}: {}", answer.text());
             let (message, field) = answer.problem();
-            assert!(message.contains("for the table's policy to say") && field.as_deref() == Some("sql"), "{message}");
+            assert!(message.contains("set by the table's policy") && field.as_deref() == Some("sql"), "{message}");
         }
     }
 }
@@ -234,7 +234,7 @@ fn a_second_service_changes_nothing() {
     let service = place.start();
     let before = service.get("/v1/datasets").text().to_owned();
     let said = does_not_start(&place, "[[dataset]]\nname = \"other\"\nunit = \"row\"\nbudget = { epsilon = 1 }\n");
-    assert!(said.contains("another process uses the data directory"), "{said}");
+    assert!(said.contains("another process is using the data directory"), "{said}");
     assert_eq!(service.get("/v1/datasets").text(), before);
 }
 
@@ -282,12 +282,12 @@ fn a_table_whose_file_was_swapped_is_not_asked_about() {
     // A link that points elsewhere: at another table's file, or at one that nobody knows.
     for other in ["b.csv", "free.csv"] {
         link(other, "link.csv");
-        is_refused("a", "is at another place than when the service started");
+        is_refused("a", "was moved since the service started");
         is_answered("b");
     }
     link("a.csv", "link.csv");
     link("elsewhere", "linked");
-    is_refused("f", "is at another place than when the service started");
+    is_refused("f", "was moved since the service started");
     link("folder", "linked");
     // The same name for another table's file.
     fs::hard_link(at("b.csv"), at("second name")).expect("a hard link");

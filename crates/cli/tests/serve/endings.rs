@@ -94,8 +94,10 @@ fn a_ledger_without_room_is_not_ready_until_there_is_room() {
     let ready = service.get("/readyz");
     assert_eq!(ready.status, 500, "{}", ready.text());
     // Strangers may ask, and are not told where the ledger is.
-    assert!(ready.problem().0.contains("the log of the service says why"), "{}", ready.text());
-    wait_for("the log", || place.logged().contains("nothing more can be kept: the ledger could not be").then_some(()));
+    assert!(ready.problem().0.contains("see the service's log"), "{}", ready.text());
+    wait_for("the log", || {
+        place.logged().contains("cannot store charges or releases: the ledger could not be").then_some(())
+    });
     // Nothing has to be asked for it to be seen.
     files_up_to("unlimited", &service);
     wait_for("room on the disk", || (service.get("/readyz").status == 200).then_some(()));
@@ -141,7 +143,7 @@ fn a_full_disk_is_logged_counted_and_not_ready_until_there_is_room() {
     wait_for("the end of the disk", || (service.send("visits", "1\n").status == 500).then_some(()));
     let ready = service.get("/readyz");
     assert_eq!((ready.status, figure().as_deref()), (500, Some("1")), "{}", ready.text());
-    assert!(place.logged().contains("no step can be closed"), "{}", place.logged());
+    assert!(place.logged().contains("cannot close steps"), "{}", place.logged());
     // Nothing has to be sent for it to be seen.
     files_up_to("unlimited", &service);
     wait_for("room on the disk", || (service.get("/readyz").status == 200).then_some(()));

@@ -91,7 +91,11 @@ fn estimates_of_devices_that_repeat_themselves_have_no_intervals() {
     }
     let refused = service.get("/v1/local/commute/estimate?delta=0.01");
     assert_eq!(refused.status, 409);
-    assert!(refused.problem().0.starts_with("no statement about shuffling: devices may report"), "{}", refused.text());
+    assert!(
+        refused.problem().0.starts_with("no guarantee for shuffled reports: devices may report"),
+        "{}",
+        refused.text()
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How the place of a ledger is written.
+//! The text form of a ledger's location.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -29,11 +29,11 @@ pub enum Location {
     Postgres(String),
 }
 
-/// How the URL of a server begins, in whatever case.
+/// The URL schemes of a server, in any case.
 const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
 
 impl Location {
-    /// The files of a ledger, the one it is named by first; none on a server.
+    /// The files of a ledger, its main file first; empty for a server.
     pub fn files(&self) -> Vec<PathBuf> {
         match self {
             Self::File(path) => ["", "-wal", "-shm", "-turn"].map(|ending| beside(path, ending)).into(),
@@ -42,8 +42,9 @@ impl Location {
     }
 }
 
-/// What is no URL of a known server is a file, unless it looks like an address of another form: such a text can hold a
-/// password, so it becomes no file name, and the error does not show it. `./` before a name makes it a file's in any case.
+/// Anything other than the URL of a known server is a file, unless it looks like an address in another form: that may
+/// contain a password, so it is not used as a file name, and the error does not show it. A `./` prefix always makes it
+/// a file name.
 impl FromStr for Location {
     type Err = Error;
 
@@ -53,7 +54,7 @@ impl FromStr for Location {
         }
         let server = text.split_once("://").and_then(|(scheme, rest)| {
             let scheme = SCHEMES.into_iter().find(|known| known.eq_ignore_ascii_case(scheme))?;
-            // The client library knows it in lower case only.
+            // The client library accepts it in lower case only.
             Some(Self::Postgres(format!("{scheme}://{rest}")))
         });
         match server {
@@ -61,8 +62,8 @@ impl FromStr for Location {
             None if is_other_address(text) => {
                 let allowed =
                     "a file (./NAME if its name looks like an address) or postgres://USER:PASSWORD@HOST/DATABASE";
-                let value = "an address of an unknown form".into();
-                Err(Error::Unusable { what: "the ledger's place", value, allowed })
+                let value = "an address in an unknown form".into();
+                Err(Error::Unusable { what: "the ledger's location", value, allowed })
             }
             None => Ok(Self::File(text.into())),
         }
@@ -94,8 +95,8 @@ fn settings(text: &str) -> impl Iterator<Item = String> {
     settings.filter_map(|setting| setting.split_once('=')).map(|(name, _)| name.to_ascii_lowercase())
 }
 
-/// Does a name look like an address with a password in it, or hold one in one of its words? What is kept or shown must not. The path of a
-/// file does not.
+/// Whether a name looks like an address with a password, or has a word that does; such a name must not be stored or
+/// shown. File paths are exempt.
 pub fn may_hold_a_password(name: &str) -> bool {
     let is_path = name.starts_with('.') || Path::new(name).is_absolute() && !name.starts_with("//");
     let has_login = name.contains("//") && has_login(name) || name.split_whitespace().any(has_login);
@@ -103,8 +104,8 @@ pub fn may_hold_a_password(name: &str) -> bool {
 }
 
 impl Location {
-    /// The place without any password, as it can be written down and read again: the same file, or the same server, database
-    /// and user.
+    /// The location without passwords, in a form that can be stored and parsed again: the same file, or the same
+    /// server, database and user.
     pub fn without_secrets(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
@@ -117,7 +118,7 @@ impl Location {
 impl fmt::Display for Location {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // A secret that was taken for the name of a file is one all the same.
+            // A secret mistaken for a file name is still a secret.
             Self::File(path) => formatter.write_str(&hide(&path.display().to_string())),
             Self::Postgres(url) => formatter.write_str(&replace_passwords(url, Some("***"))),
         }
@@ -130,9 +131,9 @@ impl fmt::Debug for Location {
     }
 }
 
-/// A URL with `mask` for each password; without a mask they are left out.
+/// A URL with `mask` in place of each password; without a mask they are left out.
 ///
-/// Rather too much than too little: a password can hold what it should have escaped.
+/// Errs on the side of hiding too much: a password may contain characters that should have been escaped.
 fn replace_passwords(url: &str, mask: Option<&str>) -> String {
     let mask_alone = mask.unwrap_or_default();
     let Some((scheme, rest)) = url.split_once("://") else { return mask_alone.into() };
@@ -142,7 +143,7 @@ fn replace_passwords(url: &str, mask: Option<&str>) -> String {
         place = if parts.is_empty() { address.into() } else { format!("{address}?{}", parts.join("&")) };
     }
     if rest.contains('@') && !place.contains('@') {
-        // Where the login ended, or whether there was one, cannot be told any more.
+        // It is no longer clear where the login ended, or whether there was one.
         return format!("{scheme}://{mask_alone}");
     }
     if let Some((login, host)) = place.rsplit_once('@')

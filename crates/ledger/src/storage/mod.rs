@@ -1,10 +1,10 @@
-//! Where entries are kept: the seam between the rules of a ledger and what makes it durable.
+//! Where entries are stored: the interface between a ledger's rules and what makes them durable.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`sqlite`] | one file, several processes |
-//! | `postgres` | one database, several machines; behind the feature of this name |
-//! | `location` | how a place is written |
+//! | `postgres` | one database, several machines; with the feature of that name |
+//! | `location` | the text form of a ledger's location |
 
 pub mod location;
 #[cfg(feature = "postgres")]
@@ -14,29 +14,29 @@ pub mod sqlite;
 use crate::entry::Row;
 use crate::error::Result;
 
-/// Keeps rows.
+/// Stores rows.
 pub trait Storage: Send {
-    /// Runs `work` while nobody else writes. When this returns `Ok`, what was appended is durable; otherwise it may be there
-    /// or not, but all of it or nothing.
+    /// Runs `work` with all other writers excluded. When this returns `Ok`, the appended rows are durable; otherwise
+    /// either all or none of them were written.
     ///
     /// # Errors
-    /// Those of `work`, after which nothing is written; [`Error::Storage`](crate::Error::Storage) if the disk or the server
-    /// fails.
+    /// Those of `work`, in which case nothing is written; [`Error::Storage`](crate::Error::Storage) if the disk or the
+    /// server fails.
     fn write(&mut self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()>;
 
-    /// Runs `work` on what was durable at one moment.
+    /// Runs `work` on a consistent snapshot of what is durable.
     ///
     /// # Errors
     /// Those of `work`; [`Error::Storage`](crate::Error::Storage) if the disk or the server fails.
     fn read(&mut self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()>;
 
-    /// Writes, and changes nothing: after a failure, can it be written to again?
+    /// Makes a write that changes nothing, to see whether writing works again after a failure.
     ///
     /// # Errors
-    /// As [`Storage::write`].
+    /// As for [`Storage::write`].
     fn try_writing(&mut self) -> Result<()>;
 
-    /// What the storage itself finds wrong with its files, in words.
+    /// What the storage itself finds wrong with its files or tables, in words.
     ///
     /// # Errors
     /// [`Error::Storage`](crate::Error::Storage) if they cannot be read.
@@ -57,22 +57,22 @@ pub trait Pages {
     fn registrations(&mut self) -> Result<Vec<Row>>;
     /// The row that charged a request.
     fn charge(&mut self, dataset: &str, request: &str) -> Result<Option<Row>>;
-    /// The newest row that charged a dataset under such terms.
+    /// The newest row that charged a dataset under these terms.
     fn last_charge(&mut self, dataset: &str, terms: &str) -> Result<Option<Row>>;
-    /// The newest row of each of the terms under which a dataset was charged, without a look at the others.
+    /// The newest row for each set of terms under which a dataset was charged, without reading the others.
     fn last_charges(&mut self, dataset: &str) -> Result<Vec<Row>>;
-    /// The row that kept the release of a charge, and the release.
+    /// The row that recorded the release of a charge, and the release.
     fn release(&mut self, charge: u64) -> Result<Option<(Row, String)>>;
-    /// Adds a row after the last, and the release that it keeps.
+    /// Appends a row, and the release that it records.
     fn append(&mut self, row: &Row, release: Option<&str>) -> Result<()>;
 }
 
-/// A fault: a row that reading from the first entry on never meets.
+/// A fault: a row that reading from the first entry never reaches.
 fn numbered_before_the_first(number: i64) -> String {
-    format!("a row is numbered {number}, before the first entry: it was put there")
+    format!("a row is numbered {number}, before the first entry: it was inserted by hand")
 }
 
-/// A fault: a release that belongs to nothing.
+/// A fault: a release without an entry.
 fn release_without_entry(number: i64) -> String {
-    format!("there is a release for entry {number}, which keeps none")
+    format!("there is a release for entry {number}, which does not keep one")
 }

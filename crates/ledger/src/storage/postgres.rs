@@ -1,30 +1,34 @@
 //! One database of a PostgreSQL server, version 12 or later, for several machines.
 //!
-//! Everything is in a schema of its own, `reticent_ledger`. A writer locks the empty table `writing`, so that nobody else
-//! writes and readers and the server's own housekeeping go on. A role that may `SELECT` and `INSERT` in `entry` and
-//! `release`, `SELECT` in `format` and `UPDATE` in `writing` can do all that a ledger does, and cannot change what is written.
+//! Everything is in a separate schema, `reticent_ledger`. A writer locks the empty table `writing`, which excludes
+//! other writers but neither readers nor the server's own maintenance. A role with `SELECT` and `INSERT` on `entry` and
+//! `release`, `SELECT` on `format` and `UPDATE` on `writing` can do everything a ledger does, and cannot change
+//! existing entries.
 //!
-//! # Who else may be in the database
-//! Names are looked up among the server's own and in that schema only: each transaction pins `search_path`, each table and
-//! function is qualified, each argument has its type. What other roles make in `public` is never run. Nothing is written
-//! while something in the schema could run or hide what is not the ledger's: triggers, rules, row-level security, functions
-//! and operators that are not the server's own, tables of another owner, or a role that may create there.
+//! # Other roles in the database
+//! Names are resolved only among the server's own and in that schema: each transaction pins `search_path`, each table
+//! and function is qualified, each argument has a type. Nothing that other roles create in `public` is ever run.
+//! Nothing is written while anything in the schema could run foreign code or hide rows: triggers, rules, row-level
+//! security, functions and operators that are not the server's own, tables with a different owner, or a role that may
+//! create objects there.
 //!
-//! Whoever may create schemas in the database could have made this one before us: its owner can delete charges, and what looks like
-//! a table can run with the ledger's rights when it is read. So before anything in it is read, its owner must be a superuser, the
-//! owner of the database or the role that asks, and what is in it tables and their indexes. These three are trusted.
+//! A role that may create schemas in the database could have created this one before us: its owner can delete charges,
+//! and what looks like a table can run with the ledger's rights when it is read. So before anything in it is read, the
+//! schema's owner must be a superuser, the owner of the database or the connecting role, and the schema must contain
+//! only tables and their indexes. These three roles are trusted.
 //!
-//! # What durable means here
-//! A commit returns when the server has synced it: `synchronous_commit` is `on` in every transaction, whatever the server's
-//! default, and a server that runs without `fsync` or `full_page_writes`, or that goes on after a failed `fsync`, is not used.
+//! # Durability
+//! A commit returns when the server has synced it: `synchronous_commit` is `on` in every transaction, whatever the
+//! server's default, and a server that runs without `fsync` or `full_page_writes`, or that continues after a failed
+//! `fsync`, is refused.
 //!
-//! # When the server fails
-//! After any failure the connection is closed, and a new one is made at the next use. If the answer to a commit is lost,
-//! nobody can tell whether it was made; asking again with the same request id settles it.
+//! # Failures
+//! After any failure the connection is closed, and the next use opens a new one. If the reply to a commit is lost, it
+//! is unknown whether the commit was made; repeating the request with the same id settles it.
 //!
-//! The client waits for the server as long as the connection stands: at most a minute for other writers, five for a
-//! statement; a connection whose other end is gone is noticed within a minute. It must not be used inside an asynchronous
-//! runtime, whose threads it would block.
+//! The client waits for the server as long as the connection is alive: at most one minute for other writers and five
+//! for a statement; a dead connection is noticed within a minute. It must not be used inside an asynchronous runtime,
+//! whose threads it would block.
 
 mod address;
 mod tls;
@@ -43,11 +47,11 @@ use crate::error::{Error, Result};
 use crate::hash::Hash;
 
 const VERSION: i32 = 2;
-/// Makers of the schema take turns by this advisory lock: "RtLg".
+/// The advisory lock held while creating the schema: "RtLg".
 const MAKING: i64 = 0x5274_4c67;
 
-/// Names can be longer than what fits into an ordered index, so texts are found by their hashes. A line feed joins two names,
-/// since no name has one.
+/// Names can be too long for an ordered index, so they are indexed by hash. Two names are joined by a line feed, which
+/// no name contains.
 const SCHEMA: &str = "
     CREATE SCHEMA reticent_ledger;
     CREATE TABLE reticent_ledger.entry (
@@ -75,8 +79,8 @@ const SCHEMA: &str = "
     INSERT INTO reticent_ledger.format VALUES (2);
 ";
 
-/// Nobody waits for ever, unless the URL or the server sets other limits. A plan made while the ledger was small must serve
-/// when it is large.
+/// Every wait has a limit, unless the URL or the server sets another one. A plan made while the ledger was small must
+/// still be good when it is large.
 const SESSION: &str = "
     SET search_path = pg_catalog, pg_temp;
     SELECT pg_catalog.set_config('lock_timeout', '60s', false)
@@ -87,8 +91,8 @@ const SESSION: &str = "
     SET plan_cache_mode = force_generic_plan;
 ";
 
-/// Set in each transaction, so that no pooler between us and the server can lose it. A writer that vanishes gives way. Under
-/// the last lock nobody adds a trigger, a rule or a policy before the transaction ends.
+/// Set in each transaction, so that a connection pooler cannot lose it. A writer that vanishes loses its lock. The last
+/// lock prevents adding a trigger, a rule or a policy before the transaction ends.
 const WRITE: &str = "
     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
     SET LOCAL search_path = pg_catalog, pg_temp;
@@ -98,14 +102,14 @@ const WRITE: &str = "
     LOCK TABLE reticent_ledger.writing IN SHARE ROW EXCLUSIVE MODE;
     LOCK TABLE reticent_ledger.entry, reticent_ledger.release IN ROW EXCLUSIVE MODE;
 ";
-/// Without `row_security` a read that a policy would cut short fails.
+/// With `row_security` off, a read that a policy would filter fails instead.
 const READ: &str = "
     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
     SET LOCAL search_path = pg_catalog, pg_temp;
     SET LOCAL row_security = off;
 ";
 
-/// Settings with which a server could lose what it has acknowledged.
+/// Settings with which a server could lose acknowledged commits.
 const UNSAFE_SETTINGS: [(&str, &str); 3] = [("fsync", "off"), ("full_page_writes", "off"), ("data_sync_retry", "on")];
 
 macro_rules! rows {
@@ -129,7 +133,7 @@ const LAST_CHARGE: &str = rows!(
      AND pg_catalog.hashtextextended(terms, 0::bigint) = pg_catalog.hashtextextended($2::text, 0::bigint)
      AND dataset = $1::text AND terms = $2::text ORDER BY number DESC LIMIT 1"
 );
-/// From each of the terms to the next, by the index: a dataset has few, and many charges.
+/// Skips from one set of terms to the next by index: a dataset has few of these, but many charges.
 const LAST_CHARGES: &str = rows!(
     "WHERE number IN (
         WITH RECURSIVE charged (terms) AS (
@@ -157,16 +161,16 @@ const APPEND: &str =
     VALUES ($1::bigint, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::bigint)";
 const KEEP: &str = "INSERT INTO reticent_ledger.release (number, text) VALUES ($1::bigint, $2::text)";
 
-/// Who owns the schema and is not to be trusted, in words.
+/// The schema's owner, if it is not trusted, as an error text.
 const STRANGER: &str = "
-    SELECT 'its schema reticent_ledger belongs to \"' || r.rolname || '\", who is neither a superuser nor the owner of the database '
-        || 'nor the role that asks, and could change what is written; use another database, or let its owner have the schema'
+    SELECT 'its schema reticent_ledger belongs to \"' || r.rolname || '\", which is neither a superuser nor the owner of the database '
+        || 'nor the connecting role, and could change entries; use another database, or give the schema to the database''s owner'
     FROM pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_roles AS r ON r.oid = n.nspowner
     WHERE n.nspname = 'reticent_ledger' AND NOT r.rolsuper AND r.rolname <> current_user
         AND r.oid <> (SELECT datdba FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())";
 
-/// What could change what is written or read, or run with the ledger's rights, in words. The server keeps no dependencies on
-/// functions and operators of its own, so each that it keeps is somebody else's.
+/// Anything that could change what is written or read, or run with the ledger's rights, as error texts. The server
+/// records no dependencies on its own functions and operators, so each recorded one is on someone else's.
 const FOREIGN: &str = "
     WITH own AS (
         SELECT c.oid, c.relname, c.relowner, c.relrowsecurity, n.nspowner
@@ -179,9 +183,9 @@ const FOREIGN: &str = "
         UNION ALL SELECT 'pg_catalog.pg_attrdef'::regclass, oid FROM pg_catalog.pg_attrdef
             WHERE adrelid IN (SELECT oid FROM own)
     )
-    SELECT 'the trigger \"' || t.tgname || '\" is none of a ledger''s'
+    SELECT 'the trigger \"' || t.tgname || '\" does not belong to the ledger'
         FROM pg_catalog.pg_trigger AS t JOIN own ON own.oid = t.tgrelid WHERE NOT t.tgisinternal
-    UNION ALL SELECT 'the rule \"' || r.rulename || '\" is none of a ledger''s'
+    UNION ALL SELECT 'the rule \"' || r.rulename || '\" does not belong to the ledger'
         FROM pg_catalog.pg_rewrite AS r JOIN own ON own.oid = r.ev_class
     UNION ALL SELECT 'the table \"' || own.relname || '\" has row-level security' FROM own WHERE own.relrowsecurity
     UNION ALL SELECT 'the table \"' || own.relname || '\" belongs to \"' || pg_catalog.pg_get_userbyid(own.relowner)
@@ -190,7 +194,7 @@ const FOREIGN: &str = "
         || ', which is not the server''s own'
         FROM pg_catalog.pg_depend AS d JOIN part ON part.class = d.classid AND part.object = d.objid
         WHERE d.refclassid IN ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_operator'::regclass)
-    UNION ALL SELECT 'others may create in its schema; REVOKE CREATE ON SCHEMA reticent_ledger FROM '
+    UNION ALL SELECT 'others may create objects in its schema; REVOKE CREATE ON SCHEMA reticent_ledger FROM '
         || CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE pg_catalog.pg_get_userbyid(a.grantee)::text END
         FROM pg_catalog.pg_namespace AS n, pg_catalog.aclexplode(n.nspacl) AS a
         WHERE n.nspname = 'reticent_ledger' AND a.privilege_type = 'CREATE' AND a.grantee <> n.nspowner
@@ -204,10 +208,10 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Makes a ledger in a database, or opens the one that is there. The database itself must exist.
+    /// Creates a ledger in a database, or opens an existing one. The database itself must exist.
     ///
     /// # Errors
-    /// If the server cannot be reached or could lose what it acknowledges, or the database holds something else.
+    /// If the server cannot be reached or could lose acknowledged commits, or the schema holds something else.
     pub fn create(url: &str) -> Result<Self> {
         let mut storage = Self { address: Address::parse(url)?, connection: None };
         let mut connection = storage.connect()?;
@@ -220,8 +224,8 @@ impl Postgres {
     /// Opens a ledger.
     ///
     /// # Errors
-    /// [`Error::Missing`] if the database has none; [`Error::NotALedger`] if it is of a later version; [`Error::Storage`] if
-    /// the server cannot be reached or could lose what it acknowledges.
+    /// [`Error::Missing`] if the database has none; [`Error::NotALedger`] if it is of another version or something
+    /// else; [`Error::Storage`] if the server cannot be reached or could lose acknowledged commits.
     pub fn open(url: &str) -> Result<Self> {
         let mut storage = Self { address: Address::parse(url)?, connection: None };
         let mut connection = storage.connect()?;
@@ -240,19 +244,19 @@ impl Postgres {
                 client.query_one("SELECT pg_catalog.current_setting($1::text, true)", &[&setting]).map_err(failed)?;
             if row.try_get::<_, Option<&str>>(0).map_err(failed)? == Some(dangerous) {
                 return refused(format!(
-                    "the server runs with {setting} = {dangerous} and could lose what it has acknowledged; change the setting"
+                    "the server runs with {setting} = {dangerous} and could lose acknowledged commits; change the setting"
                 ));
             }
         }
         let row = client.query_one("SELECT pg_catalog.current_setting('server_encoding')", &[]).map_err(failed)?;
         let encoding: String = row.try_get(0).map_err(failed)?;
         if encoding != "UTF8" {
-            return refused(format!("the database is encoded in {encoding}; make one with ENCODING 'UTF8'"));
+            return refused(format!("the database is encoded in {encoding}; create one with ENCODING 'UTF8'"));
         }
         Ok(Connection { client, statements: HashMap::new() })
     }
 
-    /// Is it a ledger of this version, of an owner to be trusted, all of which survives a crash?
+    /// Checks that it is a ledger of this version with a trusted owner, whose tables all survive a crash.
     fn check(&self, connection: &mut Connection) -> Result<()> {
         let failed = |error: postgres::Error| failure("opened", &error);
         let Connection { client, .. } = connection;
@@ -275,7 +279,7 @@ impl Postgres {
             return Err(other());
         }
         if let Some((table, _)) = tables.iter().find(|(_, (persistence, _))| persistence != "p") {
-            let reason = format!("its table {table} is not logged and would be empty after a crash of the server");
+            let reason = format!("its table {table} is not logged and would be empty after a server crash");
             return Err(Error::Storage { doing: "opened", reason });
         }
         let versions = client.query("SELECT version FROM reticent_ledger.format", &[]).map_err(failed)?;
@@ -285,12 +289,12 @@ impl Postgres {
         }
     }
 
-    /// A connection in a transaction; nothing was done in it yet.
+    /// A connection in a new transaction.
     fn begin(&mut self, statements: &str, doing: &'static str) -> Result<Connection> {
         if let Some(mut connection) = self.connection.take() {
             match connection.client.batch_execute(statements) {
                 Ok(()) => return Ok(connection),
-                // The server was started anew since the last use, and nothing was lost by it.
+                // The server was restarted since the last use; nothing was lost.
                 Err(_) if connection.client.is_closed() => {}
                 Err(error) => return Err(failure(doing, &error)),
             }
@@ -303,14 +307,14 @@ impl Postgres {
 
     fn transact(&mut self, writes: bool, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()> {
         let (statements, doing) = if writes { (WRITE, "written") } else { (READ, "read") };
-        // Out of `self`, so that a panic or a failure closes it.
+        // Moved out of `self`, so that a panic or a failure closes the connection.
         let mut transaction = Transaction { connection: self.begin(statements, doing)?, failed: None };
         let outcome = if writes { transaction.refuse_foreign() } else { Ok(()) };
         let outcome = outcome.and_then(|()| work(&mut transaction));
         let Transaction { mut connection, failed } = transaction;
         let mut end = |statement| connection.client.batch_execute(statement).map_err(|error| failure(doing, &error));
         match (outcome, failed) {
-            // The server answers a COMMIT after a failed statement with success, and rolls back.
+            // After a failed statement, the server acknowledges a COMMIT but rolls back.
             (_, Some(failed)) => return Err(failed),
             (Err(error @ (Error::Storage { .. } | Error::Damaged(_))), None) => return Err(error),
             (Err(error), None) => {
@@ -342,7 +346,7 @@ impl Storage for Postgres {
         self.transact(false, work)
     }
 
-    /// Whoever has a transaction's number has its commit written to the disk.
+    /// Assigning a transaction id forces its commit to be written to the disk.
     fn try_writing(&mut self) -> Result<()> {
         self.transact(true, &mut |_| Ok(()))?;
         let mut connection = self.begin("BEGIN; SET LOCAL synchronous_commit = on", "written")?;
@@ -352,7 +356,7 @@ impl Storage for Postgres {
         Ok(())
     }
 
-    /// The server looks after its own files; rows that no entry can be in are told here.
+    /// The server checks its own files; this reports rows that are not valid entries and foreign objects.
     fn faults(&mut self) -> Result<Vec<String>> {
         let mut faults = Vec::new();
         let mut connection = self.begin(READ, "read")?;
@@ -382,15 +386,16 @@ impl Storage for Postgres {
 
 struct Connection {
     client: Client,
-    /// Each is prepared once.
+    /// Prepared once each.
     statements: HashMap<&'static str, Statement>,
 }
 
 impl Connection {
     fn make_schema(&mut self) -> Result<(), postgres::Error> {
-        // From the catalogue itself: a look-up by name would be remembered, and still find nothing when others have made it.
+        // From the catalogue itself: a lookup by name would be cached, and miss a schema that others have since
+        // created.
         let missing = "SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'reticent_ledger')";
-        // Any role can hold the advisory lock: it is asked for only if there is something to make.
+        // Any role can hold the advisory lock, so it is taken only if the schema must be created.
         if !self.client.query_one(missing, &[])?.try_get::<_, bool>(0)? {
             return Ok(());
         }
@@ -424,7 +429,7 @@ impl Connection {
 
 struct Transaction {
     connection: Connection,
-    /// The first statement that failed: after it the server takes nothing more.
+    /// The first error: after it the server rejects all further statements.
     failed: Option<Error>,
 }
 
@@ -441,7 +446,7 @@ impl Transaction {
         })
     }
 
-    /// Before anything is written.
+    /// Called before anything is written.
     fn refuse_foreign(&mut self) -> Result<()> {
         match self.query(FOREIGN, &[], "read")?.first() {
             Some(row) => Err(Error::Damaged(foreign(row)?)),
@@ -511,18 +516,18 @@ impl Pages for Transaction {
     }
 }
 
-/// What does not belong there, as it can be printed: anybody may have chosen the names.
+/// A foreign object, in printable form: anyone may have chosen its name.
 fn foreign(row: &postgres::Row) -> Result<String> {
     let text: &str = row.try_get(0).map_err(|error| failure("read", &error))?;
     Ok(text.replace(char::is_control, "\u{fffd}"))
 }
 
-/// PostgreSQL's whole numbers have a sign; no ledger has 2^63 entries.
+/// PostgreSQL's integers are signed; no ledger has 2^63 entries.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Whatever a row holds, it never becomes an error of the database: a damaged row is a row that does not open.
+/// The content of a row never causes a database error: a damaged row is one that fails to open.
 fn read_row(row: &postgres::Row) -> Result<Row> {
     let text = |column: usize| row.try_get::<_, Option<String>>(column).ok().flatten();
     let number = row.try_get::<_, i64>(0).map_err(|error| failure("read", &error))?.cast_unsigned();
@@ -532,10 +537,10 @@ fn read_row(row: &postgres::Row) -> Result<Row> {
     Ok(Row { number, body: text(1).unwrap_or_default(), hash, keys })
 }
 
-/// Never with the server's DETAIL, which can quote a row.
+/// Omits the server's DETAIL, which can quote a row.
 fn failure(doing: &'static str, error: &postgres::Error) -> Error {
     let reason = match error.code() {
-        Some(&SqlState::LOCK_NOT_AVAILABLE) => "other processes keep it locked".into(),
+        Some(&SqlState::LOCK_NOT_AVAILABLE) => "it is locked by other processes".into(),
         Some(&SqlState::DISK_FULL) => "the server's disk is full".into(),
         Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => "it is read-only".into(),
         _ => match error.as_db_error() {

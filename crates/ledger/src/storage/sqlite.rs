@@ -1,25 +1,26 @@
-//! One SQLite file, for several threads and processes of one machine.
+//! One SQLite file, shared by several threads and processes on one machine.
 //!
 //! Write-ahead logging with `synchronous=FULL`: a commit returns when its frames are on the disk, one `fdatasync` each.
 //!
-//! # When the disk fails
-//! After a failed `fsync` Linux keeps the pages readable but no longer writes them: a later `fsync` succeeds and says nothing
-//! about them. The log may then end with a commit that reads as whole, was reported as failed, and is not on the disk.
-//! While a connection is open, its shared memory says where the log ends, and the next commit overwrites such frames. But
-//! whoever opens the log after the last connection ended (by force, or because it could not clean up) takes them for
-//! committed. To append to them would lose the new commit with the next power cut; to copy them into the database would
-//! mix them, after a power cut, with the older pages that are left in the log. So whoever opens a ledger first writes the whole
-//! log anew, where it is, with an `fsync` of its own, while nobody else writes, and copies nothing before.
+//! # Disk failures
+//! After a failed `fsync`, Linux keeps the pages readable but no longer writes them: a later `fsync` succeeds without
+//! them. The log may then end with a commit that reads as complete, was reported as failed, and is not on the disk.
+//! While a connection is open, its shared memory records where the log ends, and the next commit overwrites such
+//! frames. But a process that opens the log after the last connection ended (killed, or unable to clean up) takes them
+//! for committed. Appending to them would lose the new commit at the next power failure; copying them into the database
+//! would mix them, after a power failure, with the older pages left in the log. So opening a ledger first rewrites the
+//! whole log in place, with its own `fsync`, while other writers are excluded, and copies nothing before that.
 //!
-//! # When its files are removed or replaced
-//! A path can come to mean another file while a ledger is open. Before every commit, and before anything that was read is
-//! believed, the file and its log must still be what was opened, under one name; otherwise nothing is charged or answered
-//! until they are put back or the process ends. Nor is what was read before kept in memory: if somebody writes an older copy over the
-//! file, the next transaction reads it, and what this process has seen is not there (`witness`).
+//! # Removed or replaced files
+//! While a ledger is open, its path can come to refer to another file. Before every commit, and before anything that
+//! was read is used, the file and its log must still be those that were opened, under one name; otherwise nothing is
+//! charged or answered until they are restored or the process ends. Nor are pages cached between transactions: if an
+//! older copy is written over the file, the next transaction reads it, and notices that entries this process has seen
+//! are gone (`witness`).
 //!
-//! # When the disk is read-only
-//! Nothing can be charged. A ledger can be read if there is no log beside it, or if SQLite can read the log; a ledger whose log
-//! cannot be read would show too little as spent, and is refused.
+//! # Read-only disks
+//! Nothing can be charged. A ledger can be read if there is no log beside it, or if SQLite can read the log; a ledger
+//! whose log cannot be read would understate what was spent, and is refused.
 
 mod objects;
 mod opened;
@@ -39,12 +40,12 @@ use self::pages::{SCHEMA, Transaction, failure};
 use super::{Pages, Storage};
 use crate::error::{Error, Result};
 
-/// "RtLg": tells a ledger from any other SQLite file.
+/// "RtLg": SQLite's application id, which marks the file as a ledger.
 const APPLICATION: i64 = 0x5274_4c67;
 const VERSION: i64 = 2;
-/// How long a writer waits for the others.
+/// How long a writer waits for other writers.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Writers take turns of a fraction of a millisecond; sleeping longer would leave the disk idle.
+/// A writer's turn takes a fraction of a millisecond; sleeping longer would leave the disk idle.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 
@@ -58,7 +59,7 @@ pub struct Sqlite {
     access: Access,
     /// Closed after a failure.
     connection: Option<Connection>,
-    /// What the connection, or the one before it, has open.
+    /// The files that this connection, or the previous one, opened.
     opened: Option<Opened>,
 }
 
@@ -66,23 +67,23 @@ pub struct Sqlite {
 enum Access {
     Write,
     ReadOnly,
-    /// Read-only, and nobody else is looked for: neither a log nor other processes.
+    /// Read-only, without checking for a log or other processes.
     Immutable,
 }
 
 impl Sqlite {
-    /// Makes a ledger, or opens the one that is there.
+    /// Creates a ledger, or opens an existing one.
     ///
     /// # Errors
-    /// If the place cannot be written to or holds something else.
+    /// If the path cannot be written to or holds something else.
     pub fn create(path: &Path) -> Result<Self> {
         Self::create_in(path, Box::new(SystemFiles))
     }
 
-    /// [`Sqlite::create`] among other files than the operating system's.
+    /// [`Sqlite::create`] on other files than the operating system's.
     ///
     /// # Errors
-    /// As [`Sqlite::create`].
+    /// As for [`Sqlite::create`].
     pub fn create_in(path: &Path, files: Box<dyn Files>) -> Result<Self> {
         let failed = |error| Error::Storage { doing: "created", reason: format!("{}: {error}", path.display()) };
         files.make_private(path).map_err(failed)?;
@@ -92,7 +93,7 @@ impl Sqlite {
     /// Opens a ledger.
     ///
     /// # Errors
-    /// [`Error::Missing`] if there is none; [`Error::NotALedger`] if something else is there.
+    /// [`Error::Missing`] if the file does not exist; [`Error::NotALedger`] if it is something else.
     pub fn open(path: &Path) -> Result<Self> {
         if path.is_dir() {
             return Err(Error::NotALedger(path.display().to_string()));
@@ -100,23 +101,23 @@ impl Sqlite {
         Self::open_in(path, Box::new(SystemFiles))
     }
 
-    /// [`Sqlite::open`] among other files than the operating system's.
+    /// [`Sqlite::open`] on other files than the operating system's.
     ///
     /// # Errors
-    /// As [`Sqlite::open`].
+    /// As for [`Sqlite::open`].
     pub fn open_in(path: &Path, files: Box<dyn Files>) -> Result<Self> {
         match files.length(path).map_err(|error| unreadable(&error))? {
-            // Whoever was interrupted while making a ledger has made none.
+            // An empty file is left by an interrupted creation.
             None | Some(0) => Err(Error::Missing(path.display().to_string())),
             Some(_) => Self::connected(path, files, Access::Write, false),
         }
     }
 
-    /// Opens a ledger to look at it: also one that cannot be written to.
+    /// Opens a ledger for reading; it need not be writable.
     ///
     /// # Errors
-    /// As [`Sqlite::open`]; [`Error::Storage`] if it cannot be written to and has a log beside it that cannot be read, without
-    /// which it would show too little.
+    /// As for [`Sqlite::open`]; [`Error::Storage`] if it is not writable and has a log that cannot be read, without
+    /// which it would understate what was spent.
     pub fn open_to_read(path: &Path) -> Result<Self> {
         match Self::open(path) {
             Err(Error::Storage { .. }) => {}
@@ -129,7 +130,7 @@ impl Sqlite {
         let log = beside(path, "-wal");
         if SystemFiles.length(&log).map_err(|error| unreadable(&error))?.unwrap_or(0) > 0 {
             let reason = format!(
-                "a part of it is in {}, which cannot be read on a read-only disk; copy both to another place",
+                "part of it is in {}, which cannot be read on a read-only disk; copy both to a writable one",
                 log.display()
             );
             return Err(Error::Storage { doing: "read", reason });
@@ -179,16 +180,16 @@ impl Sqlite {
         .map_err(failed)?;
         wait_for_others(&mut connection).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(32);
-        // Otherwise statements on partial indexes are planned anew whenever a parameter changes.
+        // Otherwise statements on partial indexes are replanned whenever a parameter changes.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         if self.access == Access::Write && connection.is_readonly("main").map_err(failed)? {
             return Err(Error::Storage { doing: "opened", reason: READ_ONLY.into() });
         }
-        // Before anything is written: what follows would turn anyone's database into one with a write-ahead log.
+        // Before anything is written: what follows would switch any database to a write-ahead log.
         copy_on_close(&connection, false).map_err(failed)?;
         match tables(&connection).map_err(failed)? {
             0 if create => {}
-            // Somebody else is making it just now, or was interrupted.
+            // Another process is creating it right now, or was interrupted.
             0 => return Err(Error::Missing(self.path.display().to_string())),
             _ => self.identify(&connection)?,
         }
@@ -206,19 +207,19 @@ impl Sqlite {
         let failed = |error: rusqlite::Error| self.failure("opened", &error);
         let mode = switch_to_log(connection).map_err(failed)?;
         if mode != "wal" {
-            let reason = format!("its file system allows journal mode {mode} only, and wal is needed");
+            let reason = format!("its file system supports only journal mode {mode}, but wal is required");
             return Err(Error::Storage { doing: "opened", reason });
         }
         // FULL: a commit is on the disk when it returns.
         connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
-        // On macOS a plain fsync leaves what was written in the drive's own cache; elsewhere these two do nothing.
+        // On macOS a plain fsync leaves data in the drive's own cache; elsewhere these two do nothing.
         connection.pragma_update(None, "fullfsync", 1).map_err(failed)?;
         connection.pragma_update(None, "checkpoint_fullfsync", 1).map_err(failed)?;
         self.secure_log(connection)?;
         copy_on_close(connection, true).map_err(failed)
     }
 
-    /// Is it a ledger?
+    /// Checks that it is a ledger of this version.
     fn identify(&self, connection: &Connection) -> Result<()> {
         let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
         let is = |pragma, expected| number(pragma).map(|found| found == expected);
@@ -230,7 +231,7 @@ impl Sqlite {
         }
     }
 
-    /// Makes durable what can be read from the log; see above.
+    /// Makes the readable content of the log durable; see the module documentation.
     fn secure_log(&self, connection: &mut Connection) -> Result<()> {
         let failed = |error: rusqlite::Error| self.failure("opened", &error);
         let log = beside(&self.path, "-wal");
@@ -245,7 +246,7 @@ impl Sqlite {
         alone.rollback().map_err(failed)
     }
 
-    /// A file nobody can write to, without a log beside it.
+    /// The URI of a file without a log that no one can write to.
     fn immutable(&self) -> PathBuf {
         let mut uri = String::from("file:");
         for byte in self.path.as_os_str().as_encoded_bytes() {
@@ -275,7 +276,7 @@ impl Sqlite {
     fn failure(&self, doing: &'static str, error: &rusqlite::Error) -> Error {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Error::NotALedger(self.path.display().to_string()),
-            Some(ErrorCode::DatabaseCorrupt) => Error::Damaged(format!("{} is not a sound file", self.path.display())),
+            Some(ErrorCode::DatabaseCorrupt) => Error::Damaged(format!("{} is corrupt", self.path.display())),
             _ => failure(doing, error),
         }
     }
@@ -293,7 +294,7 @@ impl Sqlite {
             let Self { path, files, connection: Some(connection), opened: Some(opened), .. } = &mut *self else {
                 unreachable!("it was just opened")
             };
-            // What is believed is read from the file: a copy in memory would hide that somebody wrote over it.
+            // Read from the file each time: cached pages would hide that the file was overwritten.
             connection.execute_batch("PRAGMA shrink_memory").map_err(|error| failure(doing, &error))?;
             let transaction = connection.transaction_with_behavior(behavior).map_err(|error| failure(doing, &error))?;
             if writes {
@@ -303,7 +304,7 @@ impl Sqlite {
             opened.check(path, &**files)?;
             transaction.commit().map_err(|error| failure(doing, &error))
         })();
-        // One whose files were replaced stays open: another would open the other file.
+        // If the files were replaced, the connection stays open: a new one would open the replacement.
         if matches!(outcome, Err(Error::Storage { .. } | Error::Damaged(_))) {
             self.connection = None;
         }
@@ -320,7 +321,7 @@ impl Storage for Sqlite {
         self.transact(TransactionBehavior::Deferred, |transaction| work(&mut Transaction(transaction)))
     }
 
-    /// The version again: SQLite writes its page, whatever was there.
+    /// Sets the version again: SQLite writes its page even if nothing changes.
     fn try_writing(&mut self) -> Result<()> {
         self.transact(TransactionBehavior::Immediate, |transaction| {
             transaction.pragma_update(None, "user_version", VERSION).map_err(|error| failure("written", &error))
@@ -359,12 +360,12 @@ fn copy_on_close(connection: &Connection, copy: bool) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !copy).map(drop)
 }
 
-/// The journal mode after the switch. Two that switch a new file at once hold what the other needs, and SQLite gives up at
-/// once rather than ask the handler below.
+/// Switches to write-ahead logging and returns the resulting journal mode. Two processes that switch a new file at the
+/// same time deadlock, and SQLite then gives up at once without calling the busy handler below.
 fn switch_to_log(connection: &Connection) -> rusqlite::Result<String> {
     let since = Instant::now();
-    // The switch is committed only when its statement has ended, after its only row: who reads this row alone does not hear of
-    // a failure.
+    // The switch is committed only when its statement ends, after its only row: reading just this row would miss a
+    // failure.
     let switch = || -> rusqlite::Result<Vec<String>> {
         connection.prepare("PRAGMA journal_mode = wal")?.query_map([], |row| row.get(0))?.collect()
     };
@@ -382,7 +383,7 @@ fn tables(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
 }
 
-/// Sleeps a little longer each time, and gives up at last.
+/// Sleeps a little longer each time, up to a limit, and finally gives up.
 fn wait_for_others(connection: &mut Connection) -> rusqlite::Result<()> {
     let mut since = Instant::now();
     connection.busy_handler(Some(move |tries: i32| {
@@ -442,7 +443,7 @@ mod tests {
         assert!(Sqlite::create(&path).is_ok() && Sqlite::open(&path).is_ok());
     }
 
-    /// What was removed, renamed or replaced while it is open is not charged, and neither is what came into its place.
+    /// A file that was removed, renamed or replaced while open is not charged, and neither is its replacement.
     #[cfg(unix)]
     #[test]
     fn a_ledger_is_the_file_that_was_opened() {
@@ -455,7 +456,7 @@ mod tests {
         let charged = |storage: &mut Sqlite| storage.write(&mut |_| Ok(()));
         let is_refused = |storage: &mut Sqlite| {
             let refused = |outcome: Result<()>| matches!(outcome, Err(Error::Replaced(_)));
-            // Again and again: it is not opened anew.
+            // Repeatedly: the ledger is not reopened.
             refused(charged(storage)) && refused(storage.read(&mut |_| Ok(()))) && refused(charged(storage))
         };
         for file in [&path, &log] {
@@ -481,7 +482,7 @@ mod tests {
         crate::entry::Row::after(None, crate::entry::Event::Opened { ledger: "a".into() })
     }
 
-    /// Each name would have a log of its own, and none of them all charges.
+    /// Each name would have a log of its own, and none would have all charges.
     #[cfg(unix)]
     #[test]
     fn a_ledger_has_one_name() {
@@ -494,7 +495,7 @@ mod tests {
         }
         fs::remove_file(&second).unwrap();
         assert!(Sqlite::open(&path).is_ok());
-        // A link that points to a ledger is the same name, and one that points to nothing is made for its owner only.
+        // A symbolic link to a ledger is the same name, and the target of a dangling one is created for its owner only.
         std::os::unix::fs::symlink(&path, &second).unwrap();
         assert!(Sqlite::open(&second).is_ok());
         let (link, target) = (folder.path().join("link.sqlite"), folder.path().join("target.sqlite"));

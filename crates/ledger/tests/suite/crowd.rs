@@ -1,4 +1,4 @@
-//! Many who ask at once: exactly what fits is granted.
+//! Many simultaneous requests: exactly what fits is granted.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -192,7 +192,7 @@ impl Pages for Later<'_> {
     }
 }
 
-/// Without the lock two charges are granted where one fits, and `verify` tells it.
+/// Without the lock two charges are granted where one fits, and `verify` finds it.
 pub fn without_the_lock_too_much_is_granted(place: &dyn Place, storage: impl Fn() -> Box<dyn Storage>) {
     create(place).register(&limited("people", pure("1"))).unwrap();
     let looked = Arc::new(Barrier::new(2));

@@ -1,4 +1,4 @@
-//! Clients that are killed, and servers: nothing that was told is lost, and nothing is charged twice.
+//! Clients and servers are killed: nothing reported is lost, and nothing is charged twice.
 
 use std::collections::HashMap;
 use std::process::Child;
@@ -16,10 +16,10 @@ use super::{Place, ask, create, history, limited, open, pure, start_worker, tell
 pub const TASK: &str = "client";
 const BUDGET: &str = "1000";
 const COST: &str = "0.001";
-/// Between two kills so many releases are awaited at most.
+/// The most releases awaited between two kills.
 const MOST_PATIENT: u64 = 6;
 
-/// Before a client asks a server again that was not there.
+/// How long a client waits before it retries an unavailable server.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Something that happens to the clients.
@@ -34,7 +34,7 @@ pub enum Blow {
     Server,
 }
 
-/// What a client told, or that it ended.
+/// What a client reported, or that it ended.
 struct News {
     client: usize,
     line: Option<String>,
@@ -47,7 +47,7 @@ struct Shown {
     release: String,
 }
 
-/// Clients, and all that they ever told.
+/// Clients, and everything they reported.
 struct Crowd {
     location: String,
     clients: Vec<Child>,

@@ -1,13 +1,13 @@
-//! What every ledger must do, on whatever storage.
+//! What every ledger must do, on any storage.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`budgets`] | sums, currencies, units, datasets, names |
 //! | [`requests`] | the same id again, releases, failures, receipts, permits |
-//! | [`tampering`] | whatever is changed in the storage is found |
+//! | [`tampering`] | every change in the storage is found |
 //! | [`anchors`] | older copies and rewritten chains are found |
-//! | [`crowd`] | many who ask at once: exactly what fits is granted |
-//! | [`kills`] | clients that are killed, and servers |
+//! | [`crowd`] | many simultaneous requests: exactly what fits is granted |
+//! | [`kills`] | clients and servers are killed |
 
 pub mod anchors;
 pub mod budgets;
@@ -23,12 +23,12 @@ use reticent::ledger::{Accounting, Charge, Charged, Ledger, Receipt};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Entry, Location, Terms};
 
-/// Where one ledger is that a test has for itself.
+/// The place of a test's own ledger.
 pub trait Place {
     /// How the ledger is opened.
     fn location(&self) -> Location;
-    /// Runs SQL past the ledger, as a vandal would. The tables are `entry` and `release`; what is made in the schema `saved`
-    /// is beside the ledger, not in it.
+    /// Runs SQL past the ledger, as a vandal would. The tables are `entry` and `release`; what is made in the schema
+    /// `saved` is beside the ledger, not in it.
     fn vandalise(&self, sql: &str);
     /// A copy of all that is there now.
     fn copy(&self) -> Box<dyn Place>;

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 /// The administrator's password over the network, with what a URL must escape.
 pub const PASSWORD: &str = "top%20secret";
 const PASSWORD_IN_THE_CLEAR: &str = "top secret";
-/// A server that does not start in so many tries of 20 ms does not start at all.
+/// A server that has not started after this many tries of 20 ms does not start at all.
 const TRIES: u32 = 3000;
 
 /// A server; stopped and removed when dropped, or when the tests end.
@@ -34,13 +34,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// One that all tests share.
+    /// The server that all tests share.
     pub fn shared() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Server>> = OnceLock::new();
         Arc::clone(SHARED.get_or_init(|| Arc::new(Self::start(&[]))))
     }
 
-    /// One of a test's own.
+    /// A test's own server.
     pub fn start(settings: &[&'static str]) -> Self {
         let programs = programs().expect("initdb and postgres are in PATH or /usr/lib/postgresql/*/bin");
         let folder = tempfile::Builder::new().prefix("reticent-pg-").tempdir().unwrap();

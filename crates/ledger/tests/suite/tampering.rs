@@ -1,4 +1,4 @@
-//! Whatever is changed in the storage is found.
+//! Every change in the storage is found.
 
 use reticent::ledger::{Charge, Ledger, Releases};
 use reticent_ledger::entry::Row;
@@ -27,7 +27,7 @@ const CHANGES: [&str; 16] = [
     "charge = 777",
 ];
 
-/// A text as SQL writes it.
+/// A text as an SQL literal.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
@@ -181,7 +181,7 @@ pub fn whatever_is_removed_reordered_or_added_is_found(fresh: Fresh) {
     furnished.found("INSERT INTO release (number, text) VALUES (4, 'forged')", 4);
     furnished.found("INSERT INTO release (number, text) VALUES (1000, 'forged')", 1000);
     let findings = furnished.findings("DELETE FROM release; DELETE FROM entry;");
-    assert_eq!(findings, ["there are no entries: even the first is missing"]);
+    assert_eq!(findings, ["there are no entries; even an empty ledger has one"]);
     furnished.sound();
 }
 

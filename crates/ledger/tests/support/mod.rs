@@ -1,8 +1,8 @@
-//! What the tests of crashes and failures share: a ledger on a disk in memory, and things to ask of it.
+//! Shared by the tests of crashes and failures: a ledger on an in-memory disk, and requests to it.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`workload`] | what is asked, and what must come of it |
+//! | [`workload`] | requests, and their expected outcomes |
 //! | [`promise`] | what was acknowledged, and whether it was kept |
 //! | [`sums`] | what the entries of a ledger add up to, computed apart from the ledger |
 #![allow(dead_code, reason = "no test uses all of it")]

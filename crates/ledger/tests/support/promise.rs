@@ -8,7 +8,7 @@ use super::entries;
 use super::sums::{accounts, sums};
 use super::workload::{Answer, Step};
 
-/// What was acknowledged, in the words of whoever asked.
+/// What was acknowledged to a caller.
 #[derive(Debug, Clone)]
 pub enum Promise {
     Registered(String),
@@ -29,7 +29,7 @@ pub fn promise(step: &Step, answer: &Answer) -> Option<Promise> {
     }
 }
 
-/// Is every promise kept, and is nothing there that was not asked for?
+/// Checks that every promise is kept, and that nothing was written without a request.
 pub fn check(ledger: &DurableLedger, steps: &[Step], promises: &[Promise]) -> Result<Vec<Entry>, String> {
     let said = |error: Error| error.to_string();
     let there = entries(ledger).map_err(said)?;

@@ -1,4 +1,4 @@
-//! What the entries of a ledger add up to, computed apart from the ledger.
+//! The sums of a ledger's entries, computed independently of the ledger.
 
 use std::collections::{BTreeMap, HashSet};
 

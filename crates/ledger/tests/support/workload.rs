@@ -1,4 +1,4 @@
-//! What is asked of a ledger, and what must come of it.
+//! Requests to a ledger, and their expected outcomes.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use reticent::ledger::{Accounting, Charge, Charged, Ledger, Receipt, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Error, Result, Terms};
 
-/// One thing that is asked.
+/// One request.
 #[derive(Debug, Clone)]
 pub enum Step {
     Register(Dataset),
@@ -79,7 +79,7 @@ pub fn release(number: usize, length: usize) -> String {
     text
 }
 
-/// So many steps: registrations, charges that fit and that do not, the same again, releases small and large.
+/// A number of steps: registrations, charges that fit and that do not, repeated requests, small and large releases.
 pub fn workload(steps: usize, large: usize) -> Vec<Step> {
     let mut asked: Vec<Step> = datasets(steps).into_iter().map(Step::Register).collect();
     let mut number = 0;

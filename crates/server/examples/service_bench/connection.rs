@@ -1,10 +1,10 @@
-//! A connection that stays open, and as little of HTTP as a loader needs.
+//! A persistent connection, with the little HTTP that a load generator needs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// A service that does not answer for so long has failed.
+/// A service that does not respond for this long has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection to the service.
@@ -12,12 +12,12 @@ pub struct Connection {
     stream: BufReader<TcpStream>,
     host: String,
     token: String,
-    /// Kept, so that memory is not asked for again for every answer.
+    /// Reused, to avoid an allocation for every response.
     rest: Vec<u8>,
 }
 
 impl Connection {
-    /// As the owner, by the link of a service without tokens.
+    /// Connects as the owner, with the link of a service without tokens.
     pub fn open(link: &str) -> std::io::Result<Self> {
         let (address, token) = link.split_once("/#token=").unwrap_or((link, ""));
         let stream = TcpStream::connect(address)?;
@@ -55,7 +55,7 @@ impl Connection {
         }
     }
 
-    /// Posts something; the status of the answer.
+    /// Posts a body; returns the status of the response.
     pub fn post(&mut self, path: &str, kind: &str, body: &[u8]) -> std::io::Result<u16> {
         self.say(&format!("POST {path}"), kind, body)?;
         let (status, length) = self.head()?;
@@ -64,7 +64,7 @@ impl Connection {
         Ok(status)
     }
 
-    /// Lines of an answer that never ends; those between its pieces are among them.
+    /// The lines of an endless response, including those between its chunks.
     pub fn follow(mut self, path: &str) -> std::io::Result<impl BufRead> {
         self.say(&format!("GET {path}"), "application/json", b"")?;
         self.head()?;

@@ -1,13 +1,13 @@
-//! The service under load, on loopback: a real process, a bounded loader, somebody who follows.
+//! The service under load, on loopback: a real process, a bounded load generator, and a follower.
 //!
 //! ```text
 //! service_bench RETICENT FOLDER SECONDS
 //! ```
 //!
-//! Sends 100,000 events a second in batches of 1,000 to a stream with 10,000 keys and steps of one second, follows its releases,
-//! and prints one JSON object a figure: how many events a second were acknowledged, how long after the end of its step a release
-//! was seen, and how much memory the service had. The loader sends at a fixed pace and never has more than one batch on its way on
-//! each of its connections: what the service cannot take is not piled up.
+//! Sends 100,000 events per second in batches of 1,000 to a stream with 10,000 keys and steps of one second, follows
+//! its releases, and prints one JSON object per figure: how many events per second were acknowledged, how long after
+//! the end of its step a release was seen, and how much memory the service used. The load generator sends at a fixed
+//! pace and never has more than one batch in flight per connection, so no backlog builds up.
 
 mod connection;
 
@@ -27,9 +27,9 @@ const KEYS: u64 = 10_000;
 /// A day of seconds. (Without an end the counters themselves would grow, with the logarithm of the steps.)
 const HORIZON: u64 = 86_400;
 const CONNECTIONS: u64 = 4;
-/// So many different batches are made beforehand.
+/// How many different batches are prepared.
 const BODIES: u64 = 64;
-/// Steps and memory in the first seconds are of a service that is still growing.
+/// Steps and memory in the first seconds are ignored, since the service is still growing.
 const WARM_UP: Duration = Duration::from_secs(5);
 const SAMPLE: Duration = Duration::from_secs(1);
 
@@ -100,14 +100,14 @@ fn measure(service: &Service, lasts: Duration) -> Outcome<()> {
     })
 }
 
-/// A batch of events with keys that are spread evenly.
+/// A batch of events with evenly distributed keys.
 fn body(number: u64) -> Vec<u8> {
     let line =
         |event: u64| format!("{{\"key\":\"k{}\",\"value\":1}}\n", (number * BATCH + event).wrapping_mul(7919) % KEYS);
     (0..BATCH).map(line).collect::<String>().into_bytes()
 }
 
-/// Sends batches at a fixed pace, each when the one before it was acknowledged.
+/// Sends batches at a fixed pace, each after the previous one was acknowledged.
 fn load(link: &str, number: u64, bodies: &[Vec<u8>], stop: &AtomicBool, acknowledged: &AtomicU64) -> Outcome<()> {
     let mut connection = Connection::open(link)?;
     let pace = Duration::from_secs_f64((BATCH * CONNECTIONS) as f64 / EVENTS_PER_SECOND as f64);
@@ -128,7 +128,7 @@ fn load(link: &str, number: u64, bodies: &[Vec<u8>], stop: &AtomicBool, acknowle
     Ok(())
 }
 
-/// How many milliseconds after the end of its step each release was seen, whole.
+/// How many milliseconds after the end of its step each release was fully received.
 fn follow(link: &str, stop: &AtomicBool) -> Outcome<Vec<f64>> {
     let mut lines = Connection::open(link)?.follow("/v1/streams/load/releases/stream")?;
     let (mut delays, start) = (Vec::new(), Instant::now());
@@ -148,7 +148,7 @@ fn follow(link: &str, stop: &AtomicBool) -> Outcome<Vec<f64>> {
 
 struct Service {
     child: Child,
-    /// To the page, with the owner's token, but for `http://`.
+    /// The link to the dashboard, with the owner's token, without `http://`.
     link: String,
 }
 
@@ -159,12 +159,12 @@ impl Service {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line)?;
-        // It listens now, and the owner's token is there.
+        // It is listening now, and the owner's token exists.
         let link = std::fs::read_to_string(folder.join("data/owner.url"))?;
         Ok(Self { child, link: link.trim().trim_start_matches("http://").to_owned() })
     }
 
-    /// What the process holds, in MiB.
+    /// The memory of the process, in MiB.
     fn memory(&self) -> Outcome<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no memory is told")?;

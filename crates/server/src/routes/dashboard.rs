@@ -1,4 +1,4 @@
-//! The page: compiled in, without a script from elsewhere, so that it works offline and asks nobody.
+//! The dashboard: compiled in, without third-party scripts, so that it works offline.
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -9,7 +9,7 @@ const STYLE: &str = include_str!("../../assets/style.css");
 const ICON: &str = include_str!("../../assets/icon.svg");
 
 pub(super) fn asset(kind: &'static str, content: impl IntoResponse) -> Response {
-    // Asked for again each time, so that a page never runs with the script of another version.
+    // Revalidated each time, so that a page never runs with the script of another version.
     ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], content).into_response()
 }
 
@@ -18,12 +18,12 @@ pub async fn page() -> Response {
     asset("text/html; charset=utf-8", PAGE)
 }
 
-/// What it does.
+/// Its script.
 pub async fn script() -> Response {
     asset("text/javascript; charset=utf-8", SCRIPT)
 }
 
-/// How it looks.
+/// Its style sheet.
 pub async fn style() -> Response {
     asset("text/css; charset=utf-8", STYLE)
 }

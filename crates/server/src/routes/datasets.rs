@@ -1,4 +1,4 @@
-//! Budgets, and what was spent of them.
+//! Budgets and spending.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::body::{Json, Params};
 use crate::error::{Error, Problem, Result};
 use crate::role::Role;
 
-/// So many entries at a time, unless asked otherwise, and at most.
+/// The default and the largest number of entries per response.
 const ENTRIES: u64 = 100;
 const MOST_ENTRIES: u64 = 1000;
-/// A share is a float for a bar; the exact sums stand beside it.
+/// A share is a float for a progress bar; the exact sums are given with it.
 const SHARE_DIGITS: u32 = 6;
 
 /// A sum, exactly.
@@ -64,11 +64,11 @@ impl Sum {
 /// What was spent under one unit and adjacency.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Spent {
-    /// Whose privacy.
+    /// The privacy unit.
     pub unit: String,
     /// Which inputs are neighbours.
     pub adjacency: String,
-    /// How much.
+    /// The sum.
     pub spent: Sum,
 }
 
@@ -77,18 +77,19 @@ pub struct Spent {
 pub struct DatasetView {
     /// Its name.
     pub name: String,
-    /// All that may ever be spent; none if there is no limit.
+    /// The total budget; null if there is no limit.
     pub limit: Option<Sum>,
-    /// What is left of it; none if there is no limit.
+    /// What is left of it; null if there is no limit.
     pub left: Option<Sum>,
-    /// The part of the limit that was spent, from 0 to 1, of that currency of which least is left; none without a limit.
+    /// The share of the limit that was spent, from 0 to 1, in the currency of which least is left; null without a
+    /// limit.
     pub share_spent: Option<f64>,
-    /// What was spent, under each unit and adjacency; those of the limit first.
+    /// What was spent, for each unit and adjacency; those of the limit first.
     pub spent: Vec<Spent>,
-    /// How often it was charged.
+    /// The number of charges.
     pub charges: u64,
-    /// The entry of a charge that ended without an answer: nothing more is charged until the owner has looked into it and reopened the
-    /// dataset. None if that is not so.
+    /// The entry of a charge that ended without an answer: nothing more is charged until the owner has investigated and
+    /// reopened the dataset. Null if it is not suspended.
     pub suspended: Option<u64>,
 }
 
@@ -127,14 +128,14 @@ fn share(spent: &Spend, limit: &Spend) -> f64 {
 /// All datasets.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DatasetList {
-    /// In the order in which they were registered.
+    /// In order of registration.
     pub datasets: Vec<DatasetView>,
 }
 
 /// All datasets with their budgets
 #[utoipa::path(get, path = "/v1/datasets", operation_id = "list_datasets", tag = "budgets", responses(
     (status = 200, description = "All datasets", body = DatasetList),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn list(State(app): State<Arc<App>>) -> Result<Response> {
     let ledger = Arc::clone(&app.ledger);
     let accounts = app.blocking(move || Ok(ledger.accounts()?)).await?;
@@ -145,8 +146,8 @@ pub async fn list(State(app): State<Arc<App>>) -> Result<Response> {
 #[utoipa::path(get, path = "/v1/datasets/{name}", operation_id = "show_dataset", tag = "budgets",
     params(("name" = String, Path, description = "The dataset; a slash in its name is written %2F")), responses(
     (status = 200, description = "The dataset", body = DatasetView),
-    (status = 404, description = "There is none", body = Problem),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = 404, description = "Not found", body = Problem),
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn show(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response> {
     let ledger = Arc::clone(&app.ledger);
     let account = app.blocking(move || ledger.account(&name)?.ok_or_else(|| missing(&name))).await?;
@@ -164,28 +165,28 @@ pub struct NewDataset {
     /// Its name.
     #[schema(example = "staff")]
     pub name: String,
-    /// Whose privacy the budget protects: `row`, a column, or `event`.
+    /// The privacy unit that the budget protects: `row`, a column, or `event`.
     #[schema(example = "row")]
     pub unit: String,
     /// `add-remove` (the default) or `replace`.
     pub adjacency: Option<String>,
-    /// All that may ever be spent: epsilon.
+    /// The total budget: epsilon.
     pub epsilon: Option<Number>,
     /// With epsilon: delta.
     pub delta: Option<Number>,
-    /// All that may ever be spent, as rho.
+    /// Instead of epsilon: the total budget as rho.
     pub rho: Option<Number>,
-    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing.
+    /// Confirms an epsilon above 10 or a delta above 0.001, which give almost no protection.
     #[serde(default)]
     pub allow_large_epsilon: bool,
 }
 
-/// Sets the budget of a dataset, once and for all
+/// Sets the budget of a dataset, for good
 #[utoipa::path(post, path = "/v1/datasets", operation_id = "register_dataset", tag = "budgets", request_body = NewDataset, responses(
-    (status = 201, description = "It has this budget, now or since before", body = DatasetView),
-    (status = 400, description = "What is wrong, and what to write instead", body = Problem),
-    (status = 409, description = "It has another budget, or has spent more already", body = Problem),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = 201, description = "The dataset has this budget, now or already before", body = DatasetView),
+    (status = 400, description = "Invalid request; the message says how to fix it", body = Problem),
+    (status = 409, description = "The dataset has a different budget, or has already spent more", body = Problem),
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn register(State(app): State<Arc<App>>, Json(new): Json<NewDataset>) -> Result<Response> {
     let NewDataset { name, unit, adjacency, epsilon, delta, rho, allow_large_epsilon } = new;
     let text = |number: &Option<Number>| number.as_ref().map(|number| number.0.clone());
@@ -208,13 +209,13 @@ pub async fn register(State(app): State<Arc<App>>, Json(new): Json<NewDataset>) 
     Ok((StatusCode::CREATED, json(&DatasetView::of(&account))).into_response())
 }
 
-/// Which entries.
+/// The entries to return.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct Page {
-    /// Entries after the one of this number.
+    /// Only entries after this number.
     pub after: Option<u64>,
-    /// At most so many, up to 1000.
+    /// The most entries to return, up to 1000.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u64>,
 }
@@ -224,27 +225,27 @@ pub struct Page {
 pub struct EntryView {
     /// Its number in the ledger.
     pub number: u64,
-    /// When.
+    /// When it was written.
     pub at: String,
     /// `opened`, `registered`, `limited`, `charged`, `released`, `failed` or `reopened`.
     pub kind: &'static str,
-    /// The request that was charged, or whose release was kept; told to owners, and to whoever was charged.
+    /// The request that was charged, or whose release was stored; shown only to owners and to the caller itself.
     pub request: Option<String>,
-    /// Who asked; told to the same.
+    /// The caller; shown only to the same.
     pub caller: Option<String>,
-    /// What was asked; told to the same.
+    /// The query's description; shown only to the same.
     pub description: Option<String>,
-    /// What it cost, in words.
+    /// The cost or the budget, in words.
     pub cost: Option<String>,
-    /// What was spent with it, under its unit and adjacency.
+    /// The total after it, under its unit and adjacency.
     pub spent: Option<Sum>,
-    /// Is it a stream, which goes on releasing?
+    /// Whether it is a stream, which keeps releasing.
     pub stream: bool,
 }
 
 impl EntryView {
-    /// What was asked, and by whom, is for owners, and for whoever asked; of which file, for owners; what was spent is for all who see
-    /// budgets.
+    /// Queries and callers are shown to owners and to the caller itself, file paths only to owners, and spending to
+    /// everyone who may see budgets.
     fn shown_to(self, caller: &Caller) -> Self {
         if caller.role == Role::Owner {
             return self;
@@ -261,17 +262,17 @@ impl EntryView {
 pub struct EntryList {
     /// Oldest first.
     pub entries: Vec<EntryView>,
-    /// To be given as `after` for the next ones; none at the end.
+    /// Pass this as `after` to get the next entries; null at the end.
     pub next: Option<u64>,
 }
 
-/// What was written down about a dataset
+/// The ledger's entries about a dataset
 #[utoipa::path(get, path = "/v1/datasets/{name}/history", operation_id = "dataset_history", tag = "budgets",
     params(("name" = String, Path, description = "The dataset; a slash in its name is written %2F"), Page), responses(
     (status = 200, description = "The entries", body = EntryList),
-    (status = 400, description = "What is wrong, and what to write instead", body = Problem),
-    (status = 404, description = "There is none", body = Problem),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = 400, description = "Invalid request; the message says how to fix it", body = Problem),
+    (status = 404, description = "Not found", body = Problem),
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn history(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,

@@ -20,35 +20,35 @@ use crate::body::Unpacked;
 use crate::error::{Problem, Result};
 use crate::room::Room;
 
-/// Where events are sent.
+/// The path to which events are sent.
 pub const PATH: &str = "/v1/streams/{name}/events";
 
-/// On an answer about events: they are a curator's, and the connection may stay.
+/// Marks a response to events that a curator has counted: the connection may stay open.
 #[derive(Debug, Clone, Copy)]
 struct Curators;
 
-/// What is promised about the events of a request. It depends on the stream alone.
+/// The delivery guarantee for the events of a request. It depends only on the stream.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Acknowledged {
-    /// `durable`: they can neither be lost nor counted twice. `at most once`: the stream is pan-private, and they may be lost in
-    /// a crash.
+    /// `durable`: they can be neither lost nor counted twice. `at most once`: the stream is pan-private, and a crash
+    /// may lose them.
     pub acknowledged: &'static str,
 }
 
-/// Sends events, one a line: `{"id": "a1", "key": "north", "value": 3}`, or a bare number
+/// Sends events, one per line: `{"id": "a1", "key": "north", "value": 3}`, or a bare number
 ///
-/// No line is an error: a value that is missing is 1, what is no number is 0, and what is out of range is clamped. Ids that were
-/// seen within the stream's window are not counted again. May be packed by gzip (`Content-Encoding: gzip`).
+/// No line is an error: a missing value counts as 1, anything but a number as 0, and values out of range are clamped.
+/// Ids seen within the stream's window are not counted again. The body may be gzipped (`Content-Encoding: gzip`).
 #[utoipa::path(post, path = "/v1/streams/{name}/events", operation_id = "send_events", tag = "streams",
     params(("name" = String, Path, description = "The stream")),
     request_body(content((String = "application/x-ndjson"), (String = "text/plain"), (String = "application/octet-stream")),
-        description = "One event a line"), responses(
-    (status = 200, description = "They can neither be lost nor counted twice", body = Acknowledged),
-    (status = 202, description = "They are counted at most once", body = Acknowledged),
-    (status = 404, description = "There is no such stream", body = Problem),
+        description = "One event per line"), responses(
+    (status = 200, description = "The events can be neither lost nor counted twice", body = Acknowledged),
+    (status = 202, description = "The events are counted at most once", body = Acknowledged),
+    (status = 404, description = "No such stream", body = Problem),
     (status = 409, description = "The stream has ended", body = Problem),
-    (status = 413, description = "Too many bytes at once", body = Problem),
-    (status = "4XX", description = "Who may not, or too often", body = Problem)))]
+    (status = 413, description = "The request is too large", body = Problem),
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn send(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
@@ -71,18 +71,18 @@ pub async fn send(
     }
 }
 
-/// An answer that goes out before the events are counted. The other way round, whoever saw no answer because of a crash would
-/// send them again, and they would be in two trees of noise, while the promise is for one.
+/// A response that is sent before the events are counted. The other way round, a client that got no response because of
+/// a crash would send them again, and they would be in two noise trees, while the guarantee is for one.
 fn acknowledged_first(app: Arc<App>, stream: Arc<Stream>, body: Vec<u8>, room: Room) -> Response {
     let text = serde_json::to_string(&Acknowledged { acknowledged: "at most once" }).expect("plain data");
     let pieces = stream::unfold((Some(text), Some((app, stream, body, room))), |(text, left)| async move {
         if let Some(text) = text {
             return Some((Ok::<_, Infallible>(text), (None, left)));
         }
-        // While this waits, the connection sends what it has.
+        // While this yields, the connection sends what it has.
         tokio::task::yield_now().await;
         if let Some((app, stream, mut body, _room)) = left {
-            // Nobody can be told any more, and nothing may be counted twice.
+            // An error can no longer be reported, and nothing may be counted twice.
             let _ = app.blocking(move || Ok(stream.ingest_ndjson(&mut body)?)).await;
         }
         None
@@ -91,8 +91,8 @@ fn acknowledged_first(app: Arc<App>, stream: Arc<Stream>, body: Vec<u8>, room: R
     (StatusCode::ACCEPTED, headers, Body::from_stream(pieces)).into_response()
 }
 
-/// Closes the connection behind events, unless a curator has counted them, and behind whatever is sent where there is nothing:
-/// while a connection is open its buffer is, and in it what it has read. Whether it is closed depends on the stream alone.
+/// Closes the connection after events, unless a curator has counted them, and after requests to unknown paths: an open
+/// connection keeps its buffer, and in it what it has read. Whether it is closed depends only on the stream.
 pub async fn close_behind(request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let may_hold_events = path.is_none_or(|path| path == PATH);

@@ -1,4 +1,4 @@
-//! Is it alive, is it ready, figures for operators.
+//! Liveness, readiness and metrics for operators.
 
 use std::sync::Arc;
 
@@ -15,44 +15,44 @@ use crate::app::App;
 use crate::error::{Error, Problem, Result};
 use crate::role::Role;
 
-/// Is the process alive?
-#[utoipa::path(get, path = "/healthz", operation_id = "alive", tag = "operation", responses((status = 200, description = "It is", body = String)))]
+/// Whether the process is alive
+#[utoipa::path(get, path = "/healthz", operation_id = "alive", tag = "operation", responses((status = 200, description = "Alive", body = String)))]
 pub async fn alive() -> &'static str {
     "alive\n"
 }
 
-/// Can it take requests: are the ledger and the tokens there, can charges be kept, and can steps be closed?
+/// Whether the service is ready: the ledger and the tokens are accessible, charges can be stored and steps closed
 #[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "operation", responses(
-    (status = 200, description = "It can", body = String),
-    (status = 500, description = "It cannot", body = Problem)))]
+    (status = 200, description = "Ready", body = String),
+    (status = 500, description = "Not ready", body = Problem)))]
 pub async fn ready(State(app): State<Arc<App>>) -> Result<&'static str> {
-    // Strangers may ask: they are not told where anything is.
-    let failing = "what is due or charged cannot be kept at present; the log of the service says why";
+    // Anyone may ask, so the reason, which names paths, is only in the log.
+    let failing = "charges or releases cannot be stored at present; see the service's log";
     if app.is_failing() { Err(Error::Machine(failing.into())) } else { Ok("ready\n") }
 }
 
-/// Figures for Prometheus; not one depends on events or rows
+/// Metrics for Prometheus; none depends on events or rows
 #[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "operation", responses(
-    (status = 200, description = "The figures", body = String),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = 200, description = "The metrics", body = String),
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn metrics(State(app): State<Arc<App>>) -> Response {
     let text = app.metrics.text(&app.streams, app.is_failing());
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 
-/// Who asks.
+/// The caller.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Who {
-    /// As the ledger knows them.
+    /// Its name in the ledger.
     pub name: String,
-    /// What they may do.
+    /// What it may do.
     pub role: Role,
 }
 
-/// Who asks, as the service sees it
+/// The caller, as identified by the token
 #[utoipa::path(get, path = "/v1/whoami", operation_id = "who_am_i", tag = "operation", responses(
     (status = 200, description = "Name and role", body = Who),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn who(Extension(caller): Extension<Caller>) -> Response {
     json(&Who { name: caller.name, role: caller.role })
 }

@@ -1,4 +1,4 @@
-//! What is released, when it is released: server-sent events.
+//! Releases as they are made: server-sent events.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -23,29 +23,29 @@ use crate::body::Params;
 use crate::error::{Error, Problem, Result};
 use crate::places::Place;
 
-/// Something is sent at least so often, by the clock, so that nobody in between gives the connection up.
+/// How often something is sent at least, by the clock, so that proxies keep the connection open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Whoever lags behind catches up so many releases at a time.
+/// How many releases a lagging follower reads at a time.
 const CATCH_UP: usize = 100;
 
-/// Where to begin.
+/// Where to start.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct Start {
-    /// The first step that is sent; the next one to be released unless given.
+    /// The first step to send. Defaults to the next one to be released.
     #[param(minimum = 1)]
     pub from: Option<u64>,
 }
 
-/// Sends every release as a server-sent event when it is made, in order and without gaps
+/// Sends every release as a server-sent event as it is made, in order and without gaps
 ///
-/// The event's id is the step; a client that comes back with `Last-Event-ID` gets all that it missed.
+/// The event's id is the step; a client that reconnects with `Last-Event-ID` gets everything it missed.
 #[utoipa::path(get, path = "/v1/streams/{name}/releases/stream", operation_id = "follow_releases", tag = "releases",
     params(("name" = String, Path, description = "The stream"), Start), responses(
     (status = 200, description = "Events `release`, each with a release as JSON", content_type = "text/event-stream", body = String),
-    (status = 404, description = "There is no such stream", body = Problem),
-    (status = 503, description = "There are too many followers", body = Problem),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = 404, description = "No such stream", body = Problem),
+    (status = 503, description = "Too many followers", body = Problem),
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn follow(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
@@ -62,7 +62,7 @@ pub async fn follow(
         (None, None) => stream.status().steps + 1,
     };
     let place = app.followers.take(caller.name);
-    let place = place.ok_or(Error::Busy("there are too many followers, altogether or with this token"))?;
+    let place = place.ok_or(Error::Busy("there are too many followers, in total or with this token"))?;
     let (newest, stopping) = (stream.subscribe(), app.stopping.subscribe());
     let follower = Follower { app, stream, newest, stopping, next, ready: VecDeque::new(), _place: place };
     let events = stream::unfold(follower, |mut follower| async move {
@@ -72,7 +72,7 @@ pub async fn follow(
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 
-/// Somebody who follows a stream.
+/// A follower of a stream.
 struct Follower {
     app: Arc<App>,
     stream: Arc<Stream>,
@@ -98,7 +98,7 @@ impl Follower {
             }
             let newest = self.stream.status().steps;
             if let Some(release) = self.stream.now().filter(|release| release.step == self.next) {
-                // As a rule: it need not be read from the disk.
+                // The usual case: it need not be read from the disk.
                 self.ready.push_back(release);
                 continue;
             }
@@ -106,7 +106,7 @@ impl Follower {
                 let (stream, next) = (Arc::clone(&self.stream), self.next);
                 let missed = self.app.blocking(move || Ok(stream.history(next, CATCH_UP)?)).await.ok()?;
                 if missed.is_empty() {
-                    // They are kept no longer.
+                    // They are no longer stored.
                     self.next = newest + 1;
                 }
                 self.ready = missed.into_iter().map(Arc::new).collect();

@@ -1,21 +1,21 @@
-//! What can be asked over HTTP.
+//! The HTTP routes.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`streams`] | creating streams, and what they are |
+//! | [`streams`] | creating and listing streams |
 //! | [`events`] | sending events |
-//! | [`releases`] | what was released: history, now, CSV, as a chart |
-//! | [`live`] | what is released, when it is released |
-//! | [`datasets`] | budgets, and what was spent of them |
-//! | [`query`] | private SQL, and the tables that it is asked of |
+//! | [`releases`] | releases: the newest, the history, as CSV, as a chart |
+//! | [`live`] | releases as they are made |
+//! | [`datasets`] | budgets and spending |
+//! | [`query`] | private SQL, and its tables |
 //! | [`surveys`] | surveys of the local model: tasks, reports, estimates |
-//! | [`health`] | is it alive, is it ready, figures for operators |
-//! | [`openapi`] | the description of all this |
-//! | [`dashboard`] | the page |
+//! | [`health`] | liveness, readiness and metrics for operators |
+//! | [`openapi`] | the API description |
+//! | [`dashboard`] | the dashboard |
 //! | [`survey_page`] | the page on which people answer a survey |
 //!
-//! Every route stands in [`table`] once, with what it needs; the guard, the router, the description and the tests are made from
-//! it. A route that does not stand there does not exist.
+//! Every route is in [`table`] once, with the permission it requires; the guard, the router, the description and the
+//! tests are derived from it. A route that is not in the table does not exist.
 
 pub mod dashboard;
 pub mod datasets;
@@ -46,18 +46,18 @@ use crate::app::App;
 use crate::error::Error;
 use crate::role::Permission;
 
-/// Nothing but this server's own files: no script in the page, no frame around it.
+/// Only this server's own files: no inline scripts, no framing.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
                                        connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// A route.
 #[derive(Debug, Clone)]
 pub struct Route {
-    /// How it is asked.
+    /// The method.
     pub method: Method,
-    /// Where.
+    /// The path.
     pub path: &'static str,
-    /// What it needs.
+    /// The permission it requires.
     pub permission: Permission,
     handler: MethodRouter<Arc<App>>,
 }
@@ -107,17 +107,17 @@ pub fn table() -> Vec<Route> {
 
 static TABLE: LazyLock<Vec<Route>> = LazyLock::new(table);
 
-/// What a route needs; `None` if there is no such route.
+/// The permission a route requires; `None` if there is no such route.
 pub(crate) fn permission(method: &Method, path: &str) -> Option<Permission> {
     TABLE.iter().find(|route| route.method == *method && route.path == path).map(|route| route.permission)
 }
 
-/// Is it answered in a reserved place, too? Health and figures, events and reports are.
+/// Whether it is also served in a reserved place: health and metrics, events and reports are.
 pub(crate) fn is_short(permission: Permission, path: &str) -> bool {
     permission == Permission::Send || ["/healthz", "/readyz", "/metrics"].contains(&path)
 }
 
-/// The survey that is looked at or answered by a request, if it is one: open surveys need no token.
+/// The survey that a request reads or answers, if it does: open surveys need no token.
 pub(crate) fn answered_survey<'path>(matched: &str, path: &'path str) -> Option<&'path str> {
     let rest = path.strip_prefix("/v1/local/")?;
     match matched {
@@ -127,7 +127,7 @@ pub(crate) fn answered_survey<'path>(matched: &str, path: &'path str) -> Option<
     }
 }
 
-/// The methods that a path knows.
+/// The methods that a path supports.
 pub(crate) fn methods(path: &str) -> Vec<String> {
     TABLE.iter().filter(|route| route.path == path).map(|route| route.method.to_string()).collect()
 }
@@ -154,15 +154,15 @@ pub fn router(app: Arc<App>) -> Router {
 }
 
 async fn missing() -> Error {
-    Error::Missing("there is nothing here; /openapi.json describes what there is".into())
+    Error::Missing("no such path; /openapi.json describes the API".into())
 }
 
-/// One fixed text: a panic's own may hold what lies in the rows.
+/// A fixed text: a panic's own message may contain data from rows.
 fn panicked(_: Box<dyn Any + Send>) -> Response {
-    Error::Machine("something went wrong inside; what was charged stays charged".into()).into_response()
+    Error::Machine("internal error; what was charged stays charged".into()).into_response()
 }
 
-/// JSON, as an answer.
+/// A JSON response.
 pub(crate) fn json(value: &impl serde::Serialize) -> Response {
     let text = serde_json::to_string(value).expect("plain data");
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()

@@ -1,4 +1,4 @@
-//! An exact number in JSON: text, or a number whose shortest decimal is meant.
+//! An exact number in JSON: text, or a number, taken as its shortest decimal form.
 
 use serde::{Deserialize, Deserializer};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, SchemaType, Type};

@@ -1,4 +1,4 @@
-//! The description of the interface, made from the code.
+//! The API description, generated from the code.
 
 use axum::response::Response;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
@@ -10,8 +10,8 @@ use super::{datasets, events, health, json, live, query, releases, streams, surv
 #[openapi(
     info(
         title = "Reticent",
-        description = "Private streams and private SQL. Every number is released with noise and an error bar, and what it costs \
-                       is charged to a budget first."
+        description = "Private streams and private SQL. Every number is released with noise and an error bar, and its cost is \
+                       first charged to a budget."
     ),
     paths(
         streams::list,
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(described, routes);
     }
 
-    /// Programs make a function of each operation, and its identifier is the function's name.
+    /// Client generators make a function of each operation, named by its identifier.
     #[test]
     fn every_operation_has_an_identifier_of_its_own() {
         let described: serde_json::Value = serde_json::to_value(Description::openapi()).unwrap();

@@ -26,64 +26,64 @@ use crate::body::Json;
 use crate::error::{Error, Problem, Result};
 use crate::tables::TableView;
 
-/// A query. Unit, neighbours and budget are those of the table's policy and cannot be asked for.
+/// A query. The privacy unit, the adjacency and the budget are set by the table's policy, not by the query.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// The query.
     #[schema(example = "SELECT department, COUNT(*) AS people FROM staff GROUP BY department")]
     pub sql: String,
-    /// What the answer promises: epsilon.
+    /// The answer's epsilon.
     pub epsilon: Option<Number>,
-    /// With epsilon: delta, which keys that only the data knows need.
+    /// The answer's delta, together with epsilon; required for group selection (unknown keys).
     pub delta: Option<Number>,
-    /// What the answer promises instead: rho, in zero-concentrated differential privacy.
+    /// Instead of epsilon: the answer's rho, in zero-concentrated differential privacy.
     pub rho: Option<Number>,
-    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing.
+    /// Confirms an epsilon above 10 or a delta above 0.001, which give almost no protection.
     #[serde(default)]
     pub allow_large_epsilon: bool,
-    /// Names the request: asked again it costs nothing, and the answer is the same for ever.
+    /// The request id: repeating the request costs nothing and always returns the same answer.
     pub request_id: Option<String>,
-    /// Spends nothing, and says what would be released, with which noise, at what cost.
+    /// Spends nothing, and shows what would be released, with what noise and at what cost.
     #[serde(default)]
     pub dry_run: bool,
-    /// Ranges of columns, chosen without looking at the data: `0..120`, or `auto` to find them privately.
+    /// Clamping bounds by column, chosen without looking at the data: `0..120`, or `auto` to find them privately.
     #[serde(default)]
     pub bounds: BTreeMap<String, String>,
-    /// Keys that are public, by column: all of them appear in the answer, and no others.
+    /// Public keys by column: all of them appear in the answer, and no others.
     #[serde(default)]
     pub keys: BTreeMap<String, Vec<String>>,
     /// Shares of the budget, by the name of an aggregate in the answer.
     #[serde(default)]
     pub weights: BTreeMap<String, u32>,
-    /// In how many groups a unit counts.
+    /// The most groups to which a unit contributes.
     pub max_groups: Option<u64>,
-    /// With how many rows in each.
+    /// The most rows that a unit contributes to each group.
     pub max_rows: Option<u64>,
 }
 
 /// An answer.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AnswerView {
-    /// The request: asked again under this id it costs nothing and gives the same.
+    /// The request id: repeating the request with it costs nothing and returns the same answer.
     pub request_id: String,
-    /// Whose budget was charged.
+    /// The dataset whose budget was charged.
     pub dataset: String,
     /// The names of the columns.
     pub columns: Vec<String>,
     /// The rows: keys as they are, aggregates as `{"value", "half_width"}` at 95 %, or `{"refused": true}`.
     pub rows: Vec<Vec<Value>>,
-    /// What it promises and cost.
+    /// Its guarantee and cost.
     #[schema(value_type = Object)]
     pub summary: Summary,
 }
 
-/// What a query would do. Nothing was charged.
+/// What a query would release. Nothing was charged.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Preview {
-    /// Whose budget would be charged.
+    /// The dataset whose budget would be charged.
     pub dataset: String,
-    /// What it would promise and cost, and with which noise.
+    /// Its guarantee, cost and noise.
     #[schema(value_type = Object)]
     pub dry_run: Summary,
     /// The same in words.
@@ -100,21 +100,21 @@ pub enum QueryResult {
     Preview(Box<Preview>),
 }
 
-/// Asks a query of the tables, or shows what it would cost
+/// Runs a query on the tables, or shows what it would cost
 #[utoipa::path(post, path = "/v1/query", operation_id = "query", tag = "query", request_body = Question, responses(
     (status = 200, description = "The answer, or with `dry_run` what it would cost", body = QueryResult),
-    (status = 400, description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
-    (status = 402, description = "Not enough is left of the budget, or of the token's cap; nothing was charged", body = Problem),
-    (status = 409, description = "The request was another one; or it was charged before and has no outcome: it is still being answered, \
-or it was interrupted and is not computed again", body = Problem),
-    (status = "4XX", description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
+    (status = 400, description = "Invalid request; the message says how to fix it. Nothing was charged", body = Problem),
+    (status = 402, description = "Not enough left of the budget or the token's cap; nothing was charged", body = Problem),
+    (status = 409, description = "The request id was used for a different request; or the request was charged before and has no outcome: it is still in \
+progress, or it was interrupted and is not computed again", body = Problem),
+    (status = "4XX", description = "Invalid request; the message says how to fix it. Nothing was charged", body = Problem),
     (status = 500, description = "The table could not be read to its end; what was charged stays charged", body = Problem)))]
 pub async fn ask(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     Json(question): Json<Question>,
 ) -> Result<Response> {
-    // Whoever goes away does not stop it: it was charged, and its answer is kept for when they come back.
+    // Runs on if the client disconnects: it was charged, and its answer is stored for when the client returns.
     let asking = tokio::spawn(answer(app, caller, question));
     asking
         .await
@@ -122,14 +122,14 @@ pub async fn ask(
 }
 
 async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Response> {
-    // Before it waits, and waits in memory.
+    // Before it waits, since it takes up memory while waiting.
     text::check_bytes(&question.sql, &Limits::default())?;
-    // Before a place among the queries is taken: whoever waits for itself must not keep others waiting.
+    // Before a query slot is taken: waiting for the same request must not block others.
     let _own = match (&question.request_id, question.dry_run) {
         (Some(request), false) => Some(app.asking.turn(request).await),
         _ => None,
     };
-    let _turn = app.queries.acquire().await.map_err(|_| Error::Machine("the service stops".into()))?;
+    let _turn = app.queries.acquire().await.map_err(|_| Error::Machine("the service is stopping".into()))?;
     let asked = Asked {
         epsilon: question.epsilon.map(|number| number.0),
         delta: question.delta.map(|number| number.0),
@@ -145,7 +145,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     let (preparing, sql) = (Arc::clone(&app), question.sql);
     let prepared = app.blocking(move || {
         if dialect::split(&sql)?.1.unit.is_some() {
-            let why = "privacy_unit_column: whose privacy is protected is for the table's policy to say; leave it out";
+            let why = "privacy_unit_column: the privacy unit is set by the table's policy; leave it out";
             return Err(Error::field("sql", why));
         }
         let chosen = preparing.tables.chosen(&sql, &preparing.ledger)?;
@@ -158,7 +158,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     });
     let (dataset, description, query) = prepared.await?;
     let dataset =
-        dataset.ok_or_else(|| Error::field("sql", "no private table is asked about; nothing needs protection"))?;
+        dataset.ok_or_else(|| Error::field("sql", "the query uses no private table; nothing needs protection"))?;
     if question.dry_run {
         let preview = Preview { dataset, dry_run: query.summary()?, words: query.words() };
         return Ok(json(&QueryResult::Preview(Box::new(preview))));
@@ -166,7 +166,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     let request = question.request_id.map_or_else(fresh_id, Ok)?;
     let (ledger, whose, id) = (Arc::clone(&app.ledger), dataset.clone(), request.clone());
     let before = app.blocking(move || Ok(ledger.request(&whose, &id)?)).await?;
-    // The clock of a request is the one of when it was charged.
+    // A repeated request uses the clock of its charge.
     let before = before.and_then(|before| clock::remembered(&description, &before.description));
     let charge = Charge::new(dataset, request, query.guarantee().clone())
         .caller(&caller.name)
@@ -187,9 +187,10 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         Answered::Now(text) | Answered::Before(text) => text,
         Answered::Never => return Err(Error::Conflict(UNFINISHED.into())),
     };
-    let outcome = Outcome::from_text(&text)
-        .ok_or_else(|| Error::Conflict("what the ledger keeps for this request is not the answer to a query".into()))?;
-    // Whatever it is, it was charged: no longer a matter of what was asked.
+    let outcome = Outcome::from_text(&text).ok_or_else(|| {
+        Error::Conflict("the ledger's stored release for this request is not the answer to a query".into())
+    })?;
+    // Whatever the error, the request was charged, so it is not a usage error.
     let answer = outcome.answer().map_err(|error| Error::Machine(error.to_string()))?;
     Ok(json(&QueryResult::Answer(Box::new(view(charge, answer)))))
 }
@@ -212,10 +213,10 @@ pub struct TableList {
     pub tables: Vec<TableView>,
 }
 
-/// The tables that can be asked about
+/// The tables that can be queried
 #[utoipa::path(get, path = "/v1/tables", operation_id = "list_tables", tag = "query", responses(
     (status = 200, description = "All tables", body = TableList),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn tables(State(app): State<Arc<App>>) -> Response {
     json(&TableList { tables: app.tables.views() })
 }

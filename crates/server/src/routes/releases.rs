@@ -1,4 +1,4 @@
-//! What was released: history, now, as CSV, as a chart.
+//! Releases: the newest, the history, as CSV, as a chart.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use crate::app::App;
 use crate::body::Params;
 use crate::error::{Error, Problem, Result};
 
-/// So many releases at a time, unless asked otherwise, and at most.
+/// The default and the largest number of releases per response.
 const RELEASES: u64 = 100;
 const MOST_RELEASES: u64 = 10_000;
-/// So many values at a time when a whole history is sent: a release of many keys is large.
+/// How many releases are read at a time for CSV: a release with many keys is large.
 const CSV_RELEASES: usize = 500;
-/// A chart shows the last so many steps, unless asked otherwise.
+/// The default number of steps in a chart.
 const CHART_STEPS: u64 = 120;
-/// Of many keys a chart shows those with the largest released values.
+/// The most keys in a chart: those with the largest released values.
 const CHART_KEYS: usize = 5;
 
-/// What was released at the end of a step.
+/// The release at the end of a step.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ReleaseView {
     /// Counted from 1.
@@ -38,13 +38,13 @@ pub struct ReleaseView {
     /// When the step ended.
     #[schema(example = "2026-03-02T10:00:00Z")]
     pub closed: String,
-    /// The running sum, with noise, of a stream without keys.
+    /// The noisy running sum of a stream without keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<i64>,
-    /// The running sums, with noise, of a stream with keys.
+    /// The noisy running sums of a stream with keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<KeyValue>>,
-    /// The noise of one value is within this, 95 times in 100.
+    /// The half-width of the 95 % interval of one value; covers noise only.
     pub half_width: f64,
 }
 
@@ -53,7 +53,7 @@ pub struct ReleaseView {
 pub struct KeyValue {
     /// The key.
     pub key: String,
-    /// Its running sum, with noise.
+    /// Its noisy running sum.
     pub value: i64,
 }
 
@@ -71,14 +71,14 @@ impl From<&StepRelease> for ReleaseView {
     }
 }
 
-/// Which releases.
+/// The releases to return.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct Page {
     /// The first step, counted from 1.
     #[param(minimum = 1)]
     pub from: Option<u64>,
-    /// At most so many, up to 10000.
+    /// The most releases to return, up to 10000.
     #[param(minimum = 1, maximum = 10000)]
     pub limit: Option<u64>,
 }
@@ -86,19 +86,19 @@ pub struct Page {
 /// Releases.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ReleaseList {
-    /// In the order of their steps.
+    /// In order of their steps.
     pub releases: Vec<ReleaseView>,
-    /// To be given as `from` for the next ones; none at the end.
+    /// Pass this as `from` to get the next releases; null at the end.
     pub next: Option<u64>,
 }
 
-/// What was released, step by step
+/// The releases, step by step
 #[utoipa::path(get, path = "/v1/streams/{name}/releases", operation_id = "list_releases", tag = "releases",
     params(("name" = String, Path, description = "The stream"), Page), responses(
-    (status = 200, description = "The releases; each is the same for ever", body = ReleaseList),
-    (status = 400, description = "What is wrong, and what to write instead", body = Problem),
-    (status = 404, description = "There is no such stream", body = Problem),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = 200, description = "The releases; they never change", body = ReleaseList),
+    (status = 400, description = "Invalid request; the message says how to fix it", body = Problem),
+    (status = 404, description = "No such stream", body = Problem),
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn history(State(app): State<Arc<App>>, Path(name): Path<String>, params: Params) -> Result<Response> {
     let stream = named(&app, &name)?;
     let params = params.only(&["from", "limit"])?;
@@ -110,29 +110,30 @@ pub async fn history(State(app): State<Arc<App>>, Path(name): Path<String>, para
     Ok(json(&ReleaseList { releases: releases.iter().map(ReleaseView::from).collect(), next }))
 }
 
-/// What was released last
+/// The newest release
 #[utoipa::path(get, path = "/v1/streams/{name}/releases/now", operation_id = "newest_release", tag = "releases",
     params(("name" = String, Path, description = "The stream")), responses(
     (status = 200, description = "The newest release", body = ReleaseView),
-    (status = 404, description = "There is no such stream, or its first step has not ended", body = Problem),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = 404, description = "No such stream, or its first step has not ended yet", body = Problem),
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn now(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response> {
     let newest = named(&app, &name)?.now();
-    let newest = newest.ok_or_else(|| Error::Missing("the first step has not ended; ask again when it has".into()))?;
+    let newest =
+        newest.ok_or_else(|| Error::Missing("the first step has not ended yet; try again when it has".into()))?;
     Ok(json(&ReleaseView::from(&*newest)))
 }
 
-/// All that was released, as CSV
+/// All releases, as CSV
 #[utoipa::path(get, path = "/v1/streams/{name}/releases.csv", operation_id = "releases_as_csv", tag = "releases",
     params(("name" = String, Path, description = "The stream")), responses(
-    (status = 200, description = "One line a value", body = String, content_type = "text/csv"),
-    (status = 404, description = "There is no such stream", body = Problem),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = 200, description = "One line per value", body = String, content_type = "text/csv"),
+    (status = 404, description = "No such stream", body = Problem),
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn csv(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response> {
     let stream = named(&app, &name)?;
     let keyed = *stream.definition().keys() != Keys::None;
     let header = if keyed { "step,closed,key,value,half_width\n" } else { "step,closed,value,half_width\n" };
-    // What is released while it is sent is not in it.
+    // Releases made while it is sent are not included.
     let newest = stream.status().steps;
     let pieces = stream::try_unfold((app, stream, 0), move |(app, stream, last)| async move {
         if last >= newest {
@@ -174,7 +175,7 @@ fn csv_lines(release: &StepRelease) -> String {
     text
 }
 
-/// How a chart looks.
+/// The appearance of a chart.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct Look {
@@ -184,20 +185,20 @@ pub struct Look {
     /// In pixels, 150 to 2000.
     #[param(minimum = 150, maximum = 2000)]
     pub height: Option<u64>,
-    /// The last so many steps, up to 10000.
+    /// How many of the last steps to show, up to 10000.
     #[param(minimum = 1, maximum = 10000)]
     pub steps: Option<u64>,
-    /// One key only.
+    /// Show only this key.
     pub key: Option<String>,
 }
 
-/// What was released, as a chart with its error band
+/// The releases, as a chart with an error band
 #[utoipa::path(get, path = "/v1/streams/{name}/chart.svg", operation_id = "releases_as_chart", tag = "releases",
     params(("name" = String, Path, description = "The stream"), Look), responses(
     (status = 200, description = "The chart", body = String, content_type = "image/svg+xml"),
-    (status = 400, description = "What is wrong, and what to write instead", body = Problem),
-    (status = 404, description = "There is no such stream", body = Problem),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = 400, description = "Invalid request; the message says how to fix it", body = Problem),
+    (status = 404, description = "No such stream", body = Problem),
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn chart(State(app): State<Arc<App>>, Path(name): Path<String>, params: Params) -> Result<Response> {
     let stream = named(&app, &name)?;
     let params = params.only(&["width", "height", "steps", "key"])?;

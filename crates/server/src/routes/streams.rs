@@ -1,4 +1,4 @@
-//! Creating streams, and what they are.
+//! Creating and listing streams.
 
 use std::sync::Arc;
 
@@ -17,37 +17,37 @@ use crate::app::App;
 use crate::body::Json;
 use crate::error::{Error, Problem, Result};
 
-/// A stream to be created; also what a stream says of itself.
+/// The definition of a stream.
 #[derive(Debug, ToSchema)]
-#[allow(dead_code, reason = "the shape of a draft, for the description of the interface")]
+#[allow(dead_code, reason = "the shape of a draft, for the API description")]
 pub struct StreamDefinition {
     /// Letters a–z, digits, `-` and `_`.
     #[schema(example = "visits", pattern = "^[a-z0-9][a-z0-9_-]{0,63}$")]
     name: String,
-    /// Whose budget is charged; one of that name must be registered. `stream/NAME` unless given.
+    /// The dataset whose budget is charged, which must be registered. Defaults to `stream/NAME`.
     dataset: Option<String>,
-    /// How long a step lasts: `1s` to `1d`, `event`, or `N events`.
+    /// The length of a step: `1s` to `1d`, `event`, or `N events`.
     #[schema(example = "1m")]
     step: String,
-    /// How many steps; without end unless given.
+    /// The number of steps. Defaults to no end.
     #[schema(minimum = 1)]
     horizon: Option<u64>,
-    /// What all releases together promise: epsilon.
+    /// The epsilon of all releases together.
     epsilon: Option<Number>,
-    /// With epsilon: delta.
+    /// With epsilon: the delta of all releases together.
     delta: Option<Number>,
-    /// What all releases together promise instead: rho.
+    /// Instead of epsilon: the rho of all releases together.
     rho: Option<Number>,
-    /// Confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing.
+    /// Confirms an epsilon above 10 or a delta above 0.001, which give almost no protection.
     allow_large_epsilon: Option<bool>,
-    /// Whose privacy: `event`, `step` or `steps:N`.
+    /// The privacy unit: `event`, `step` or `steps:N`.
     unit: Option<String>,
     /// `add-remove` or `replace`.
     adjacency: Option<String>,
-    /// `LO..HI`: values outside are clamped.
+    /// Clamping bounds, `LO..HI`.
     #[schema(example = "0..1")]
     range: Option<String>,
-    /// How the noise is made; `auto` unless given.
+    /// The continual counter. Defaults to `auto`.
     counter: Option<String>,
     /// `none`, `selected` (needs delta), or a list of keys.
     keys: Option<StreamKeys>,
@@ -55,38 +55,38 @@ pub struct StreamDefinition {
     mode: Option<String>,
     /// For how many steps an id is remembered; 0 ignores ids.
     dedup: Option<u64>,
-    /// How many steps of releases are kept; all unless given.
+    /// How many steps of releases are stored. Defaults to all.
     history: Option<u64>,
 }
 
 /// Keys of a stream.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
-#[allow(dead_code, reason = "the shape of a draft, for the description of the interface")]
+#[allow(dead_code, reason = "the shape of a draft, for the API description")]
 pub enum StreamKeys {
     /// `none` or `selected`.
     Word(String),
-    /// Those that are known beforehand.
+    /// Public keys, known in advance.
     Known(Vec<String>),
 }
 
-/// A stream, and how far it is.
+/// A stream and its progress.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct StreamView {
-    /// What it is.
+    /// Its definition.
     #[schema(value_type = StreamDefinition)]
     pub definition: Draft,
-    /// Whose budget was charged.
+    /// The dataset whose budget was charged.
     pub dataset: String,
-    /// What all releases together promise, in words.
+    /// The guarantee of all releases together, in words.
     pub guarantee: String,
-    /// What the promise means.
+    /// What the guarantee means.
     pub promise: String,
-    /// What the half-widths of its releases speak of.
+    /// What the half-widths of its releases cover.
     pub half_widths: String,
-    /// How many steps were released.
+    /// The number of steps released.
     pub steps: u64,
-    /// Were all steps of its horizon released?
+    /// Whether all steps of its horizon were released.
     pub ended: bool,
 }
 
@@ -111,12 +111,12 @@ impl StreamView {
 pub struct StreamList {
     /// By name.
     pub streams: Vec<StreamView>,
-    /// Those that are there but cannot be opened.
+    /// Streams that cannot be opened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unopened: Vec<Unopened>,
 }
 
-/// A stream that is there but cannot be opened.
+/// A stream that cannot be opened.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Unopened {
     /// Its name.
@@ -125,7 +125,7 @@ pub struct Unopened {
     pub reason: String,
 }
 
-/// The stream of a name.
+/// A stream by its name.
 pub(super) fn named(app: &App, name: &str) -> Result<Arc<Stream>> {
     let unopened = || app.streams.unopened().into_iter().find(|(unopened, _)| unopened == name);
     app.streams.get(name).ok_or_else(|| match unopened() {
@@ -137,7 +137,7 @@ pub(super) fn named(app: &App, name: &str) -> Result<Arc<Stream>> {
 /// All streams
 #[utoipa::path(get, path = "/v1/streams", operation_id = "list_streams", tag = "streams", responses(
     (status = 200, description = "All streams", body = StreamList),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn list(State(app): State<Arc<App>>) -> Response {
     let unopened = app.streams.unopened().into_iter();
     json(&StreamList {
@@ -146,13 +146,13 @@ pub async fn list(State(app): State<Arc<App>>) -> Response {
     })
 }
 
-/// Creates a stream, and charges its budget for all that it will ever release
+/// Creates a stream, and charges its budget for all of its releases
 #[utoipa::path(post, path = "/v1/streams", operation_id = "create_stream", tag = "streams", request_body = StreamDefinition, responses(
-    (status = 201, description = "It was created, and charged", body = StreamView),
-    (status = 400, description = "What is wrong, and what to write instead; nothing was charged", body = Problem),
+    (status = 201, description = "Created and charged", body = StreamView),
+    (status = 400, description = "Invalid request; the message says how to fix it. Nothing was charged", body = Problem),
     (status = 402, description = "Not enough budget left; nothing was charged", body = Problem),
-    (status = 409, description = "There is one of that name; nothing was charged", body = Problem),
-    (status = "4XX", description = "What is wrong, and what to write instead; nothing was charged", body = Problem)))]
+    (status = 409, description = "The name is taken; nothing was charged", body = Problem),
+    (status = "4XX", description = "Invalid request; the message says how to fix it. Nothing was charged", body = Problem)))]
 pub async fn create(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
@@ -170,8 +170,8 @@ pub async fn create(
 #[utoipa::path(get, path = "/v1/streams/{name}", operation_id = "show_stream", tag = "streams",
     params(("name" = String, Path, description = "The stream")), responses(
     (status = 200, description = "The stream", body = StreamView),
-    (status = 404, description = "There is none", body = Problem),
-    (status = "4XX", description = "Who may not", body = Problem)))]
+    (status = 404, description = "Not found", body = Problem),
+    (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn show(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response> {
     Ok(json(&StreamView::of(&*named(&app, &name)?)))
 }

@@ -1,8 +1,8 @@
-//! What an analyst may spend of a dataset, and has spent.
+//! What an analyst may spend from a dataset's budget, and has spent.
 //!
-//! A cap is kept beside the ledger, not in it: the ledger bounds what is spent of a dataset in all, a cap what one token may
-//! spend of it. What is to be charged is written down here first, durably, and only then charged to the ledger; so a crash in
-//! between can make a cap smaller, never larger.
+//! Caps are kept beside the ledger, not in it: the ledger limits the total spending of a dataset, a cap that of one
+//! token. A cost is first reserved here, durably, and only then charged to the ledger; so a crash in between can make a
+//! cap smaller, never larger.
 
 use reticent::privacy::Guarantee;
 use reticent_ledger::{Budget, Spend};
@@ -11,26 +11,26 @@ use rusqlite::{OptionalExtension, TransactionBehavior, params};
 use super::{Token, Tokens};
 use crate::error::{Error, Result};
 
-/// What was written down for a charge, to be taken back if the ledger refuses it.
+/// A reservation for a charge, taken back if the ledger refuses it.
 #[derive(Debug)]
 pub struct Reservation {
-    /// `None` if the same was written down before: then it stays.
+    /// `None` if the same cost was reserved before: then it stays.
     number: Option<i64>,
 }
 
 impl Tokens {
-    /// Writes down, durably, that a token spends this much of a dataset; the same request again is not counted again. To be
-    /// called by one thread at a time, up to [`Tokens::take_back`].
+    /// Reserves a cost for a token, durably; a repeated request is not counted again. Only one thread at a time may be
+    /// between this call and [`Tokens::take_back`].
     ///
     /// # Errors
     /// If the token has no cap for the dataset, or too little of it is left.
     pub fn reserve(&self, token: &Token, dataset: &str, request: &str, cost: &Guarantee) -> Result<Reservation> {
         let Some(cap) = token.caps.get(dataset) else {
             let message =
-                format!("the token {} may spend nothing of {dataset}; its owner can make one with a cap", token.name);
+                format!("the token {} has no cap for {dataset}; the owner can create one that has", token.name);
             return Err(Error::Forbidden(message));
         };
-        let broken = || Error::Machine("what a token has spent was changed by hand".into());
+        let broken = || Error::Machine("the record of a token's spending was changed by hand".into());
         let text = serde_json::to_string(cost).expect("plain data");
         let mut connection = self.connection()?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -67,10 +67,10 @@ impl Tokens {
         Ok(Reservation { number: Some(number) })
     }
 
-    /// Takes back what was written down for a charge that the ledger refused, so that nothing was spent.
+    /// Takes back the reservation for a charge that the ledger refused.
     ///
     /// # Errors
-    /// If it cannot be written; then it stays.
+    /// If that cannot be written; then the reservation stays.
     pub fn take_back(&self, reservation: Reservation) -> Result<()> {
         if let Some(number) = reservation.number {
             self.connection()?.execute("DELETE FROM spent WHERE number = ?1", [number])?;
@@ -78,7 +78,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// What a token has spent of a dataset.
+    /// What a token has spent from a dataset's budget.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -91,7 +91,7 @@ impl Tokens {
                 |row| row.get(0),
             )
             .optional()?;
-        let broken = || Error::Machine("what a token has spent was changed by hand".into());
+        let broken = || Error::Machine("the record of a token's spending was changed by hand".into());
         total.map_or(Ok(Spend::NOTHING), |total| serde_json::from_str(&total).map_err(|_| broken()))
     }
 }
@@ -120,7 +120,7 @@ mod tests {
         let refused = tokens.reserve(&ada, "staff", "tuesday", &pure("0.5")).unwrap_err();
         assert!(matches!(&refused, Error::Overdrawn(text) if text.contains("ε = 0.4 would fit")), "{refused}");
         assert!(matches!(tokens.reserve(&ada, "visits", "monday", &pure("0.1")), Err(Error::Forbidden(_))));
-        // The same id at another price is another charge.
+        // The same id at a different cost is a different charge.
         let other = tokens.reserve(&ada, "staff", "monday", &pure("0.4")).unwrap();
         assert_eq!(tokens.spent(&ada, "staff").unwrap(), Spend::of(&pure("1")));
         tokens.take_back(other).unwrap();

@@ -1,13 +1,13 @@
-//! API tokens: shown once, kept as hashes.
+//! API tokens: shown once, stored as hashes.
 //!
-//! Before the first token is made whoever can read the data directory is the owner, so tokens that were there must not get lost: the
-//! data directory remembers beside them that there were some.
+//! Before the first token is created, anyone who can read the data directory is the owner, so existing tokens must not
+//! get lost: a file beside them records that there were some.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`secret`] | the token itself |
-//! | [`owner`] | the owner's, before there are others |
-//! | [`caps`] | what an analyst may spend of a dataset, and has spent |
+//! | [`owner`] | the owner's token, before there are others |
+//! | [`caps`] | what an analyst may spend from a dataset's budget, and has spent |
 
 pub mod caps;
 pub mod owner;
@@ -26,12 +26,12 @@ use crate::error::{Error, Result};
 use crate::role::Role;
 use secret::Secret;
 
-/// Where they are, within the data directory.
+/// Their file within the data directory.
 const FILE: &str = "tokens.sqlite";
-/// Beside them: is there, once there were tokens.
+/// The file that records that there were tokens.
 const MEMORY: &str = "tokens.made";
 const REMEMBERED: &[u8] = b"Tokens were made here. Without tokens.sqlite the service does not start.\n";
-/// A name stands in the ledger as the caller.
+/// Longest name, in bytes; the ledger records it as the caller.
 const LONGEST_NAME: usize = 64;
 /// The commands write while the service reads.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
@@ -59,55 +59,54 @@ const SCHEMA: &str = "
 /// What an analyst may spend, by dataset.
 pub type Caps = BTreeMap<String, Guarantee>;
 
-/// What is known of a token. The token itself is not.
+/// A token's record, without the token itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     /// Its public part.
     pub id: String,
-    /// Who has it, as the ledger will call them.
+    /// Its name, recorded in the ledger as the caller.
     pub name: String,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
     /// What an analyst may spend.
     pub caps: Caps,
-    /// When it was made.
+    /// When it was created.
     pub created: String,
     /// When it was revoked, if it was.
     pub revoked: Option<String>,
 }
 
-/// All tokens of a data directory. Commands and the service may have it open at the same time.
+/// All tokens of a data directory. Commands and the service may have them open at the same time.
 #[derive(Debug)]
 pub struct Tokens {
     connection: Mutex<Connection>,
     path: PathBuf,
-    /// What is open.
+    /// The file that is open.
     file: Option<FileId>,
     memory: PathBuf,
 }
 
 impl Tokens {
-    /// Opens the tokens of a data directory, which is there.
+    /// Opens the tokens of an existing data directory.
     ///
     /// # Errors
-    /// If the file cannot be used, or there were tokens and are none any more.
+    /// If the file cannot be used, or there were tokens and there are none now.
     pub fn open(directory: &Path) -> Result<Self> {
         let (path, memory) = (directory.join(FILE), directory.join(MEMORY));
         let lost = || {
             let (path, memory) = (path.display(), memory.display());
             Error::asked(format!(
-                "there were tokens, and {path} has none; put it back, or nobody is kept out. Only if all tokens shall be made anew, \
-                 remove {memory}"
+                "there were tokens, but {path} has none; restore it. Only to replace all tokens with new ones, remove {memory}"
             ))
         };
         let had = memory.exists();
-        // Nothing is opened: the log of what was there may lie beside it.
+        // Opens nothing: the log of the lost file may still be beside it.
         if had && std::fs::metadata(&path).map_or(0, |file| file.len()) == 0 {
             return Err(lost());
         }
         let failed =
             |error: &dyn std::fmt::Display| Error::asked(format!("{} cannot be used: {error}", path.display()));
-        // Hashes and caps are nobody else's business.
+        // Hashes and caps are readable only by the owner.
         let mut options = std::fs::OpenOptions::new();
         options.create(true).truncate(false).write(true);
         #[cfg(unix)]
@@ -129,7 +128,7 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// That there are tokens, durably.
+    /// Records, durably, that there are tokens.
     fn remember(&self) -> Result<()> {
         if self.memory.exists() {
             return Ok(());
@@ -138,19 +137,20 @@ impl Tokens {
         replace(&self.memory, REMEMBERED).map_err(failed)
     }
 
-    /// The connection, if what it has open is what others find there: otherwise they would make and revoke tokens in vain.
+    /// The connection, if its file is still the one at the path: otherwise commands would create and revoke tokens in
+    /// vain.
     fn connection(&self) -> Result<MutexGuard<'_, Connection>> {
         if FileId::of(&self.path) != self.file {
             let path = self.path.display();
             return Err(Error::Machine(format!(
-                "{path} was removed or replaced while it was open; put it back, or start again with the right one"
+                "{path} was removed or replaced while it was open; restore it, or restart with the right one"
             )));
         }
-        // Whoever panicked in between left no transaction behind: it was rolled back.
+        // A thread that panicked left no open transaction: it was rolled back.
         Ok(self.connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Was a token ever made? Then tokens are needed for good, also when all were revoked.
+    /// Whether a token was ever created. From then on tokens are required, even when all were revoked.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -160,20 +160,22 @@ impl Tokens {
         Ok(statement.query_row([], |row| row.get(0))?)
     }
 
-    /// Makes a token, durably. What comes back is shown once and kept nowhere.
+    /// Creates a token, durably. The returned text is to be shown once, and is not stored.
     ///
     /// # Errors
-    /// If the name cannot be used or is used, if caps and role do not fit, if there is no randomness.
+    /// If the name is invalid or taken, if caps and role do not match, or if there is no randomness.
     pub fn create(&self, name: &str, role: Role, caps: &Caps) -> Result<String> {
         check_name(name)?;
         match (role, caps.is_empty()) {
             (Role::Analyst, true) => {
                 let message =
-                    "an analyst may spend nothing without a cap; add --cap DATASET=EPSILON, as in --cap staff=1";
+                    "an analyst needs a cap to spend anything; add --cap DATASET=EPSILON, such as --cap staff=1";
                 return Err(Error::field("cap", message));
             }
             (Role::Analyst, false) | (_, true) => {}
-            (role, false) => return Err(Error::field("cap", format!("only analysts have caps, and this is {role}"))),
+            (role, false) => {
+                return Err(Error::field("cap", format!("only analysts have caps, but the role is {role}")));
+            }
         }
         let secret = Secret::draw()?;
         let created = format!("{:.0}", Timestamp::now());
@@ -184,7 +186,9 @@ impl Tokens {
             params![secret.id(), name, role.name(), secret.hash().as_slice(), caps, created],
         )?;
         if inserted == 0 {
-            let message = format!("there is a token {name} already; names are used once, so that the ledger is clear");
+            let message = format!(
+                "there already is a token {name}; names cannot be reused, so that the ledger stays unambiguous"
+            );
             return Err(Error::field("name", message));
         }
         self.remember()?;
@@ -209,23 +213,23 @@ impl Tokens {
         tokens.collect()
     }
 
-    /// Ends a token, durably: from now on it is nobody's.
+    /// Revokes a token, durably.
     ///
     /// # Errors
-    /// If there is none of that name, or it was revoked before.
+    /// If there is no token of that name, or it was already revoked.
     pub fn revoke(&self, name: &str) -> Result<()> {
         let revoked = format!("{:.0}", Timestamp::now());
         let changed = self
             .connection()?
             .execute("UPDATE tokens SET revoked = ?2 WHERE name = ?1 AND revoked IS NULL", params![name, revoked])?;
         if changed == 0 {
-            let message = format!("there is no token {name} that could be revoked; `reticent token list` shows them");
+            let message = format!("there is no active token {name}; `reticent token list` shows all tokens");
             return Err(Error::field("name", message));
         }
         Ok(())
     }
 
-    /// Whose token it is; `None` if nobody's.
+    /// The record of a token; `None` if it is unknown or revoked.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -256,7 +260,7 @@ fn read_caps(text: &str) -> Result<Caps> {
 fn check_name(name: &str) -> Result<()> {
     let usable = |letter: char| letter.is_ascii_alphanumeric() || "._@-".contains(letter);
     if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(usable) {
-        let message = format!("a name has 1 to {LONGEST_NAME} letters, digits, dots, @, - or _, as in ada or till-7");
+        let message = format!("a name has 1 to {LONGEST_NAME} letters, digits, dots, @, - or _, such as ada or till-7");
         return Err(Error::field("name", message));
     }
     Ok(())
@@ -303,7 +307,7 @@ mod tests {
         assert!(Tokens::open(folder.path()).unwrap_err().to_string().contains("there were tokens"));
         std::fs::rename(at("aside"), at(FILE)).unwrap();
         assert!(tokens.any().unwrap() && Tokens::open(folder.path()).is_ok());
-        // Those of before there was a memory are remembered, too.
+        // Tokens from before this file existed are recorded, too.
         std::fs::remove_file(at(MEMORY)).unwrap();
         drop((Tokens::open(folder.path()).unwrap(), tokens));
         assert!(at(MEMORY).exists());

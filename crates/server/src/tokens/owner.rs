@@ -1,8 +1,8 @@
 //! The owner's token of one run, for a service that has no tokens yet.
 //!
-//! That a request comes from this machine proves nothing: a proxy on it asks for others, and whoever else has an account here has the
-//! same address. So the owner shows what nobody else can read, a secret in the data directory. It is drawn anew at each start, and ends
-//! with the run or with the first token that is made.
+//! A request from this machine proves nothing: a proxy on it forwards requests of others, and other users of the
+//! machine have the same address. So the owner presents a secret from the data directory, which only the owner can
+//! read. It is drawn at each start, and expires when the service stops or the first token is created.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -13,12 +13,12 @@ use reticent_durable::replace;
 use super::secret::Secret;
 use crate::error::{Error, Result};
 
-/// Where it is, within the data directory, as a link to the page.
+/// Its file within the data directory, which contains a link to the dashboard.
 const FILE: &str = "owner.url";
-/// Where it begins in the link: browsers do not send what follows the #, so that it is in no log.
+/// What precedes it in the link: browsers do not send the part after the #, so it appears in no log.
 const MARK: &str = "/#token=";
 
-/// The owner's token of one run. Its file is gone when it is dropped.
+/// The owner's token of one run. Its file is removed on drop.
 #[derive(Debug)]
 pub struct Owner {
     secret: Secret,
@@ -26,20 +26,20 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// A new one.
+    /// Draws a new token.
     ///
     /// # Errors
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn draw(directory: &Path) -> Result<Self> {
         Ok(Self { secret: Secret::draw()?, file: directory.join(FILE) })
     }
 
-    /// Is it this one?
+    /// Whether `text` is this token.
     pub fn is(&self, text: &str) -> bool {
         Secret::read(text).is_some_and(|given| given.id() == self.secret.id() && given.has_hash(&self.secret.hash()))
     }
 
-    /// The page, with it.
+    /// The link to the dashboard, with the token.
     pub fn link(&self, address: SocketAddr) -> String {
         format!("http://{address}{MARK}{}", self.secret.text())
     }
@@ -49,13 +49,13 @@ impl Owner {
     /// # Errors
     /// If it cannot be written.
     pub fn publish(&self, address: SocketAddr) -> Result<()> {
-        // One that is there would keep its permissions.
+        // An existing file would keep its permissions.
         let _ = fs::remove_file(&self.file);
         let failed = |error| Error::asked(format!("{} cannot be written: {error}", self.file.display()));
         replace(&self.file, (self.link(address) + "\n").as_bytes()).map_err(failed)
     }
 
-    /// The address of the service that runs in a data directory without tokens, and its owner's token.
+    /// The address and the owner's token of the service running in a data directory without tokens.
     pub fn published(directory: &Path) -> Option<(String, String)> {
         let link = fs::read_to_string(directory.join(FILE)).ok()?;
         let (address, token) = link.trim_end().split_once(MARK)?;

@@ -1,4 +1,4 @@
-//! The token itself: a public id, by which it is found, and 32 secret bytes.
+//! The token itself: a public id, by which it is looked up, and 32 secret bytes.
 
 use reticent::hexadecimal;
 use reticent::secrets::TOKEN as PREFIX;
@@ -23,17 +23,18 @@ impl std::fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// A new one.
+    /// Draws a new token.
     ///
     /// # Errors
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn draw() -> Result<Self> {
         let mut bytes = [0; ID_BYTES + SECRET_BYTES];
-        getrandom::fill(&mut bytes).map_err(|_| Error::Machine("the operating system gives no randomness".into()))?;
+        getrandom::fill(&mut bytes)
+            .map_err(|_| Error::Machine("the operating system provides no randomness".into()))?;
         Ok(Self { id: hexadecimal::write(&bytes[..ID_BYTES]), hex: hexadecimal::write(&bytes[ID_BYTES..]) })
     }
 
-    /// From its text; `None` if it is no token.
+    /// Parses a token; `None` if it is not one.
     pub fn read(text: &str) -> Option<Self> {
         let (id, hex) = text.strip_prefix(PREFIX)?.split_once('_')?;
         let is_hex = |text: &str, length| hexadecimal::read(text).is_some_and(|bytes| bytes.len() == length);
@@ -45,17 +46,17 @@ impl Secret {
         &self.id
     }
 
-    /// What is kept of it. It has 256 random bits, so that no slow hash is needed to keep it from being guessed.
+    /// The stored hash. With 256 random bits, no slow hash is needed to prevent guessing.
     pub fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.hex.as_bytes()).into()
     }
 
-    /// Is this its hash? The time does not tell where they differ.
+    /// Whether this is its hash, compared in constant time.
     pub fn has_hash(&self, hash: &[u8]) -> bool {
         self.hash().ct_eq(hash).into()
     }
 
-    /// To be shown once.
+    /// The token as text, to be shown once.
     pub fn text(&self) -> String {
         format!("{PREFIX}{}_{}", self.id, self.hex)
     }

@@ -1,7 +1,7 @@
 //! A curator's stream in memory: its counter, the open step and the ids it remembers.
 //!
-//! Memory is changed first and written down afterwards, in one transaction for all that happened since the last. If that
-//! fails, memory is thrown away and read again from the disk: what was drawn in between was never shown.
+//! Memory is changed first and then written to disk, in one transaction for everything since the last. If that fails,
+//! memory is discarded and read again from the disk: releases drawn in between were never shown.
 
 use std::sync::Arc;
 
@@ -42,15 +42,15 @@ pub(crate) struct Live {
     timeline: Option<Timeline>,
     board: Arc<Board>,
     tally: Tally,
-    /// The sum of the open step, where there are no keys. (Counters with keys keep it themselves.)
+    /// The sum of the open step, without keys. (Counters with keys keep it themselves.)
     open_sum: i128,
     /// The number of events in the open step.
     open_events: u64,
     window: Window,
-    /// The keys that are released.
+    /// The released keys.
     names: Vec<Arc<str>>,
     turn: Turn,
-    /// What was written down last: megabytes, which need not be fetched from the system at the end of every step.
+    /// The last checkpoint's buffer: megabytes, reused to avoid an allocation at the end of every step.
     written: Vec<u8>,
 }
 
@@ -59,21 +59,21 @@ pub(crate) struct Live {
 struct Turn {
     sums: Sums,
     events: u64,
-    /// Ids of steps that were closed meanwhile.
+    /// Ids of steps closed since then.
     ids: Vec<(u64, Vec<u8>)>,
     released: Vec<Arc<StepRelease>>,
-    /// How many of the keys are on the disk.
+    /// How many of the released keys are on the disk.
     names_written: usize,
-    /// A new stream, or one that closed a step: the whole counter must be written down.
+    /// The stream is new or closed a step: the whole counter must be written.
     checkpoint: bool,
 }
 
-/// What is written down when a step is closed.
+/// What is written when a step is closed.
 #[derive(Serialize, Deserialize)]
 struct Checkpoint<T> {
     open_sum: i128,
     open_events: u64,
-    /// A tally as it is written, or as it is read back.
+    /// A tally to be written, or one read back.
     tally: T,
 }
 
@@ -87,7 +87,7 @@ impl Live {
         Ok(live)
     }
 
-    /// A stream as it is on the disk.
+    /// Loads a stream from the disk.
     pub fn load(identity: Identity, permit: Permit, board: Arc<Board>, pages: &Transaction<'_>) -> Result<Self> {
         let damaged = Error::Damaged(format!("the state of stream {}", identity.definition.name()));
         let state: Option<Vec<u8>> = pages
@@ -119,7 +119,7 @@ impl Live {
         live.turn.names_written = live.names.len();
         let shown = live.board.newest().map_or(0, |release| release.step);
         if let Some(newest) = archive::newest(pages, id, &live.definition)?.filter(|newest| newest.step > shown) {
-            // Committed, but not shown: the process ended in between, or the disk said that it had failed.
+            // Committed but not shown: the process ended in between, or the disk reported a failure.
             live.board.show(Arc::new(newest));
         }
         Ok(live)
@@ -149,12 +149,12 @@ impl Live {
         &self.board
     }
 
-    /// How its noise is made.
+    /// Its kind of counter.
     pub fn kind(&self) -> Kind {
         self.tally.kind()
     }
 
-    /// Is the horizon reached?
+    /// Whether the horizon is reached.
     pub fn ended(&self) -> bool {
         self.definition.horizon().is_some_and(|horizon| self.tally.steps() >= horizon)
     }
@@ -165,19 +165,19 @@ impl Live {
         Some(timeline.end_of(self.tally.steps() + 1))
     }
 
-    /// How many steps have ended by now and are not closed.
+    /// The number of steps that have ended but are not closed.
     pub fn due(&self, now: i64) -> u64 {
         let ended = self.timeline.map_or(0, |timeline| timeline.ended(now));
         let ended = self.definition.horizon().map_or(ended, |horizon| ended.min(horizon));
         ended.saturating_sub(self.tally.steps())
     }
 
-    /// For how many keys a step releases a value.
+    /// The number of keys in a release.
     pub fn keys(&self) -> u64 {
         known(&self.definition).len().max(self.names.len()) as u64
     }
 
-    /// Closes steps that are due, as many as this at the most; how many were closed.
+    /// Closes at most `most` due steps; returns how many were closed.
     pub fn close_due(&mut self, now: i64, most: u64) -> Result<u64> {
         let Some(timeline) = self.timeline else { return Ok(0) };
         let steps = self.due(now).min(most);
@@ -187,7 +187,7 @@ impl Live {
         Ok(steps)
     }
 
-    /// Counts events, each id once. Those that come after the last step are not counted.
+    /// Counts events, each id once. Events after the last step are not counted.
     pub fn ingest(&mut self, events: &Events, now: i64) -> Result<()> {
         for event in &events.events {
             if self.ended() {
@@ -208,7 +208,7 @@ impl Live {
         Ok(())
     }
 
-    /// Puts sums into the counter.
+    /// Adds sums to the counter.
     fn count(&mut self, sums: &JournalSums) {
         match (sums, &mut self.tally) {
             (JournalSums::One(sum), _) => self.open_sum += sum,
@@ -234,7 +234,7 @@ impl Live {
         let ids: Vec<u8> = self.window.unwritten(step).iter().flat_map(|id| id.to_le_bytes()).collect();
         match &mut self.tally {
             Tally::One(counter) => {
-                // What does not fit into 64 bits is cut off: that moves two sums no further apart than they are.
+                // Clamped to 64 bits, which moves no two sums further apart.
                 let sum = self.open_sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
                 counter.advance(sum)?;
             }
@@ -261,12 +261,12 @@ impl Live {
         Ok(())
     }
 
-    /// Is there anything to write?
+    /// Whether there is anything to write.
     pub fn is_dirty(&self) -> bool {
         self.turn.checkpoint || self.turn.events > 0
     }
 
-    /// Writes down what happened since the last time.
+    /// Writes what happened since the last transaction.
     pub fn write(&mut self, pages: &Transaction<'_>) -> Result<()> {
         let open = self.tally.steps() + 1;
         let run = |sql: &str, values: &[&dyn rusqlite::ToSql]| {
@@ -279,8 +279,8 @@ impl Live {
             run("INSERT INTO seen (stream, step, ids) VALUES (?1, ?2, ?3)", params![self.id, step as i64, ids])?;
         }
         let (mut sums, events) = (self.turn.sums.take(), std::mem::take(&mut self.turn.events));
-        // What does not count any more in this step need not be written down. (The line in which it ceased to count is: read back, it must
-        // end in the same way.)
+        // Keys that no longer count in this step need not be written. (The line in which they ceased to count is
+        // written in full: read back, it must have the same effect.)
         if let (JournalSums::Selected(sums), Tally::Keyed(counter)) = (&mut sums, &self.tally)
             && counter.is_crowded()
         {
@@ -330,7 +330,7 @@ impl Live {
         Ok(())
     }
 
-    /// Shows what is on the disk now.
+    /// Shows the releases, which are now on the disk.
     pub fn show(&mut self) {
         self.turn.released.drain(..).for_each(|release| self.board.show(release));
     }

@@ -1,12 +1,12 @@
-//! Streams of a trusted curator: exact sums, durable.
+//! Streams of a trusted curator: exact, durable sums.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `live` | a stream in memory: its counter, the open step, what is written down of them |
+//! | `live` | a stream in memory: its counter, the open step, and how they are written to disk |
 //! | `sums` | what was counted since the last transaction |
-//! | `window` | which ids were seen lately |
-//! | `queue` | who waits for what |
-//! | `writer` | the one thread that changes streams: one transaction for all who wait |
+//! | `window` | recently seen ids |
+//! | `queue` | jobs for the writer |
+//! | `writer` | the thread that changes streams: one transaction for all waiting jobs |
 
 pub(crate) mod live;
 pub(crate) mod queue;

@@ -1,4 +1,4 @@
-//! What the writer is asked to do.
+//! Jobs for the writer.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -9,16 +9,16 @@ use super::live::Live;
 use crate::error::{Error, Result};
 use crate::event::Events;
 
-/// One transaction holds about so many events: a step that is due does not wait long.
+/// About how many events one transaction holds, so that a due step does not wait long.
 const LARGEST_TURN: usize = 1 << 15;
 
-/// Something to be done.
+/// A job for the writer.
 pub(crate) enum Job {
-    /// Events to be counted.
+    /// Counts events.
     Ingest(Batch),
-    /// A new stream.
+    /// Takes on a new stream.
     Adopt(Box<Live>, Answer),
-    /// To close what is due now.
+    /// Closes the steps that are due now.
     CloseDue(Answer),
 }
 
@@ -26,15 +26,15 @@ pub(crate) enum Job {
 pub(crate) struct Batch {
     pub stream: i64,
     pub events: Events,
-    /// Where they came from, and how far it has been read with them.
+    /// Their source, and how far it has been read with them.
     pub source: Option<(String, Vec<u8>)>,
     pub answer: Answer,
 }
 
-/// Where the outcome is told, when it is durable.
+/// The channel for the outcome, sent when it is durable.
 pub(crate) type Answer = SyncSender<Result<()>>;
 
-/// Jobs that wait.
+/// Waiting jobs.
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
@@ -48,17 +48,17 @@ struct State {
     stopped: bool,
 }
 
-/// What is to be done next.
+/// The next jobs.
 pub(crate) struct Next {
     pub jobs: Vec<Job>,
-    /// Nobody shall wait for a stream to catch up.
+    /// Jobs shall no longer wait for a stream to catch up.
     pub hurry: bool,
     /// No more jobs will come.
     pub over: bool,
 }
 
 impl Queue {
-    /// Puts a job at the end and waits until it is done.
+    /// Enqueues a job and waits until it is done.
     pub fn ask(&self, job: impl FnOnce(Answer) -> Job) -> Result<()> {
         let (answer, outcome): (_, Receiver<Result<()>>) = sync_channel(1);
         let mut state = self.lock();
@@ -71,13 +71,13 @@ impl Queue {
         outcome.recv().unwrap_or(Err(Error::Stopped))
     }
 
-    /// From now on nobody waits for a stream to catch up.
+    /// From now on jobs no longer wait for a stream to catch up.
     pub fn hurry(&self) {
         self.lock().hurry = true;
         self.changed.notify_all();
     }
 
-    /// No more jobs are taken.
+    /// Accepts no more jobs.
     pub fn stop(&self) {
         let mut state = self.lock();
         (state.hurry, state.stopped) = (true, true);
@@ -85,7 +85,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The next jobs, as soon as there are any, or none after so long.
+    /// The next jobs, as soon as there are any; none after `limit`.
     pub fn next(&self, limit: Duration) -> Next {
         let mut state = self.lock();
         if state.jobs.is_empty() && !state.stopped {

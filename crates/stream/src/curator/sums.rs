@@ -13,7 +13,7 @@ use crate::event::{Event, Events};
 #[derive(Debug)]
 pub(super) enum Sums {
     One(i128),
-    /// By the places of the keys; which of them were touched, in the order of their first event.
+    /// Sums by key index, and the indices of the touched keys in order of their first event.
     Known(Vec<i128>, Vec<u32>),
     Selected(HashMap<String, i128, RandomState>),
 }
@@ -21,7 +21,7 @@ pub(super) enum Sums {
 /// A line of the journal: the sums of a transaction.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct JournalLine {
-    /// How many events of the open step they are from.
+    /// The number of events of the open step that they include.
     pub events: u64,
     pub sums: JournalSums,
 }
@@ -43,7 +43,7 @@ impl Sums {
         }
     }
 
-    /// Adds an event. One without a key is not counted where there are keys.
+    /// Adds an event. In a stream with keys, an event without a key is not counted.
     pub fn add(&mut self, events: &Events, event: &Event) {
         let value = i128::from(event.value);
         match self {
@@ -51,7 +51,7 @@ impl Sums {
             Self::Known(sums, touched) => {
                 let Some(place) = events.place(event) else { return };
                 let Some(sum) = sums.get_mut(place as usize) else { return };
-                // A key is noted again after a sum of 0: adding nothing twice does no harm.
+                // A key whose sum returned to 0 is noted again: adding 0 twice does no harm.
                 if *sum == 0 {
                     touched.push(place);
                 }
@@ -65,7 +65,7 @@ impl Sums {
         }
     }
 
-    /// Everything, and nothing is left.
+    /// Takes all sums, leaving none.
     pub fn take(&mut self) -> JournalSums {
         match self {
             Self::One(sum) => JournalSums::One(std::mem::take(sum)),
@@ -78,7 +78,7 @@ impl Sums {
     }
 }
 
-/// The key at a place.
+/// The known keys, by index; empty if there are none.
 pub(super) fn known(definition: &Definition) -> &[Arc<str>] {
     match definition.keys() {
         Keys::Known(keys) => keys,

@@ -1,18 +1,17 @@
-//! Which ids were seen lately.
+//! Recently seen ids.
 
 use std::collections::VecDeque;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 
-/// The ids of the last so many steps.
+/// The ids of the last `width` steps.
 ///
 /// # Privacy
-/// What is forgotten when is told by steps alone, never by how many ids there are: see
-/// [`Definition`](crate::Definition).
+/// When an id is forgotten depends only on steps, never on the number of ids: see [`Definition`](crate::Definition).
 #[derive(Debug)]
 pub(super) struct Window {
-    /// For how many steps an id is remembered: the one it came in is the first.
+    /// For how many steps an id is remembered, including the one in which it arrived.
     width: u64,
     known: HashSet<u128, RandomState>,
     by_step: VecDeque<(u64, Vec<u128>)>,
@@ -25,7 +24,7 @@ impl Window {
         Self { width, known: HashSet::with_hasher(RandomState::default()), by_step: VecDeque::new(), written: 0 }
     }
 
-    /// Remembers an id that came in a step; false if it is known already.
+    /// Remembers an id that arrived in a step; false if it is already known.
     pub fn insert(&mut self, step: u64, id: u128) -> bool {
         if !self.known.insert(id) {
             return false;
@@ -40,12 +39,12 @@ impl Window {
         true
     }
 
-    /// Steps up to this one are over for good: the newest step whose ids are not needed any more.
+    /// The newest step whose ids are no longer needed.
     pub fn forgotten(&self, open: u64) -> Option<u64> {
         open.checked_sub(self.width)
     }
 
-    /// Forgets what is too old now that this step is open. Ids that were never written down are in `unwritten` then.
+    /// Forgets ids that are too old now that this step is open. Take unwritten ids with `unwritten` first.
     pub fn forget(&mut self, open: u64) {
         let Some(last) = self.forgotten(open) else { return };
         while self.by_step.front().is_some_and(|(step, _)| *step <= last) {
@@ -59,7 +58,7 @@ impl Window {
         }
     }
 
-    /// The ids of a step that are not on the disk yet; from now on they are taken for written.
+    /// The ids of a step that are not on the disk yet; from now on they count as written.
     pub fn unwritten(&mut self, step: u64) -> &[u128] {
         match self.by_step.back() {
             Some((last, ids)) if *last == step => &ids[std::mem::replace(&mut self.written, ids.len())..],
@@ -67,7 +66,7 @@ impl Window {
         }
     }
 
-    /// After a restart: ids that are on the disk.
+    /// Restores ids from the disk after a restart.
     pub fn restore(&mut self, step: u64, ids: impl Iterator<Item = u128>) {
         for id in ids {
             self.insert(step, id);

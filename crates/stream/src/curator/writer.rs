@@ -1,4 +1,4 @@
-//! The one thread that changes curators' streams: one transaction for all who wait.
+//! The thread that changes curators' streams: one transaction for all waiting jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -15,16 +15,16 @@ use crate::error::{Error, Result};
 use crate::shared::Shared;
 use crate::streams::FILE;
 
-/// Of the steps that were missed some are closed at a time: as much work as making so many values.
+/// How much work is done at a time to close missed steps, in values released.
 const MISSED_AT_A_TIME: u64 = 1 << 15;
-/// How many values a step costs besides its own.
+/// The fixed cost of a step, in values.
 const STEP: u64 = 16;
-/// The clock is looked at so often, at the least: it may be moved.
+/// The longest time between checks of the clock, which may be moved.
 const LONGEST_NAP: Duration = Duration::from_millis(200);
-/// After a failure of the disk.
+/// How long to wait after a disk failure.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Changes nothing, but takes room on the disk.
+/// Changes nothing, but needs disk space.
 const REWRITE: &str = "UPDATE stream SET caller = caller WHERE id = (SELECT max(id) FROM stream)";
 
 /// Closes steps and counts events, until it is stopped.
@@ -34,7 +34,7 @@ pub(crate) struct Writer {
     streams: BTreeMap<i64, Live>,
     /// Jobs that wait for a stream to catch up, and new ones.
     jobs: Vec<Job>,
-    /// The last transaction failed: memory is not what is on the disk.
+    /// The last transaction failed: memory differs from the disk.
     stale: bool,
 }
 
@@ -51,7 +51,7 @@ impl Writer {
             self.turn();
             self.shared.database.lock().unwrap_or_else(PoisonError::into_inner).tidy();
             if hurry {
-                // Whoever waits for a stream to catch up has to come again.
+                // Jobs that wait for a stream to catch up must be sent again.
                 tell(&std::mem::take(&mut self.jobs), &Error::Stopped);
             }
             if over {
@@ -61,7 +61,7 @@ impl Writer {
         self.streams.values().for_each(|live| live.board().close());
     }
 
-    /// How long nothing is due.
+    /// The time until something is due.
     fn nap(&self) -> Duration {
         if self.stale {
             return PAUSE;
@@ -72,8 +72,8 @@ impl Writer {
         LONGEST_NAP.min(Duration::from_millis(left))
     }
 
-    /// What is asked for, and some of what is due: a stream that has much to catch up with holds up nobody but those who send to
-    /// it.
+    /// Does the waiting jobs, and closes some of the due steps: a stream that is far behind delays only its own
+    /// senders.
     fn turn(&mut self) {
         let mut jobs = std::mem::take(&mut self.jobs);
         let outcome = self.close_due().and_then(|behind| {
@@ -104,7 +104,7 @@ impl Writer {
         }
     }
 
-    /// Closes steps that are due, of a long absence some at a time, each in its turn; the streams that have more of them.
+    /// Closes due steps of each stream in turn, some at a time if many were missed; returns the streams that have more.
     fn close_due(&mut self) -> Result<BTreeSet<i64>> {
         self.read_again()?;
         let now = milliseconds(&*self.shared.clock);
@@ -122,7 +122,7 @@ impl Writer {
         Ok(self.streams.values().filter(|live| live.due(now) > 0).map(Live::id).collect())
     }
 
-    /// Counts events and takes in new streams: for each job why it was refused, if it was.
+    /// Counts events and takes on new streams; returns for each job why it was refused, if it was.
     fn apply(&mut self, jobs: &[Job]) -> Result<Vec<Option<Error>>> {
         let now = milliseconds(&*self.shared.clock);
         let mut positions = Vec::new();
@@ -147,7 +147,7 @@ impl Writer {
             positions.extend(batch.source.as_ref().map(|(name, position)| (batch.stream, name, position)));
             refused.push(None);
         }
-        // After a failure it is tried out whether the disk works again: perhaps nobody sends anything before that.
+        // After a failure, checks whether the disk works again, since there may be no events that would show it.
         let failing = self.shared.health.is_unwritten(FILE);
         if failing || !positions.is_empty() || self.streams.values().any(Live::is_dirty) {
             self.commit(&positions)?;
@@ -183,13 +183,13 @@ impl Writer {
         }
     }
 
-    /// Memory may be ahead of the disk: it is not used any more.
+    /// Marks memory as stale, since it may be ahead of the disk.
     fn forget(&mut self, error: Error) -> Error {
         self.stale = true;
         error
     }
 
-    /// After a failure: all streams as they are on the disk.
+    /// After a failure, reads all streams from the disk again.
     fn read_again(&mut self) -> Result<()> {
         if !self.stale {
             return Ok(());
@@ -203,10 +203,10 @@ impl Writer {
     }
 }
 
-/// All jobs have the same outcome.
+/// Sends the same error to all jobs.
 fn tell(jobs: &[Job], error: &Error) {
     for job in jobs {
-        // Whoever gave up waiting has no use for the answer.
+        // A caller that no longer waits does not need the answer.
         let _ = job.answer().send(Err(error.clone()));
     }
 }

@@ -1,10 +1,10 @@
-//! A definition as it is written in TOML or JSON.
+//! A definition as written in TOML or JSON.
 
 use serde::de::{Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A definition as it is written: nothing is checked yet. What may be left out has a default, see
+/// A definition as written, not yet checked. For the defaults of optional fields, see
 /// [`Definition`](super::Definition).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,17 +42,17 @@ pub struct Draft {
     pub history: Option<u64>,
 }
 
-/// Keys as they are written: `"none"`, `"selected"`, or a list.
+/// Keys as written: `"none"`, `"selected"`, or a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum DraftKeys {
     /// `none` or `selected`.
     Word(String),
-    /// Those that are known beforehand.
+    /// Public keys, known in advance.
     Known(Vec<String>),
 }
 
-/// An exact number in quotes, or a number whose shortest decimal is meant.
+/// An exact number in quotes, or a number, taken as its shortest decimal form.
 fn number<'data, D: Deserializer<'data>>(deserializer: D) -> Result<Option<String>, D::Error> {
     struct Number;
 

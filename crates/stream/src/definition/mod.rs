@@ -1,11 +1,11 @@
-//! What a stream is: immutable once it is created.
+//! The definition of a stream, which never changes.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `mod` | [`Definition`]: what is counted, under which promise, and every rule that must hold before anything is charged |
-//! | [`draft`] | [`Draft`]: the same as it is written in TOML or JSON |
-//! | [`step`] | [`Step`]: how long a step lasts |
-//! | `words` | what a privacy officer and a ledger are told |
+//! | `mod` | [`Definition`]: what is counted, with what guarantee, and all checks made before anything is charged |
+//! | [`draft`] | [`Draft`]: a definition as written in TOML or JSON |
+//! | [`step`] | [`Step`]: the length of a step |
+//! | `words` | descriptions for privacy officers and the ledger |
 
 pub mod draft;
 pub mod step;
@@ -24,67 +24,67 @@ pub use self::step::Step;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 
-/// Names are part of file names and addresses.
+/// Longest name; names are used in file names and URLs.
 const LONGEST_NAME: usize = 64;
-/// A key that is longer is no key.
+/// Longest key, in bytes.
 pub const LONGEST_KEY: usize = 256;
-/// As many known keys as a step can release in good time.
+/// The most known keys: as many as a step can release in reasonable time.
 const MOST_KEYS: usize = 1 << 20;
-/// How many steps an id can be remembered.
+/// The most steps for which ids can be remembered.
 const WIDEST_WINDOW: u64 = 1_000_000;
-/// By default ids are remembered for a minute, or two steps if these last longer: in milliseconds.
+/// By default ids are remembered for this many milliseconds, but at least two steps.
 const REMEMBERED: u64 = 60_000;
-/// By default, where steps are of events.
+/// By default ids are remembered for this many steps of events.
 const REMEMBERED_STEPS: u64 = 1000;
 
-/// Whether the memory and the disk may be taken.
+/// Who counts: a trusted curator, or one whose memory and disk may be seized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// A trusted curator: exact sums are kept, durably, and an acknowledged event is neither lost nor counted twice.
+    /// A trusted curator: exact sums are stored durably, and an acknowledged event is neither lost nor counted twice.
     Curator,
-    /// Neither memory nor disk hold anything that would betray anyone; an event is counted at most once.
+    /// Whatever is seized from memory and disk is differentially private; an event is counted at most once.
     PanPrivate,
 }
 
-/// Whether each key has a sum of its own.
+/// Which keys have sums of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Keys {
-    /// One sum.
+    /// None: there is one sum.
     None,
-    /// One for each of these, sorted.
+    /// These, sorted.
     Known(Arc<[Arc<str>]>),
-    /// One for each key that so many share that it gives nobody away.
+    /// Keys from the data; those with too few events are withheld.
     Selected,
 }
 
-/// What a stream is. Made from a [`Draft`], also by serde, and checked then.
+/// The definition of a stream. Made from a [`Draft`], also by serde, which checks it.
 ///
-/// | field | what it says | default |
+/// | field | meaning | default |
 /// |---|---|---|
 /// | `name` | letters a–z, digits, `-` and `_` | – |
-/// | `dataset` | whose budget is charged; a name of one's own must be registered | `stream/NAME` |
+/// | `dataset` | the dataset whose budget is charged; if given, it must be registered | `stream/NAME` |
 /// | `step` | `1s` to `1d`, `event`, or `N events` | – |
-/// | `horizon` | how many steps; needed in pan-private mode | without end |
-/// | `epsilon`, `delta`, `rho` | what all releases together promise; `delta` is dropped, and not charged, where `auto` does without | – |
-/// | `allow_large_epsilon` | confirms an epsilon above 10 or a delta above 0.001, which promise next to nothing | false |
-/// | `unit` | whose privacy: `event`, `step`, `steps:N` | `event` |
+/// | `horizon` | the number of steps; required in pan-private mode | no end |
+/// | `epsilon`, `delta`, `rho` | the guarantee of all releases together; `delta` is dropped, and not charged, if `auto` needs none | – |
+/// | `allow_large_epsilon` | confirms an epsilon above 10 or a delta above 0.001, which give almost no protection | false |
+/// | `unit` | the privacy unit: `event`, `step`, `steps:N` | `event` |
 /// | `adjacency` | `add-remove` or `replace` | `add-remove`; `replace` for steps of events and in pan-private mode |
-/// | `range` | `LO..HI`: values outside are clamped, what is no whole number counts as 0 and is clamped | `0..1` |
-/// | `counter` | how the noise is made | `auto`; `pan-private` in that mode |
+/// | `range` | clamping bounds, `LO..HI`; anything but a whole number counts as 0 and is then clamped | `0..1` |
+/// | `counter` | the continual counter | `auto`; `pan-private` in that mode |
 /// | `keys` | `"none"`, a list, or `"selected"` (needs delta) | `"none"` |
 /// | `mode` | `curator` or `pan-private` | `curator` |
-/// | `dedup` | for how many steps an id is remembered; 0: ids are ignored | a minute, at least 2 steps |
-/// | `history` | how many steps of releases are kept | all |
+/// | `dedup` | for how many steps an id is remembered; 0 ignores ids | a minute, at least 2 steps; 1000 steps of events |
+/// | `history` | how many steps of releases are stored | all |
 ///
 /// # Privacy
-/// *Ids.* Messages with one id within the window are one event, and the first of them counts: under `add-remove` what is
-/// protected is all messages of one id together; under `replace` arrivals and ids are public, and what is protected is the key and
-/// the value that come with one id. Why the window is a number of steps: if it were a number of ids, one event more would
-/// push the oldest id out of it, which might let an old message count again, whose id would push out the next: no bound
-/// holds for what one event can move. Steps end by the clock (or by arrivals, where these are public), whatever
-/// the events say.
+/// *Ids.* Messages with the same id within the window are one event, and the first of them counts: under `add-remove`
+/// all messages of one id together are protected; under `replace` arrivals and ids are public, and the key and the
+/// value of one id are protected. Why the window is a number of steps: if it were a number of ids, one more event would
+/// push out the oldest id, which might let an old message count again, whose id would push out the next, and so on: the
+/// effect of one event would be unbounded. Steps end by the clock (or by arrivals, where these are public), whatever
+/// the events contain.
 ///
-/// *Steps of events* end with an arrival: hence `replace` only, as in every stream whose arrivals are public.
+/// *Steps of events* end with an arrival: hence only `replace`, as in every stream whose arrivals are public.
 ///
 /// # Example
 /// ```
@@ -102,7 +102,7 @@ pub enum Keys {
 pub struct Definition {
     name: String,
     dataset: String,
-    /// Nobody named it: it is registered when it is needed.
+    /// The dataset is the default one, registered when it is needed.
     own_dataset: bool,
     stream: Stream,
     guarantee: Guarantee,
@@ -120,12 +120,12 @@ impl Definition {
         &self.name
     }
 
-    /// Whose budget is charged.
+    /// The dataset whose budget is charged.
     pub fn dataset(&self) -> &str {
         &self.dataset
     }
 
-    /// Was the dataset not named?
+    /// Whether the dataset is the default one.
     pub fn has_own_dataset(&self) -> bool {
         self.own_dataset
     }
@@ -135,32 +135,32 @@ impl Definition {
         &self.stream
     }
 
-    /// What all releases together promise.
+    /// The guarantee of all releases together.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
 
-    /// How long a step lasts.
+    /// The length of a step.
     pub fn step(&self) -> Step {
         self.step
     }
 
-    /// How many steps there are; none if there is no end.
+    /// The number of steps; `None` if there is no end.
     pub fn horizon(&self) -> Option<u64> {
         self.stream.steps()
     }
 
-    /// How the noise is made, as it was asked for.
+    /// The requested kind of counter.
     pub fn counter(&self) -> Kind {
         self.counter
     }
 
-    /// Whether each key has a sum of its own.
+    /// The keys that have sums of their own.
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// Whether memory and disk may be taken.
+    /// Whether memory and disk may be seized.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -170,17 +170,17 @@ impl Definition {
         self.dedup
     }
 
-    /// How many steps of releases are kept; none if all are.
+    /// How many steps of releases are stored; `None` if all are.
     pub fn history(&self) -> Option<u64> {
         self.history
     }
 
-    /// How much an event counts: see [`Stream::clamp`]. Where the step is the unit it is the step's sum that is clamped.
+    /// The clamped value of an event: see [`Stream::clamp`]. If the unit is a step, the step's sum is clamped instead.
     pub(crate) fn admit(&self, value: i64) -> i64 {
         if self.stream.unit() == Unit::Step { value } else { self.stream.clamp(value) }
     }
 
-    /// What the counter promises, if it can serve. Said before anything is charged.
+    /// The counter's guarantee. Checks, before anything is charged, that the counter supports the definition.
     fn promised(&self) -> Result<Guarantee> {
         let (stream, guarantee) = (self.stream.clone(), self.guarantee.clone());
         if self.mode == Mode::Curator {
@@ -213,15 +213,19 @@ impl TryFrom<Draft> for Definition {
             None => Adjacency::AddRemove,
         };
         if arrivals_public && adjacency == Adjacency::AddRemove {
-            let allowed = "replace in pan-private mode and with steps of events: that an event arrives is public there";
+            let allowed = "replace in pan-private mode and with steps of events, where arrivals are public";
             return Err(Error::parameter("adjacency", adjacency, allowed));
         }
         let unit = draft.unit.as_deref().map_or(Ok(Unit::Event), str::parse)?;
         if unit == Unit::Step && draft.range.is_none() {
-            return Err(Error::parameter("range", "missing", "given for the unit step: what a whole step can hold"));
+            return Err(Error::parameter(
+                "range",
+                "missing",
+                "given for the unit step: the bounds of a whole step's sum",
+            ));
         }
         if unit == Unit::Step && mode == Mode::PanPrivate {
-            let allowed = "event or steps:N in pan-private mode: to clamp a step's sum, it would have to lie in memory";
+            let allowed = "event or steps:N in pan-private mode: clamping a step's sum would require it in memory";
             return Err(Error::parameter("unit", unit, allowed));
         }
         let (low, high) = draft.range.as_deref().map_or(Ok((0, 1)), parse_range)?;
@@ -231,7 +235,7 @@ impl TryFrom<Draft> for Definition {
         let keys = keys(draft.keys)?;
         let counter = counter(draft.counter.as_deref(), mode)?;
         if mode == Mode::PanPrivate && keys == Keys::Selected {
-            let allowed = "\"none\" or a list in pan-private mode: keys that come with the data would lie in memory";
+            let allowed = "\"none\" or a list in pan-private mode: keys from the data would be in memory";
             return Err(Error::parameter("keys", "selected", allowed));
         }
         if draft.history == Some(0) {
@@ -251,7 +255,7 @@ impl TryFrom<Draft> for Definition {
             dedup: dedup(draft.dedup, mode, step)?,
             history: draft.history,
         };
-        // δ is neither promised nor charged where the counter does without.
+        // δ is not charged if the counter needs none.
         definition.guarantee = definition.promised()?;
         Ok(definition)
     }
@@ -266,7 +270,7 @@ impl From<Definition> for Draft {
             Guarantee::Zcdp(rho) => (None, None, Some(rho.to_string())),
         };
         Self {
-            // It was confirmed when it was made.
+            // It was confirmed when the definition was made.
             allow_large_epsilon: definition.guarantee.is_weak(),
             dataset: (!definition.own_dataset).then_some(definition.dataset),
             unit: Some(definition.stream.unit().to_string()),
@@ -303,14 +307,14 @@ fn check_name(name: &str) -> Result<()> {
         return Ok(());
     }
     let shown = if name.len() <= LONGEST_NAME { format!("{name:?}") } else { format!("{} bytes long", name.len()) };
-    let allowed = "1 to 64 of a-z, 0-9, - and _, beginning with a letter or a digit; write for example front-door";
+    let allowed = "1 to 64 of a-z, 0-9, - and _, starting with a letter or a digit, such as front-door";
     Err(Error::parameter("name", shown, allowed))
 }
 
 fn parse_range(text: &str) -> Result<(i64, i64)> {
     let ends =
         text.split_once("..").and_then(|(low, high)| Some((low.trim().parse().ok()?, high.trim().parse().ok()?)));
-    ends.ok_or_else(|| Error::parameter("range", text, "LO..HI in whole numbers; write for example 0..100"))
+    ends.ok_or_else(|| Error::parameter("range", text, "LO..HI in whole numbers, such as 0..100"))
 }
 
 fn guarantee(draft: &Draft) -> Result<Guarantee> {
@@ -322,7 +326,7 @@ fn guarantee(draft: &Draft) -> Result<Guarantee> {
             return Err(Error::parameter("epsilon", "missing", "given: epsilon, epsilon and delta, or rho"));
         }
         (_, _, Some(rho)) => {
-            let allowed = "left out where epsilon or delta is given: a stream makes one promise";
+            let allowed = "left out if epsilon or delta is given: a stream has one guarantee";
             return Err(Error::parameter("rho", rho, allowed));
         }
     };
@@ -345,7 +349,7 @@ fn keys(draft: Option<DraftKeys>) -> Result<Keys> {
         return Err(Error::parameter("keys", format!("a list of {}", list.len()), "a list of 1 to 2^20 keys"));
     }
     if let Some(key) = list.iter().find(|key| key.is_empty() || key.len() > LONGEST_KEY) {
-        let allowed = "made of keys of 1 to 256 bytes each";
+        let allowed = "a list of keys of 1 to 256 bytes each";
         return Err(Error::parameter("keys", format!("a list with a key of {} bytes", key.len()), allowed));
     }
     let mut sorted: Vec<Arc<str>> = list.into_iter().map(Into::into).collect();
@@ -362,7 +366,7 @@ fn counter(text: Option<&str>, mode: Mode) -> Result<Kind> {
             Err(Error::parameter("counter", kind, "pan-private or pan-private-surviving in pan-private mode"))
         }
         (Mode::Curator, kind) if kind.is_pan_private() => {
-            Err(Error::parameter("counter", kind, "another one, or mode pan-private: a curator's counter is saved"))
+            Err(Error::parameter("counter", kind, "another one, or mode pan-private: a curator's counter is stored"))
         }
         _ => Ok(kind),
     }
@@ -372,7 +376,7 @@ fn dedup(given: Option<u64>, mode: Mode, step: Step) -> Result<u64> {
     match (given, mode, step) {
         (None | Some(0), Mode::PanPrivate, _) => Ok(0),
         (Some(steps), Mode::PanPrivate, _) => {
-            Err(Error::parameter("dedup", steps, "left out in pan-private mode: an id that is remembered is raw data"))
+            Err(Error::parameter("dedup", steps, "left out in pan-private mode: remembered ids are raw data"))
         }
         (Some(steps), ..) if steps > WIDEST_WINDOW => {
             Err(Error::parameter("dedup", steps, "at most 1000000 steps, or 0 to ignore ids"))

@@ -1,23 +1,24 @@
-//! How long a step lasts.
+//! The length of a step.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// The shortest and the longest step of the clock, in milliseconds.
+/// The shortest and the longest step by the clock, in milliseconds.
 const SHORTEST: i64 = 1_000;
 const LONGEST: i64 = 86_400_000;
-/// As many events a step as anyone can want.
+/// The most events in a step.
 const MOST_EVENTS: u64 = 1 << 40;
 const UNITS: [(&str, i64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
-/// How long a step lasts. Written `30s`, `event` or `100 events`.
+/// The length of a step, written as `30s`, `event` or `100 events`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// So many milliseconds, one second to one day. Steps end at multiples of it since 1970 (in UTC: full minutes, midnights).
+    /// Milliseconds, from one second to one day. Steps end at multiples of it since 1970 (in UTC: full minutes,
+    /// midnights).
     Clock(i64),
-    /// So many events. When each of them arrives is public then.
+    /// A number of events, whose arrival times are then public.
     Events(u64),
 }
 
@@ -39,7 +40,7 @@ impl FromStr for Step {
 
     fn from_str(text: &str) -> Result<Self> {
         let wrong = || {
-            let allowed = "a length of time from 1s to 1d (write for example 1s, 5m or 1h), event, or N events";
+            let allowed = "a length of time from 1s to 1d (such as 1s, 5m or 1h), event, or N events";
             Error::parameter("step", text, allowed)
         };
         if text == "event" {

@@ -1,4 +1,4 @@
-//! What a privacy officer and a ledger are told.
+//! Descriptions for privacy officers and the ledger.
 
 use reticent::continual::Unit;
 use reticent::continual::keyed::Admission;
@@ -7,8 +7,8 @@ use reticent::privacy::Adjacency;
 use super::{Definition, Keys, Mode, Step};
 
 impl Definition {
-    /// What one unit is, as a ledger must know it: two streams have the same unit only if the same inputs are neighbours, so
-    /// that their costs may be added up.
+    /// The privacy unit for the ledger: two streams have the same unit only if the same inputs are neighbours, so that
+    /// their costs may be added up.
     pub fn unit_words(&self) -> String {
         match (self.step, self.stream.unit()) {
             (Step::Clock(_) | Step::Events(2..), Unit::Step) => format!("step of {}", self.step),
@@ -17,7 +17,7 @@ impl Definition {
         }
     }
 
-    /// What the promise means.
+    /// What the guarantee means.
     pub fn promise_words(&self) -> String {
         self.protected_words() + &self.guarantee.caveat()
     }
@@ -41,7 +41,7 @@ impl Definition {
         }
     }
 
-    /// What the half-widths of its releases speak of.
+    /// What the half-widths of its releases cover.
     pub fn half_width_words(&self) -> String {
         match self.keys {
             Keys::None | Keys::Known(_) => "95 %, noise only".into(),
@@ -49,7 +49,7 @@ impl Definition {
         }
     }
 
-    /// Everything, in words.
+    /// The whole definition, in words.
     pub fn description(&self) -> String {
         let (low, high) = self.stream.range();
         let keys = match &self.keys {

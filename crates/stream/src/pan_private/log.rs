@@ -1,4 +1,4 @@
-//! The file of a pan-private stream: its definition, and what was published. Nothing else is ever written.
+//! The file of a pan-private stream: its definition and its published releases. Nothing else is ever written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,7 +13,7 @@ use crate::definition::Definition;
 use crate::error::{Error, Result};
 
 const VERSION: u32 = 1;
-/// Records are read so many bytes at a time.
+/// How many bytes are read at a time.
 const STRETCH: usize = 1 << 20;
 
 /// The first line of the file.
@@ -23,35 +23,35 @@ struct Header {
     definition: Definition,
 }
 
-/// How far a step has come.
+/// The progress of closing a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Point {
     /// All events are counted; nothing is drawn.
     Due,
-    /// The record is made; nothing of it is written.
+    /// The record is made; none of it is written.
     Drawn,
-    /// The record is durable and everybody can see it.
+    /// The record is durable and shown.
     Shown,
-    /// Nothing is left of the step but what is published; the next one is open.
+    /// Only the published record is left of the step; the next one is open.
     Opened,
 }
 
-/// Where releases are published: the seam at which tests fail and crash.
+/// Where releases are published: the seam at which tests inject failures and crashes.
 pub(super) trait Log: Send {
-    /// The record is durable when this returns; after an error it is not there.
+    /// Appends a record, durable when this returns; after an error it is not in the file.
     fn append(&mut self, record: &[u8]) -> io::Result<()>;
 
-    /// A step has come to a point. Only in tests does anything happen there: a process ends.
+    /// A step has reached a point. Only tests do anything here: a process ends.
     fn reached(&mut self, _: Point, _: &Tree, _: Option<&Record>) {}
 }
 
-/// What records are written to: a file, and in tests a disk that loses what was not synced.
+/// What records are written to: a file, or in tests a disk that loses unsynced data.
 pub(super) trait Medium: Send {
-    /// Writes bytes at a place, to the system's memory at first.
+    /// Writes bytes at an offset, at first only to the system's cache.
     fn put(&mut self, place: u64, bytes: &[u8]) -> io::Result<()>;
-    /// All that was written is on the disk when this returns.
+    /// Syncs everything written to the disk.
     fn sync(&mut self) -> io::Result<()>;
-    /// Takes off what lies beyond a length.
+    /// Truncates to a length.
     fn cut(&mut self, length: u64) -> io::Result<()>;
 }
 
@@ -74,11 +74,11 @@ impl Medium for File {
 #[derive(Debug)]
 pub(crate) struct LogFile<M = File> {
     file: M,
-    /// Up to where it holds complete records.
+    /// The length of its complete records, header included.
     length: u64,
 }
 
-/// Where the records of a stream are, for whoever reads.
+/// The records of a stream, for reading.
 #[derive(Debug, Clone)]
 pub(crate) struct Shelf {
     path: PathBuf,
@@ -87,8 +87,8 @@ pub(crate) struct Shelf {
 }
 
 impl LogFile {
-    /// Opens the file, or makes it. A record that was not written in full is cut off; all others count as published, and
-    /// are made durable, for they may be read already. The last one comes back.
+    /// Opens the file, or creates it. An incomplete record is cut off; all others count as published, and are made
+    /// durable, since they may already have been read. Also returns the last one.
     pub fn open(directory: &Path, definition: &Definition) -> Result<(Self, Shelf, Option<Record>)> {
         let path = directory.join(format!("{}.releases", definition.name()));
         let unusable = |error: io::Error| Error::storage("opened", format!("{}: {error}", path.display()));
@@ -122,7 +122,7 @@ impl<M: Medium> LogFile<M> {
         Self { file, length: 0 }
     }
 
-    /// As a disk does it that loses power, or is full.
+    /// Writes part of a record, as a disk does that loses power or is full.
     pub fn append_torn(&mut self, part: &[u8]) -> io::Result<()> {
         self.file.put(self.length, part)
     }
@@ -133,7 +133,7 @@ impl<M: Medium> Log for LogFile<M> {
         let written = self.file.put(self.length, record).and_then(|()| self.file.sync());
         match written {
             Ok(()) => self.length += record.len() as u64,
-            // If not even that works, the next attempt overwrites it, or whoever opens the file finds it.
+            // If even that fails, the next attempt overwrites it, or it is dealt with when the file is next opened.
             Err(_) => drop(self.file.cut(self.length)),
         }
         written
@@ -141,18 +141,18 @@ impl<M: Medium> Log for LogFile<M> {
 }
 
 impl Shelf {
-    /// Of records that are not in a file.
+    /// Records that are not in a file.
     #[cfg(feature = "test-util")]
     pub fn nowhere() -> Self {
         Self { path: PathBuf::new(), header: 0, lanes: 1 }
     }
 
-    /// Where the record of a step, counted from 1, begins.
+    /// The offset of the record of a step, counted from 1.
     fn place_of(&self, step: u64) -> u64 {
         self.header + (step - 1) * Record::length(self.lanes) as u64
     }
 
-    /// Records from a step on, up to one that is published.
+    /// The records of steps `from` to `to`, all of which are published.
     pub fn read(&self, from: u64, to: u64) -> Result<Vec<Record>> {
         let read = (|| {
             let mut file = File::open(&self.path)?;
@@ -168,7 +168,7 @@ impl Shelf {
     }
 }
 
-/// The first line, with its end; `None` if there is none.
+/// The first line, with its line break; `None` if it is incomplete.
 fn read_header(file: &File) -> io::Result<Option<Vec<u8>>> {
     let mut reader = io::BufReader::new(file);
     let mut line = Vec::new();
@@ -176,7 +176,7 @@ fn read_header(file: &File) -> io::Result<Option<Vec<u8>>> {
     Ok((line.last() == Some(&b'\n')).then_some(line))
 }
 
-/// How many complete records there are, and the last; `None` if they are not those of steps 1, 2, 3 …
+/// The number of complete records, and the last; `None` if they are not those of steps 1, 2, 3 …
 pub(super) fn complete(mut records: impl Read, lanes: usize) -> io::Result<Option<(u64, Option<Record>)>> {
     let length = Record::length(lanes);
     let mut bytes = vec![0; (STRETCH / length).max(1) * length];

@@ -1,18 +1,18 @@
-//! Streams whose memory and disk may be taken.
+//! Streams whose memory and disk may be seized.
 //!
-//! The disk holds the definition and published releases, and nothing else: no sum, no id, no position in a source. Memory
-//! holds noise with sums in it. Each step goes the same way: **draw** (the counter makes the value; noise that is spent is
-//! erased at once), **fsync** (the record is durable), **show**, **erase** (what is left of the step's own
-//! variables). Whoever finds a complete record after a crash takes it for published. After a restart a fresh tree counts the
-//! steps that are left, on top of the last record: see `tree`.
+//! The disk contains only the definition and the published releases: no sum, no id, no position in a source. Memory
+//! contains only noisy sums. Each step is closed in the same way: **draw** (the counter makes the value; used noise is
+//! erased at once), **fsync** (the record is durable), **show**, **erase** (what is left of the step's own variables).
+//! A complete record found after a crash counts as published. After a restart a fresh tree counts the remaining steps,
+//! on top of the last record: see `tree`.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `mod` | a stream at work |
-//! | `tree` | its counters since the process began, and why one charge covers all of them |
-//! | `record` | a published release as it is on the disk |
+//! | `mod` | a running stream |
+//! | `tree` | its counters since the process started, and why one charge covers all of them |
+//! | `record` | the on-disk form of a published release |
 //! | `log` | the file |
-//! | `simulation` | a process that ends wherever a test wants (feature `test-util`) |
+//! | `simulation` | processes that end at any point, for tests (feature `test-util`) |
 
 mod log;
 mod record;
@@ -42,10 +42,10 @@ use crate::timeline::Timeline;
 /// The folder of the files.
 pub(crate) const FOLDER: &str = "pan-private";
 
-/// Steps that were missed are closed so many at a time: others get their turn in between.
+/// How many missed steps are closed at a time: other streams get their turn in between.
 const MISSED_AT_A_TIME: u64 = 64;
 
-/// A pan-private stream at work.
+/// A running pan-private stream.
 pub(crate) struct PanPrivateStream {
     definition: Arc<Definition>,
     timeline: Option<Timeline>,
@@ -56,21 +56,21 @@ pub(crate) struct PanPrivateStream {
 }
 
 struct State {
-    /// None when all steps are released.
+    /// `None` when all steps are released.
     tree: Option<Tree>,
     log: Box<dyn Log>,
-    /// How many steps are published.
+    /// The number of published steps.
     steps: u64,
-    /// How many events came in the open step: public in this mode.
+    /// The number of events in the open step, which is public in this mode.
     open_events: u64,
-    /// A release that was drawn and could not be published yet: it is not drawn again.
+    /// A release that was drawn but could not be published yet: it is not drawn again.
     unpublished: Option<Record>,
     stopped: bool,
 }
 
 impl PanPrivateStream {
-    /// Goes on after what is on the disk. From now on, before the first event comes, freed memory is overwritten, if the program
-    /// has installed the allocator for it.
+    /// Continues from what is on the disk. From now on, and before the first event arrives, freed memory is
+    /// overwritten, if the program has installed the allocator for it.
     pub fn open(
         directory: &Path,
         definition: Arc<Definition>,
@@ -88,7 +88,7 @@ impl PanPrivateStream {
         Self::on(Box::new(log), shelf, last, tree, definition, created, board)
     }
 
-    /// On top of the last record, with the tree that counts what is left.
+    /// Continues from the last record, with the tree that counts the remaining steps.
     fn on(
         log: Box<dyn Log>,
         shelf: Shelf,
@@ -119,19 +119,19 @@ impl PanPrivateStream {
         self.definition.name()
     }
 
-    /// How often counting began anew on top of what was published.
+    /// How often counting was restarted on top of the published releases.
     pub fn restarts(&self) -> u64 {
         self.restarts
     }
 
-    /// Counts events, once, and erases them. Nothing of them is durable.
+    /// Counts events, once, and erases them. They are not made durable.
     pub fn ingest(&self, mut events: Events, now: i64) -> Result<()> {
         let mut state = loop {
             let mut state = self.lock();
             if state.stopped {
                 return Err(Error::Stopped);
             }
-            // A step that is due but cannot be published keeps nobody from being counted, in the step that is open.
+            // If a due step cannot be published, events are still counted, in the step that is open.
             if !self.close_due_in(&mut state, now).unwrap_or(false) {
                 break state;
             }
@@ -148,7 +148,7 @@ impl PanPrivateStream {
             }
             state.open_events += 1;
             if let Step::Events(count) = self.definition.step() {
-                // If it cannot be published now, it is with a later event.
+                // If it cannot be published now, a later event retries.
                 while state.open_events >= count && self.close(&mut state, now).is_ok() {}
             }
         }
@@ -161,7 +161,7 @@ impl PanPrivateStream {
         state.tree.as_ref().and(self.timeline).map(|timeline| timeline.end_of(state.steps + 1))
     }
 
-    /// Closes steps that are due, some of them if there are many. Are there more?
+    /// Closes due steps, only some if there are many; true if there are more.
     pub fn close_due(&self, now: i64) -> Result<bool> {
         self.close_due_in(&mut self.lock(), now)
     }
@@ -210,7 +210,7 @@ impl PanPrivateStream {
         Ok(())
     }
 
-    /// Releases from a step on, oldest first.
+    /// At most `limit` releases starting at step `from`, oldest first.
     pub fn history(&self, from: u64, limit: usize) -> Result<Vec<StepRelease>> {
         let newest = self.board.newest().map_or(0, |release| release.step);
         let oldest = self.definition.history().map_or(0, |kept| newest.saturating_sub(kept)) + 1;
@@ -222,7 +222,7 @@ impl PanPrivateStream {
         Ok(self.shelf.read(from, to)?.iter().map(|record| record.release(&self.definition)).collect())
     }
 
-    /// Nothing more is counted; what is in memory is erased.
+    /// Stops counting, and erases what is in memory.
     pub fn stop(&self) {
         let mut state = self.lock();
         state.stopped = true;

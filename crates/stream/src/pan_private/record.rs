@@ -1,4 +1,4 @@
-//! A published release as it is on the disk.
+//! The on-disk form of a published release.
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -6,11 +6,11 @@ use sha2::{Digest, Sha256};
 use crate::definition::{Definition, Keys};
 use crate::release::{KeyedValues, Released, StepRelease, Value};
 
-/// Numbers of eight bytes: the step, when it closed, how many restarts there were before it, variance and half-width.
+/// Eight-byte numbers before the values: the step, when it closed, the restarts before it, variance and half-width.
 const NUMBERS: usize = 5;
 const WORD: usize = 8;
 
-/// A release, and how many fresh trees there were before its own.
+/// A release, with the number of restarts before it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record {
     pub step: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// How many values a release has.
+    /// The number of values in a release.
     pub fn lanes(definition: &Definition) -> usize {
         match definition.keys() {
             Keys::Known(keys) => keys.len(),
@@ -31,7 +31,7 @@ impl Record {
         }
     }
 
-    /// How many bytes a record with so many values has: the same for all records of a stream.
+    /// The length in bytes of a record with this many values: the same for all records of a stream.
     pub fn length(lanes: usize) -> usize {
         (NUMBERS + lanes + 1) * WORD
     }
@@ -48,7 +48,7 @@ impl Record {
         bytes
     }
 
-    /// Nothing if it is not complete.
+    /// Parses a record; `None` if it is incomplete or was changed.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (content, sum) = bytes.split_at_checked(bytes.len().checked_sub(WORD)?)?;
         if checksum(content) != sum {
@@ -66,7 +66,7 @@ impl Record {
         })
     }
 
-    /// As it is shown.
+    /// The release as shown to readers.
     pub fn release(&self, definition: &Definition) -> StepRelease {
         let Self { half_width, variance, .. } = *self;
         let released = match definition.keys() {
@@ -84,7 +84,7 @@ impl Record {
     }
 }
 
-/// Tells a record that was written in full from one that was not.
+/// Distinguishes a complete record from an incomplete one.
 fn checksum(content: &[u8]) -> [u8; WORD] {
     let digest = Sha256::digest(content);
     digest[..WORD].try_into().expect("a digest is longer")

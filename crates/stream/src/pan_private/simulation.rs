@@ -1,7 +1,7 @@
-//! Processes that end wherever a test wants, on a disk in memory, and all that an adversary may see of them.
+//! Processes that end at any chosen point, on an in-memory disk, and everything an adversary may see of them.
 //!
-//! What counts, draws and publishes is the stream itself; only the file is another one. The process ends as a process does:
-//! nothing that comes after the point is done.
+//! The stream itself counts, draws and publishes; only the file is simulated. Nothing after the chosen point is
+//! executed, as when a process is killed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,73 +24,73 @@ use crate::event::{Events, Rules};
 pub enum End {
     /// All events of the step are counted; nothing is drawn.
     Due,
-    /// The release is drawn; nothing of it is written.
+    /// The release is drawn; none of it is written.
     Drawn,
     /// Half of the record has reached the disk.
     Torn,
-    /// The record is written, and lost, for it was not synced.
+    /// The record is written, but lost because it was not synced.
     Lost,
-    /// The record is written, and has reached the disk though it was not synced.
+    /// The record is written, and has reached the disk although it was not synced.
     Written,
-    /// The record is durable; nobody has been shown it.
+    /// The record is durable, but not shown.
     Synced,
-    /// Everybody has been shown it; what is left of the step is still there.
+    /// The record is shown; the rest of the step is not erased yet.
     Shown,
     /// The step is erased, and the next one is open. After the last step there is no such point.
     Opened,
 }
 
 impl End {
-    /// All of them, in the order of a step.
+    /// All points, in the order of a step.
     pub const ALL: [Self; 8] =
         [Self::Due, Self::Drawn, Self::Torn, Self::Lost, Self::Written, Self::Synced, Self::Shown, Self::Opened];
 
-    /// Is the record whole on the disk?
+    /// Whether the record is complete on the disk.
     pub fn leaves_record(self) -> bool {
         matches!(self, Self::Written | Self::Synced | Self::Shown | Self::Opened)
     }
 }
 
-/// What is on the disk: records, one after the other, the last perhaps not whole.
+/// What is on the disk: consecutive records, the last one perhaps incomplete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Image(pub Vec<u8>);
 
 impl Image {
-    /// The values of all whole records.
+    /// The values of all complete records.
     pub fn published(&self) -> Vec<i64> {
         self.0.chunks_exact(Record::length(1)).map_while(Record::from_bytes).map(|record| record.values[0]).collect()
     }
 
-    /// Is there part of a record at the end?
+    /// Whether there is part of a record at the end.
     pub fn is_torn(&self) -> bool {
         !self.0.len().is_multiple_of(Record::length(1))
     }
 
-    /// Takes the last record off, as a disk does that was never told to sync.
+    /// Removes the last record, as a disk does that was never synced.
     pub fn forget_last(&mut self) {
         self.0.truncate(self.0.len().saturating_sub(Record::length(1)));
     }
 }
 
-/// What lay in the memory of a process at some point of a step.
+/// What was in the memory of a process at some point of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memory {
     /// The cells of the counter.
     pub cells: Seized,
-    /// The release, where it is drawn and not yet erased.
+    /// The release, if it is drawn and not yet erased.
     pub drawn: Option<i64>,
 }
 
 /// What can be seen of one process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Run {
-    /// Releases that were shown, in order: the step and the value.
+    /// The releases shown, in order: step and value.
     pub shown: Vec<(u64, i64)>,
-    /// The memory at every point that was reached. An adversary may have one of them; the last is that of the end.
+    /// The memory at every point reached. An adversary may see one of them; the last is the one at the end.
     pub memories: Vec<Memory>,
 }
 
-/// A stream with one event a step and one counter of a design.
+/// A stream with one event per step and one counter of a design.
 #[derive(Debug)]
 pub struct Simulation<D> {
     definition: Arc<Definition>,
@@ -100,10 +100,10 @@ pub struct Simulation<D> {
 }
 
 impl<D: Design + 'static> Simulation<D> {
-    /// Of a definition with steps of one event, without keys, whose counter is of this design.
+    /// Simulates a definition with steps of one event, without keys, whose counter is of this design.
     ///
     /// # Errors
-    /// If the design cannot serve it.
+    /// If the design does not support the definition.
     pub fn new(definition: Definition) -> Result<Self> {
         let (stream, guarantee) = (definition.stream(), definition.guarantee());
         let design = |steps| D::new(stream.clone().until(steps)?, guarantee.clone());
@@ -112,10 +112,11 @@ impl<D: Design + 'static> Simulation<D> {
         Ok(Self { rules: Rules::new(Arc::clone(&definition), [0; 16]), definition, designs })
     }
 
-    /// One process: goes on from what is on the disk, counts these values, a step each, and ends, perhaps in the middle of a step.
+    /// Runs one process: it continues from what is on the disk, counts these values, one per step, and ends, perhaps in
+    /// the middle of a step.
     ///
     /// # Errors
-    /// As [`Stream::ingest`](crate::Stream::ingest).
+    /// As for [`Stream::ingest`](crate::Stream::ingest).
     pub fn run(&self, disk: &mut Image, permit: Permit, values: &[i64], end: Option<(u64, End)>) -> Result<Run> {
         let found = complete(&disk.0[..], 1).expect("memory can be read");
         let (steps, last) = found.expect("records of steps 1, 2, 3 …");
@@ -149,18 +150,18 @@ impl<D: Design + 'static> Simulation<D> {
     }
 }
 
-/// What a process that has ended throws.
+/// The panic payload that ends a process.
 struct Over;
 
 struct Seen {
     disk: Image,
-    /// The step that is being closed, or was last.
+    /// The step that is being closed, or was closed last.
     closing: u64,
     end: Option<(u64, End)>,
     run: Run,
 }
 
-/// The disk, and who looks at the process.
+/// The disk, and the observer of the process.
 #[derive(Clone)]
 struct Witness(Arc<Mutex<Seen>>);
 
@@ -171,7 +172,7 @@ impl Witness {
 }
 
 impl Seen {
-    /// The process ends here, if it is to.
+    /// Ends the process here, if this is the chosen point.
     fn pass(&self, point: End) {
         if self.end == Some((self.closing, point)) {
             resume_unwind(Box::new(Over));

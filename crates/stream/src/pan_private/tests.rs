@@ -1,7 +1,7 @@
 //! The process ends at every point of draw, fsync, show and erase; the disk is full.
 //!
-//! Nothing but the file survives the process, so a stream that is dropped is one that was killed. That one charge covers
-//! the trees before and after it is worked out exactly in `reticent`, beside the counters.
+//! Nothing but the file survives the process, so a stream that is dropped is one that was killed. That one charge
+//! covers the trees before and after it is worked out exactly in `reticent`, beside the counters.
 
 use std::io;
 use std::path::Path;
@@ -17,17 +17,17 @@ use crate::event::Rules;
 
 const HORIZON: u64 = 5;
 
-/// What becomes of a record.
+/// The fate of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Written,
-    /// Only so many bytes of it reach the disk, and an error is said.
+    /// Only this many bytes of it reach the disk, and an error is returned.
     Torn(usize),
-    /// It reaches the disk, but the process ends before anybody is told.
+    /// It reaches the disk, but the process ends before it is shown.
     Unheard,
 }
 
-/// A file with a fate for every record, and all records that it was asked to write.
+/// A file with a fate for every record, and all records it was given.
 struct Fated {
     file: LogFile,
     fates: Vec<Fate>,
@@ -156,8 +156,8 @@ fn a_file_of_another_stream_or_with_a_step_missing_is_refused() {
     assert!(matches!(LogFile::open(folder.path(), &definition), Err(Error::Damaged(_))));
 }
 
-/// A disk with the system's memory before it: what is not synced is lost with the power. So many syncs fail at first, and, as
-/// Linux does it, what they should have written is then taken for written.
+/// A disk with the system's memory before it: what is not synced is lost with the power. So many syncs fail at first,
+/// and, as Linux does it, what they should have written is then taken for written.
 #[derive(Clone, Default)]
 struct Forgetful(Arc<Mutex<Pages>>);
 

@@ -1,4 +1,4 @@
-//! The counters of a pan-private stream since the process began.
+//! The counters of a pan-private stream since the process started.
 
 use reticent::Result;
 #[cfg(feature = "test-util")]
@@ -18,9 +18,9 @@ trait Cells: Send {
     fn close(&mut self, values: &mut [i64]) -> Result<()>;
     fn variance(&self, step: u64) -> f64;
     fn half_width(&self, step: u64) -> Result<f64>;
-    /// Of one draw.
+    /// The variance of one draw.
     fn law_variance(&self) -> f64;
-    /// What an intruder would find now, in the first lane.
+    /// What an attacker who seizes memory now finds in the first lane.
     #[cfg(feature = "test-util")]
     fn seized(&self) -> Seized;
 }
@@ -88,33 +88,33 @@ impl<D: Design> Cells for SeizableKeyedCounter<D> {
     }
 }
 
-/// A fresh tree over the steps that are left, on top of what was published before.
+/// A fresh tree over the remaining steps, on top of what was published before.
 ///
 /// # Privacy
-/// One charge of ε covers all trees of a stream. *Proof.* An event enters the tree that runs when it is counted, and no
-/// other: it is counted at most once, and a tree that has gone is gone with all its cells. Let a unit have c events, c_k of
-/// them in tree k; each tree is made for units of c events, and changes its view by a factor of at most e^(ε/c) for each of
-/// them ([`PanPrivate`], [`PanPrivateSurviving`]). What tree k + 1 releases is its own view plus the last published value,
-/// a function of what tree k released; when it starts depends on data through releases alone, since no event can end
-/// the process. The factors multiply to e^(ε·Σc_k/c) = e^ε at the most. The fresh tree has fewer steps to go, so noise of
-/// the same or a smaller scale. ∎
+/// One charge of ε covers all trees of a stream. *Proof.* An event enters only the tree that runs when it is counted:
+/// it is counted at most once, and a tree that has ended is gone with all its cells. Let a unit have c events, c_k of
+/// them in tree k; each tree is designed for units of c events, and each of these changes the probability of its view
+/// by a factor of at most e^(ε/c) ([`PanPrivate`], [`PanPrivateSurviving`]). Tree k + 1 releases its own view plus the
+/// last published value, a function of what tree k released; when it starts depends on data only through releases,
+/// since no event can end the process. The factors multiply to at most e^(ε·Σc_k/c) = e^ε. The fresh tree has fewer
+/// steps to go, so its noise has the same or a smaller scale. ∎
 ///
 /// # Accuracy
 /// The noise of the last published value stays in all later ones: its variance is added to theirs.
 pub(super) struct Tree {
     cells: Box<dyn Cells>,
-    /// How many steps were published before it.
+    /// The number of steps published before it.
     before: u64,
-    /// Fresh trees before this one.
+    /// The number of trees before this one.
     restarts: u64,
     base: Vec<i64>,
     base_variance: f64,
-    /// Of one draw of the first tree, whose noise is the widest.
+    /// The variance of one draw of the first tree, whose noise is the widest.
     widest: f64,
 }
 
 impl Tree {
-    /// On top of the last published record, if there is one.
+    /// A tree on top of the last published record, if there is one.
     pub fn new(definition: &Definition, last: Option<&Record>, permit: StreamPermit) -> Result<Self> {
         let before = last.map_or(0, |record| record.step);
         let left = definition.horizon().unwrap_or(0).saturating_sub(before);
@@ -131,7 +131,7 @@ impl Tree {
         Ok(Self::on(cells, lanes, widest, last))
     }
 
-    /// Of a design that was made before: that takes longer than to count a few steps.
+    /// A tree of an existing design: making one takes longer than counting a few steps.
     #[cfg(feature = "test-util")]
     pub fn of<D: Design + 'static>(design: D, widest: f64, last: Option<&Record>, permit: StreamPermit) -> Self {
         Self::on(Box::new(SeizableCounter::begin(design, permit)), 1, widest, last)
@@ -148,7 +148,7 @@ impl Tree {
         }
     }
 
-    /// What an intruder would find now, in the first lane.
+    /// What an attacker who seizes memory now finds in the first lane.
     #[cfg(feature = "test-util")]
     pub fn seized(&self) -> Seized {
         self.cells.seized()
@@ -158,7 +158,7 @@ impl Tree {
         self.restarts
     }
 
-    /// Puts noise under the next step.
+    /// Opens the next step, starting from noise.
     pub fn open(&mut self) -> Result<()> {
         self.cells.open()
     }
@@ -168,7 +168,7 @@ impl Tree {
         self.cells.add(lane, value)
     }
 
-    /// Closes a step: what is to be published.
+    /// Closes a step; returns the record to publish.
     pub fn close(&mut self, step: u64, closed: i64) -> Result<Record> {
         let mut values = vec![0; self.base.len()];
         self.cells.close(&mut values)?;
@@ -180,7 +180,7 @@ impl Tree {
         let half_width = if self.restarts == 0 {
             self.cells.half_width(own)?
         } else {
-            // All draws of all trees are independent discrete Laplace draws; later trees have the narrower law.
+            // All draws of all trees are independent discrete Laplace draws; those of later trees are narrower.
             let narrowest = self.cells.law_variance();
             Shape::Weighted { variance, largest: self.widest, narrowest }.half_width(LEVEL)?
         };

@@ -1,8 +1,8 @@
 //! The process of a pan-private stream ends at every point of draw, write, fsync, show and erase.
 //!
-//! First what must hold in every single run; then, over many runs on two neighbouring streams of events, whether all that can be
-//! seen together tells them apart better than ε allows: releases before the end, the memory at the end, the disk, releases
-//! after it. Each promise has a mutant that breaks it, and is found out.
+//! First what must hold in every single run; then, over many runs on two neighbouring streams of events, whether all
+//! that can be seen together tells them apart better than ε allows: releases before the end, the memory at the end, the
+//! disk, releases after it. Each promise has a mutant that breaks it, and is found out.
 
 use reticent::Permit;
 use reticent::audit::{EmpiricalEpsilon, FALSE_ALARM, Verdict};
@@ -15,8 +15,8 @@ use crate::bench::definition;
 
 /// So small that few draws decide, so large that few samples do.
 const EPSILON: &str = "2";
-/// For each of two inputs, twice. At this size a bound of about half of ε is seen where all of it is used up, and the mutants here, which
-/// use it twice, are far beyond ε.
+/// For each of two inputs, twice. At this size a bound of about half of ε is seen where all of it is used up, and the
+/// mutants here, which use it twice, are far beyond ε.
 const SAMPLES: u64 = 2000;
 /// What the bound must reach, as a share of ε, where all of ε is used up: an audit that sees nothing finds nothing.
 const SEEN: f64 = 0.4;
@@ -183,8 +183,8 @@ fn keeps_its_promise(found: &EmpiricalEpsilon, end: End) {
     assert!(found.lower_bound > SEEN * claim().to_f64(), "the audit sees too little; {end:?}: {found}");
 }
 
-/// For five steps the fourth is the worst: its event is made up for by N, the noise of [1, 2] and that of [3, 3]; see `PanPrivate`. All
-/// three can be told from releases 2 and 3 and the memory.
+/// For five steps the fourth is the worst: its event is made up for by N, the noise of [1, 2] and that of [3, 3]; see
+/// `PanPrivate`. All three can be told from releases 2 and 3 and the memory.
 fn past(first: &Run, published: &[i64]) -> i64 {
     let memory = &first.memories.last().unwrap().cells.cells;
     let value = |cell: &Cell| i64::try_from(cell.value()).unwrap();
@@ -249,7 +249,8 @@ fn the_counter_that_survives_tells_no_more_than_epsilon_either() {
     }
 }
 
-/// Four steps: the last is drawn, and a fresh tree of one step counts it again. Weighs the first tree as above, and the second.
+/// Four steps: the last is drawn, and a fresh tree of one step counts it again. Weighs the first tree as above, and the
+/// second.
 fn again(pair: &Pair) -> EmpiricalEpsilon {
     let simulation = simulation::<PanPrivate>("pan-private", 4);
     pair.weigh(&simulation, 4, |first, seized, disk| {
@@ -280,8 +281,8 @@ fn events_that_are_counted_in_two_trees_are_found_out() {
     }
 }
 
-/// The mutant: a release is shown before it is durable, and after the power failed the same step is released once more, with
-/// other noise.
+/// The mutant: a release is shown before it is durable, and after the power failed the same step is released once more,
+/// with other noise.
 #[test]
 fn a_release_that_is_drawn_twice_is_found_out() {
     let pair = Pair { again: true, unsynced: true, ..Pair::at(4, End::Shown) };
@@ -294,8 +295,8 @@ fn a_release_that_is_drawn_twice_is_found_out() {
     assert_eq!(seized.published().last(), Some(&shown.1), "a disk that is synced has it");
 }
 
-/// The mutant: the cells are saved after every step, so that a restart can go on with the old sums. Whoever takes two copies has what
-/// came in between.
+/// The mutant: the cells are saved after every step, so that a restart can go on with the old sums. Whoever takes two
+/// copies has what came in between.
 #[test]
 fn sums_that_are_saved_are_found_out() {
     let simulation = simulation::<PanPrivate>("pan-private", 5);

@@ -79,7 +79,8 @@ fn batch(number: u64) -> Vec<u8> {
     (0..EVENTS).map(line).collect::<String>().into_bytes()
 }
 
-/// Sends a batch to all streams that are there; to the one whose sum can be read off last, so that nobody waits after it is told.
+/// Sends a batch to all streams that are there; to the one whose sum can be read off last, so that nobody waits after
+/// it is told.
 fn send(streams: &Streams, number: u64) -> Result<()> {
     streams.list().iter().rev().try_for_each(|stream| stream.ingest_ndjson(&mut batch(number)))
 }
@@ -195,7 +196,8 @@ fn whenever_the_power_fails_nothing_acknowledged_is_lost_or_counted_twice() {
                     assert_eq!(release, first, "position {position}: a release has changed");
                 }
             }
-            // What may not have been acknowledged is sent again; every other time what was is, too, and must not be missing if not.
+            // What may not have been acknowledged is sent again; every other time what was is, too, and must not be
+            // missing if not.
             let end = (due.acknowledged + 1).min(BATCHES);
             let from = if images % 4 < 2 { 0 } else { due.acknowledged };
             (from..end).for_each(|number| send(&streams, number).unwrap());
@@ -260,7 +262,8 @@ fn a_full_disk_is_told_of_until_there_is_room() {
     assert!(streams.list().iter().all(|stream| stream.wait_for_step(1, PATIENCE)));
 }
 
-/// Creates, sends and closes on a disk that fails somewhere, whoever is told of a failure asks again; then all is well again.
+/// Creates, sends and closes on a disk that fails somewhere, whoever is told of a failure asks again; then all is well
+/// again.
 fn run(bench: &Bench, disk: Disk, fault: Option<Fault>) {
     if let Some(fault) = fault {
         disk.fail(fault);

@@ -80,7 +80,8 @@ fn counters_with_keys_survive() {
     }
 }
 
-/// Too many keys in one step: from then on none but released ones counts until it ends, also after a restart in between.
+/// Too many keys in one step: from then on none but released ones counts until it ends, also after a restart in
+/// between.
 #[test]
 fn a_crowd_within_a_step_is_one_after_a_restart() {
     let bench = Bench::new();
@@ -139,7 +140,8 @@ fn positions_are_kept_with_the_events() {
     assert_eq!(one(&streams.get("s").unwrap().now().unwrap()), 1);
 }
 
-/// Where `auto` finds that ε alone serves better than ε and δ, that is what is promised, charged, saved and gone on with.
+/// Where `auto` finds that ε alone serves better than ε and δ, that is what is promised, charged, saved and gone on
+/// with.
 #[test]
 fn delta_is_dropped_where_auto_does_without() {
     for (keys, dropped) in [("", true), ("keys=['a','b']\n", true), ("keys='selected'\n", false)] {

@@ -1,4 +1,4 @@
-//! Where a server is, and how to come to it.
+//! The address of a server, and how to connect to it.
 
 use std::error::Error as _;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::storage::location::Location;
 
 /// Unless the URL says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A silent connection is asked after this long, and given up after four questions without an answer.
+/// An idle connection is probed after this long, and given up after four unanswered probes.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(20);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 4;
@@ -23,12 +23,12 @@ const UNANSWERED: Duration = Duration::from_secs(60);
 
 /// A server, a database and a login.
 ///
-/// As a URL of libpq, and in addition:
-/// - Without `sslmode`, TLS is required unless the server is on this machine: what is asked about a dataset can be secret.
-/// - `require`, `verify-ca` and `verify-full` are one: the server's certificate must be valid for its name, signed by an
-///   authority that this machine trusts or by one in `sslrootcert=FILE`. With `prefer` it is checked only if there is a
-///   `sslrootcert`, since whoever could forge it could as well say that there is no TLS.
-/// - Without a password, that of the variable `PGPASSWORD` is used.
+/// A libpq URL, with these differences:
+/// - Without `sslmode`, TLS is required unless the server is on this machine: queries about a dataset can be secret.
+/// - `require`, `verify-ca` and `verify-full` mean the same: the server's certificate must be valid for its name, and
+///   signed by an authority that this machine trusts or by one in `sslrootcert=FILE`. With `prefer` it is checked only
+///   if `sslrootcert` is given, since an attacker who could forge it could as well pretend that the server has no TLS.
+/// - Without a password, the environment variable `PGPASSWORD` is used.
 pub struct Address {
     config: Config,
     tls: Option<tls::Connector>,
@@ -37,12 +37,12 @@ pub struct Address {
 }
 
 impl Address {
-    /// Reads a URL.
+    /// Parses a URL.
     pub fn parse(url: &str) -> Result<Self> {
         let (plain, mode, roots) = take_tls_options(url)?;
         let mut config: Config = plain.parse().map_err(|error: postgres::Error| unreadable(chain(&error)))?;
         if config.get_hosts().is_empty() {
-            // A certificate is checked for a name, which then is the address.
+            // A certificate is checked against a name, which is then the address.
             let addresses = config.get_hostaddrs().to_vec();
             for address in addresses {
                 config.host(&address.to_string());
@@ -64,7 +64,7 @@ impl Address {
             config.keepalives_idle(KEEPALIVE_IDLE).keepalives_interval(KEEPALIVE_INTERVAL);
             config.keepalives_retries(KEEPALIVE_RETRIES);
         }
-        // An address is where the client goes, whatever the host's name.
+        // The client connects to the address, whatever the host's name.
         let stays = config.get_hosts().iter().all(is_here) && config.get_hostaddrs().iter().all(IpAddr::is_loopback);
         let default = if stays { SslMode::Prefer } else { SslMode::Require };
         let mode = mode.unwrap_or(default);
@@ -79,7 +79,7 @@ impl Address {
         Ok(Self { config, tls, shown })
     }
 
-    /// A new connection.
+    /// Opens a new connection.
     pub fn connect(&self) -> Result<Client> {
         let connected = match &self.tls {
             Some(tls) => self.config.connect(tls.clone()),
@@ -105,16 +105,16 @@ impl fmt::Display for Address {
     }
 }
 
-/// The URL without what the client library does not know, and that.
+/// Splits off the TLS options, which the client library does not know.
 fn take_tls_options(url: &str) -> Result<(String, Option<SslMode>, Option<String>)> {
     if url.matches('@').count() > 1 {
-        // The client would take the rest of a password for the host, where others take the last for the end of the login.
-        return Err(unreadable("it has more than one @; write those of a password or a name as %40".into()));
+        // The client library would take the rest of a password for the host; others end the login at the last @.
+        return Err(unreadable("it has more than one @; write @ as %40 in a password or a name".into()));
     }
     let Some((address, options)) = url.split_once('?') else { return Ok((url.into(), None, None)) };
     if options.contains('@') {
-        // Most likely the rest of a password: it must not be taken for options, whose names are told.
-        return Err(unreadable("after the ? there is an @; write them as %3F and %40 in a password or a value".into()));
+        // Most likely the rest of a password: it must not be parsed as options, whose names appear in errors.
+        return Err(unreadable("it has an @ after the ?; write them as %3F and %40 in a password or a value".into()));
     }
     let (mut mode, mut roots, mut others) = (None, None, Vec::new());
     for option in options.split('&') {
@@ -125,7 +125,11 @@ fn take_tls_options(url: &str) -> Result<(String, Option<SslMode>, Option<String
                     "disable" => SslMode::Disable,
                     "prefer" => SslMode::Prefer,
                     "require" | "verify-ca" | "verify-full" => SslMode::Require,
-                    _ => return Err(unreadable("sslmode is none of disable, prefer, require, verify-full".into())),
+                    _ => {
+                        return Err(unreadable(
+                            "sslmode must be disable, prefer, require, verify-ca or verify-full".into(),
+                        ));
+                    }
                 });
             }
             "sslrootcert" => roots = Some(percent_decode_str(value).decode_utf8_lossy().into_owned()),
@@ -136,7 +140,7 @@ fn take_tls_options(url: &str) -> Result<(String, Option<SslMode>, Option<String
     Ok((format!("{address}{query}"), mode, roots))
 }
 
-/// Does what is sent there stay on this machine?
+/// Whether the host is this machine.
 fn is_here(host: &Host) -> bool {
     match host {
         Host::Tcp(name) => name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback()),
@@ -145,9 +149,9 @@ fn is_here(host: &Host) -> bool {
     }
 }
 
-/// The library's reasons name options, never values.
+/// The library's error messages name options, never values.
 fn unreadable(reason: String) -> Error {
-    Error::Storage { doing: "opened", reason: format!("its URL cannot be read: {reason}") }
+    Error::Storage { doing: "opened", reason: format!("its URL is not valid: {reason}") }
 }
 
 /// An error with all its causes.
@@ -187,7 +191,7 @@ mod tests {
             "db.example/d?hostaddr=127.0.0.1",
         ];
         for elsewhere in elsewhere {
-            // Where a system has no certificates at all, that is said instead.
+            // A system without any certificates reports that instead.
             match Address::parse(&format!("postgres://u:p@{elsewhere}")) {
                 Ok(address) => assert_eq!(address.config.get_ssl_mode(), SslMode::Require, "{elsewhere}"),
                 Err(error) => assert!(error.to_string().contains("sslrootcert"), "{error}"),

@@ -1,4 +1,4 @@
-//! Whom a client believes to be the server.
+//! Which server certificates a client accepts.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{Error, Result};
 
-/// Makes a connection private.
+/// Encrypts connections with TLS.
 pub type Connector = MakeRustlsConnect;
 
-/// Certificates signed by an authority in a file in PEM.
+/// Accepts certificates signed by an authority in a PEM file.
 pub fn trusting_file(file: &str) -> Result<Connector> {
     let failed = |reason: String| Error::Storage { doing: "opened", reason: format!("sslrootcert={file}: {reason}") };
     let certificates = CertificateDer::pem_file_iter(file).map_err(|error| failed(error.to_string()))?;
@@ -24,15 +24,15 @@ pub fn trusting_file(file: &str) -> Result<Connector> {
         roots.add(certificate).map_err(|error| failed(error.to_string()))?;
     }
     if roots.is_empty() {
-        return Err(failed("there is no certificate in it".into()));
+        return Err(failed("it contains no certificate".into()));
     }
     Ok(trusting(roots))
 }
 
-/// Certificates signed by an authority that this machine trusts.
+/// Accepts certificates signed by an authority that this machine trusts.
 pub fn trusting_the_system() -> Result<Connector> {
     let mut roots = RootCertStore::empty();
-    // Some systems hold certificates that are not understood; the others serve all the same.
+    // Some systems have certificates that cannot be parsed; the others are enough.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
         let reason = "this machine trusts no certificate authority; name one with sslrootcert=FILE in the URL";
@@ -41,7 +41,7 @@ pub fn trusting_the_system() -> Result<Connector> {
     Ok(trusting(roots))
 }
 
-/// Any certificate: safe from those who only listen.
+/// Accepts any certificate: secure against passive eavesdroppers only.
 pub fn trusting_anyone() -> Connector {
     let verifier = Arc::new(Anyone(Arc::new(ring::default_provider())));
     let config = builder().dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
@@ -57,7 +57,7 @@ fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
     builder.with_safe_default_protocol_versions().expect("the provider knows TLS 1.2 and 1.3")
 }
 
-/// Checks that the server has the key of the certificate that it shows, but not whose certificate it is.
+/// Checks that the server has the key of its certificate, but not whose certificate it is.
 #[derive(Debug)]
 struct Anyone(Arc<CryptoProvider>);
 

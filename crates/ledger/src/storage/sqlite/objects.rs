@@ -1,4 +1,4 @@
-//! The tables and indexes of a SQLite file, and what else someone has put there.
+//! The tables and indexes of an SQLite file, and foreign objects in it.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use rusqlite::Connection;
 use super::pages::{SCHEMA, failure};
 use crate::error::{Error, Result};
 
-/// Whatever the file holds beside the ledger's own tables and indexes, and what of them is missing or made differently: a
-/// trigger or a view could change what is written or read.
+/// Everything in the file other than the ledger's own tables and indexes, and any of these that are missing or were
+/// changed: a trigger or a view could change what is written or read.
 pub fn foreign(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let own = Connection::open_in_memory()?;
     own.execute_batch(SCHEMA)?;
@@ -17,19 +17,19 @@ pub fn foreign(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     for (name, definition) in own {
         match found.remove(&name) {
             Some(made) if made == definition => {}
-            Some(_) => faults.push(format!("the {} {:?} is not as a ledger makes it", name.0, name.1)),
+            Some(_) => faults.push(format!("the {} {:?} was changed", name.0, name.1)),
             None => faults.push(format!("the {} {:?} is missing", name.0, name.1)),
         }
     }
-    // Names as they can be printed, since anybody may have chosen them.
-    faults.extend(found.into_keys().map(|(kind, name)| format!("the {kind} {name:?} is none of a ledger's")));
+    // Names are escaped for printing, since anyone may have chosen them.
+    faults.extend(found.into_keys().map(|(kind, name)| format!("the {kind} {name:?} does not belong to the ledger")));
     Ok(faults)
 }
 
-/// Before anything is written: a trigger could undo it.
+/// Called before anything is written, since a trigger could undo it.
 ///
 /// # Errors
-/// [`Error::Damaged`] if there is one, or a view.
+/// [`Error::Damaged`] if there is a trigger or a view.
 pub fn refuse_triggers(connection: &Connection) -> Result<()> {
     let count = || -> rusqlite::Result<i64> {
         let triggers = "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index')";
@@ -37,11 +37,11 @@ pub fn refuse_triggers(connection: &Connection) -> Result<()> {
     };
     match count().map_err(|error| failure("read", &error))? {
         0 => Ok(()),
-        _ => Err(Error::Damaged("someone has put triggers or views into it".into())),
+        _ => Err(Error::Damaged("triggers or views were added to it".into())),
     }
 }
 
-/// What a database holds: kind, name and definition.
+/// The objects in a database: kind, name and definition.
 fn objects(connection: &Connection) -> rusqlite::Result<BTreeMap<(String, String), Option<String>>> {
     connection
         .prepare("SELECT type, name, sql FROM sqlite_schema")?
@@ -80,15 +80,18 @@ mod tests {
         let put_there = [
             (
                 "CREATE TRIGGER forget AFTER INSERT ON entry BEGIN DELETE FROM release; END",
-                "the trigger \"forget\" is none of a ledger's",
+                "the trigger \"forget\" does not belong to the ledger",
             ),
-            ("CREATE VIEW newest AS SELECT max(number) FROM entry", "the view \"newest\" is none of a ledger's"),
-            ("CREATE TABLE diary (day TEXT)", "the table \"diary\" is none of a ledger's"),
-            ("CREATE INDEX by_body ON entry (body)", "the index \"by_body\" is none of a ledger's"),
+            (
+                "CREATE VIEW newest AS SELECT max(number) FROM entry",
+                "the view \"newest\" does not belong to the ledger",
+            ),
+            ("CREATE TABLE diary (day TEXT)", "the table \"diary\" does not belong to the ledger"),
+            ("CREATE INDEX by_body ON entry (body)", "the index \"by_body\" does not belong to the ledger"),
             ("DROP INDEX entry_request", "the index \"entry_request\" is missing"),
             (
                 "DROP INDEX entry_request; CREATE INDEX entry_request ON entry (dataset, request)",
-                "the index \"entry_request\" is not as a ledger makes it",
+                "the index \"entry_request\" was changed",
             ),
         ];
         for (sql, fault) in put_there {

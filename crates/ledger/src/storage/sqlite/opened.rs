@@ -1,7 +1,7 @@
-//! Which files a connection has open.
+//! The files a connection has open.
 //!
-//! A file that is open can be removed, renamed or replaced. SQLite goes on with the one it has: charges would be written where
-//! nobody else sees them, and be gone with the process.
+//! An open file can be removed, renamed or replaced. SQLite would continue with the old one: charges would be invisible
+//! to others, and lost when the process ends.
 
 use std::path::Path;
 
@@ -9,22 +9,23 @@ use reticent_durable::{FileId, Files, beside};
 
 use crate::error::{Error, Result};
 
-/// The files of a ledger as they were when it was opened.
+/// The identity of a ledger's files when it was opened.
 #[derive(Debug, Clone)]
 pub struct Opened {
     file: Option<FileId>,
-    /// While a connection is open nobody but a vandal removes its log. A connection that only reads may have none.
+    /// While a connection is open, only tampering removes its log. A read-only connection may have none.
     log: Option<FileId>,
 }
 
 impl Opened {
-    /// What is at a path now, just after it was opened. A ledger that was opened before stays the same file.
+    /// The files now at `path`, just after opening it. When a ledger is reopened, its file must still be the one of
+    /// `before`.
     pub fn at(path: &Path, files: &dyn Files, before: Option<&Self>) -> Self {
         let file = before.map_or_else(|| files.identity(path), |before| before.file.clone());
         Self { file, log: files.identity(&beside(path, "-wal")) }
     }
 
-    /// Is it still there, and is what others find there what is open here?
+    /// Checks that the files at `path` are still the open ones.
     ///
     /// # Errors
     /// [`Error::Replaced`] if not.
@@ -37,7 +38,7 @@ impl Opened {
         if self.log.is_some() && files.identity(&log) != self.log {
             return replaced(&log);
         }
-        // A second name has a log of its own.
+        // A second hard link would have a log of its own.
         match files.names(path) {
             Ok(0 | 1) => Ok(()),
             _ => replaced(path),

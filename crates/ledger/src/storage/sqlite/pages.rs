@@ -1,4 +1,4 @@
-//! The rows of a SQLite file.
+//! The rows of an SQLite file.
 
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, Params};
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::storage::Pages;
 
-/// Where rows are.
+/// The tables.
 pub const SCHEMA: &str = "
     CREATE TABLE entry (
         number INTEGER PRIMARY KEY,
@@ -31,10 +31,10 @@ pub const SCHEMA: &str = "
     ) STRICT;
 ";
 
-/// What a row is read from.
+/// The columns of a row.
 const COLUMNS: &str = "number, body, hash, registered, dataset, request, terms, charge";
 
-/// From each of the terms to the next, by the index: a dataset has few, and many charges.
+/// Skips from one set of terms to the next by index: a dataset has few of these, but many charges.
 const LAST_CHARGES: &str = "
     WHERE number IN (
         WITH RECURSIVE charged (terms) AS (
@@ -45,8 +45,8 @@ const LAST_CHARGES: &str = "
         SELECT (SELECT max(e.number) FROM entry AS e WHERE e.dataset = ?1 AND e.terms = charged.terms) FROM charged
     ) ORDER BY number";
 
-/// Rows that registered datasets, by the index that holds nothing else. The sign keeps SQLite from walking through the whole table,
-/// which is in this order already.
+/// Rows that registered datasets, by the index that contains only these. The sign keeps SQLite from scanning the whole
+/// table, which is already in this order.
 const REGISTRATIONS: &str = "WHERE registered IS NOT NULL ORDER BY +number";
 
 /// The rows, within a transaction of this connection.
@@ -140,12 +140,12 @@ impl Pages for Transaction<'_> {
     }
 }
 
-/// SQLite's whole numbers have a sign; no ledger has 2^63 entries.
+/// SQLite's integers are signed; no ledger has 2^63 entries.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Whatever a row holds, it never becomes an error of the database: a damaged row is a row that does not open.
+/// The content of a row never causes a database error: a damaged row is one that fails to open.
 fn read_row(row: &rusqlite::Row<'_>) -> Result<Row> {
     let text = |column: usize| match row.get::<_, Value>(column) {
         Ok(Value::Text(text)) => Some(text),
@@ -158,11 +158,11 @@ fn read_row(row: &rusqlite::Row<'_>) -> Result<Row> {
     Ok(Row { number, body: text(1).unwrap_or_default(), hash, keys })
 }
 
-/// What SQLite said, in words.
+/// SQLite's error, in words.
 pub fn failure(doing: &'static str, error: &rusqlite::Error) -> Error {
     let reason = match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseCorrupt) => return Error::Damaged("its file is not sound".into()),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "other processes keep it locked".into(),
+        Some(ErrorCode::DatabaseCorrupt) => return Error::Damaged("its file is corrupt".into()),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "it is locked by other processes".into(),
         Some(ErrorCode::DiskFull) => "the disk is full".into(),
         Some(ErrorCode::ReadOnly) => READ_ONLY.into(),
         Some(ErrorCode::CannotOpen) => "its file, or the log beside it, cannot be opened".into(),
@@ -182,7 +182,7 @@ mod tests {
     use crate::budget::{Budget, Spend};
     use crate::entry::{Dataset, Event};
 
-    /// The page of budgets is asked for again and again, by a service that also charges.
+    /// A service polls its budgets page while it also makes charges.
     #[test]
     fn what_was_spent_is_found_without_a_look_at_every_charge() {
         let steps = |charges: u64| {
