@@ -108,7 +108,7 @@ fn a_client_of_another_task_or_with_another_key_is_told_so_and_nothing_is_kept()
     // Also if the answer is there long before all was said.
     for reports in [1, 40_000] {
         let error = upload(&other, &vec![report.clone(); reports]).unwrap_err();
-        assert!(error.to_string().contains("it has another task"), "{error}");
+        assert!(error.to_string().contains("it has a different task"), "{error}");
     }
     let stranger = PrivateKey::generate().unwrap().public();
     let key = processes[0].site().key;

@@ -65,9 +65,9 @@ fn who_has_another_task_ends_it_for_all_before_anything_is_charged() {
     let mut met = 0;
     for (name, ended) in hospitals.names.iter().zip(hospitals.run_all()) {
         // Two that meet find it out and leave; if the third comes later than that, it finds nobody.
-        let found = ended.stderr.contains("has another task file");
+        let found = ended.stderr.contains("has a different task file");
         met += usize::from(found);
-        aborted(&ended, if found { "has another task file" } else { "did not answer in time" });
+        aborted(&ended, if found { "has a different task file" } else { "did not answer in time" });
         assert!(ended.stderr.contains("nothing was charged"), "{}", ended.stderr);
         assert_eq!(hospitals.charges(name), 0);
     }
