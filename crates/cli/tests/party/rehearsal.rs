@@ -37,8 +37,8 @@ fn whatever_was_changed_in_a_transcript_is_found() {
     let said: Value = serde_json::from_str(&hospitals.read("said.json")).expect("JSON");
     let changes: [(&str, Value, &str); 4] = [
         ("/output/0", 99.into(), "not the sum of the contributions"),
-        ("/contribution/1/words/0", 1.into(), "has not signed this"),
-        ("/attempt", 7.into(), "not the largest that was proposed"),
+        ("/contribution/1/words/0", 1.into(), "did not sign this"),
+        ("/attempt", 7.into(), "not the largest one proposed"),
         ("/task/title", "Stays".into(), "the task's hash is"),
     ];
     for (place, value, why) in changes {

@@ -117,11 +117,11 @@ fn what_is_wrong_with_a_transcript_is_said() {
     assert_eq!(findings(&|_| ()), "");
     let changes: [(&str, Change); 8] = [
         ("not the sum", &|transcript| transcript.output[0] += 1),
-        ("round `contribution`: p1 has not signed", &|transcript| transcript.contribution[1].words[0] ^= 1),
-        ("round `contribution`: p2 has not signed", &|transcript| transcript.hello[0].keys[1].0[0] ^= 1),
-        ("round `ready`: p0 has not signed", &|transcript| transcript.ready.swap(0, 1)),
+        ("round `contribution`: p1 did not sign", &|transcript| transcript.contribution[1].words[0] ^= 1),
+        ("round `contribution`: p2 did not sign", &|transcript| transcript.hello[0].keys[1].0[0] ^= 1),
+        ("round `ready`: p0 did not sign", &|transcript| transcript.ready.swap(0, 1)),
         ("in the task's order", &|transcript| drop(transcript.seal.pop())),
-        ("not the largest that was proposed", &|transcript| transcript.attempt += 1),
+        ("not the largest one proposed", &|transcript| transcript.attempt += 1),
         ("the head after round `seal`", &|transcript| transcript.heads[3].0[0] ^= 1),
         ("the task's hash", &|transcript| transcript.task_hash.0[0] ^= 1),
     ];
