@@ -26,9 +26,9 @@ const PROGRESS_STEP: u64 = 1 << 14;
   reticent audit discrete-laplace --epsilon 1 --samples 100000
   reticent audit --list
 
-Where the output space allows, all probabilities are worked out and the result is exact. Otherwise outputs are drawn: the \
-event that tells the neighbours apart best is chosen on one sample and bounded (Clopper-Pearson) on a second, so that the \
-lower bound on epsilon holds with the confidence that is printed. Exit code 0: consistent with the claim; 1: refuted.")]
+Where the output space allows, all probabilities are computed and the result is exact. Otherwise outputs are drawn: the \
+event that best distinguishes the neighbours is chosen on one sample and bounded (Clopper-Pearson) on a second, so that the \
+lower bound on epsilon holds with the printed confidence. Exit code 0: consistent with the claim; 1: refuted.")]
 pub struct Arguments {
     /// The mechanism's name; --list shows all
     #[arg(required_unless_present = "list", conflicts_with = "list")]

@@ -47,8 +47,8 @@ impl Place {
         make_durably(folder).map_err(|error| {
             let folder = folder.display();
             usage(format!(
-                "the folder of your ledger, {folder}, cannot be made: {error}; name a ledger with --ledger, or account for \
-                 nothing with --no-ledger"
+                "the folder of your ledger, {folder}, cannot be created: {error}; name a ledger with --ledger, or turn off \
+                 accounting with --no-ledger"
             ))
         })
     }
@@ -74,7 +74,7 @@ fn make_durably(folder: &Path) -> std::io::Result<()> {
 fn own_file() -> Result<PathBuf> {
     let folder = dirs::data_dir().ok_or_else(|| {
         usage(format!(
-            "where your data is kept is not known (HOME is not set); name a ledger with --ledger or {VARIABLE}"
+            "your data directory is unknown (HOME is not set); name a ledger with --ledger or {VARIABLE}"
         ))
     })?;
     Ok(folder.join("reticent").join("ledger.sqlite"))
@@ -88,5 +88,5 @@ fn own_file() -> Result<PathBuf> {
 pub fn dataset_of_file(path: &Path) -> Result<String> {
     let full = path.canonicalize().map_err(|error| usage(format!("cannot read {}: {error}", path.display())))?;
     let name = full.into_os_string().into_string();
-    name.map_err(|_| usage(format!("{} has no name in Unicode; name the dataset with --dataset", path.display())))
+    name.map_err(|_| usage(format!("the name of {} is not valid Unicode; name the dataset with --dataset", path.display())))
 }

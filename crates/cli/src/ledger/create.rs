@@ -22,10 +22,10 @@ use crate::place::Place;
   reticent ledger create --file examples/visits.csv --epsilon 2 --unit event
   reticent ledger create --ledger shared.sqlite
 
-A budget, its unit and its adjacency are fixed once they are set. A dataset that was accounted for without a limit gets one in \
-this way: what was charged before under the same unit and adjacency counts. Without a dataset an empty ledger is made.
+A budget, its unit and its adjacency are fixed once they are set. A dataset that had no limit so far can be given one: \
+earlier charges under the same unit and adjacency count against it. Without a dataset an empty ledger is created.
 
-Exit codes: 0 registered, now or before in the same way; 1 the ledger cannot be written; 2 usage, or other terms than before.")]
+Exit codes: 0 registered, now or earlier with the same terms; 1 the ledger cannot be written; 2 usage, or different terms.")]
 pub struct Arguments {
     #[command(flatten)]
     whose: Whose,
@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         None => Outcome::Ledger,
     };
     if let (Some(file), true) = (&arguments.anchor, new_anchor) {
-        say!("the anchor {} is new: what happened to the ledger before cannot be told from it", file.display());
+        say!("the anchor {} is new: it says nothing about the ledger's past", file.display());
     }
     output::print(&print(arguments.format, &place, &outcome))?;
     Ok(ExitCode::SUCCESS)
@@ -98,7 +98,7 @@ fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
             return Err(usage(format!("say which dataset may spend {limit}: a name, or --file FILE")));
         }
         (None, None) if arguments.unit.is_some() || arguments.adjacency.is_some() => {
-            return Err(usage("a unit and an adjacency are those of a dataset; name it and its budget"));
+            return Err(usage("--unit and --adjacency belong to a dataset; give its name and budget"));
         }
         (None, None) => return Ok(None),
     };
@@ -112,7 +112,7 @@ fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
     let unit = arguments.unit.clone().ok_or_else(|| {
         usage(format!(
             "say whose privacy the budget of {name} protects: --unit row or the name of a column for a table; for `reticent \
-             count`, --unit line (one line a step) or event (steps of time)"
+             count`, --unit line (one line per step) or event (time steps)"
         ))
     })?;
     text::usable("the unit", &unit)?;
@@ -131,12 +131,12 @@ fn check_unit(unit: &str) -> Result<()> {
     let known = ["row", "line", "event", "part of a line"];
     let meant = known.into_iter().find(|known| unit != *known && unit.trim().eq_ignore_ascii_case(known));
     if let Some(meant) = meant {
-        return Err(usage(format!("--unit is {unit:?}, and nothing has such a unit; write {meant:?}")));
+        return Err(usage(format!("--unit is {unit:?}, which no release uses; write {meant:?}")));
     }
     if unit.trim() != unit || unit == "step" || unit.starts_with("steps") {
         return Err(usage(format!(
-            "--unit is {unit:?}, and nothing has such a unit; for `reticent count` write line (one line a step), event (steps of \
-             time), '3 lines', '3 events' (--unit steps:3), or 'step of 1h' (--unit step --step 1h)"
+            "--unit is {unit:?}, which no release uses; for `reticent count` write line (one line per step), event (time \
+             steps), '3 lines', '3 events' (--unit steps:3), or 'step of 1h' (--unit step --step 1h)"
         )));
     }
     Ok(())
@@ -161,7 +161,7 @@ fn make(place: &Place) -> Result<DurableLedger> {
     }
     place.make_folder()?;
     let ledger = DurableLedger::create(&place.location)?;
-    say!("made the ledger {}", place.location);
+    say!("created the ledger {}", place.location);
     Ok(ledger)
 }
 
@@ -188,8 +188,8 @@ fn same_as_before(ledger: &DurableLedger, dataset: &Dataset, terms: &Terms) -> R
     match account.spent.first() {
         Some((Terms { unit, adjacency }, spent)) if account.dataset.budget == Budget::Unlimited && !charged => {
             Err(usage(format!(
-                "{} has spent {spent} under unit {unit}, adjacency {adjacency}; say which the budget is to protect with --unit \
-                 and --adjacency",
+                "{} has spent {spent} under unit {unit}, adjacency {adjacency}; choose which of these the budget protects \
+                 with --unit and --adjacency",
                 dataset.name
             )))
         }
@@ -203,8 +203,8 @@ fn fixed(ledger: &DurableLedger, name: &str) -> Option<anyhow::Error> {
     let Terms { unit, adjacency } = dataset.terms?;
     let budget = dataset.budget;
     Some(usage(format!(
-        "{name} is registered already: {budget}, unit {unit}, adjacency {adjacency}. That is fixed; another budget needs another \
-         name"
+        "{name} is already registered: {budget}, unit {unit}, adjacency {adjacency}. This cannot be changed; for another budget, \
+         choose another name"
     )))
 }
 
@@ -224,9 +224,9 @@ fn print(format: Format, place: &Place, outcome: &Outcome<'_>) -> String {
     });
     let (outcome, sentence, spent) = match registration {
         Registration::New => ("registered", format!("registered {name}"), None),
-        Registration::Unchanged => ("unchanged", format!("nothing changed: {name} is registered so already"), None),
+        Registration::Unchanged => ("unchanged", format!("nothing changed: {name} is already registered"), None),
         Registration::Limited { spent } => {
-            let sentence = format!("{name} had no limit so far and has one now; it has spent {spent} of it");
+            let sentence = format!("{name} had no limit and has one now, of which it has spent {spent}");
             ("limited", sentence, Some(spent))
         }
     };

@@ -30,7 +30,7 @@ const EXACT_COLUMNS: &str = "entry,time,kind,dataset,request,caller,cost,spent_e
   reticent ledger history --ledger budgets.sqlite --format json
 
 `spent` is what the dataset had spent after the entry, under the entry's unit and adjacency. Each entry's hash is checked \
-before it is shown; whether none is missing says `reticent ledger verify`.
+before it is shown; `reticent ledger verify` checks that none is missing.
 
 Exit codes: 0 shown, 1 an entry was changed or the ledger cannot be read, 2 no such ledger or dataset.")]
 pub struct Arguments {
@@ -169,7 +169,7 @@ impl Summary {
                 (nothing(), "registered", dataset.terms.clone(), None, description)
             }
             Event::Limited { dataset, spent, .. } => {
-                let description = format!("budget from now on {}{}", dataset.budget, described(dataset.terms.as_ref()));
+                let description = format!("new budget {}{}", dataset.budget, described(dataset.terms.as_ref()));
                 (nothing(), "limited", dataset.terms.clone(), Some(spent.clone()), description)
             }
             Event::Charged { charge, spent, .. } => {
@@ -177,7 +177,7 @@ impl Summary {
                 (who, "charged", Some(Terms::of(charge)), Some(spent.clone()), charge.description.clone())
             }
             Event::Released { charge, .. } => {
-                (nothing(), "released", None, None, format!("kept what was released for entry {charge}"))
+                (nothing(), "released", None, None, format!("stored the release of entry {charge}"))
             }
             Event::Failed { charge, .. } => {
                 let description = format!("entry {charge} ended without an answer; suspended until it is reopened");

@@ -124,9 +124,9 @@ fn unknown(ledger: &DurableLedger, place: &Place, name: &str) -> Result<anyhow::
     near.sort_by(|left, right| right.0.total_cmp(&left.0));
     let near: Vec<String> = near.iter().take(MOST_SUGGESTIONS).map(|(_, name)| text::printable(name)).collect();
     let hint = if is_file(name) {
-        format!("; if the file is meant, write --file {name}")
+        format!("; for the file, write --file {name}")
     } else if !near.is_empty() {
-        format!("; is it {}?", near.join(" or "))
+        format!("; did you mean {}?", near.join(" or "))
     } else if names.is_empty() {
         "; it has none yet".into()
     } else {

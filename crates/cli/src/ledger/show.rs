@@ -66,7 +66,7 @@ fn table(place: &Place, accounts: &[Account]) -> String {
     }
     let suspended = accounts.iter().filter_map(|account| {
         let (name, entry) = (printable(&account.dataset.name), account.suspended?);
-        Some(format!("{name} is suspended: entry {entry} ended without an answer; `reticent ledger reopen` lifts it\n"))
+        Some(format!("{name} is suspended: entry {entry} ended without an answer; `reticent ledger reopen` lifts the suspension\n"))
     });
     format!("Ledger {location}\n{table}\n{}", suspended.collect::<String>())
 }

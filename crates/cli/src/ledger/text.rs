@@ -15,12 +15,12 @@ use crate::exit::usage;
 pub fn usable(what: &str, name: &str) -> Result<()> {
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(usage(format!(
-            "{what} is {name:?}, but it must be a text that is not empty and has no line breaks or control characters"
+            "{what} is {name:?}, but it must be non-empty text without line breaks or control characters"
         )));
     }
     if may_hold_a_password(name) {
         return Err(usage(format!(
-            "{what} looks like an address with a password in it; choose a name that may be shown"
+            "{what} looks like an address with a password in it; choose one that may be shown"
         )));
     }
     Ok(())

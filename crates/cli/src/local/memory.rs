@@ -33,12 +33,12 @@ pub fn device(path: &Path, entropy: &mut Entropy) -> Result<Device<Folder>> {
     let lock = lock.map_err(|error| failed(&error))?;
     match lock.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(failed(&"another process uses it; wait until it is done")),
+        Err(TryLockError::WouldBlock) => return Err(failed(&"another process is using it; wait until it is done")),
         Err(TryLockError::Error(error)) => return Err(failed(&error)),
     }
     let key = path.join(KEY);
     let bytes = match fs::read(&key) {
-        Ok(bytes) => bytes.try_into().map_err(|_| failed(&"its key is damaged; a new one would spend again"))?,
+        Ok(bytes) => bytes.try_into().map_err(|_| failed(&"its key is damaged; a new one would spend the budget again"))?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let fresh = Device::new_key(entropy)?;
             replace(&key, &fresh).map_err(|error| failed(&error))?;

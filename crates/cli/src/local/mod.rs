@@ -55,6 +55,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Seconds since the beginning of 1970.
 fn now() -> Result<u64> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("this machine's clock stands before 1970")?;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("this machine's clock is set before 1970")?;
     Ok(since.as_secs())
 }

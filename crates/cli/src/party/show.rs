@@ -59,7 +59,7 @@ fn losses(terms: &Terms) -> Result<()> {
         .map(|(colluders, epsilon)| format!("{:.3} against {colluders}", epsilon.to_f64()))
         .collect();
     if !more.is_empty() {
-        say!("if more parties than that pool what they know, ε is {}", more.join(", "));
+        say!("if more parties collude, ε is {}", more.join(", "));
     }
     Ok(())
 }
@@ -92,8 +92,8 @@ pub fn terms(terms: &Terms, format: Format) -> Result<()> {
         ("hash".to_owned(), task.hash().to_string()),
         ("title".into(), task.title().into()),
         ("session".into(), task.session().into()),
-        ("asked".into(), task.sql().into()),
-        ("promised".into(), format!("{}, unit {}, {}", plan.guarantee(), task.unit(), task.adjacency())),
+        ("query".into(), task.sql().into()),
+        ("guarantee".into(), format!("{}, unit {}, {}", plan.guarantee(), task.unit(), task.adjacency())),
         ("covers".into(), OWN_ROWS.into()),
         ("protocol".into(), format!("{}, {} parties", plan.protocol(), plan.parties())),
         ("numbers".into(), format!("{} in {} groups", shape.cells(), shape.groups())),
@@ -112,7 +112,7 @@ pub fn terms(terms: &Terms, format: Format) -> Result<()> {
         vec![colluders.to_string(), format!("{:.3}", epsilon.to_f64())]
     };
     let table =
-        number_table(&["parties that pool what they know", "ε for the others"], losses.iter().enumerate().map(row));
+        number_table(&["colluding parties", "ε for the others"], losses.iter().enumerate().map(row));
     print(&format!("{table}\n"))?;
     Ok(())
 }

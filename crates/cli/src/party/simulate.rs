@@ -25,7 +25,7 @@ use crate::output::{Format, number_table, print, say};
   reticent party simulate task.toml --transcript rehearsal.json \\
     --table north.visits=north.csv --table south.visits=south.csv --table east.visits=east.csv
 
-The same rounds, messages and signatures as between real processes, with keys that are made for the occasion. Nothing is charged, \
+The same rounds, messages and signatures as between real processes, with temporary keys. Nothing is charged, \
 and the person who runs this sees every party's rows: use it to try things out, with invented rows.")]
 pub struct Arguments {
     #[command(flatten)]
@@ -44,9 +44,9 @@ pub struct Arguments {
   reticent party view task.toml --all-but north \\
     --table north.visits=north.csv --table south.visits=south.csv --table east.visits=east.csv
 
-Shows what an adversary has that holds every party but one: all messages, and the rows' numbers, the noise and the mask secrets of \
-the parties it holds. With --format json, all of it; as a table, what is left of the honest party's numbers when everything that \
-the adversary knows is taken away: the numbers with this party's own noise. Nothing is charged: it is for trying out, with \
+Shows what an adversary knows that controls every party but one: all messages, and the exact numbers, the noise and the mask secrets \
+of the parties it controls. With --format json, all of it; as a table, what remains of the honest party's numbers when everything \
+the adversary knows is subtracted: the numbers with this party's own noise. Nothing is charged: use it to try things out, with \
 invented rows.")]
 pub struct ViewArguments {
     #[command(flatten)]

@@ -57,9 +57,9 @@ enum Way {
     --party north,north.pub,127.0.0.1:7001 --party south,south.pub,127.0.0.1:7002 \\
     --party east,east.pub,127.0.0.1:7003 --out task.toml
 
-COUNT, SUM, AVG, VARIANCE, STDDEV and HISTOGRAM can be asked of parties, of all rows or of groups whose keys are public (--keys). What \
-the numbers are, how far one unit moves them and what a grid step is worth follow from the query, and stand in the task for \
-everybody to check (`reticent party task check`). Nobody's rows are needed for it.")]
+COUNT, SUM, AVG, VARIANCE, STDDEV and HISTOGRAM are supported, over all rows or over groups with public keys (--keys). The \
+numbers, their sensitivity and the value of a grid step follow from the query, and are written into the task for \
+everyone to check (`reticent party task check`). This needs nobody's rows.")]
 struct New {
     /// The query that each party runs on its own table
     #[arg(value_name = "SQL")]
@@ -155,7 +155,7 @@ fn check(check: &Check) -> Result<()> {
         OwnRows::open(&terms, &config.tables)?;
         say!("the query fits the table of {}", config.party);
     }
-    say!("everything in it goes together; all parties must have this hash:");
+    say!("the task is consistent; all parties must have this hash:");
     print(&format!("{}\n", terms.task.hash()))?;
     Ok(())
 }
@@ -208,8 +208,8 @@ fn text(new: &New, bounds: &BTreeMap<String, String>, options: &Options, shape: 
     match (new.protocol, new.colluders) {
         (Way::Masked, None) => {
             return Err(usage(
-                "how many parties may pool what they know before less is promised? add --colluders 1 (0 is the most accurate, and \
-                 all but one trusts nobody)",
+                "how many parties may collude without weakening the guarantee? For example, add --colluders 1 (0 is the most accurate; \
+                 all but one trusts no other party)",
             ));
         }
         (Way::Masked, Some(colluders)) => {
@@ -282,14 +282,14 @@ fn member(text: &str) -> Result<[String; 3]> {
         Err(_) if Path::new(key).is_file() => {
             if let Ok(private) = PrivateKey::read(Path::new(key)) {
                 return Err(usage(format!(
-                    "--party {name}: {key} is a private key; keep it to yourself, and give its public half, {}",
+                    "--party {name}: {key} is a private key; keep it to yourself, and give the public key, {}",
                     private.public()
                 )));
             }
             let text = fs::read_to_string(key).with_context(|| format!("{key} cannot be read"))?;
-            text.trim().parse().map_err(|error| usage(format!("--party {name}: {key} holds no public key: {error}")))?
+            text.trim().parse().map_err(|error| usage(format!("--party {name}: {key} does not contain a public key: {error}")))?
         }
-        Err(error) => return Err(usage(format!("--party {name}: there is no file {key}, and it is no key: {error}"))),
+        Err(error) => return Err(usage(format!("--party {name}: there is no file {key}, and it is not a key: {error}"))),
     };
     Ok([name.into(), key.to_string(), address.into()])
 }

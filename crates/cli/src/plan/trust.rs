@@ -24,7 +24,7 @@ const EVERY_NUMBER: u32 = 256;
   reticent plan trust --rows 2^20 --parties 50 --epsilon 1 --format json
 
 One count of all rows, with the same ε for each person, under different trust assumptions: one server; one server whose memory may be \
-seized; parties that add up under masks, of which t may pool what they know; parties that each publish their own count; or \
+seized; parties that add up under masks, of which t may collude; parties that each publish their own count; or \
 nobody, when every person's answer is randomised. Nothing is read and nothing is spent.")]
 pub struct Arguments {
     /// Number of rows in all; may be written as a power, 2^20
@@ -33,7 +33,7 @@ pub struct Arguments {
     /// Number of parties that hold them
     #[arg(long, allow_hyphen_values = true)]
     parties: u32,
-    /// The promise
+    /// Privacy guarantee: epsilon
     #[arg(long, allow_hyphen_values = true)]
     epsilon: String,
     /// How to print the result
@@ -92,7 +92,7 @@ fn table(arguments: &Arguments, epsilon: &Epsilon, costs: &[Cost]) -> String {
     let (rows, parties) = (arguments.rows, arguments.parties);
     let mut lines = vec![
         format!(
-            "One count of {rows} rows at ε = {epsilon}; {parties} parties. Errors are of the noise alone. Nothing is spent."
+            "One count of {rows} rows at ε = {epsilon}; {parties} parties. Errors are due to noise alone. Nothing is spent."
         ),
         table.to_string(),
     ];
@@ -161,7 +161,7 @@ fn chart(arguments: &Arguments, epsilon: &Epsilon, costs: &[Cost]) -> Chart {
         "Standard deviation of the same count in every trust model, against the number of parties that may collude.";
     let mut chart = Chart::new(title)
         .described(description)
-        .x("parties that may pool what they know", Scale::Linear)
+        .x("parties that may collude", Scale::Linear)
         .y("standard deviation of the count", Scale::Log)
         .with(Series::line("masked", masked));
     for cost in costs.iter().filter(|cost| !matches!(cost.trust, Trust::Masked { .. })) {

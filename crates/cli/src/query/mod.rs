@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let (Unit::Column(unit), true) = (query.unit(), says_unit) {
         let number = |many: u64, what: &str| if many == 1 { format!("one {what}") } else { format!("{many} {what}s") };
         let (rows, groups) = (number(query.touched().max_rows(), "row"), number(query.touched().groups(), "group"));
-        say!("each {unit} counts with at most {rows} in each of at most {groups} (--max-rows, --max-groups)");
+        say!("each {unit} contributes at most {rows} to each of at most {groups} (--max-rows, --max-groups)");
     }
     if arguments.dry_run {
         show::dry_run(&query, arguments.format)?;
@@ -85,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         outcome => Ended::Released(outcome.to_text()),
     })?;
     let outcome = Outcome::from_text(&text)
-        .ok_or_else(|| anyhow!("what the ledger keeps for this request is not the answer to a query"))?;
+        .ok_or_else(|| anyhow!("the ledger's record for this request is not the answer to a query"))?;
     // Whatever it is, it was charged: no longer a matter of usage.
     let answer = outcome.answer().map_err(|error| anyhow!("{error}"))?;
     show::answer(&answer, arguments.format)?;
@@ -121,7 +121,7 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
         for table in list {
             let (name, location) = pair("--table", table, "people=people.csv")?;
             if inputs.iter().any(|input: &Input| input.table.name() == name) {
-                return Err(usage(format!("there are two tables {name}; give each a name of its own")));
+                return Err(usage(format!("there are two tables {name}; give each its own name")));
             }
             inputs.push(Input { table: Table::open(name, location).map_err(reticent_sql::Error::from)?, public });
         }
@@ -172,6 +172,6 @@ fn one_place(mut places: Vec<PathBuf>, named: bool) -> Result<Option<PathBuf>> {
     match (places.len(), named) {
         (1, _) => Ok(places.pop()),
         (_, true) => Ok(None),
-        _ => Err(usage("several private tables are asked about: name the dataset that they are with --dataset")),
+        _ => Err(usage("the query uses several private tables: name their dataset with --dataset")),
     }
 }

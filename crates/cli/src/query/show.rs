@@ -34,8 +34,8 @@ fn bounds(found: &FoundBounds) -> String {
     match bounds {
         Some(bounds) => format!("bounds of {column}, found privately: {bounds}; values outside them were clamped"),
         None => format!(
-            "no bounds of {column} were found: too few rows for this budget, so what needs them is refused (and charged); give \
-             them with --bounds {column}=LO..HI, or spend more"
+            "no bounds of {column} were found: too few rows for this budget, so aggregates that need them are refused (and charged); \
+             give them with --bounds {column}=LO..HI, or spend more"
         ),
     }
 }

@@ -44,7 +44,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PLACE")]
     ledger: Option<String>,
     /// Keep the ledger's newest hash in this file, best on another disk, and charge nothing if the ledger does not continue it: this
-    /// detects an older copy of the ledger that was put back
+    /// detects that an older copy of the ledger was restored
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
     /// Also take events from NATS JetStream, such as nats://127.0.0.1:4222
@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     // A panic's own text may hold what lies in rows or events.
     std::panic::set_hook(Box::new(|_| {}));
     // A pan-private stream may be created at any time. (Freed memory is overwritten from then on: it begins with the stream.)
-    Care::with(Kind::PanPrivate).apply().context("core dumps cannot be switched off")?;
+    Care::with(Kind::PanPrivate).apply().context("cannot disable core dumps")?;
     logs::start();
     let mut config = arguments.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
     config.listen = arguments.listen.or(config.listen);
@@ -100,7 +100,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         .enable_all()
         .thread_keep_alive(KEPT)
         .build()
-        .context("threads cannot be started")?;
+        .context("cannot start threads")?;
     runtime.block_on(async {
         let stop = signals::told_to_stop()?;
         let server = Server::bind(config, &directory).await?;
@@ -110,13 +110,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let mut link = format!("http://{address}/");
         if let Some(owner) = &app.owner {
             let directory = directory.display();
-            tracing::info!("there are no tokens yet: `reticent token owner --data-dir {directory}` shows the owner's, for this run");
+            tracing::info!("no tokens yet: `reticent token owner --data-dir {directory}` shows the owner's token for this run");
             if std::io::stdout().is_terminal() {
                 link = owner.link(address);
             }
         }
         if !app.is_loopback() {
-            tracing::warn!("there is no TLS here: put a proxy that has it in front of {address}, or tokens and events can be read on the way");
+            tracing::warn!("no TLS: put a TLS proxy in front of {address}, or tokens and events can be read in transit");
         }
         print(&format!("{link}\n"))?;
         tracing::info!("listening on {address}");
@@ -140,7 +140,7 @@ fn named_ledger(arguments: &Arguments) -> Result<Option<String>> {
 /// Where the service keeps its data unless told otherwise.
 pub fn own_directory() -> Result<PathBuf> {
     let folder = dirs::data_dir().ok_or_else(|| {
-        usage("where your data is kept is not known (HOME is not set); name a folder with --data-dir")
+        usage("your data directory is unknown (HOME is not set); name a folder with --data-dir")
     })?;
     Ok(folder.join("reticent").join("service"))
 }

@@ -13,7 +13,7 @@ pub fn told_to_stop() -> Result<impl Future<Output = ()> + Send + 'static> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    let mut signals = Signals::new([SIGINT, SIGTERM]).context("signals cannot be waited for")?;
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
     let (send, told) = tokio::sync::oneshot::channel();
     std::thread::Builder::new()
         .name("signals".into())
@@ -24,7 +24,7 @@ pub fn told_to_stop() -> Result<impl Future<Output = ()> + Send + 'static> {
             signals.next();
             std::process::exit(1);
         })
-        .context("threads cannot be started")?;
+        .context("cannot start threads")?;
     Ok(async move {
         let _ = told.await;
     })

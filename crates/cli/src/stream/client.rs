@@ -97,14 +97,14 @@ impl Client {
             )
         })?;
         let text = response.body_mut().with_config().limit(LARGEST_ANSWER).read_to_string();
-        let text = text.map_err(|error| anyhow!("the answer of {} broke off: {error}", self.address))?;
+        let text = text.map_err(|error| anyhow!("the response from {} broke off: {error}", self.address))?;
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
         if response.status().is_success() {
             return Ok(value);
         }
         let status = response.status();
         let message = value["error"]["message"].as_str().map_or_else(
-            || format!("{} answered {status} and is not a service of Reticent; is --server right?", self.address),
+            || format!("{} answered {status} and is not a Reticent service; is --server right?", self.address),
             str::to_owned,
         );
         Err(match status.as_u16() {

@@ -40,7 +40,7 @@ enum Command {
 /// Which service.
 #[derive(Debug, clap::Args)]
 struct Service {
-    /// Where the service is [default: $RETICENT_SERVER, or else http://127.0.0.1:8080]; a token is taken from $RETICENT_TOKEN, or else the owner's of your own service that has no others
+    /// Where the service is [default: $RETICENT_SERVER, or else http://127.0.0.1:8080]; the token is $RETICENT_TOKEN, or else the owner's if your own service has no other tokens
     #[arg(long, value_name = "URL")]
     server: Option<String>,
 }

@@ -24,9 +24,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The arguments of `reticent stream send`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "One event a line: {\"id\": \"a1\", \"key\": \"north\", \"value\": 3}, or a bare number. A value that is left out is \
-1. An id that was seen within the stream's window is not counted again: with ids, lines can be sent again after a failure. What \
-comes slowly is sent once a second.
+    after_help = "One event per line: {\"id\": \"a1\", \"key\": \"north\", \"value\": 3}, or a bare number. The value defaults to \
+1. An id seen before within the stream's window is not counted again: with ids, lines can be resent after a failure. Slow \
+input is sent once a second.
 
 Examples:
   reticent stream send visits visits.ndjson
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut acknowledged = 0;
     while let Some((lines, count)) = batch(&take, arguments.batch)? {
         send(&client, &arguments.name, &lines).with_context(|| {
-            format!("after {acknowledged} lines; those before were acknowledged, and those after were not")
+            format!("after {acknowledged} lines, which were acknowledged; those after were not")
         })?;
         acknowledged += count;
     }
@@ -80,7 +80,7 @@ fn refuse_without_lines(name: &str, start: &[u8]) -> Result<()> {
     refuse_foreign(name, start)?;
     match start.trim_ascii_start().first() {
         Some(b'[') => Err(usage(format!(
-            "{name} is a JSON array; send one object a line, as in jq -c '.[]' events.json | reticent stream send NAME"
+            "{name} is a JSON array; send one object per line, as in jq -c '.[]' events.json | reticent stream send NAME"
         ))),
         _ => Ok(()),
     }

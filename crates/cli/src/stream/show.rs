@@ -58,7 +58,7 @@ pub fn list(arguments: &ListArguments) -> Result<()> {
         .map(text)
         .to_vec()
     };
-    let header = ["name", "step", "steps released", "promise", "charged to", "mode"];
+    let header = ["name", "step", "steps released", "guarantee", "charged to", "mode"];
     print(&match arguments.format {
         Format::Table => format!("{}\n", text_table(&header, streams.iter().map(row))),
         Format::Json => streams.iter().map(|stream| format!("{stream}\n")).collect(),

@@ -104,7 +104,7 @@ fn aggregators_open_nothing_but_the_sum() {
     ]);
     assert!(simulated.stdout.contains("some,3,"), "{}", simulated.stdout);
     let none = hospitals.succeeds(&["party", "aggregate", "abandon", "--config", "p0-aggregates.toml"]);
-    assert!(none.stderr.contains("no batch was begun"), "{}", none.stderr);
+    assert!(none.stderr.contains("there is no batch to abandon"), "{}", none.stderr);
 }
 
 #[test]

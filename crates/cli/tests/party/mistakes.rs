@@ -145,7 +145,7 @@ fn a_dry_run_is_ready_only_if_the_run_would_be() {
     hospitals.write("result.json", "{}");
     for (more, why) in [
         ("transcript = \"result.json\"\n", "a transcript is never overwritten"),
-        ("transcript = \"nowhere/result.json\"\n", "in a folder that does"),
+        ("transcript = \"nowhere/result.json\"\n", "in an existing directory"),
     ] {
         hospitals.configure("p0", more);
         not_ready(2, why);

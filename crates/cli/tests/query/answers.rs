@@ -136,7 +136,7 @@ fn a_person_counts_as_often_as_is_said() {
     let joined = "SELECT COUNT(*) FROM visits JOIN bosses ON visits.region = bosses.region";
     assert_eq!(number(joined, "--public-table bosses=bosses.csv --max-rows 9"), 200.0);
     let output = desk.ask_visits("SELECT COUNT(*) FROM visits", "--no-ledger --epsilon 1 --unit user --max-rows 2");
-    assert!(text(&output.stderr).contains("each user counts with at most 2 rows in each of at most one group"));
+    assert!(text(&output.stderr).contains("each user contributes at most 2 rows to each of at most one group"));
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn mistakes_are_named_before_anything_is_charged() {
         (
             "SELECT COUNT(*) FROM visits JOIN plans ON visits.user = plans.user",
             "VISITS --table plans=plans.csv --unit user --epsilon 1",
-            "name the dataset that they are with --dataset",
+            "name their dataset with --dataset",
         ),
         ("SELECT MEDIAN(age) FROM visits", "VISITS --rho 0.1 --bounds age=0..120", "with --rho only"),
         (by_region, "VISITS --rho 0.1", "name the keys with --keys"),
