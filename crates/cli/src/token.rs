@@ -1,4 +1,4 @@
-//! `reticent token`: who may ask a service what.
+//! `reticent token`: who may do what with a service.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `reticent ledger create`: a ledger, and a dataset with its budget.
+//! `reticent ledger create`: creates a ledger, or registers a dataset with its budget.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -58,7 +58,7 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Makes the ledger and registers the dataset.
+/// Creates the ledger and registers the dataset.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let dataset = dataset(arguments)?;
     let place = arguments.which.place()?;
@@ -85,7 +85,7 @@ enum Outcome<'dataset> {
     Dataset(&'dataset Dataset, Registration),
 }
 
-/// What is to be registered, checked before a ledger is made.
+/// The dataset to register, checked before a ledger is created.
 fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
     let limit = limit(arguments)?;
     let name = arguments.whose.dataset()?;
@@ -102,13 +102,13 @@ fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
         }
         (None, None) => return Ok(None),
     };
-    // Under the bare name the budget would protect nothing that `reticent count FILE` does.
+    // Under the bare name the budget would not apply to `reticent count FILE`.
     if let Some(name) = arguments.whose.name.as_deref().filter(|name| is_file(name)) {
         return Err(usage(format!(
             "{name} is a file here; write --file {name} to set the budget of that file, or choose another name"
         )));
     }
-    // No default: it is fixed once it is set, and a budget for another unit than that of the releases is of no use.
+    // No default: it cannot be changed later, and a budget for a different unit than the releases' is useless.
     let unit = arguments.unit.clone().ok_or_else(|| {
         usage(format!(
             "say whose privacy the budget of {name} protects: --unit row or the name of a column for a table; for `reticent \
@@ -119,14 +119,14 @@ fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
     check_unit(&unit)?;
     let adjacency = match arguments.adjacency.as_deref() {
         Some(adjacency) => adjacency.parse()?,
-        // As `reticent count` has it.
+        // As in `reticent count`.
         None if unit == "line" || unit.ends_with(" lines") => Adjacency::Replace,
         None => Adjacency::AddRemove,
     };
     Ok(Some(Dataset { name, budget: Budget::Limit(limit), terms: Some(Terms { unit, adjacency }) }))
 }
 
-/// A budget is of no use if nothing can ever be charged to it, and it cannot be changed.
+/// A budget that nothing can ever be charged to is useless, and cannot be changed.
 fn check_unit(unit: &str) -> Result<()> {
     let known = ["row", "line", "event", "part of a line"];
     let meant = known.into_iter().find(|known| unit != *known && unit.trim().eq_ignore_ascii_case(known));
@@ -153,7 +153,7 @@ fn limit(arguments: &Arguments) -> Result<Option<Guarantee>> {
     Ok(Some(limit.confirmed(arguments.allow_large_epsilon)?))
 }
 
-/// The ledger that is there, or a new one.
+/// Opens the ledger, or creates it.
 fn make(place: &Place) -> Result<DurableLedger> {
     match DurableLedger::open(&place.location) {
         Err(Error::Missing(_)) => {}
@@ -181,7 +181,7 @@ fn register(arguments: &Arguments, ledger: &DurableLedger, dataset: &Dataset) ->
     Ok(registration)
 }
 
-/// A default must not pass over what was charged before.
+/// A default must not ignore earlier charges.
 fn same_as_before(ledger: &DurableLedger, dataset: &Dataset, terms: &Terms) -> Result<()> {
     let Some(account) = ledger.account(&dataset.name)? else { return Ok(()) };
     let charged = account.spent.iter().any(|(charged, _)| charged == terms);
@@ -197,7 +197,7 @@ fn same_as_before(ledger: &DurableLedger, dataset: &Dataset, terms: &Terms) -> R
     }
 }
 
-/// There is another budget already: which.
+/// The error if there is a different budget already.
 fn fixed(ledger: &DurableLedger, name: &str) -> Option<anyhow::Error> {
     let dataset = ledger.account(name).ok().flatten()?.dataset;
     let Terms { unit, adjacency } = dataset.terms?;

@@ -1,13 +1,13 @@
-//! `reticent ledger`: what may be spent, what was spent, on what, and is it all as it was written?
+//! `reticent ledger`: budgets, spending, and the ledger's integrity.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `create` | makes a ledger and registers datasets |
-//! | `show` | budgets, what was spent and what is left |
+//! | `create` | creates a ledger and registers datasets |
+//! | `show` | budgets, spent and left |
 //! | `history` | entry by entry |
-//! | `verify` | whether everything is as it was written |
-//! | `reopen` | after a failure, lets a dataset be charged again |
-//! | `component` | ε, δ and ρ as limits of their own |
+//! | `verify` | whether the ledger is intact |
+//! | `reopen` | lets a dataset be charged again after a failure |
+//! | `component` | ε, δ and ρ, each with its own limit |
 //! | `bar` | a budget as a bar |
 //! | `text` | what may reach a terminal |
 
@@ -30,9 +30,9 @@ use reticent_ledger::{DurableLedger, Error};
 use crate::exit::usage;
 use crate::place::{self, Place};
 
-/// Names that resemble what was asked for are suggested, up to so many.
+/// How many similar names are suggested at most.
 const MOST_SUGGESTIONS: usize = 3;
-/// How much they must resemble it, from 0 to 1.
+/// How similar they must be, from 0 to 1.
 const RESEMBLANCE: f64 = 0.7;
 
 /// The arguments of `reticent ledger`.
@@ -64,7 +64,7 @@ enum Command {
     Reopen(reopen::Arguments),
 }
 
-/// Does what is asked.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
         Command::Create(arguments) => create::run(arguments),
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Which ledger is meant.
+/// The ledger.
 #[derive(Debug, clap::Args)]
 struct Which {
     /// The ledger: a file, or postgres://… [default: $RETICENT_LEDGER, or the one in your data directory]
@@ -95,7 +95,7 @@ impl Which {
     }
 }
 
-/// Which dataset is meant.
+/// The dataset.
 #[derive(Debug, clap::Args)]
 struct Whose {
     /// The dataset's name
@@ -116,7 +116,7 @@ impl Whose {
     }
 }
 
-/// The dataset is not there: what may have been meant.
+/// The error for an unknown dataset, with suggestions.
 fn unknown(ledger: &DurableLedger, place: &Place, name: &str) -> Result<anyhow::Error> {
     let names: Vec<String> = ledger.accounts()?.into_iter().map(|account| account.dataset.name).collect();
     let mut near: Vec<(f64, &String)> = names.iter().map(|other| (resemblance(name, other), other)).collect();
@@ -135,7 +135,7 @@ fn unknown(ledger: &DurableLedger, place: &Place, name: &str) -> Result<anyhow::
     Ok(usage(format!("the ledger {} has no dataset {name}{hint}", place.location)))
 }
 
-/// From 0 to 1: spelled alike, or the same file name in another folder.
+/// From 0 to 1: similar spelling, or the same file name in another folder.
 fn resemblance(asked: &str, name: &str) -> f64 {
     let (asked, name) = (asked.to_lowercase(), name.to_lowercase());
     let last = |path: &str| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
@@ -148,7 +148,7 @@ fn is_file(name: &str) -> bool {
     Path::new(name).is_file()
 }
 
-/// In a command that looks for damage, the advice to look for damage is of no use.
+/// The damage found, without the advice to verify, which is useless in a command that does just that.
 fn damage(error: &Error) -> Option<&str> {
     match error {
         Error::Damaged(what) => Some(what),

@@ -1,4 +1,4 @@
-//! `reticent ledger reopen`: after a failure, lets a dataset be charged again.
+//! `reticent ledger reopen`: lets a dataset be charged again after a failure.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

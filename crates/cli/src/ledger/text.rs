@@ -1,4 +1,5 @@
-//! What may reach a terminal. Names in a ledger have no control characters, but whoever rewrote a ledger may have put some in.
+//! What may reach a terminal. Names in a ledger have no control characters, but someone who rewrote it may have put
+//! some in.
 
 use std::borrow::Cow;
 
@@ -8,10 +9,10 @@ use serde_json::Value;
 
 use crate::exit::usage;
 
-/// Checks a name before anything is done with it.
+/// Checks a name before anything else is done.
 ///
 /// # Errors
-/// If it is empty, has control characters, or may hold a password: then it is not repeated.
+/// If it is empty, has control characters, or may contain a password: then it is not repeated.
 pub fn usable(what: &str, name: &str) -> Result<()> {
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(usage(format!(
@@ -26,12 +27,12 @@ pub fn usable(what: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// With everything escaped that could move the cursor, colour the screen or turn the direction of writing.
+/// Escapes everything that could move the cursor, colour the screen or change the direction of writing.
 pub fn printable(text: &str) -> String {
     escape(text, |character| format!("\\u{{{:x}}}", u32::from(character))).into_owned()
 }
 
-/// A line of JSON: the same characters escaped as JSON does it.
+/// A line of JSON, with the same characters escaped as in JSON.
 pub fn json_line(value: &Value) -> String {
     escape(&value.to_string(), |character| format!("\\u{:04x}", u32::from(character))).into_owned() + "\n"
 }

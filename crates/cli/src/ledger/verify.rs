@@ -1,4 +1,4 @@
-//! `reticent ledger verify`: is everything as it was written?
+//! `reticent ledger verify`: is the ledger intact?
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -35,7 +35,7 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Verifies and prints.
+/// Verifies the ledger and prints the result.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let place = arguments.which.place()?;
     let anchor = arguments.anchor.as_ref().map(Anchor::new);
@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let verdict = match verdict {
         Ok(verdict) => verdict,
         Err(error) => match (&error, &held) {
-            // The worst that can be done to a ledger is to do away with it.
+            // The worst that can be done to a ledger is to delete it.
             (Error::Missing(_), Some(held)) => gone(held),
             _ => too_damaged(damage(&error).ok_or_else(|| error.clone())?),
         },
@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Format::Csv => csv(&verdict),
     })?;
     if let Err(error) = &advanced {
-        // Whoever verifies may not be allowed to write it; what it said stands.
+        // The user may not be allowed to write the anchor; the comparison still holds.
         if held.is_none() {
             return Err(error.clone().into());
         }
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.anchor {
         Some(_) if advanced.is_err() => {}
         None if sound => say!("without --anchor, an older copy of the ledger would not be noticed"),
-        // Whoever verifies may not be allowed to write it; what it said stands.
+        // The user may not be allowed to write the anchor; the comparison still holds.
         Some(file) if sound => say!("{}", moved(file, held.as_ref(), &verdict)),
         Some(file) => say!("the anchor {} was not updated", file.display()),
         None => {}
@@ -81,19 +81,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::from(exit::REFUTED) })
 }
 
-/// The anchor knows a ledger that is not there any more.
+/// The anchor refers to a ledger that no longer exists.
 fn gone(held: &Head) -> Verdict {
     let text = format!("the anchor knows entry {}, but there is no ledger", held.number);
     Verdict { entries: 0, head: None, findings: vec![Finding { entry: None, text }] }
 }
 
-/// So damaged that not every entry can be read.
+/// Too damaged for every entry to be read.
 fn too_damaged(what: &str) -> Verdict {
     let finding = Finding { entry: None, text: format!("{what}, so not everything can be read") };
     Verdict { entries: 0, head: None, findings: vec![finding] }
 }
 
-/// What became of the anchor of a sound ledger.
+/// What happened to the anchor of an intact ledger.
 fn moved(file: &Path, held: Option<&Head>, verdict: &Verdict) -> String {
     let (file, newest) = (file.display(), verdict.head.as_ref().map_or(0, |head| head.number));
     match held {
@@ -128,7 +128,7 @@ fn json(verdict: &Verdict) -> Value {
     })
 }
 
-/// A line for each finding.
+/// One line per finding.
 fn csv(verdict: &Verdict) -> String {
     let line = |finding: &Finding| {
         let entry = finding.entry.map(|entry| entry.to_string()).unwrap_or_default();

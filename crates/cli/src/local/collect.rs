@@ -1,4 +1,4 @@
-//! `reticent local collect`: reports from files or a pipe.
+//! `reticent local collect`: collects reports from files or a pipe.
 
 use std::fs::File;
 use std::io::Read;
@@ -37,7 +37,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Collects them.
+/// Collects reports.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let admission = Admission::new(task_file::read(&arguments.task)?)?;
     let now = now()?;

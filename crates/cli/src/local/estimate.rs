@@ -1,4 +1,4 @@
-//! `reticent local estimate`: what the reports say together.
+//! `reticent local estimate`: estimates from the collected reports.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! What a device must not forget, in a folder: one file a task, under a name that tells nothing without the key.
+//! What a device must not forget, in a folder: one file per task, under a name that reveals nothing without the key.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use crate::exit::usage;
 const KEY: &str = "key";
 const LOCK: &str = "lock";
 
-/// A folder that one process uses at a time: two at once could both spend.
+/// A folder used by one process at a time: two at once could both spend.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     _lock: File,
 }
 
-/// The device whose folder this is; it is made, with a fresh key, if it is not there.
+/// The device of this folder, which is created with a fresh key if it is missing.
 pub fn device(path: &Path, entropy: &mut Entropy) -> Result<Device<Folder>> {
     let failed = |error: &dyn std::fmt::Display| usage(format!("--device {}: {error}", path.display()));
     let mut builder = fs::DirBuilder::new();

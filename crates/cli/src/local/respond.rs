@@ -1,4 +1,4 @@
-//! `reticent local respond`: what one device sends.
+//! `reticent local respond`: one device's report.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use super::{memory, now};
 use crate::exit::usage;
 use crate::output::{print, say};
 
-/// Where the device's own things are, among the user's data.
+/// The device's folder, in the user's data directory.
 const FOLDER: &str = "reticent/device";
-/// No answer is longer.
+/// The longest answer, in bytes.
 const LONGEST_ANSWER: u64 = 1 << 16;
 
 /// The arguments of `reticent local respond`.

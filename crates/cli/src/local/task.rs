@@ -1,4 +1,4 @@
-//! `reticent local task`: what is asked, how, and for how long.
+//! `reticent local task`: creates, checks and shows tasks.
 
 use std::path::PathBuf;
 
@@ -161,7 +161,7 @@ fn rows(task: &Task) -> Result<Vec<Vec<String>>> {
     if let Some(estimator) = exact {
         let (p, q) = (100.0 * estimator.p(), 100.0 * estimator.q());
         rows.push(["a report supports".into(), format!("the true answer in {p:.1} %, another in {q:.1} % of cases")]);
-        // It is that of people: where a device may report more than once, nobody knows it.
+        // In people: unknown if a device may report more than once.
         if task.one_report_each() {
             let error = estimator.variance(0.0, n).sqrt() * n as f64;
             rows.push(["standard error".into(), format!("{error:.1} people of {n}, for a rare answer")]);

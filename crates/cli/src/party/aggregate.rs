@@ -1,4 +1,4 @@
-//! `reticent party aggregate` and `reticent party report`: many clients whom nobody trusts, and two or three aggregators.
+//! `reticent party aggregate` and `reticent party report`: many untrusted clients, and two or three aggregators.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -231,7 +231,7 @@ fn simulate(arguments: &Simulate) -> Result<ExitCode> {
     }
 }
 
-/// One answer a line.
+/// One answer per line.
 fn answers(task: &Task, path: &Path) -> Result<Vec<Answer>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -1,4 +1,4 @@
-//! `reticent party keygen`: who a party is.
+//! `reticent party keygen`: creates a party's key.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ pub struct Arguments {
     file: PathBuf,
 }
 
-/// Makes a key.
+/// Creates a key.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let key = PrivateKey::create(&arguments.file)?;
     say!("the private key is in {}; the public one, for the task:", arguments.file.display());

@@ -1,4 +1,4 @@
-//! `reticent party run`: taking part.
+//! `reticent party run`: takes part.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The dataset must be registered, and files with a budget of their own must not be charged to another.
+/// The dataset must be registered, and a file with its own budget must not be charged to another dataset.
 fn account(config: &Config) -> Result<()> {
     let arguments = accounting::Arguments {
         ledger: Some(config.ledger.clone()),

@@ -9,10 +9,10 @@ use serde_json::json;
 use super::terms::{OWN_ROWS, Terms};
 use crate::output::{Format, number_table, print, say, text_table};
 
-/// Up to so many parties, what holds against each number of colluders is said in one line.
+/// Up to this many parties, the ε for every number of colluders fits in one line.
 const EACH_IN_A_LINE: usize = 8;
 
-/// Prints what the parties released together.
+/// Prints the joint release.
 pub fn answer(terms: &Terms, answer: &Answer, attempt: u32, transcript: Option<&Path>, format: Format) -> Result<()> {
     crate::query::show::answer(answer, format)?;
     let file = transcript.map(|path| path.display().to_string());
@@ -47,7 +47,7 @@ fn parties(terms: &Terms, attempt: u32, transcript: Option<String>) -> Result<se
     }))
 }
 
-/// What is promised to a party's rows if more parties collude than was planned for.
+/// Prints the guarantee for a party's rows if more parties collude than planned for.
 fn losses(terms: &Terms) -> Result<()> {
     let losses = terms.plan.losses()?;
     let planned = terms.plan.protocol().colluders(terms.plan.parties()) as usize;
@@ -64,7 +64,7 @@ fn losses(terms: &Terms) -> Result<()> {
     Ok(())
 }
 
-/// Prints what a task says and what follows from it.
+/// Prints a task and what follows from it.
 pub fn terms(terms: &Terms, format: Format) -> Result<()> {
     let Terms { task, plan, query } = terms;
     let shape = query.shape();

@@ -62,7 +62,7 @@ pub struct ViewArguments {
     format: Format,
 }
 
-/// Who takes part, with which rows.
+/// The parties, with their rows.
 #[derive(Debug, clap::Args)]
 struct Stage {
     /// The task file
@@ -78,7 +78,7 @@ impl Stage {
         Terms::of(Task::read(&self.task)?)
     }
 
-    /// The rows of each party, in the task's order.
+    /// Each party's rows, in the task's order.
     fn rows(&self, terms: &Terms) -> Result<Vec<OwnRows>> {
         let mut tables: BTreeMap<&str, BTreeMap<String, PathBuf>> = BTreeMap::new();
         for text in &self.tables {
@@ -98,7 +98,7 @@ impl Stage {
     }
 }
 
-/// Simulates.
+/// Simulates the parties.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     crate::query::quiet_panics();
     let terms = arguments.stage.terms()?;
@@ -114,7 +114,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows a view.
+/// Shows an adversary's view.
 pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
     crate::query::quiet_panics();
     let terms = arguments.stage.terms()?;
@@ -164,7 +164,7 @@ pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// So many steps.
+/// A number of steps in units of the cell.
 fn in_units(steps: i64, step: &reticent::exact::Rational) -> String {
     match step.to_f64() {
         1.0 => steps.to_string(),

@@ -41,7 +41,7 @@ enum Action {
     Show(Show),
 }
 
-/// Who may learn what.
+/// The protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Way {
     /// Each party adds a share of the noise, under masks that cancel out; needs --colluders
@@ -176,7 +176,7 @@ fn write(new: &New) -> Result<()> {
     for (column, text) in &bounds {
         options.bounds.insert(column.clone(), range(column, text)?);
     }
-    // Keys stand in the task for all to read.
+    // The keys are in the task for all to read.
     refuse_public(None, &listed_files(&new.keys).collect::<Vec<_>>())?;
     for (column, text) in pairs("--keys", &new.keys, "region=regions.csv")? {
         let list = keys(&column, &text, None)?;
@@ -184,7 +184,7 @@ fn write(new: &New) -> Result<()> {
     }
     let query = JointQuery::imagined(&new.sql, options.clone())?;
     let text = text(new, &bounds, &options, query.shape())?;
-    // What is wrong with it is found before anybody has it.
+    // Mistakes are found before anyone has the task.
     let terms = Terms::of(text.parse::<Task>()?)?;
     match &new.out {
         None => print(&text)?,
@@ -258,7 +258,7 @@ fn text(new: &New, bounds: &BTreeMap<String, String>, options: &Options, shape: 
     Ok(text)
 }
 
-/// Names, and what a step is worth where it is not one.
+/// Cell names, with the value of a step if it is not one.
 fn cells(shape: &Shape) -> String {
     let steps = shape.parts.iter().flat_map(|part| std::iter::repeat_n(&part.step, part.numbers * shape.groups()));
     let cell = |(label, step): (String, &reticent::exact::Rational)| match *step == reticent::exact::Rational::ONE {
@@ -269,7 +269,7 @@ fn cells(shape: &Shape) -> String {
     format!("[\n{lines}]")
 }
 
-/// Name, key and address; the key may stand in a file.
+/// Name, key and address; the key may be in a file.
 fn member(text: &str) -> Result<[String; 3]> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let [name, key, address] = parts[..] else {
@@ -294,7 +294,7 @@ fn member(text: &str) -> Result<[String; 3]> {
     Ok([name.into(), key.to_string(), address.into()])
 }
 
-/// As TOML writes a text: JSON's escapes are among its own, but one more letter needs one.
+/// A text as TOML: JSON's escapes are valid there, but one more character needs one.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -1,4 +1,4 @@
-//! `reticent party verify`: is a transcript what was said?
+//! `reticent party verify`: verifies a transcript.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Verifies and shows.
+/// Verifies a transcript and shows the answer.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let transcript = Transcript::read(&arguments.transcript)?;
     let task = arguments.task.as_deref().map(Task::read).transpose()?;

@@ -56,7 +56,7 @@ pub struct Arguments {
     plot: Option<PathBuf>,
 }
 
-/// Predicts and prints.
+/// Prints the predictions.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let plan = prediction::predict(&stream(arguments)?, &guarantees(arguments)?)?;
     if let Some(path) = &arguments.plot {
@@ -80,7 +80,7 @@ fn stream(arguments: &Arguments) -> Result<Stream> {
         .with_horizon(horizon)?)
 }
 
-/// Pure ε keeps (ε, δ) too, so where a δ is given both families are compared.
+/// Pure ε implies (ε, δ), so if a δ is given both families are compared.
 fn guarantees(arguments: &Arguments) -> Result<Vec<Guarantee>> {
     let epsilon = arguments.epsilon.as_deref().map(str::parse::<Epsilon>).transpose()?;
     let delta = arguments.delta.as_deref().map(str::parse::<Delta>).transpose()?;

@@ -2,8 +2,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `logs` | what is written on standard error |
-//! | `signals` | being told to stop |
+//! | `logs` | log lines on standard error |
+//! | `signals` | signals to stop |
 
 mod logs;
 mod signals;
@@ -23,8 +23,8 @@ use crate::care::Care;
 use crate::exit::usage;
 use crate::output::print;
 
-/// Threads that wait for the disk are kept so long. Each new one brings a heap of its own: memory would grow with their comings and
-/// goings.
+/// How long idle threads that wait for the disk are kept. Each new one has its own heap: memory would grow as they come
+/// and go.
 const KEPT: Duration = Duration::from_secs(3600);
 
 /// The arguments of `reticent serve`.
@@ -78,7 +78,7 @@ It stops when it is told to (SIGTERM or SIGINT): requests are finished, everythi
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    // A panic's own text may hold what lies in rows or events.
+    // A panic's message may contain rows or events.
     std::panic::set_hook(Box::new(|_| {}));
     // A pan-private stream may be created at any time. (Freed memory is overwritten from then on: it begins with the stream.)
     Care::with(Kind::PanPrivate).apply().context("cannot disable core dumps")?;
@@ -106,7 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let server = Server::bind(config, &directory).await?;
         let (address, app) = (server.address(), server.app());
         tracing::info!(data_directory = %directory.display(), version = env!("CARGO_PKG_VERSION"), "opened");
-        // A terminal is the owner's; what is piped elsewhere may end in a log.
+        // A terminal belongs to the owner; piped output may end up in a log.
         let mut link = format!("http://{address}/");
         if let Some(owner) = &app.owner {
             let directory = directory.display();
@@ -126,7 +126,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     })
 }
 
-/// As an absolute path: the configuration's own folder has nothing to do with it.
+/// As an absolute path: it is not relative to the configuration's folder.
 fn named_ledger(arguments: &Arguments) -> Result<Option<String>> {
     let named =
         arguments.ledger.clone().or_else(|| std::env::var("RETICENT_LEDGER").ok().filter(|place| !place.is_empty()));
@@ -137,7 +137,7 @@ fn named_ledger(arguments: &Arguments) -> Result<Option<String>> {
     }))
 }
 
-/// Where the service keeps its data unless told otherwise.
+/// The default data directory.
 pub fn own_directory() -> Result<PathBuf> {
     let folder = dirs::data_dir().ok_or_else(|| {
         usage("your data directory is unknown (HOME is not set); name a folder with --data-dir")

@@ -1,12 +1,12 @@
-//! Being told to stop.
+//! Signals to stop.
 
 use anyhow::Result;
 
-/// Is over when the process is told to stop, by SIGTERM or SIGINT. Told a second time, the process ends at once: all that was
-/// acknowledged is durable.
+/// Completes when the process is told to stop, by SIGTERM or SIGINT. At the second signal the process exits at once:
+/// everything acknowledged is durable.
 ///
 /// # Errors
-/// If signals cannot be waited for.
+/// If signals cannot be handled.
 #[cfg(unix)]
 pub fn told_to_stop() -> Result<impl Future<Output = ()> + Send + 'static> {
     use anyhow::Context;
@@ -30,7 +30,7 @@ pub fn told_to_stop() -> Result<impl Future<Output = ()> + Send + 'static> {
     })
 }
 
-/// Where there are no signals the process is ended from outside: all that was acknowledged is durable.
+/// Without signals the process is ended from outside: everything acknowledged is durable.
 ///
 /// # Errors
 /// None.

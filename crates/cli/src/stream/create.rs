@@ -73,7 +73,7 @@ pub struct Arguments {
     service: Service,
 }
 
-/// Creates it.
+/// Creates the stream.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let client = arguments.service.client()?;
     let keys = arguments.keys.as_deref().map(keys).transpose()?;

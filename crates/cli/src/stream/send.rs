@@ -1,4 +1,4 @@
-//! `reticent stream send`: events from a file or a pipe.
+//! `reticent stream send`: sends events from a file or a pipe.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use super::client::{Client, Sent};
 use crate::exit::usage;
 use crate::marks::refuse_foreign;
 
-/// What comes slowly is sent after this, however little it is.
+/// Slow input is sent after this time, however little it is.
 const SLOWEST: Duration = Duration::from_secs(1);
-/// So many lines wait while others are on their way.
+/// How many lines wait while others are being sent.
 const WAITING: usize = 10_000;
-/// A longer line is no event; it is sent cut off, and counts as whatever is left of it.
+/// A longer line is not an event; it is truncated, and counts as whatever remains.
 const LONGEST_LINE: u64 = 1 << 16;
-/// How long to wait when the service has too much to do.
+/// How long to wait when the service is overloaded.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// The arguments of `reticent stream send`.
@@ -44,7 +44,7 @@ pub struct Arguments {
     service: Service,
 }
 
-/// Sends them.
+/// Sends the events.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let client = arguments.service.client()?;
     let input: Box<dyn Read + Send> = match &arguments.file {
@@ -75,7 +75,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// What begins like this has no events in its lines. Whoever sends them knows them: nothing is told that is not theirs.
+/// Refuses input that begins like this, which has no events in its lines. The senders know their input: nothing is
+/// revealed.
 fn refuse_without_lines(name: &str, start: &[u8]) -> Result<()> {
     refuse_foreign(name, start)?;
     match start.trim_ascii_start().first() {
@@ -103,7 +104,7 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = std::io::Result<Vec<u8
     })
 }
 
-/// The next lines, as many as there are within a second; `None` at the end.
+/// The next lines, as many as arrive within a second; `None` at the end.
 fn batch(take: &Receiver<std::io::Result<Vec<u8>>>, most: u64) -> Result<Option<(Vec<u8>, u64)>> {
     let Ok(first) = take.recv() else { return Ok(None) };
     let (mut lines, mut count) = (first?, 1);
@@ -120,8 +121,8 @@ fn batch(take: &Receiver<std::io::Result<Vec<u8>>>, most: u64) -> Result<Option<
     Ok(Some((lines, count)))
 }
 
-/// Sends until it is acknowledged. Only what the service has certainly not taken is sent again: without ids, anything else
-/// might be counted twice.
+/// Sends until acknowledged. Only lines that the service certainly has not accepted are sent again: without ids, any
+/// others might be counted twice.
 fn send(client: &Client, stream: &str, lines: &[u8]) -> Result<()> {
     while let Sent::Later = client.send(stream, lines)? {
         std::thread::sleep(PAUSE);

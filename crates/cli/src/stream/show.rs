@@ -73,7 +73,7 @@ pub fn list(arguments: &ListArguments) -> Result<()> {
     Ok(())
 }
 
-/// Shows a stream and what it released last.
+/// Shows a stream and its latest releases.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let client = arguments.service.client()?;
     let path = format!("/v1/streams/{}", arguments.name);
@@ -105,7 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             let people = |mut row: Vec<String>| {
                 let last = row.len() - 1;
                 row[last] = row[last].parse::<f64>().map_or_else(|_| row[last].clone(), |width| format!("{width:.1}"));
-                // A key may hold what a terminal obeys.
+                // A key may contain control characters, which a terminal would obey.
                 row.iter()
                     .map(|cell| cell.chars().map(|letter| if letter.is_control() { '�' } else { letter }).collect())
                     .collect()
