@@ -1,16 +1,16 @@
-//! Development commands. They need nothing but the Rust toolchain, and Python for the benchmark's peers.
+//! Development commands. They need only the Rust toolchain, and Python for the benchmarks' peers.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `test` | `cargo xtask test`: everything that shows that the program works |
+//! | `test` | `cargo xtask test`: all tests |
 //! | `programs` | test programs, as many at a time as there are cores |
 //! | `slowest` | which tests take longest |
-//! | `lint` | `cargo xtask lint`: what a reader sees without running anything |
-//! | `step` | steps taken in order, and what is said of them |
-//! | `install` | what tests need that no crate brings |
+//! | `lint` | `cargo xtask lint`: checks that run no code |
+//! | `step` | runs steps in order, and reports on them |
+//! | `install` | what tests need beyond crates |
 //! | `mutants` | `cargo xtask mutants`: private SQL broken on purpose must fail its tests |
-//! | `wasm` | `cargo xtask wasm`: the module for browsers, built, small, and the one that the service has in it |
-//! | `bench` | `cargo xtask bench`: speeds, beside those of other libraries |
+//! | `wasm` | `cargo xtask wasm`: builds the module for browsers, checks its size and the service's copy |
+//! | `bench` | `cargo xtask bench`: speeds, compared with other libraries |
 //! | `process` | starting programs and showing how to start them by hand |
 
 mod bench;
@@ -59,7 +59,7 @@ Commands:
 
 Example: cargo xtask test";
 
-/// What was asked for on the command line.
+/// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 enum Task {
     Help,
