@@ -64,7 +64,7 @@ pub fn network_namespaces() -> Result<(), String> {
                 tc qdisc add dev a root tbf rate 64kbit burst 4kb latency 800ms && \
                 n=reticent-$$ && ip netns add $n && ip netns del $n";
     let allowed = Invocation::new("unshare --net sh -c").argument(make);
-    if allowed.succeeds() { Ok(()) } else { Err("this machine allows no networks of our own (it takes root)".into()) }
+    if allowed.succeeds() { Ok(()) } else { Err("this machine does not let us create networks (this needs root)".into()) }
 }
 
 /// Makes sure that the tools for the HTTP API's description are installed, in their own environment.
@@ -77,7 +77,7 @@ pub fn schema_tools() -> Result<(), String> {
     // On Debian the module is a separate package.
     let made = create.succeeds() || (from_debian("python3-venv", "there is no venv").is_ok() && create.succeeds());
     if !made {
-        return Err(format!("no Python environment could be made: {create}"));
+        return Err(format!("no Python environment could be created: {create}"));
     }
     let install = Invocation::program(folder.join("bin/python"))
         .and("-m pip install --quiet --disable-pip-version-check")
