@@ -12,7 +12,7 @@ use reticent_ledger::storage::sqlite::Sqlite;
 use reticent_ledger::{Budget, Dataset, DurableLedger, Event, Location};
 use serde_json::Value;
 
-/// A folder of its own, which is also the user's home and where the program runs.
+/// A test's own folder, which is also the user's home and the working directory.
 struct Desk(PathBuf);
 
 impl Desk {
@@ -34,14 +34,14 @@ impl Desk {
         self.command(arguments).output().expect("the program starts")
     }
 
-    /// Arguments in one text, on the ledger `l`; what it prints.
+    /// Runs with arguments in one string, on the ledger `l`; returns the output.
     fn ok(&self, arguments: &str) -> String {
         let output = self.run(&with_ledger(arguments));
         assert_eq!(output.status.code(), Some(0), "{arguments}: {}", text(&output.stderr));
         text(&output.stdout)
     }
 
-    /// The same with a run that fails with this code; what it says.
+    /// The same for a run that fails with this code; returns the message.
     fn fails(&self, code: i32, arguments: &str) -> String {
         let output = self.run(&with_ledger(arguments));
         let said = text(&output.stderr);
@@ -80,7 +80,7 @@ fn pure(epsilon: &str) -> Guarantee {
     Guarantee::Pure(epsilon.parse().unwrap())
 }
 
-/// Charges, and keeps a release.
+/// Charges, and stores a release.
 fn charge(ledger: &DurableLedger, dataset: &str, request: &str, unit: &str, guarantee: Guarantee) {
     let charge = Charge {
         dataset: dataset.into(),
@@ -275,7 +275,7 @@ fn a_dataset_without_a_limit_gets_one_later() {
     assert_eq!(table.matches("no limit").count(), 2, "{table}");
     assert_eq!(desk.json("show")[0]["budget"], Value::Null);
 
-    // The default adjacency would pass over what was charged.
+    // The default adjacency would ignore the earlier charge.
     assert!(desk.fails(2, "create visits --epsilon 1 --unit row").contains("has spent ε = 0.5 under unit event"));
     let said = desk.fails(2, "create visits --epsilon 0.4 --unit event");
     assert!(said.contains("has spent ε = 0.5 already, more than ε = 0.4"), "{said}");
@@ -395,7 +395,7 @@ fn verify_finds_whatever_was_changed() {
         let desk = spent(&format!("tampered-{place}"));
         let done = desk.database().execute_batch(tampering);
         if finding.is_empty() {
-            // The table itself refuses what is no text.
+            // The table itself rejects what is not text.
             assert!(done.is_err());
             continue;
         }
@@ -469,7 +469,7 @@ fn what_is_no_ledger_is_told_plainly_and_left_alone() {
             let output = desk.run(&[command, "--ledger", name]);
             let said = text(&output.stdout) + &text(&output.stderr);
             assert!(!said.contains("panicked"), "{command} {name}: {said}");
-            // What was cut off may be something that the command does not look at.
+            // The part cut off may be one that the command does not read.
             if name != "cut" || command == "verify" {
                 assert_eq!(output.status.code(), Some(code), "{command} {name}: {said}");
                 assert!(said.contains(expected), "{command} {name}: {said}");
