@@ -64,7 +64,11 @@ pub fn network_namespaces() -> Result<(), String> {
                 tc qdisc add dev a root tbf rate 64kbit burst 4kb latency 800ms && \
                 n=reticent-$$ && ip netns add $n && ip netns del $n";
     let allowed = Invocation::new("unshare --net sh -c").argument(make);
-    if allowed.succeeds() { Ok(()) } else { Err("this machine does not let us create networks (this needs root)".into()) }
+    if allowed.succeeds() {
+        Ok(())
+    } else {
+        Err("this machine does not let us create networks (this needs root)".into())
+    }
 }
 
 /// Makes sure that the tools for the HTTP API's description are installed, in their own environment.

@@ -74,9 +74,7 @@ fn make_durably(folder: &Path) -> std::io::Result<()> {
 
 fn own_file() -> Result<PathBuf> {
     let folder = dirs::data_dir().ok_or_else(|| {
-        usage(format!(
-            "your data directory is unknown (HOME is not set); name a ledger with --ledger or {VARIABLE}"
-        ))
+        usage(format!("your data directory is unknown (HOME is not set); name a ledger with --ledger or {VARIABLE}"))
     })?;
     Ok(folder.join("reticent").join("ledger.sqlite"))
 }
@@ -89,5 +87,7 @@ fn own_file() -> Result<PathBuf> {
 pub fn dataset_of_file(path: &Path) -> Result<String> {
     let full = path.canonicalize().map_err(|error| usage(format!("cannot read {}: {error}", path.display())))?;
     let name = full.into_os_string().into_string();
-    name.map_err(|_| usage(format!("the name of {} is not valid Unicode; name the dataset with --dataset", path.display())))
+    name.map_err(|_| {
+        usage(format!("the name of {} is not valid Unicode; name the dataset with --dataset", path.display()))
+    })
 }

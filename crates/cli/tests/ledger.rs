@@ -216,7 +216,8 @@ fn the_users_own_ledger_is_made_where_the_users_data_is() {
     let output = desk.run(&["create", "people", "--epsilon", "1", "--unit", "line"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stderr);
-    let place = said.lines().find_map(|line| line.strip_prefix("created the ledger ")).expect("it says where").to_owned();
+    let place =
+        said.lines().find_map(|line| line.strip_prefix("created the ledger ")).expect("it says where").to_owned();
     assert!(Path::new(&place).starts_with(&desk.0) && Path::new(&place).is_file(), "{place}");
     #[cfg(unix)]
     for private in [Path::new(&place), Path::new(&place).parent().unwrap()] {

@@ -20,9 +20,7 @@ pub fn usable(what: &str, name: &str) -> Result<()> {
         )));
     }
     if may_hold_a_password(name) {
-        return Err(usage(format!(
-            "{what} looks like an address with a password in it; choose one that may be shown"
-        )));
+        return Err(usage(format!("{what} looks like an address with a password in it; choose one that may be shown")));
     }
     Ok(())
 }

@@ -75,7 +75,9 @@ impl Draft {
         }
         // It is shown to everyone who is asked.
         if reticent::secrets::holds_a_key(&task.to_string()) {
-            return Err(usage("the task contains a private key or a token, but anyone may read it; leave the secret out"));
+            return Err(usage(
+                "the task contains a private key or a token, but anyone may read it; leave the secret out",
+            ));
         }
         serde_json::from_value(task).map_err(|error| usage(named(&error.to_string())))
     }

@@ -38,7 +38,9 @@ pub fn device(path: &Path, entropy: &mut Entropy) -> Result<Device<Folder>> {
     }
     let key = path.join(KEY);
     let bytes = match fs::read(&key) {
-        Ok(bytes) => bytes.try_into().map_err(|_| failed(&"its key is damaged; a new one would spend the budget again"))?,
+        Ok(bytes) => {
+            bytes.try_into().map_err(|_| failed(&"its key is damaged; a new one would spend the budget again"))?
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let fresh = Device::new_key(entropy)?;
             replace(&key, &fresh).map_err(|error| failed(&error))?;

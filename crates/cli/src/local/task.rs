@@ -104,7 +104,10 @@ fn make(arguments: &New) -> Result<()> {
     match &arguments.out {
         None => print(&text)?,
         Some(path) if path.exists() => {
-            return Err(usage(format!("--out {} already exists; tasks do not change: name another file", path.display())));
+            return Err(usage(format!(
+                "--out {} already exists; tasks do not change: name another file",
+                path.display()
+            )));
         }
         Some(path) => {
             replace(path, text.as_bytes()).map_err(|error| usage(format!("--out {}: {error}", path.display())))?;

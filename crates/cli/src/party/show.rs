@@ -111,8 +111,7 @@ pub fn terms(terms: &Terms, format: Format) -> Result<()> {
     let row = |(colluders, epsilon): (usize, &reticent::privacy::Epsilon)| {
         vec![colluders.to_string(), format!("{:.3}", epsilon.to_f64())]
     };
-    let table =
-        number_table(&["colluding parties", "ε for the others"], losses.iter().enumerate().map(row));
+    let table = number_table(&["colluding parties", "ε for the others"], losses.iter().enumerate().map(row));
     print(&format!("{table}\n"))?;
     Ok(())
 }

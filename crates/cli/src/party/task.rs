@@ -287,9 +287,13 @@ fn member(text: &str) -> Result<[String; 3]> {
                 )));
             }
             let text = fs::read_to_string(key).with_context(|| format!("{key} cannot be read"))?;
-            text.trim().parse().map_err(|error| usage(format!("--party {name}: {key} does not contain a public key: {error}")))?
+            text.trim()
+                .parse()
+                .map_err(|error| usage(format!("--party {name}: {key} does not contain a public key: {error}")))?
         }
-        Err(error) => return Err(usage(format!("--party {name}: there is no file {key}, and it is not a key: {error}"))),
+        Err(error) => {
+            return Err(usage(format!("--party {name}: there is no file {key}, and it is not a key: {error}")));
+        }
     };
     Ok([name.into(), key.to_string(), address.into()])
 }

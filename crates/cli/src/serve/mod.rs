@@ -110,13 +110,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let mut link = format!("http://{address}/");
         if let Some(owner) = &app.owner {
             let directory = directory.display();
-            tracing::info!("no tokens yet: `reticent token owner --data-dir {directory}` shows the owner's token for this run");
+            tracing::info!(
+                "no tokens yet: `reticent token owner --data-dir {directory}` shows the owner's token for this run"
+            );
             if std::io::stdout().is_terminal() {
                 link = owner.link(address);
             }
         }
         if !app.is_loopback() {
-            tracing::warn!("no TLS: put a TLS proxy in front of {address}, or tokens and events can be read in transit");
+            tracing::warn!(
+                "no TLS: put a TLS proxy in front of {address}, or tokens and events can be read in transit"
+            );
         }
         print(&format!("{link}\n"))?;
         tracing::info!("listening on {address}");
@@ -139,8 +143,7 @@ fn named_ledger(arguments: &Arguments) -> Result<Option<String>> {
 
 /// The default data directory.
 pub fn own_directory() -> Result<PathBuf> {
-    let folder = dirs::data_dir().ok_or_else(|| {
-        usage("your data directory is unknown (HOME is not set); name a folder with --data-dir")
-    })?;
+    let folder = dirs::data_dir()
+        .ok_or_else(|| usage("your data directory is unknown (HOME is not set); name a folder with --data-dir"))?;
     Ok(folder.join("reticent").join("service"))
 }

@@ -67,9 +67,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     });
     let mut acknowledged = 0;
     while let Some((lines, count)) = batch(&take, arguments.batch)? {
-        send(&client, &arguments.name, &lines).with_context(|| {
-            format!("after {acknowledged} lines, which were acknowledged; those after were not")
-        })?;
+        send(&client, &arguments.name, &lines)
+            .with_context(|| format!("after {acknowledged} lines, which were acknowledged; those after were not"))?;
         acknowledged += count;
     }
     Ok(())

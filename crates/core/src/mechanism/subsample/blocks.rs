@@ -156,9 +156,7 @@ impl Blocks {
     pub(super) fn check_ids(&self) -> Result<()> {
         match self.unit {
             Unit::Id => Ok(()),
-            Unit::Row => {
-                Err(Error::parameter("unit of the blocks", "a row", "an id when rows are split by their ids"))
-            }
+            Unit::Row => Err(Error::parameter("unit of the blocks", "a row", "an id when rows are split by their ids")),
         }
     }
 
