@@ -1,4 +1,4 @@
-//! `cargo xtask lint`: what a reader sees without running anything.
+//! `cargo xtask lint`: checks that run no code.
 
 use crate::install;
 use crate::process::Invocation;

@@ -1,16 +1,16 @@
-//! Development commands. They need nothing but the Rust toolchain, and Python for the benchmark's peers.
+//! Development commands. They need only the Rust toolchain, and Python for the benchmarks' peers.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `test` | `cargo xtask test`: everything that shows that the program works |
+//! | `test` | `cargo xtask test`: all tests |
 //! | `programs` | test programs, as many at a time as there are cores |
 //! | `slowest` | which tests take longest |
-//! | `lint` | `cargo xtask lint`: what a reader sees without running anything |
-//! | `step` | steps taken in order, and what is said of them |
-//! | `install` | what tests need that no crate brings |
+//! | `lint` | `cargo xtask lint`: checks that run no code |
+//! | `step` | runs steps in order, and reports on them |
+//! | `install` | what tests need beyond crates |
 //! | `mutants` | `cargo xtask mutants`: private SQL broken on purpose must fail its tests |
-//! | `wasm` | `cargo xtask wasm`: the module for browsers, built, small, and the one that the service has in it |
-//! | `bench` | `cargo xtask bench`: speeds, beside those of other libraries |
+//! | `wasm` | `cargo xtask wasm`: builds the module for browsers, checks its size and the service's copy |
+//! | `bench` | `cargo xtask bench`: speeds, compared with other libraries |
 //! | `process` | starting programs and showing how to start them by hand |
 
 mod bench;
@@ -33,24 +33,24 @@ Usage: cargo xtask <COMMAND>
 
 Commands:
   test [--long] [--timings]                 Run every test.
-                                            --long draws more samples from fresh seeds in the statistical tests, asks a
+                                            --long draws more samples from fresh seeds in the statistical tests, runs a
                                             million queries, fuzzes for an hour and runs the mutants;
                                             --timings lists the slowest tests at the end
   lint                                      Check format, lints, docs and the wasm32 build
   mutants [WORD]                            Break one rule of private SQL at a time, and check that its tests notice; with a
-                                            word, only the rules that have it in their description
+                                            word, only the rules whose description contains it
   wasm [--write]                            Build the module that randomises answers in a browser, check its size, and compare
-                                            it with the copy that the service has in it; --write writes the copy
-  bench [noise] [--format table|json]       Measure the noise samplers beside NumPy and OpenDP on one core.
+                                            it with the copy that the service includes; --write writes the copy
+  bench [noise] [--format table|json]       Compare the noise samplers with NumPy and OpenDP on one core.
                                             NumPy and OpenDP are installed into target/bench-venv
-  bench once [--format table|json]          Measure whole releases beside OpenDP and beside the computation without
+  bench once [--format table|json]          Compare whole releases with OpenDP and with the computation without
                                             privacy, on one core
-  bench continual [--format table|json]     Measure counters beside jax-privacy and beside drawing their noise alone, on
+  bench continual [--format table|json]     Compare counters with jax-privacy and with drawing their noise alone, on
                                             one core
-  bench local [--format table|json]         Measure devices and collector of the local model beside pure-LDP, on one core
-  bench ledger [--format table|json]        Measure durable charges beside what the disk allows
-  bench party [--format table|json]         Measure 3, 20 and 50 parties on one machine, each a process of its own
-  bench sql [--format table|json]           Measure private SQL on ten million rows beside DataFusion and DuckDB without privacy,
+  bench local [--format table|json]         Compare devices and collector of the local model with pure-LDP, on one core
+  bench ledger [--format table|json]        Compare durable charges with the speed of the disk
+  bench party [--format table|json]         Measure 3, 20 and 50 parties on one machine, each in its own process
+  bench sql [--format table|json]           Compare private SQL on ten million rows with DataFusion and DuckDB without privacy,
                                             bounding written as SQL, and OpenDP with Polars, on all cores
   bench service [--short] [--format table|json]
                                             Measure the whole service under 100,000 events a second on loopback, for ten
@@ -59,7 +59,7 @@ Commands:
 
 Example: cargo xtask test";
 
-/// What was asked for on the command line.
+/// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 enum Task {
     Help,

@@ -1,7 +1,7 @@
 //! `cargo xtask mutants`: private SQL, broken on purpose in one place at a time, must fail its tests.
 //!
-//! A test that has never failed shows nothing. Each mutant is a copy of the sources in which a rule of `crates/sql/src/algebra` does
-//! not hold; what must notice it is neighbour replay, which knows nothing of the rule.
+//! A test that has never failed shows nothing. Each mutant is a copy of the sources in which a rule of
+//! `crates/sql/src/algebra` does not hold; it must be detected by neighbour replay, which knows nothing of the rule.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 
 use crate::process::{Invocation, root, target};
 
-/// Queries that are enough to notice every mutant, and to pass without one.
+/// Enough queries to detect every mutant, and to pass without one.
 const QUERIES: &str = "5000";
 
-/// A rule that is broken, and where.
+/// A broken rule, and where it is broken.
 struct Mutant {
     /// What no longer holds.
     broken: &'static str,
-    /// Files, texts that stand in them once, and what they are replaced with. A rule that is checked in two places is broken in both.
+    /// Files, texts that occur in them once, and their replacements. A rule that is checked in two places is broken in
+    /// both.
     edits: &'static [(&'static str, &'static str, &'static str)],
 }
 
@@ -107,11 +108,11 @@ const MUTANTS: [Mutant; 8] = [
     },
 ];
 
-/// Tests the sources as they are, then each mutant whose description has a word in it, or all.
+/// Tests the unchanged sources, then each mutant whose description contains a word, or all.
 pub fn run(word: &str) -> Result<(), String> {
     let tree = target().join("mutants");
     copy_sources(&tree)?;
-    println!("── as it is");
+    println!("── unchanged");
     if !replay(&tree).succeeds() {
         return Err("the tests fail without any mutant".into());
     }
@@ -140,12 +141,12 @@ pub fn run(word: &str) -> Result<(), String> {
             println!("all {} mutants were noticed", mutants.len());
             Ok(())
         }
-        _ => Err(format!("nobody noticed that these no longer hold:\n{}", survivors.join("\n"))),
+        _ => Err(format!("no test noticed that these no longer hold:\n{}", survivors.join("\n"))),
     }
 }
 
 impl Mutant {
-    /// The files that it changes, as they are with it.
+    /// The files that it changes, in their mutated form.
     fn applied(&self) -> Result<BTreeMap<&'static str, String>, String> {
         let mut changed = BTreeMap::new();
         for (file, from, to) in self.edits {
@@ -153,14 +154,14 @@ impl Mutant {
             let text = changed.remove(file).map_or_else(sound, Ok)?;
             match text.matches(from).count() {
                 1 => changed.insert(*file, text.replace(from, to)),
-                times => return Err(format!("{file}: {from:?} stands there {times} times instead of once")),
+                times => return Err(format!("{file}: {from:?} occurs {times} times instead of once")),
             };
         }
         Ok(changed)
     }
 }
 
-/// Built beside the workspace's own crates, so that nothing else is built anew: they are of another version.
+/// Built next to the workspace's own crates, under another version, so that nothing else is rebuilt.
 fn replay(tree: &Path) -> Invocation {
     let manifest = tree.join("Cargo.toml").to_string_lossy().into_owned();
     Invocation::new("cargo test --workspace --test replay --manifest-path")
@@ -170,7 +171,7 @@ fn replay(tree: &Path) -> Invocation {
         .variable("RETICENT_QUERIES", QUERIES)
 }
 
-/// What git knows of, as it is in the working tree.
+/// The files tracked by git, as in the working tree.
 fn copy_sources(to: &Path) -> Result<(), String> {
     let files = Invocation::new("git ls-files").output()?;
     for file in files.lines().map(PathBuf::from) {
@@ -179,8 +180,8 @@ fn copy_sources(to: &Path) -> Result<(), String> {
         let done = fs::create_dir_all(folder).and_then(|()| fs::copy(root().join(&file), &copy));
         done.map_err(|error| format!("{}: {error}", file.display()))?;
     }
-    // Cargo tells crates of two workspaces apart by their versions, not by their folders: a mutant of the same version would be taken for
-    // the crate itself by the next build.
+    // Cargo distinguishes crates of two workspaces by their versions, not by their folders: the next build would
+    // mistake a mutant of the same version for the crate itself.
     let (manifest, own) = (to.join("Cargo.toml"), env!("CARGO_PKG_VERSION"));
     let other = |text: String| text.replacen(&format!("\"{own}\""), &format!("\"{own}+mutant\""), 1);
     let renamed = fs::read_to_string(&manifest).map(other).and_then(|text| fs::write(&manifest, text));

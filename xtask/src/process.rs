@@ -1,4 +1,4 @@
-//! Starting programs, and telling people how to start them by hand.
+//! Starts programs, and shows how to start them by hand.
 
 use std::env;
 use std::fmt;
@@ -11,10 +11,10 @@ pub fn root() -> PathBuf {
     xtask.parent().expect("xtask is a folder of the repository").to_path_buf()
 }
 
-/// How variables begin that say which package is built or run.
+/// Prefixes of variables that say which package is built or run.
 const OF_A_PACKAGE: [&str; 2] = ["CARGO_MANIFEST_", "CARGO_PKG_"];
 
-/// The folder in which cargo builds.
+/// Cargo's build folder.
 pub fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
@@ -42,7 +42,7 @@ impl Invocation {
         Self { program, arguments: Vec::new(), environment: Vec::new(), silent: false }
     }
 
-    /// Adds arguments, split at their spaces.
+    /// Adds arguments, split at spaces.
     pub fn and(mut self, arguments: &str) -> Self {
         self.arguments.extend(arguments.split_whitespace().map(String::from));
         self
@@ -60,19 +60,19 @@ impl Invocation {
         self
     }
 
-    /// Sets a variable of the environment.
+    /// Sets an environment variable.
     pub fn variable(mut self, name: &'static str, value: &'static str) -> Self {
         self.environment.push((name, value));
         self
     }
 
-    /// Hides what it prints, for a question whose answer is its success.
+    /// Hides its output, if only its success matters.
     pub fn silently(mut self) -> Self {
         self.silent = true;
         self
     }
 
-    /// The same program, kept on one core where the system has a tool for it and allows it.
+    /// The same program, pinned to one core where the system has a tool for it and allows it.
     pub fn on_one_core(mut self) -> Self {
         if Self::new("taskset -c 0 true").silently().succeeds() {
             let program = std::mem::replace(&mut self.program, "taskset".into());
@@ -81,7 +81,7 @@ impl Invocation {
         self
     }
 
-    /// Runs it with this process's own output; whether it succeeded.
+    /// Runs it with this process's own output; returns whether it succeeded.
     pub fn succeeds(&self) -> bool {
         self.command().status().is_ok_and(|status| status.success())
     }
@@ -103,7 +103,8 @@ impl Invocation {
             other => other.into(),
         };
         let mut command = Command::new(program);
-        // Cargo told this program which package it belongs to; told to another cargo, some build scripts would run anew.
+        // Cargo told this program its package; passed on to another cargo, this would make some build scripts run
+        // again.
         let ours = env::vars_os().map(|(name, _)| name);
         let ours = ours.filter(|name| OF_A_PACKAGE.iter().any(|start| name.to_string_lossy().starts_with(start)));
         for name in ours {
@@ -127,7 +128,7 @@ impl fmt::Display for Invocation {
     }
 }
 
-/// Is there a program of this name?
+/// Whether there is a program of this name.
 pub fn exists(program: &str) -> bool {
     Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }

@@ -1,6 +1,7 @@
-//! Test programs, as many at a time as there are cores.
+//! Runs test programs, as many at a time as there are cores.
 //!
-//! Cargo runs them one after the other. Many wait for something or are one long test, so that much of the machine would be idle.
+//! Cargo runs them one after another. Many wait for something or are one long test, so much of the machine would be
+//! idle.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,16 +15,16 @@ use serde_json::Value;
 use crate::process::Invocation;
 use crate::slowest;
 
-/// Which test programs are built, and what each of them is asked for.
+/// Which test programs to build, and how to run them.
 #[derive(Debug, Clone, Copy)]
 pub struct Tests {
-    /// Cargo's own options.
+    /// Cargo's options.
     pub targets: &'static str,
     /// The options of each program.
     pub arguments: &'static str,
 }
 
-/// What takes longest starts first, so that nothing long is left at the end.
+/// The longest start first, so that nothing long is left at the end.
 const LONGEST: [&str; 8] = ["replay", "catalogue", "hostile", "crash", "faults", "parties", "reticent", "subsample"];
 
 #[derive(Debug, PartialEq, Eq)]
@@ -35,7 +36,8 @@ struct Program {
 }
 
 impl Tests {
-    /// Builds the programs and runs them; whether all succeeded. What a program prints is shown as a whole when it has ended.
+    /// Builds and runs the programs; returns whether all succeeded. A program's output is shown as a whole when it has
+    /// ended.
     pub fn succeed(&self) -> bool {
         let messages = self.cargo().and("--no-run --message-format=json-render-diagnostics").output();
         let mut programs: Vec<Program> = match messages {
@@ -70,7 +72,7 @@ impl Tests {
     }
 }
 
-/// As it is run by hand.
+/// The command to run by hand.
 impl fmt::Display for Tests {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.cargo().fmt(formatter)?;
@@ -81,7 +83,7 @@ impl fmt::Display for Tests {
 impl Program {
     fn succeeds(&self, arguments: &str) -> bool {
         let mut command = Command::new(&self.path);
-        // Only a nightly toolchain's programs time their tests: they are told that they are of one.
+        // Only programs of a nightly toolchain time their tests: pretend to be one.
         command.args(arguments.split_whitespace()).args(["-Zunstable-options", "--report-time"]);
         match command.env("RUSTC_BOOTSTRAP", "1").current_dir(&self.folder).output() {
             Ok(output) => {
@@ -100,7 +102,7 @@ impl Program {
     }
 }
 
-/// The program that a message of cargo's announces.
+/// The program that one of cargo's messages announces.
 fn program(message: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(message).ok()?;
     let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! Which tests take longest, as the test programs themselves say.
+//! Which tests take longest, as reported by the test programs.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ struct Timed {
 
 static RUN: Mutex<Vec<Timed>> = Mutex::new(Vec::new());
 
-/// Notes the times in what a test program printed.
+/// Records the times in a test program's output.
 pub fn note(program: &str, printed: &str) {
     let times = printed.lines().filter_map(read).map(|(test, seconds)| {
         let (program, test) = (program.to_owned(), test.to_owned());
@@ -32,7 +32,7 @@ fn read(line: &str) -> Option<(&str, f64)> {
     Some((test, seconds.strip_suffix("s>")?.parse().ok()?))
 }
 
-/// The slowest tests of the run so far, the slowest first.
+/// The slowest tests of the run so far, slowest first.
 pub fn list() -> String {
     slowest(RUN.lock().unwrap_or_else(PoisonError::into_inner).clone())
 }

@@ -1,4 +1,4 @@
-//! Steps that are taken in order, and what is said of them at the end.
+//! Runs steps in order, and summarises them at the end.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use crate::programs::Tests;
 pub struct Step {
     name: &'static str,
     work: Work,
-    /// Installs what the step needs; otherwise says why the step cannot be taken here.
+    /// Installs what the step needs; otherwise says why the step cannot run here.
     prepare: fn() -> Result<(), String>,
 }
 
-/// What is done; its `Display` is how it is done by hand.
+/// What is run; its `Display` shows how to run it by hand.
 enum Work {
     One(Invocation),
     Tests(Tests),
@@ -49,7 +49,7 @@ impl Step {
         Self { name, work: Work::Tests(Tests { targets, arguments }), prepare: || Ok(()) }
     }
 
-    /// The same, once something is installed.
+    /// The same, after installing something.
     pub fn after(self, prepare: fn() -> Result<(), String>) -> Self {
         Self { prepare, ..self }
     }
@@ -61,14 +61,14 @@ impl fmt::Display for Step {
     }
 }
 
-/// What became of a step.
+/// The outcome of a step.
 enum Outcome {
     Passed(Duration),
     Failed(Duration),
     Skipped(String),
 }
 
-/// Takes the steps in order and stops at the first that fails.
+/// Runs the steps in order and stops at the first that fails.
 pub fn take(steps: Vec<Step>) -> Result<(), String> {
     let mut report: Vec<(&'static str, Outcome)> = Vec::new();
     let mut failure = None;
@@ -94,7 +94,7 @@ pub fn take(steps: Vec<Step>) -> Result<(), String> {
     failure.map_or(Ok(()), Err)
 }
 
-/// One line a step, skipped ones with their reason, and the counts.
+/// One line per step, with the reasons for skipped ones, and the counts.
 fn summary(report: &[(&str, Outcome)]) -> String {
     let width = report.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);

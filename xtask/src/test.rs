@@ -1,7 +1,7 @@
-//! `cargo xtask test`: everything that shows that the program works, in one command.
+//! `cargo xtask test`: all tests, in one command.
 //!
-//! Everything is built in one way: the profile and the packages of these steps are such that dependencies are those that
-//! `cargo run -p reticent-cli` has built. Only long runs, which draw far more samples, are built for speed.
+//! Everything is built in one way: profile and packages of these steps are chosen such that dependencies are those that
+//! `cargo run -p reticent-cli` has built. Only long runs, which draw far more samples, are optimised.
 
 use crate::install;
 use crate::process::Invocation;
@@ -13,11 +13,11 @@ use crate::step::{Step, take};
 pub struct Manner {
     /// More samples from fresh seeds in the statistical tests, more queries in those of private SQL, and mutants.
     pub long: bool,
-    /// The slowest tests are listed at the end.
+    /// List the slowest tests at the end.
     pub timings: bool,
 }
 
-/// Takes the steps, and lists the slowest tests if that is asked for.
+/// Runs the steps, and lists the slowest tests if requested.
 pub fn run(manner: Manner) -> Result<(), String> {
     let outcome = take(steps(manner.long));
     if manner.timings {
@@ -26,7 +26,7 @@ pub fn run(manner: Manner) -> Result<(), String> {
     outcome
 }
 
-/// What most defects show up in comes first.
+/// The steps that find most defects come first.
 fn steps(long: bool) -> Vec<Step> {
     let mut steps = vec![
         Step::tests("tests", "--lib --bins --tests", ""),
@@ -40,7 +40,7 @@ fn steps(long: bool) -> Vec<Step> {
             .after(install::network_namespaces),
     ];
     if long {
-        // Fresh seeds must be seen even when all goes well.
+        // Fresh seeds must be shown even when everything passes.
         let at_length = |name, tests: &str| {
             let tests = Invocation::new("cargo test --release").and(tests).and("-- --nocapture");
             Step::new(name, tests.variable("RETICENT_LONG", "1"))

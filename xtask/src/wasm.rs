@@ -1,7 +1,8 @@
-//! `cargo xtask wasm`: the module that randomises answers in a browser, built, small, and the one that the service has in it.
+//! `cargo xtask wasm`: builds the module that randomises answers in a browser, and checks its size and the service's
+//! copy.
 //!
-//! The service brings the module along, also where it is built without a target for browsers: a copy of it stands beside its sources.
-//! It is built so that the same sources give the same bytes everywhere, and compared.
+//! The service includes the module even if it is built without a target for browsers: a copy is stored next to its
+//! sources. It is built so that the same sources give the same bytes everywhere, and compared.
 
 use std::path::Path;
 use std::{env, fs};
@@ -9,12 +10,12 @@ use std::{env, fs};
 use crate::install::{WASM, wasm_target};
 use crate::process::{Invocation, root, target};
 
-/// The most that a page may be asked to load, before compression.
+/// The most that a page should have to load, before compression.
 const MOST_BYTES: usize = 120_000;
-/// The copy that the service has in it.
+/// The copy that the service includes.
 const COPY: &str = "crates/wasm/reticent.wasm";
 
-/// Builds it, looks at its size, and compares it with the copy, or writes the copy.
+/// Builds it, checks its size, and compares it with the copy, or writes the copy.
 pub fn run(write: bool) -> Result<(), String> {
     wasm_target()?;
     let build = "cargo build --config crates/wasm/profile.toml --profile wasm -p reticent-wasm --target";
@@ -33,7 +34,7 @@ pub fn run(write: bool) -> Result<(), String> {
     check_copy(&module, &read(&copy)?)
 }
 
-/// Where sources lie on this machine does not show in what they become.
+/// Keeps the location of sources on this machine out of the result.
 fn without_paths() -> String {
     let home = env::var("CARGO_HOME").or_else(|_| env::var("HOME").map(|home| format!("{home}/.cargo")));
     let moved = [(home.unwrap_or_default(), "/cargo"), (root().to_string_lossy().into_owned(), "/reticent")];
@@ -46,7 +47,7 @@ fn check_size(size: usize) -> Result<(), String> {
     if size < MOST_BYTES {
         Ok(())
     } else {
-        Err(format!("the module has {size} bytes, and must have less than {MOST_BYTES}"))
+        Err(format!("the module has {size} bytes, but must have less than {MOST_BYTES}"))
     }
 }
 
@@ -54,7 +55,7 @@ fn check_copy(module: &[u8], copy: &[u8]) -> Result<(), String> {
     if module == copy {
         Ok(())
     } else {
-        Err(format!("{COPY} is not what its sources become; write it anew with `cargo xtask wasm --write`"))
+        Err(format!("{COPY} does not match its sources; update it with `cargo xtask wasm --write`"))
     }
 }
 
@@ -65,7 +66,7 @@ mod tests {
     #[test]
     fn what_is_too_large_or_outdated_is_refused() {
         assert!(check_size(MOST_BYTES - 1).is_ok());
-        assert_eq!(check_size(MOST_BYTES), Err("the module has 120000 bytes, and must have less than 120000".into()));
+        assert_eq!(check_size(MOST_BYTES), Err("the module has 120000 bytes, but must have less than 120000".into()));
         assert!(check_copy(b"new", b"new").is_ok());
         assert!(check_copy(b"new", b"old").unwrap_err().contains("cargo xtask wasm --write"));
     }

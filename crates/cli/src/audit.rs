@@ -1,4 +1,4 @@
-//! `reticent audit`: is it really private?
+//! `reticent audit`: tests a mechanism's claimed guarantee.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -15,9 +15,9 @@ use serde_json::json;
 use crate::exit;
 use crate::output::{self, Format, csv_line, number_table, text_table};
 
-/// The rows of frequencies that are shown around the middle.
+/// How many rows of frequencies are shown around the middle.
 const MOST_ROWS: usize = 12;
-/// The progress bar is told once per so many outputs.
+/// How many outputs there are between two updates of the progress bar.
 const PROGRESS_STEP: u64 = 1 << 14;
 
 /// The arguments of `reticent audit`.
@@ -26,9 +26,9 @@ const PROGRESS_STEP: u64 = 1 << 14;
   reticent audit discrete-laplace --epsilon 1 --samples 100000
   reticent audit --list
 
-Where the output space allows, all probabilities are worked out and the result is exact. Otherwise outputs are drawn: the \
-event that tells the neighbours apart best is chosen on one sample and bounded (Clopper-Pearson) on a second, so that the \
-lower bound on epsilon holds with the confidence that is printed. Exit code 0: consistent with the claim; 1: refuted.")]
+Where the output space allows, all probabilities are computed and the result is exact. Otherwise outputs are drawn: the \
+event that best distinguishes the neighbours is chosen on one sample and bounded (Clopper-Pearson) on a second, so that the \
+lower bound on epsilon holds with the printed confidence. Exit code 0: consistent with the claim; 1: refuted.")]
 pub struct Arguments {
     /// The mechanism's name; --list shows all
     #[arg(required_unless_present = "list", conflicts_with = "list")]
@@ -101,7 +101,7 @@ fn list(format: Format) -> String {
     }
 }
 
-/// On standard error, and only for people.
+/// On standard error, and only on a terminal.
 fn progress_bar(draws: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -184,7 +184,7 @@ fn for_people(report: &Report) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The cells around the fullest one; the others are in the χ² figure.
+/// The cells around the fullest one; the others are included in χ².
 fn frequencies(fit: &GoodnessOfFit) -> Table {
     let cells = &fit.cells;
     let expected = |&place: &usize| cells[place].expected;

@@ -1,21 +1,21 @@
-//! How a process keeps its memory to itself.
+//! How a process protects its memory.
 
 use reticent::continual::Kind;
 
-/// How careful the process is.
+/// The protections in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Care {
     /// Every line is erased as soon as it is counted, and freed memory is overwritten.
     pub erase: bool,
-    /// No core dump may be written, and no other process of the same user may look into the memory.
+    /// Core dumps are disabled, and no other process of the same user can read the memory.
     pub hide: bool,
 }
 
 impl Care {
-    /// For a counter.
+    /// The protections for a counter.
     ///
-    /// Unoptimised builds, which nobody installs, can be told by a test to do without: it must see that it would find what
-    /// it looks for. In optimised builds this does not exist.
+    /// In unoptimised builds, which nobody installs, a test can turn them off, to show that it would find what it looks
+    /// for. In optimised builds this does not exist.
     pub fn with(kind: Kind) -> Self {
         let needed = kind.is_pan_private();
         let mut care = Self { erase: needed, hide: needed };
@@ -24,13 +24,13 @@ impl Care {
             care.hide = false;
             care.erase &= test != "keep";
         }
-        // The optimiser has nothing to do here; the lint has.
+        // A no-op that keeps the lint quiet.
         #[cfg(not(debug_assertions))]
         let _ = &mut care;
         care
     }
 
-    /// Keeps the memory from being written to disk or read.
+    /// Keeps the memory from being dumped or read.
     ///
     /// # Errors
     /// If the operating system refuses.
@@ -48,7 +48,7 @@ impl Care {
         Ok(())
     }
 
-    /// Where there is no way to say so, core dumps are the user's to switch off.
+    /// There is no such call on this system: disabling core dumps is up to the user.
     ///
     /// # Errors
     /// None.

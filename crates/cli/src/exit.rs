@@ -1,4 +1,4 @@
-//! How the process ends.
+//! Exit codes.
 
 use std::borrow::Cow;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use reticent::secrets::hide;
 /// Usage or bad configuration: nothing was spent.
 pub const USAGE: u8 = 2;
 
-/// Everything was refused by the mechanism, which is a charged answer.
+/// The mechanism refused everything, which is a charged answer.
 pub const REFUSED: u8 = 3;
 
 /// Not enough budget left: nothing was spent.
@@ -17,22 +17,22 @@ pub const OVERDRAWN: u8 = 4;
 /// The claim does not hold.
 pub const REFUTED: u8 = 1;
 
-/// What the user asked for cannot be done; the text says what to write instead.
+/// The request is impossible; the text says what to write instead.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Usage(String);
 
-/// Not enough budget left, says a service.
+/// A service says that there is not enough budget left.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Overdrawn(pub String);
 
-/// An error that ends the program with [`USAGE`].
+/// An error that exits with [`USAGE`].
 pub fn usage(text: impl Into<String>) -> anyhow::Error {
     Usage(text.into()).into()
 }
 
-/// Prints what is wrong with the arguments, or the help that was asked for, and ends. A secret among them is not repeated.
+/// Prints what is wrong with the arguments, or the requested help, and exits. Secrets among them are not repeated.
 pub fn of_arguments(error: &clap::Error) -> ! {
     let text = error.to_string();
     if error.use_stderr() && matches!(hide(&text), Cow::Owned(_)) {
@@ -42,7 +42,7 @@ pub fn of_arguments(error: &clap::Error) -> ! {
     error.exit()
 }
 
-/// Prints an error and says how to end.
+/// Prints an error and returns the exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     crate::output::say!("error: {error:#}");
     let of_ledger = error.downcast_ref::<reticent_ledger::Error>();

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Costs nothing that could be measured until a pan-private stream or counter begins; then all that is freed is overwritten.
+/// Without measurable cost until a pan-private stream or counter begins; from then on freed memory is overwritten.
 #[global_allocator]
 static ALLOCATOR: reticent_erase::Erasing = reticent_erase::Erasing;
 

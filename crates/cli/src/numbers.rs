@@ -1,8 +1,8 @@
-//! Numbers as people write them on the command line.
+//! Numbers on the command line.
 
 pub use reticent_sql::limits::{bytes, duration};
 
-/// A number of steps, also written as a power.
+/// A number of steps, possibly written as a power.
 pub fn steps(text: &str) -> Result<u64, String> {
     let number = match text.split_once('^') {
         Some((base, power)) => {

@@ -1,4 +1,4 @@
-//! The forms in which results are printed.
+//! The formats in which results are printed.
 
 use std::io::{ErrorKind, Write};
 
@@ -16,7 +16,7 @@ pub enum Format {
     Csv,
 }
 
-/// Prints to standard output. Whoever closes the pipe early has seen enough; any other failure is an error.
+/// Prints to standard output. A reader that closes the pipe early has seen enough; any other failure is an error.
 pub fn print(text: &str) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -25,7 +25,7 @@ pub fn print(text: &str) -> std::io::Result<()> {
     }
 }
 
-/// Says something on standard error, without secrets; whoever closed it does not want to know.
+/// Prints to standard error, without secrets; it is no failure if that is closed.
 macro_rules! say {
     ($($argument:tt)*) => {{
         use std::io::Write as _;
@@ -43,7 +43,7 @@ pub fn text_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) 
     table
 }
 
-/// A table of numbers for people: the first column as text, the others to the right.
+/// A table of numbers for people: the first column as text, the others right-aligned.
 pub fn number_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = text_table(header, rows);
     table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));

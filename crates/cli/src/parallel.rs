@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Result;
 use indicatif::ProgressBar;
 
-/// Does the work for each item, on all cores, and gives the results in the order of the items.
+/// Processes each item, on all cores, and returns the results in the order of the items.
 pub fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     bar: &ProgressBar,

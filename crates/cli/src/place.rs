@@ -1,4 +1,4 @@
-//! Which ledger and which dataset are meant.
+//! Which ledger and which dataset to use.
 
 use std::path::{Path, PathBuf};
 
@@ -8,24 +8,25 @@ use reticent_durable::sync_directory;
 
 use crate::exit::usage;
 
-/// The variable that names the ledger for whoever does not say `--ledger`.
+/// The variable that names the ledger if `--ledger` is not given.
 const VARIABLE: &str = "RETICENT_LEDGER";
 
-/// The ledger that is meant.
+/// The ledger to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Where it is.
+    /// Its location.
     pub location: Location,
-    /// Was it named, with `--ledger` or by the environment? Then what is charged must have been registered there. Otherwise it is the user's own, in
-    /// which whatever is asked about is accounted for, without a limit unless one was set.
+    /// Whether it was named, with `--ledger` or by the environment. Then a dataset must have been registered there to
+    /// be charged. Otherwise it is the user's own, in which every dataset is accounted for, without a limit unless one
+    /// was set.
     pub named: bool,
 }
 
 impl Place {
-    /// As `--ledger` says; else as the environment says; else in the user's data directory.
+    /// From `--ledger`, otherwise from the environment, otherwise in the user's data directory.
     ///
     /// # Errors
-    /// If nothing tells where the user's data is, or what is named is neither a file nor a server.
+    /// If the user's data directory is unknown, or the name is neither a file nor a server.
     pub fn new(named: Option<&str>) -> Result<Self> {
         let named = named.map(str::to_owned).or_else(|| std::env::var(VARIABLE).ok().filter(|place| !place.is_empty()));
         let location = match &named {
@@ -35,10 +36,10 @@ impl Place {
         Ok(Self { location, named: named.is_some() })
     }
 
-    /// Makes the folder of the user's own ledger, which nobody else may look into.
+    /// Creates the folder of the user's own ledger, readable by nobody else.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn make_folder(&self) -> Result<()> {
         let Location::File(file) = &self.location else { return Ok(()) };
         let Some(folder) = file.parent().filter(|folder| !self.named && !folder.as_os_str().is_empty()) else {
@@ -47,14 +48,14 @@ impl Place {
         make_durably(folder).map_err(|error| {
             let folder = folder.display();
             usage(format!(
-                "the folder of your ledger, {folder}, cannot be made: {error}; name a ledger with --ledger, or account for \
-                 nothing with --no-ledger"
+                "the folder of your ledger, {folder}, cannot be created: {error}; name a ledger with --ledger, or turn off \
+                 accounting with --no-ledger"
             ))
         })
     }
 }
 
-/// Makes a folder and those it is in, for their owner only; each is durable when the one around it is.
+/// Creates a folder and its parents, for their owner only; each is durable when its parent is.
 fn make_durably(folder: &Path) -> std::io::Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -63,7 +64,7 @@ fn make_durably(folder: &Path) -> std::io::Result<()> {
         make_durably(parent)?;
     }
     let mut builder = std::fs::DirBuilder::new();
-    // Somebody else may make it at the same time.
+    // Another process may create it at the same time.
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -73,14 +74,12 @@ fn make_durably(folder: &Path) -> std::io::Result<()> {
 
 fn own_file() -> Result<PathBuf> {
     let folder = dirs::data_dir().ok_or_else(|| {
-        usage(format!(
-            "where your data is kept is not known (HOME is not set); name a ledger with --ledger or {VARIABLE}"
-        ))
+        usage(format!("your data directory is unknown (HOME is not set); name a ledger with --ledger or {VARIABLE}"))
     })?;
     Ok(folder.join("reticent").join("ledger.sqlite"))
 }
 
-/// The name of a file as a dataset: its full path, links followed. What is in it does not matter: a copy, or the same file
+/// A file's dataset name: its full path, with links resolved. The content does not matter: a copy, or the same file
 /// under a new name, is another dataset.
 ///
 /// # Errors
@@ -88,5 +87,7 @@ fn own_file() -> Result<PathBuf> {
 pub fn dataset_of_file(path: &Path) -> Result<String> {
     let full = path.canonicalize().map_err(|error| usage(format!("cannot read {}: {error}", path.display())))?;
     let name = full.into_os_string().into_string();
-    name.map_err(|_| usage(format!("{} has no name in Unicode; name the dataset with --dataset", path.display())))
+    name.map_err(|_| {
+        usage(format!("the name of {} is not valid Unicode; name the dataset with --dataset", path.display()))
+    })
 }

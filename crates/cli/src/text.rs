@@ -8,30 +8,28 @@ use serde_json::Value;
 
 use crate::exit::usage;
 
-/// Checks a name before anything is done with it.
+/// Checks a name before anything else is done.
 ///
 /// # Errors
-/// If it is empty, has control characters, or may hold a password: then it is not repeated.
+/// If it is empty, has control characters, or may contain a password: then it is not repeated.
 pub fn usable(what: &str, name: &str) -> Result<()> {
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(usage(format!(
-            "{what} is {name:?}, but it must be a text that is not empty and has no line breaks or control characters"
+            "{what} is {name:?}, but it must be non-empty text without line breaks or control characters"
         )));
     }
     if may_hold_a_password(name) {
-        return Err(usage(format!(
-            "{what} looks like an address with a password in it; choose a name that may be shown"
-        )));
+        return Err(usage(format!("{what} looks like an address with a password in it; choose one that may be shown")));
     }
     Ok(())
 }
 
-/// With everything escaped that could move the cursor, colour the screen or turn the direction of writing.
+/// Escapes everything that could move the cursor, colour the screen or change the direction of writing.
 pub fn printable(text: &str) -> String {
     escape(text, |character| format!("\\u{{{:x}}}", u32::from(character))).into_owned()
 }
 
-/// A line of JSON: the same characters escaped as JSON does it.
+/// A line of JSON, with the same characters escaped as in JSON.
 pub fn json_line(value: &Value) -> String {
     escape(&value.to_string(), |character| format!("\\u{:04x}", u32::from(character))).into_owned() + "\n"
 }

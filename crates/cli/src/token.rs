@@ -1,4 +1,4 @@
-//! `reticent token`: who may ask a service what.
+//! `reticent token`: who may do what with a service.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,7 +43,7 @@ struct Place {
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Roles: owner does everything; analyst sees releases and asks queries within its caps; source sends events and \
-sees nothing; viewer sees releases and budgets. The first token you create ends the temporary one of the owner (`reticent token owner`).
+sees nothing; viewer sees releases and budgets. The first token you create replaces the owner's temporary one (`reticent token owner`).
 
 Examples:
   reticent token create ada --role owner
@@ -92,7 +92,7 @@ struct List {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "A service that runs notices at once. Example:\n  reticent token revoke till-7")]
+#[command(after_help = "A running service notices at once. Example:\n  reticent token revoke till-7")]
 struct Revoke {
     /// Whose it is
     name: String,
@@ -120,7 +120,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             let caps = create.caps.iter().map(|text| cap(text, create.allow_large_epsilon));
             let caps = caps.collect::<Result<Caps>>()?;
             let text = create.place.tokens()?.create(&create.name, role, &caps)?;
-            say!("the token of {} ({role}); it is shown this once, and only its hash is kept", create.name);
+            say!("the token of {} ({role}); it is shown only once, and only its hash is stored", create.name);
             print(&format!("{text}\n"))?;
         }
         Command::Owner(owner) => {
@@ -128,7 +128,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             let (_, token) = reticent_server::tokens::owner::Owner::published(&directory).ok_or_else(|| {
                 let directory = directory.display();
                 usage(format!(
-                    "no service without tokens runs in {directory}; start `reticent serve`, or make a token with `reticent token create`"
+                    "no service without tokens is running in {directory}; start `reticent serve`, or create a token with `reticent token create`"
                 ))
             })?;
             print(&format!("{token}\n"))?;

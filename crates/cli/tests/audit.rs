@@ -50,7 +50,7 @@ fn bad_arguments_are_named_and_exit_with_2() {
     }
 }
 
-/// Whoever stops reading early has seen enough; a full disk is an error. Neither is a panic.
+/// A reader that closes the pipe early is no error; a full disk is. Neither is a panic.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_closed_or_full_output_is_no_panic() {

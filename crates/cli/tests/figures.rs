@@ -4,7 +4,7 @@ use std::process::Command;
 
 const FIGURES: [&str; 6] =
     ["one-run", "error-by-step", "error-by-horizon", "largest-error-by-horizon", "pan-private", "trust"];
-/// Charts are for documents: none is larger.
+/// The largest chart: they are for documents.
 const MOST_BYTES: usize = 150_000;
 
 #[test]
@@ -33,8 +33,8 @@ fn every_figure_is_drawn_with_its_numbers() {
     std::fs::remove_dir_all(&directory).expect("it can be removed");
 }
 
-/// Over many runs the measured errors are those predicted, or something is drawn beside what it claims to show. With 19 runs
-/// or more to a figure, one of them is off by a factor of 3 less often than once in 10⁷ times.
+/// Over many runs the measured errors match the predicted ones, or a figure does not show what it claims to. With at
+/// least 19 runs per figure, one of them is off by a factor of 3 with probability below 10⁻⁷.
 #[test]
 fn measured_errors_lie_near_those_predicted() {
     let directory = std::env::temp_dir().join(format!("reticent-measured-{}", std::process::id()));

@@ -12,7 +12,7 @@ use reticent_ledger::storage::sqlite::Sqlite;
 use reticent_ledger::{Budget, Dataset, DurableLedger, Event, Location};
 use serde_json::Value;
 
-/// A folder of its own, which is also the user's home and where the program runs.
+/// A test's own folder, which is also the user's home and the working directory.
 struct Desk(PathBuf);
 
 impl Desk {
@@ -34,14 +34,14 @@ impl Desk {
         self.command(arguments).output().expect("the program starts")
     }
 
-    /// Arguments in one text, on the ledger `l`; what it prints.
+    /// Runs with arguments in one string, on the ledger `l`; returns the output.
     fn ok(&self, arguments: &str) -> String {
         let output = self.run(&with_ledger(arguments));
         assert_eq!(output.status.code(), Some(0), "{arguments}: {}", text(&output.stderr));
         text(&output.stdout)
     }
 
-    /// The same with a run that fails with this code; what it says.
+    /// The same for a run that fails with this code; returns the message.
     fn fails(&self, code: i32, arguments: &str) -> String {
         let output = self.run(&with_ledger(arguments));
         let said = text(&output.stderr);
@@ -80,7 +80,7 @@ fn pure(epsilon: &str) -> Guarantee {
     Guarantee::Pure(epsilon.parse().unwrap())
 }
 
-/// Charges, and keeps a release.
+/// Charges, and stores a release.
 fn charge(ledger: &DurableLedger, dataset: &str, request: &str, unit: &str, guarantee: Guarantee) {
     let charge = Charge {
         dataset: dataset.into(),
@@ -113,7 +113,7 @@ fn create_registers_once_and_for_all() {
     let output = desk.run(&with_ledger("create people --epsilon 1 --unit row"));
     let (printed, said) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(printed, "registered people: ε = 1, unit row, adjacency add-remove (ledger l)\n");
-    assert!(said.contains("made the ledger l") && said.contains("by default: adjacency add-remove"), "{said}");
+    assert!(said.contains("created the ledger l") && said.contains("by default: adjacency add-remove"), "{said}");
 
     assert!(desk.ok("create people --epsilon 1.0 --unit row").starts_with("nothing changed"));
     for other in [
@@ -124,7 +124,7 @@ fn create_registers_once_and_for_all() {
         "--epsilon 1 --unit row --adjacency replace",
     ] {
         let said = desk.fails(2, &format!("create people {other}"));
-        assert!(said.contains("registered already: ε = 1, unit row, adjacency add-remove"), "{said}");
+        assert!(said.contains("already registered: ε = 1, unit row, adjacency add-remove"), "{said}");
     }
     let made = &desk.json("create clicks --rho 0.5 --unit device_id --adjacency replace")[0];
     assert_eq!(
@@ -173,7 +173,7 @@ fn what_cannot_be_is_refused_before_a_ledger_is_made() {
     for (arguments, expected) in [
         ("create people", "say what people may spend"),
         ("create --epsilon 1", "say which dataset"),
-        ("create --unit event", "name it and its budget"),
+        ("create --unit event", "give its name and budget"),
         ("create people --delta 1e-6", "--epsilon"),
         ("create people --epsilon 1 --rho 1", "cannot be used with"),
         ("create people --epsilon 1", "say whose privacy the budget of people protects: --unit row"),
@@ -207,7 +207,7 @@ fn a_file_is_registered_under_its_full_path() {
     assert_eq!(desk.json("show --file visits.csv")[0]["dataset"], full.as_str());
     assert_eq!(desk.json(&format!("show {full}")).len(), 1);
     assert!(desk.fails(2, "show visits.csv").contains("write --file visits.csv"));
-    assert!(desk.fails(2, "history visit.csv").contains(&format!("is it {full}?")));
+    assert!(desk.fails(2, "history visit.csv").contains(&format!("did you mean {full}?")));
 }
 
 #[test]
@@ -216,7 +216,8 @@ fn the_users_own_ledger_is_made_where_the_users_data_is() {
     let output = desk.run(&["create", "people", "--epsilon", "1", "--unit", "line"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stderr);
-    let place = said.lines().find_map(|line| line.strip_prefix("made the ledger ")).expect("it says where").to_owned();
+    let place =
+        said.lines().find_map(|line| line.strip_prefix("created the ledger ")).expect("it says where").to_owned();
     assert!(Path::new(&place).starts_with(&desk.0) && Path::new(&place).is_file(), "{place}");
     #[cfg(unix)]
     for private in [Path::new(&place), Path::new(&place).parent().unwrap()] {
@@ -275,13 +276,13 @@ fn a_dataset_without_a_limit_gets_one_later() {
     assert_eq!(table.matches("no limit").count(), 2, "{table}");
     assert_eq!(desk.json("show")[0]["budget"], Value::Null);
 
-    // The default adjacency would pass over what was charged.
+    // The default adjacency would ignore the earlier charge.
     assert!(desk.fails(2, "create visits --epsilon 1 --unit row").contains("has spent ε = 0.5 under unit event"));
     let said = desk.fails(2, "create visits --epsilon 0.4 --unit event");
     assert!(said.contains("has already spent ε = 0.5, more than ε = 0.4"), "{said}");
     let printed = desk.ok("create visits --epsilon 1 --unit event");
-    assert!(printed.contains("had no limit so far and has one now; it has spent ε = 0.5 of it"), "{printed}");
-    assert!(desk.fails(2, "create visits --epsilon 2 --unit event").contains("registered already"));
+    assert!(printed.contains("had no limit and has one now, of which it has spent ε = 0.5"), "{printed}");
+    assert!(desk.fails(2, "create visits --epsilon 2 --unit event").contains("already registered"));
 
     let object = &desk.json("show")[0];
     assert_eq!((&object["budget"], &object["charges"]), (&"ε = 1".into(), &2.into()));
@@ -289,7 +290,7 @@ fn a_dataset_without_a_limit_gets_one_later() {
     assert_eq!((&object["spent"][1]["unit"], &object["spent"][1]["limited"]), (&"step".into(), &false.into()));
     assert!(desk.ok("show").contains("closed"));
     assert_eq!(desk.json("history visits").last().unwrap()["kind"], "limited");
-    assert!(desk.ok("verify").contains("all as they were written"));
+    assert!(desk.ok("verify").contains("all intact"));
 }
 
 #[test]
@@ -321,7 +322,7 @@ fn history_tells_everything_in_order() {
     let line = csv.lines().nth(5).unwrap();
     assert!(line.contains(",ada,ε = 1/12,5/12,0,0,event,add-remove,\"visits, day by day\","), "{line}");
     assert_eq!(csv.lines().next().unwrap().split(',').count(), csv.lines().nth(1).unwrap().split(',').count());
-    assert!(desk.fails(2, "history visit").contains("is it visits?"));
+    assert!(desk.fails(2, "history visit").contains("did you mean visits?"));
 }
 
 #[test]
@@ -370,7 +371,7 @@ fn verify_finds_whatever_was_changed() {
     let sound = spent("sound");
     let printed = sound.ok("verify");
     let head = sound.json("history").last().unwrap()["hash"].as_str().unwrap().to_owned();
-    assert_eq!(printed, format!("6 entries, all as they were written; head {head}\n"));
+    assert_eq!(printed, format!("6 entries, all intact; head {head}\n"));
     let object = &sound.json("verify")[0];
     assert_eq!((&object["sound"], &object["entries"], &object["head"]), (&true.into(), &6.into(), &head.into()));
     assert_eq!(object["findings"], serde_json::json!([]));
@@ -395,7 +396,7 @@ fn verify_finds_whatever_was_changed() {
         let desk = spent(&format!("tampered-{place}"));
         let done = desk.database().execute_batch(tampering);
         if finding.is_empty() {
-            // The table itself refuses what is no text.
+            // The table itself rejects what is not text.
             assert!(done.is_err());
             continue;
         }
@@ -422,13 +423,13 @@ fn an_anchor_betrays_an_older_copy() {
     let backup = fs::read(desk.file("l")).unwrap();
     charge(&desk.ledger(), "visits", "wednesday", "event", pure("0.25"));
     let second = desk.run(&with_ledger("verify --anchor a"));
-    assert!(said(&second).contains("knew entry 6; now it knows entry 8"), "{}", said(&second));
+    assert!(said(&second).contains("was updated from entry 6 to entry 8"), "{}", said(&second));
 
     for beside in ["l-wal", "l-shm"] {
         let _ = fs::remove_file(desk.file(beside));
     }
     fs::write(desk.file("l"), backup).unwrap();
-    assert!(desk.ok("verify").contains("all as they were written"));
+    assert!(desk.ok("verify").contains("all intact"));
     let held = fs::read(desk.file("a")).unwrap();
     let older = desk.run(&with_ledger("verify --anchor a"));
     assert_eq!(older.status.code(), Some(1));
@@ -469,7 +470,7 @@ fn what_is_no_ledger_is_told_plainly_and_left_alone() {
             let output = desk.run(&[command, "--ledger", name]);
             let said = text(&output.stdout) + &text(&output.stderr);
             assert!(!said.contains("panicked"), "{command} {name}: {said}");
-            // What was cut off may be something that the command does not look at.
+            // The part cut off may be one that the command does not read.
             if name != "cut" || command == "verify" {
                 assert_eq!(output.status.code(), Some(code), "{command} {name}: {said}");
                 assert!(said.contains(expected), "{command} {name}: {said}");

@@ -4,19 +4,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What is in a secret, and nowhere else.
+/// A secret.
 struct Secret {
-    /// As it is given: the secret itself, or the file that it is in.
+    /// As given: the secret itself, or its file.
     given: String,
-    /// What must not be seen.
+    /// What must not appear.
     hidden: String,
-    /// Has it a form of its own? A password has none, and in a question or a query it is not known for one.
+    /// Whether it can be recognised by its form. A password cannot, so in a question or a query it is not hidden.
     known: bool,
 }
 
 const PASSWORD: &str = "correct-horse";
 
-/// Commands that would work, but for what is put into them.
+/// Commands that would work, except for the secret put into them.
 const COMMANDS: [&[&str]; 16] = [
     &["party", "keygen", "p.key"],
     &[
@@ -126,7 +126,7 @@ fn no_command_repeats_a_secret_that_stands_in_the_wrong_place() {
     }
 }
 
-/// What is given for a name is kept and shown to others: an address with a password in it is refused, and not repeated.
+/// A name is stored and shown to others: an address with a password in it is refused, and not repeated.
 #[test]
 fn an_address_with_a_password_is_no_name() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("secrets-for-names");
@@ -154,7 +154,7 @@ fn an_address_with_a_password_is_no_name() {
     }
 }
 
-/// A configuration or a task that has a secret in it and cannot be read is not quoted with it.
+/// An invalid configuration or task with a secret in it is not quoted with the secret.
 #[test]
 fn a_file_that_cannot_be_read_is_not_quoted_with_its_secrets() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("secrets-in-files");
@@ -185,7 +185,7 @@ fn a_file_that_cannot_be_read_is_not_quoted_with_its_secrets() {
     }
 }
 
-/// Who gives the private key where the public one belongs is told so, and which the public one is.
+/// A private key in the place of a public one is reported, with the public key to use.
 #[test]
 fn a_private_key_for_a_public_one_is_refused_by_its_kind() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("secrets-for-public");
@@ -232,7 +232,7 @@ fn secrets(folder: &Path) -> Vec<Secret> {
     ]
 }
 
-/// The command with the secret for one of its arguments: for all of it, or for a part.
+/// The command with the secret in place of one of its arguments, or of a part of it.
 fn placed(command: &[&str], place: usize, secret: &str) -> Vec<Vec<String>> {
     let with = |argument: String| {
         let mut arguments: Vec<String> = command.iter().map(ToString::to_string).collect();

@@ -12,12 +12,12 @@ pub struct Content {
 }
 
 impl Content {
-    /// How many bytes there are.
+    /// The length in bytes.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Fills `bytes` with what is at `offset`: how many there were.
+    /// Reads into `bytes` from `offset`; returns how many bytes there were.
     pub fn read(&self, offset: usize, bytes: &mut [u8]) -> usize {
         let there = self.length.saturating_sub(offset).min(bytes.len());
         let mut done = 0;
@@ -30,7 +30,7 @@ impl Content {
         there
     }
 
-    /// Puts `bytes` at `offset`; a gap before them is filled with zeros.
+    /// Writes `bytes` at `offset`; a gap before them is filled with zeros.
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
         if self.length < offset + bytes.len() {
             self.resize(offset + bytes.len());
@@ -45,7 +45,7 @@ impl Content {
         }
     }
 
-    /// Cuts the file off, or extends it with zeros.
+    /// Truncates the file, or extends it with zeros.
     pub fn resize(&mut self, length: usize) {
         if length < self.length && !length.is_multiple_of(PIECE) {
             // So that a later extension reads as zeros.

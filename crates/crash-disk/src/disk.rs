@@ -1,4 +1,4 @@
-//! The files as programs see them, and the log of what was done to them.
+//! The files as programs see them, and the log of changes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -16,10 +16,10 @@ use crate::locks::{FileLocks, SharedLocks};
 use crate::replay::Image;
 use crate::vfs::{self, Region};
 
-/// How much [`Disk::rewrite`] writes at a time.
+/// How many bytes [`Disk::rewrite`] writes at a time.
 const STRETCH: usize = 1 << 16;
 
-/// Something that changed the disk, or made changes durable. Files are numbered, since names come and go.
+/// A change to the disk, or one that made changes durable. Files are numbered, since names come and go.
 #[derive(Debug, Clone)]
 pub enum Operation {
     /// A new file.
@@ -31,47 +31,46 @@ pub enum Operation {
     },
     /// A name was deleted.
     Delete {
-        /// Which.
+        /// The name.
         name: String,
     },
     /// A write.
     Write {
-        /// To which file.
+        /// The file.
         file: u64,
-        /// Where in it.
+        /// The position in the file.
         offset: usize,
-        /// What.
+        /// The bytes.
         bytes: Arc<[u8]>,
     },
-    /// A file was cut off or extended.
+    /// A file was truncated or extended.
     Truncate {
-        /// Which.
+        /// The file.
         file: u64,
-        /// Its length now.
+        /// Its new length.
         length: usize,
     },
     /// All writes to a file became durable.
     Sync {
-        /// Which.
+        /// The file.
         file: u64,
     },
     /// All names became durable.
     SyncNames,
-    /// A sync failed: what was written to the file and is not durable never will be, though it can be read.
+    /// A sync failed: writes to the file that are not durable never will be, though they can be read.
     LoseWrites {
-        /// Which.
+        /// The file.
         file: u64,
     },
 }
 
-/// A disk. Copies of this handle are the same disk.
+/// A disk. Copies of this handle refer to the same disk.
 ///
-/// SQLite keeps hold of a file system that it was told of, so a disk lives until the process ends; [`Disk::load`] uses one
-/// again.
+/// SQLite keeps a registered file system, so a disk lives until the process ends; [`Disk::load`] reuses one.
 #[derive(Debug, Clone, Copy)]
 pub struct Disk(pub(crate) &'static Shared);
 
-/// What SQLite's calls come to.
+/// What SQLite's calls operate on.
 #[derive(Debug)]
 pub struct Shared {
     system: String,
@@ -91,7 +90,7 @@ pub(crate) struct State {
     calls: Vec<Call>,
     fault: Option<Fault>,
     failed_at: Option<usize>,
-    /// Is the log no longer kept?
+    /// Whether the log is off.
     deaf: bool,
 }
 
@@ -101,7 +100,7 @@ pub(crate) struct File {
     pub locks: FileLocks,
     pub places: SharedLocks,
     regions: Vec<Region>,
-    /// Who uses the shared memory.
+    /// The users of the shared memory.
     sharers: HashSet<u64>,
 }
 
@@ -114,7 +113,7 @@ pub(crate) struct Handle {
     delete_on_close: bool,
 }
 
-/// An error as SQLite numbers them.
+/// An SQLite error code.
 pub(crate) type Code<T = ()> = Result<T, c_int>;
 
 impl Disk {
@@ -128,12 +127,12 @@ impl Disk {
         Self(shared)
     }
 
-    /// The name under which SQLite knows it.
+    /// The name under which it is registered with SQLite.
     pub fn system(&self) -> &'static str {
         &self.0.system
     }
 
-    /// Puts these files on the disk in place of all others, and forgets log, calls and faults.
+    /// Replaces all files on the disk by these, and clears log, calls and faults.
     ///
     /// # Panics
     /// If a file is open.
@@ -145,11 +144,11 @@ impl Disk {
             state.names.insert(name.clone(), number);
             state.files.insert(number, File { content: content.clone(), ..File::default() });
         }
-        // Numbers as a replay gives them.
+        // The same numbers as in a replay.
         state.next = image.files.len() as u64;
     }
 
-    /// The files as they were when the log began: what was loaded, or nothing.
+    /// The files as they were when the log began: those loaded, or none.
     pub fn image(&self) -> Image {
         self.0.state().loaded.clone()
     }
@@ -161,53 +160,53 @@ impl Disk {
         Image { files: files.collect() }
     }
 
-    /// What was done so far.
+    /// The changes so far.
     pub fn log(&self) -> Vec<Operation> {
         self.0.state().log.clone()
     }
 
-    /// How many steps the log has.
+    /// The length of the log.
     pub fn steps(&self) -> usize {
         self.0.state().log.len()
     }
 
-    /// Keeps no log of writes until the disk is loaded again: faster, if nobody will ask for it.
+    /// Keeps no log of writes until the disk is loaded again, which is faster.
     pub fn keep_no_log(&self) {
         self.0.state().deaf = true;
     }
 
-    /// What was asked so far: the numbers by which [`Fault`]s count.
+    /// The calls so far: [`Fault`]s refer to their numbers.
     pub fn calls(&self) -> Vec<Call> {
         self.0.state().calls.clone()
     }
 
-    /// Lets calls fail from now on.
+    /// Makes calls fail from now on.
     pub fn fail(&self, fault: Fault) {
         self.0.state().fault = Some(fault);
     }
 
-    /// Lets no call fail any more.
+    /// Makes no more calls fail.
     pub fn heal(&self) {
         self.0.state().fault = None;
     }
 
-    /// Lets every sync of SQLite take so long, as on a real disk: others queue up meanwhile.
+    /// Makes every sync of SQLite take this long, as on a real disk, so that others queue up.
     pub fn slow_syncs(&self, time: Duration) {
         self.0.sync_time.store(time.as_micros() as u64, Ordering::Relaxed);
     }
 
-    /// How many steps the log had when the first call failed.
+    /// The length of the log when the first call failed.
     pub fn failed_at(&self) -> Option<usize> {
         self.0.state().failed_at
     }
 
-    /// A file's length; `None` if there is none.
+    /// A file's length; `None` if it does not exist.
     pub fn length(&self, name: &str) -> Option<usize> {
         let state = self.0.state();
         state.names.get(name).map(|file| state.files[file].content.len())
     }
 
-    /// Makes an empty file, if there is none.
+    /// Creates an empty file, if it does not exist.
     ///
     /// # Errors
     /// If the disk fails.
@@ -231,7 +230,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Writes all bytes of a file where they are already, and makes them durable; nothing if there is no such file.
+    /// Rewrites all bytes of a file in place, and makes them durable; does nothing if it does not exist.
     ///
     /// # Errors
     /// If the disk fails.
@@ -259,7 +258,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits as long as a sync takes.
+    /// Waits for the duration of a sync.
     pub(crate) fn wait_for_sync(&self) {
         let time = self.sync_time.load(Ordering::Relaxed);
         if time > 0 {
@@ -273,7 +272,7 @@ impl Shared {
 }
 
 impl State {
-    /// Notes a call; an error if it is to fail.
+    /// Records a call; an error if it is to fail.
     pub fn call(&mut self, call: Call) -> Code {
         let number = self.calls.len();
         self.calls.push(call);
@@ -307,7 +306,7 @@ impl State {
         file
     }
 
-    /// Opens a file, or makes it: the handle.
+    /// Opens or creates a file; returns the handle.
     pub fn open(&mut self, name: Option<&str>, flags: c_int) -> Code<u64> {
         self.call(Call::Open)?;
         let temporary = format!("temporary-{}", self.next);
@@ -319,7 +318,7 @@ impl State {
             None => return Err(ffi::SQLITE_CANTOPEN),
         };
         let journal = ffi::SQLITE_OPEN_MAIN_JOURNAL | ffi::SQLITE_OPEN_SUPER_JOURNAL | ffi::SQLITE_OPEN_WAL;
-        // Whether it was there or not: as SQLite's unix file system does it.
+        // Whether or not it existed, as in SQLite's unix file system.
         let sync_names = create && flags & journal != 0;
         let delete_on_close = flags & ffi::SQLITE_OPEN_DELETEONCLOSE != 0;
         let handle = self.number();
@@ -345,7 +344,7 @@ impl State {
 
     pub fn write(&mut self, file: u64, offset: usize, bytes: &[u8]) -> Code {
         let outcome = self.call(Call::Write);
-        // What fails may have been done by half; a file that cannot be written to is not touched.
+        // A failed write may be partial; a read-only file is left alone.
         let bytes = match outcome {
             Err(ffi::SQLITE_READONLY) => return outcome,
             Err(_) => &bytes[..bytes.len() / 2],
@@ -396,11 +395,11 @@ impl State {
 
     pub fn access(&mut self, name: &str) -> Code<bool> {
         self.call(Call::Access)?;
-        // As SQLite's own: an empty file counts as none.
+        // As in SQLite's own: an empty file counts as missing.
         Ok(self.names.get(name).is_some_and(|file| self.files[file].content.len() > 0))
     }
 
-    /// A piece of the file's shared memory; `None` if it is not there and shall not be made.
+    /// A piece of the file's shared memory; `None` if it does not exist and must not be created.
     pub fn share(&mut self, handle: u64, piece: usize, size: usize, make: bool) -> Code<Option<&Region>> {
         self.call(Call::Share)?;
         let file = self.of(handle);
@@ -412,7 +411,7 @@ impl State {
         Ok(file.regions.get(piece))
     }
 
-    /// Shared memory goes with the last who used it.
+    /// Shared memory disappears with its last user.
     pub fn unshare(&mut self, handle: u64) {
         let file = self.of(handle);
         let file = self.file(file);

@@ -3,58 +3,58 @@
 use rusqlite::ffi;
 use std::os::raw::c_int;
 
-/// Something a program asks of a disk that can fail.
+/// A disk operation that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Call {
-    /// Opening or making a file.
+    /// Opening or creating a file.
     Open,
     /// Reading.
     Read,
     /// Writing.
     Write,
-    /// Cutting a file off.
+    /// Truncating a file.
     Truncate,
     /// Making a file durable.
     Sync,
     /// Deleting a name.
     Delete,
-    /// Asking whether a file is there.
+    /// Checking whether a file exists.
     Access,
-    /// Asking for a file's size.
+    /// Getting a file's size.
     Size,
-    /// Asking for shared memory.
+    /// Getting shared memory.
     Share,
 }
 
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// The device gives an error.
+    /// A device error.
     Device,
     /// The disk is full.
     Full,
-    /// The file cannot be written to.
+    /// The file is read-only.
     ReadOnly,
 }
 
-/// What fails.
+/// Which calls fail, and how.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// The number of the first call that fails, counted from 0 since the disk was made or loaded.
+    /// The number of the first call that fails, counted from 0 since the disk was created or loaded.
     pub from: usize,
-    /// How many calls fail, one after the other; [`Fault::LASTING`] for all.
+    /// How many consecutive calls fail; [`Fault::LASTING`] for all.
     pub times: usize,
-    /// Which calls fail; others succeed.
+    /// The kinds of calls that fail; others succeed.
     pub calls: Vec<Call>,
-    /// How.
+    /// How they fail.
     pub failure: Failure,
 }
 
 impl Fault {
-    /// For good.
+    /// Permanently.
     pub const LASTING: usize = usize::MAX;
 
-    /// Does this call fail? Counts it, if it does.
+    /// Whether this call fails. Counts it if it does.
     pub(crate) fn hits(&mut self, number: usize, call: Call) -> bool {
         let hit = number >= self.from && self.times > 0 && self.calls.contains(&call);
         if hit && self.times != Self::LASTING {

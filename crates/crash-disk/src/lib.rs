@@ -1,7 +1,7 @@
-//! A disk in memory that loses power and fails: a file system for SQLite, for tests.
+//! An in-memory disk that loses power and fails: a file system for SQLite, for tests.
 //!
-//! A [`Disk`] is registered with SQLite under a name of its own. It writes down every change that is made to it. From this
-//! log a [`Replay`] makes the [`Image`]s that a power cut may leave at any point, and a disk can be made from an image again.
+//! A [`Disk`] is registered with SQLite under its own name. It logs every change. From this log a [`Replay`] makes the
+//! [`Image`]s that a power cut may leave at any point, and a disk can be loaded from an image again.
 //! Any call can be made to [fail](Disk::fail).
 //!
 //! ```
@@ -31,19 +31,20 @@
 //! | `vfs` | the C functions that SQLite calls; all `unsafe` is here |
 //!
 //! # What is modelled
-//! - A write or truncation is durable once its file was synced. Until then it may reach the disk or not, apart from all others
-//!   and in any order; and of a write any sectors of 512 bytes may. Bytes beside a write are never harmed (SQLite's unix file
-//!   system assumes the same: "powersafe overwrite"). What a file was extended by but not given reads as zeros.
-//! - A new or deleted name is durable once its directory was synced: by a delete that asks for it, by whoever opens a
-//!   journal or log with its first sync (as SQLite's unix file system does it), or on request. Until then each name may be as it was at any moment
-//!   since. There is one directory.
-//! - A sync that fails [loses](Operation::LoseWrites) what it should have written: programs go on reading it, but no later sync
-//!   writes it. Linux does so.
+//! - A write or truncation is durable once its file is synced. Until then it may reach the disk or not, independently
+//!   of all others and in any order; and of a write any 512-byte sectors may. Bytes next to a write are never damaged
+//!   (SQLite's unix file system assumes the same: "powersafe overwrite"). The unwritten part of an extended file reads
+//!   as zeros.
+//! - A new or deleted name is durable once its directory is synced: by a delete that requests it, by the first sync of
+//!   a journal or log after it was opened (as in SQLite's unix file system), or on request. Until then each name may be
+//!   in any state since. There is one directory.
+//! - A failed sync [loses](Operation::LoseWrites) what it should have written: programs can still read it, but no later
+//!   sync writes it. Linux behaves like this.
 //! - Shared memory is lost. Locks are honoured between connections of one process.
 //!
 //! # What is not modelled
-//! Sectors that rot, writes that reach another place, disks that lie about a sync (but see [`Replay::ignore_syncs`]), and file
-//! systems whose new sectors hold something other than zeros.
+//! Bit rot, misdirected writes, disks that lie about a sync (but see [`Replay::ignore_syncs`]), and file systems whose
+//! new sectors contain something other than zeros.
 
 mod content;
 pub mod disk;

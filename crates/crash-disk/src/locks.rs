@@ -6,7 +6,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub struct FileLocks(HashMap<u64, Level>);
 
-/// How strongly a connection has locked a file, as SQLite counts.
+/// A connection's lock level on a file, as in SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     None,
@@ -17,7 +17,7 @@ pub enum Level {
 }
 
 impl FileLocks {
-    /// Raises a connection's lock, if the others let it.
+    /// Raises a connection's lock, if the others allow it.
     pub fn raise(&mut self, handle: u64, level: Level) -> bool {
         let others = self.0.iter().filter(|(other, _)| **other != handle).map(|(_, level)| *level);
         let strongest = others.max().unwrap_or(Level::None);
@@ -34,7 +34,7 @@ impl FileLocks {
         if allowed {
             self.0.insert(handle, level);
         } else if level == Level::Exclusive && strongest < Level::Reserved {
-            // No new readers, until the ones that are there have gone.
+            // No new readers until the current ones are gone.
             self.0.insert(handle, Level::Pending);
         }
         allowed
@@ -48,13 +48,13 @@ impl FileLocks {
         };
     }
 
-    /// Is somebody about to write?
+    /// Whether a connection is about to write.
     pub fn is_reserved(&self) -> bool {
         self.0.values().any(|level| *level >= Level::Reserved)
     }
 }
 
-/// The locks on one file's shared memory: eight places, each held by many or by one.
+/// The locks on one file's shared memory: eight places, each shared or exclusive.
 #[derive(Debug, Default)]
 pub struct SharedLocks(Vec<(usize, u64, Hold)>);
 
@@ -66,7 +66,7 @@ pub enum Hold {
 }
 
 impl SharedLocks {
-    /// Takes some places, all or none.
+    /// Acquires some places, all or none.
     pub fn take(&mut self, handle: u64, places: std::ops::Range<usize>, hold: Hold) -> bool {
         let barred = self.0.iter().any(|(place, owner, held)| {
             places.contains(place) && *owner != handle && (hold == Hold::Exclusive || *held == Hold::Exclusive)
@@ -78,7 +78,7 @@ impl SharedLocks {
         !barred
     }
 
-    /// Gives some places up.
+    /// Releases some places.
     pub fn give_up(&mut self, handle: u64, places: std::ops::Range<usize>) {
         self.0.retain(|(place, owner, _)| !(places.contains(place) && *owner == handle));
     }

@@ -5,7 +5,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of a seed.
+    /// The stream for a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -21,13 +21,13 @@ impl Random {
         self.number() % bound.max(1)
     }
 
-    /// A fair coin.
+    /// A fair coin flip.
     pub fn coin(&mut self) -> bool {
         self.number() >> 63 == 1
     }
 }
 
-/// Spreads the bits of a number.
+/// Mixes the bits of a number.
 pub fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

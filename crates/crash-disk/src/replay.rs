@@ -7,7 +7,7 @@ use crate::content::Content;
 use crate::disk::Operation;
 use crate::random::{Random, mix};
 
-/// What a disk writes whole or not at all.
+/// The unit that a disk writes atomically.
 const SECTOR: usize = 512;
 
 /// The files on a disk.
@@ -17,28 +17,28 @@ pub struct Image {
 }
 
 impl Image {
-    /// How long a file is; `None` if there is none.
+    /// A file's length; `None` if it does not exist.
     pub fn length(&self, name: &str) -> Option<usize> {
         self.files.get(name).map(Content::len)
     }
 }
 
-/// Which of the changes that were not synced reach the disk.
+/// Which unsynced changes reach the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Survivors {
     /// None.
     Nothing,
     /// All.
     Everything,
-    /// The first so many of each file and of each name, by lot.
+    /// A random prefix of the changes to each file and name.
     Prefixes(u64),
-    /// Any writes, each whole, by lot.
+    /// Random writes, each whole.
     Writes(u64),
-    /// Any sectors of any writes, by lot.
+    /// Random sectors of random writes.
     Sectors(u64),
 }
 
-/// Follows a log, and tells at every point what a power cut would leave.
+/// Follows a log, and knows at every point what a power cut would leave.
 #[derive(Debug, Clone)]
 pub struct Replay {
     files: HashMap<u64, File>,
@@ -51,14 +51,14 @@ pub struct Replay {
 #[derive(Debug, Clone, Default)]
 struct File {
     durable: Content,
-    /// Of all sectors that were ever written to what is durable.
+    /// A fingerprint of all sectors ever made durable.
     print: u64,
     pending: Vec<Change>,
 }
 
 #[derive(Debug, Clone)]
 struct Change {
-    /// Its place in the log.
+    /// Its position in the log.
     number: u64,
     kind: Kind,
 }
@@ -76,7 +76,7 @@ struct Name {
 }
 
 impl Replay {
-    /// From the files that the log began with, all of them durable.
+    /// Starts with the files at the beginning of the log, all of them durable.
     pub fn new(image: &Image) -> Self {
         let numbered = || image.files.iter().zip(0..);
         let file = |content: &Content| File { durable: content.clone(), ..File::default() };
@@ -91,21 +91,21 @@ impl Replay {
         }
     }
 
-    /// A disk that says it has synced, and has not. SQLite does as much with `synchronous=OFF`.
+    /// Simulates a disk that lies about syncs. SQLite does the same with `synchronous=OFF`.
     #[must_use]
     pub fn ignore_syncs(mut self) -> Self {
         self.ignore_syncs = true;
         self
     }
 
-    /// Of what a failed sync loses, some writes have reached the disk all the same, by lot.
+    /// Of the writes lost by a failed sync, a random part has reached the disk.
     #[must_use]
     pub fn lose_some(mut self, seed: u64) -> Self {
         self.lost = Some(Random::new(seed));
         self
     }
 
-    /// Follows one step of the log.
+    /// Applies one step of the log.
     pub fn step(&mut self, operation: &Operation) {
         self.steps += 1;
         let number = self.steps;
@@ -134,7 +134,7 @@ impl Replay {
             Operation::LoseWrites { file } => {
                 let lost = &mut self.lost;
                 let file = self.files.entry(*file).or_default();
-                // Sizes are kept apart from the bytes and are not lost.
+                // Sizes are stored separately from the bytes and are not lost.
                 file.pending.retain(|change| match change.kind {
                     Kind::Resize(_) => true,
                     Kind::Write(..) => lost.as_mut().is_some_and(Random::coin),
@@ -143,12 +143,12 @@ impl Replay {
         }
     }
 
-    /// What is left if the power fails now.
+    /// What a power cut leaves now.
     pub fn image(&self, survivors: Survivors) -> Image {
         self.numbered_image(survivors).0
     }
 
-    /// The image, and a number that differs, as good as always, from those of other images of the same log.
+    /// The image, and a number that almost certainly differs from those of other images of the same log.
     pub fn numbered_image(&self, survivors: Survivors) -> (Image, u64) {
         let seed = match survivors {
             Survivors::Prefixes(seed) | Survivors::Writes(seed) | Survivors::Sectors(seed) => seed,
@@ -197,7 +197,7 @@ impl File {
 }
 
 impl Change {
-    /// Applies what survives of the change: a number that tells what did.
+    /// Applies the surviving part of the change; returns a number that identifies it.
     fn survive(&self, survivors: Survivors, random: &mut Random, content: &mut Content) -> u64 {
         let by_lot = matches!(survivors, Survivors::Writes(_) | Survivors::Sectors(_));
         let whole = survivors != Survivors::Nothing && (!by_lot || random.coin());

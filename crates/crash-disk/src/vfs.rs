@@ -1,4 +1,5 @@
-//! The C functions that SQLite calls. Everything `unsafe` is here; what the calls mean is in [`disk`](crate::disk).
+//! The C functions that SQLite calls. Everything `unsafe` is here; the meaning of the calls is in
+//! [`disk`](crate::disk).
 #![allow(unsafe_code, reason = "SQLite hands over pointers, as C does")]
 
 use std::cell::UnsafeCell;
@@ -14,13 +15,13 @@ use rusqlite::ffi::{self, SQLITE_BUSY, SQLITE_NOTFOUND, SQLITE_OK, sqlite3_file,
 use crate::disk::{Code, Shared, State};
 use crate::locks::{Hold, Level};
 
-/// As SQLite's unix file system says it.
+/// The same as in SQLite's unix file system.
 const SECTOR: c_int = 4096;
 const LONGEST_NAME: c_int = 512;
 /// Milliseconds from the Julian day 0 to 1970.
 const UNIX_IN_JULIAN: i64 = 210_866_760_000_000;
 
-/// What SQLite keeps for an open file; it begins as a `sqlite3_file` must.
+/// What SQLite stores for an open file; it begins as a `sqlite3_file` must.
 #[repr(C)]
 struct OpenFile {
     base: sqlite3_file,
@@ -28,12 +29,12 @@ struct OpenFile {
     handle: u64,
 }
 
-/// A piece of shared memory. SQLite alone looks into it, and keeps its readers and writers apart by itself.
+/// A piece of shared memory. Only SQLite accesses it, and synchronises its readers and writers itself.
 #[derive(Debug)]
 pub struct Region(Box<[UnsafeCell<u64>]>);
 
 impl Region {
-    /// Of so many bytes, all zero.
+    /// `size` zero bytes.
     pub fn new(size: usize) -> Self {
         Self((0..size.div_ceil(8)).map(|_| UnsafeCell::new(0)).collect())
     }
@@ -46,7 +47,7 @@ impl Region {
 // SAFETY: Rust code never reads or writes the cells; it only hands out their address.
 unsafe impl Send for Region {}
 
-/// Tells SQLite of a disk.
+/// Registers a disk with SQLite.
 pub fn register(shared: &'static Shared) {
     let name = CString::new(shared.system()).expect("a name without NUL");
     let system = Box::new(sqlite3_vfs {
@@ -113,7 +114,7 @@ fn opened(file: *mut sqlite3_file) -> (&'static Shared, u64) {
     }
 }
 
-/// Does something with an open file.
+/// Runs a closure on an open file.
 fn on<T>(file: *mut sqlite3_file, act: impl FnOnce(&mut State, u64) -> T) -> T {
     let (shared, handle) = opened(file);
     act(&mut shared.state(), handle)
@@ -129,7 +130,7 @@ fn text<'a>(name: *const c_char) -> Option<&'a str> {
     (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_str().expect("tests use UTF-8 names"))
 }
 
-/// Gives a result back through a pointer of SQLite's.
+/// Returns a result through one of SQLite's pointers.
 fn give<T>(place: *mut T, value: T) {
     if !place.is_null() {
         // SAFETY: SQLite passes a pointer to a variable of its own.

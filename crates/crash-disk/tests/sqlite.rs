@@ -1,4 +1,4 @@
-//! SQLite on such a disk behaves as on any other.
+//! SQLite behaves on such a disk as on any other.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! How fast counters count, on one core, and how much they remember.
+//! The speed of counters on one core, and the size of their state.
 //!
-//! Prints one JSON object a line; `cargo xtask bench continual` runs it beside jax-privacy and makes a table of both. The limit
-//! is one draw of noise a step: no counter here can do with less.
+//! Prints one JSON object per line; `cargo xtask bench continual` compares it with jax-privacy in a table. The limit
+//! is one draw of noise per step: no counter here can do with less.
 
 use std::hint::black_box;
 
@@ -11,11 +11,11 @@ use reticent::noise::{DiscreteGaussian, DiscreteLaplace, Entropy};
 use reticent::privacy::Guarantee;
 use reticent::{Error, Permit};
 
-/// Steps for which the counters are made.
+/// The horizon of the counters.
 const HORIZON: u64 = 1 << 30;
-/// Steps that are taken at once.
+/// Steps per call.
 const BATCH: usize = 4096;
-/// Counters that are kept side by side.
+/// Counters that run in parallel.
 const KEYS: u64 = 1_000_000;
 /// Keyed events between two closings of a step.
 const EVENTS: usize = 10_000_000;
@@ -56,7 +56,7 @@ fn steps(kind: Kind, guarantee: &Guarantee) -> Result<(), Error> {
     Ok(())
 }
 
-/// The limit: noise of the same kind, drawn and dropped.
+/// The limit: noise of the same kind, drawn and discarded.
 fn one_draw_a_step(what: &str, guarantee: &Guarantee) -> Result<(), Error> {
     let mut entropy = Entropy::from_os()?;
     let mut noise = [0; BATCH];
@@ -104,7 +104,7 @@ fn keyed(guarantee: &Guarantee) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the process has in memory, as Linux counts it; 0 elsewhere.
+/// The process's resident memory, as Linux reports it; 0 elsewhere.
 fn resident_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,7 +1,7 @@
-//! How fast devices randomise and a collector counts, on one core.
+//! The speed of devices that randomise and of a collector that counts, on one core.
 //!
-//! Prints one JSON object a line; `cargo xtask bench local` runs it beside the same measurement of pure-LDP and makes a table of
-//! both.
+//! Prints one JSON object per line; `cargo xtask bench local` compares it with the same measurement of pure-LDP in a
+//! table.
 
 use std::hint::black_box;
 
@@ -10,13 +10,13 @@ use reticent::Error;
 use reticent::local::{KaryResponse, ProjectiveResponse, SetTally, UnaryEncoding, ValueSet, ValueTally};
 use reticent::noise::Entropy;
 
-/// Values of the domain.
+/// The size of the domain.
 const VALUES: u32 = 1000;
-/// Clients of one call.
+/// Clients per call.
 const CLIENTS: usize = 100_000;
-/// Values of the domain that is decoded as a whole.
+/// The size of the domain that is decoded as a whole.
 const MANY_VALUES: u64 = 1_000_000;
-/// Reports that are decoded.
+/// The number of decoded reports.
 const REPORTS: u64 = 1_000_000;
 
 fn main() -> Result<(), Error> {
@@ -60,7 +60,7 @@ fn unary(answers: &[u32]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Decoding alone, from reports that were counted; the limit is to copy what was counted.
+/// Decoding alone, from counted reports; the limit is copying the counts.
 fn projective() -> Result<(), Error> {
     for epsilon in ["1", "2", "3"] {
         let mechanism = ProjectiveResponse::new(MANY_VALUES, &epsilon.parse()?)?;

@@ -1,7 +1,7 @@
-//! How many samples a second the noise generators draw on one core.
+//! Samples per second that the noise generators draw on one core.
 //!
-//! Prints one JSON object a line; `cargo xtask bench noise` runs it beside the same measurement of NumPy and OpenDP and
-//! makes a table of both.
+//! Prints one JSON object per line; `cargo xtask bench noise` compares it with the same measurement of NumPy and OpenDP
+//! in a table.
 
 use std::hint::black_box;
 
@@ -11,14 +11,14 @@ use rand_core::{Rng, SeedableRng};
 use reticent::exact::Rational;
 use reticent::noise::{DiscreteGaussian, DiscreteLaplace, Entropy};
 
-/// Samples asked for in one call, as an application that releases a histogram would.
+/// Samples per call, as an application that releases a histogram would draw.
 const BATCH: usize = 1 << 16;
 
 fn main() -> Result<(), reticent::Error> {
     let mut bytes = ChaCha20Rng::seed_from_u64(1);
     let mut words = ChaCha20Rng::seed_from_u64(2);
     let mut buffer = vec![0u8; BATCH * size_of::<i64>()];
-    // The limit: no sampler can be faster than the generator it draws 64 bits a sample from.
+    // The limit: no sampler can be faster than the generator that supplies 64 bits per sample.
     report("chacha20", "uniform bytes", None, &mut |batch| {
         bytes.fill_bytes(&mut buffer);
         for (word, chunk) in batch.iter_mut().zip(buffer.as_chunks().0) {

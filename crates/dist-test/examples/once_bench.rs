@@ -1,9 +1,9 @@
-//! How fast statistics are released once, on one core, from the call to the finished release.
+//! The speed of one-time releases on one core, from the call to the finished release.
 //!
-//! Prints one JSON object a line; `cargo xtask bench once` runs it beside the same measurement of OpenDP and makes a table
-//! of both. A row is one call of [`report`]: who, what, how many things, and the release itself. Two rows with the same *what*
-//! are compared with each other, so the limit that one of ours is held against (the plain, unprivate computation) is a row
-//! of its own with another *who*.
+//! Prints one JSON object per line; `cargo xtask bench once` compares it with the same measurement of OpenDP in a
+//! table. A row is one call of [`report`]: who, what, how many items, and the release itself. Two rows with the same
+//! *what* are compared with each other, so the limit for one of ours (the plain computation without privacy) is a
+//! separate row with another *who*.
 
 use std::hint::black_box;
 
@@ -22,7 +22,7 @@ const CELLS: u64 = 1_000_000;
 const VALUES: usize = 10_000_000;
 /// Values whose quantiles are released.
 const RANKED: usize = 1_000_000;
-/// Interleaved runs of each way to a median.
+/// Interleaved runs of each way to compute a median.
 const RUNS: usize = 15;
 
 fn main() -> Result<(), Error> {
@@ -43,7 +43,7 @@ fn histogram() -> Result<(), Error> {
     Ok(())
 }
 
-/// Against the selection alone, each on a fresh copy of the values that is not timed.
+/// Compared with selection alone, each on a fresh copy of the values that is not timed.
 fn stable_median() -> Result<(), Error> {
     let mechanism = StableMedian::new(Adjacency::AddRemove, &"1".parse()?, &"1e-8".parse()?)?;
     let mut permit = Permit::unaccounted()?;
@@ -71,7 +71,7 @@ fn stable_median() -> Result<(), Error> {
     Ok(())
 }
 
-/// Against the sort that they share: once, however many quantiles are asked for.
+/// Compared with the sort that they share: one, however many quantiles.
 fn quantiles() -> Result<(), Error> {
     let mut permit = Permit::unaccounted()?;
     let (low, high) = (0, (1 << 40) - 1);

@@ -1,4 +1,4 @@
-//! The laws that samples are compared with, written from their formulas alone.
+//! The distributions that samples are compared with, computed from their formulas alone.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub fn negative_binomial(shape: f64, scale: f64) -> ExpectedLaw {
     ExpectedLaw::new(0, 0.0, masses, above).expect("the masses add up")
 }
 
-/// The difference of two negative binomial numbers: what parties with shares of noise add up to.
+/// The difference of two negative binomial numbers: the sum of parties' noise shares.
 pub fn shares(shape: f64, scale: f64) -> ExpectedLaw {
     let p = (-1.0 / scale).exp();
     let reach = (60.0 * scale) as usize + 200;
@@ -60,7 +60,7 @@ pub fn shares(shape: f64, scale: f64) -> ExpectedLaw {
     window(scale, mass)
 }
 
-/// Values within 30 scales of 0, and what is left on either side.
+/// Values within 30 scales of 0, and the mass on either side.
 fn window(scale: f64, mass: impl Fn(i64) -> f64) -> ExpectedLaw {
     let reach = (30.0 * scale) as i64 + 30;
     let masses: Vec<f64> = (-reach..=reach).map(mass).collect();

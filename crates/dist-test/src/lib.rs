@@ -3,19 +3,19 @@
 //! They draw millions of samples, so they live apart from the unit tests:
 //!
 //! ```text
-//! cargo test --workspace                               # with all others, as `cargo xtask test` runs them
+//! cargo test --workspace                               # with all other tests, as `cargo xtask test` runs them
 //! RETICENT_LONG=1 cargo test --release -p dist-test    # more samples, fresh seeds (`cargo xtask test --long`)
-//! RETICENT_SEED=0x1f2e… cargo test --release -p dist-test NAME    # a long run's test again, with the seed it printed
+//! RETICENT_SEED=0x1f2e… cargo test --release -p dist-test NAME    # replays a test of a long run with its printed seed
 //! ```
 //!
 //! # The level
 //! Every test uses [`FALSE_ALARM`] = 10⁻⁶: correct code fails one run in a million, so a failure means a defect. Sample
-//! size, level and the smallest error that a test can see are named constants beside the test, and a deliberately
-//! wrong mutant beside it shows that the error is indeed seen.
+//! size, level and the smallest error that a test can detect are named constants next to the test, and a deliberately
+//! wrong mutant next to it shows that the error is indeed detected.
 //!
 //! # The seeds
-//! Ordinary runs take a [`seed`] fixed by the test's name, so that they always give the same answer. Long runs, where
-//! [`long`] is true, take fresh seeds and print them; a failure can be replayed with `RETICENT_SEED`.
+//! Ordinary runs use a [`seed`] derived from the test's name, so that they always give the same result. Long runs,
+//! where [`long`] is true, use fresh seeds and print them; a failure can be replayed with `RETICENT_SEED`.
 //!
 //! ```
 //! use dist_test::{samples, seed};
@@ -35,12 +35,12 @@ use std::hash::BuildHasher;
 
 pub use reticent::audit::FALSE_ALARM;
 
-/// Set (to anything but the empty text or 0) for more samples and fresh seeds.
+/// Set (to anything but the empty string or 0) for more samples and fresh seeds.
 const LONG: &str = "RETICENT_LONG";
 /// Replaces every seed, to replay a failure.
 const SEED: &str = "RETICENT_SEED";
 
-/// Is this a long run?
+/// Whether this is a long run.
 pub fn long() -> bool {
     env::var_os(LONG).is_some_and(|value| !value.is_empty() && value != "0")
 }
@@ -50,15 +50,15 @@ pub fn samples(short: u64, long_run: u64) -> u64 {
     if long() { long_run } else { short }
 }
 
-/// The seed of the test called `name`: fixed ordinarily, fresh and printed in a long run, `RETICENT_SEED` if that is
-/// set.
+/// The seed of the test called `name`: `RETICENT_SEED` if set; otherwise fixed in ordinary runs, fresh and printed in
+/// long runs.
 ///
 /// # Panics
 /// If `RETICENT_SEED` is not a 64-bit number, decimal or hexadecimal with `0x`.
 pub fn seed(name: &str) -> u64 {
     let seed = match env::var(SEED) {
         Ok(text) => parse_seed(&text).unwrap_or_else(|| panic!("{SEED} is {text}, but it must be a 64-bit number")),
-        // The standard library keys each hasher with the system's randomness.
+        // The standard library keys each hasher with random bits from the system.
         Err(_) if long() => RandomState::new().hash_one(name),
         Err(_) => return fixed_seed(name),
     };

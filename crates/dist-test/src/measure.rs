@@ -1,10 +1,10 @@
-//! How fast something is, for the benchmarks: the best of several repetitions, printed as one JSON object a line.
+//! Measures speed for the benchmarks: the best of several repetitions, printed as one JSON object per line.
 //!
 //! ```text
 //! {"generator": "reticent", "law": "laplace", "scale": 10, "million_per_second": 123.4}
 //! ```
 //!
-//! `cargo xtask bench` reads the lines, puts those with the same law and scale side by side and makes a table of them.
+//! `cargo xtask bench` reads the lines and makes a table, with rows of the same law and scale side by side.
 
 use std::time::{Duration, Instant};
 
@@ -12,23 +12,23 @@ use serde_json::json;
 
 /// A repetition lasts at least this long.
 const REPETITION: Duration = Duration::from_millis(250);
-/// The best of so many repetitions counts: whatever else the machine does can only slow one down.
+/// The best of this many repetitions counts: other load on the machine can only slow one down.
 const REPETITIONS: usize = 5;
 /// Repetitions before the first one that counts.
 const WARM_UP: usize = 1;
 
-/// Measures one row and prints it: a call that does `items` things, such as drawing so many samples.
+/// Measures and prints one row: a call that processes `items` items, such as drawing that many samples.
 pub fn report(generator: &str, law: &str, scale: Option<u64>, items: u64, call: &mut dyn FnMut()) {
     print(generator, law, scale, per_second(items, call));
 }
 
-/// Prints one row that was measured elsewhere, in things a second.
+/// Prints one row measured elsewhere, in items per second.
 pub fn print(generator: &str, law: &str, scale: Option<u64>, per_second: f64) {
     let speed = per_second / 1e6;
     println!("{}", json!({"generator": generator, "law": law, "scale": scale, "million_per_second": speed}));
 }
 
-/// The median time of several calls that take turns on one state, so that whatever else the machine does slows all of them
+/// The median times of several calls that take turns on one state, so that other load on the machine slows all of them
 /// down alike; `prepare` is called before each and not timed.
 pub fn in_turns<S, const N: usize>(
     runs: usize,
@@ -51,7 +51,7 @@ pub fn in_turns<S, const N: usize>(
     })
 }
 
-/// The best speed over the repetitions, in things a second, of a call that does `items` of them.
+/// The best speed over the repetitions, in items per second, of a call that processes `items` items.
 pub fn per_second(items: u64, call: &mut dyn FnMut()) -> f64 {
     for _ in 0..WARM_UP {
         repetition(items, call);

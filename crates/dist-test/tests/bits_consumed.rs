@@ -1,5 +1,5 @@
-//! How many random bits a draw reads must not depend on what is drawn: whoever can count them, or time them, learns
-//! nothing about the noise.
+//! The number of random bits that a draw reads must not depend on the result: an observer who can count them, or time
+//! them, learns nothing about the noise.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -9,10 +9,10 @@ use rand_core::{CryptoRng, Rng, TryCryptoRng, TryRng};
 use reticent::audit::chi_squared_quantile;
 use reticent::noise::{Coin, DiscreteGaussian, DiscreteLaplace, Entropy};
 
-/// Sees a dependence that moves one draw in a thousand.
+/// Detects a dependence that affects one draw in a thousand.
 const DRAWS: usize = 1_000_000;
 
-/// Counts the bits that are drawn from a generator.
+/// Counts the bits drawn from a generator.
 struct Counting<R> {
     inner: R,
     bits: u64,
@@ -53,8 +53,8 @@ fn draws(name: &str, mut sample: impl FnMut(&mut Counting<reticent::noise::Draw<
         .collect()
 }
 
-/// χ² test of independence between the size of the noise (eight classes, equally filled) and the bits read: true if they
-/// are independent as far as the level says.
+/// χ² test of independence between the size of the noise (eight classes, equally filled) and the bits read: `true` if
+/// independence is not rejected at the level of these tests.
 fn independent(draws: &[(u64, u64)]) -> bool {
     let mut sizes: Vec<u64> = draws.iter().map(|&(size, _)| size).collect();
     sizes.sort_unstable();
@@ -67,7 +67,7 @@ fn independent(draws: &[(u64, u64)]) -> bool {
         *rows.entry(class(size)).or_default() += 1.0;
         *columns.entry(bits).or_default() += 1.0;
     }
-    // Rare numbers of bits are judged together, so that a cell is expected to hold at least ten.
+    // Rare numbers of bits are pooled, so that a cell is expected to contain at least ten.
     let most: Vec<u64> = columns.iter().filter(|&(_, &count)| count >= 200.0).map(|(&bits, _)| bits).collect();
     let column = |bits: u64| most.iter().position(|&other| other == bits).unwrap_or(most.len());
     let mut joined = vec![0.0; most.len() + 1];
@@ -119,7 +119,7 @@ fn a_sampler_that_counts_tosses_is_caught() {
     assert!(!independent(&all));
 }
 
-/// The control for a faint dependence: one draw in a hundred, and only of large numbers, reads one word more.
+/// The control for a weak dependence: one draw in a hundred, and only of large numbers, reads one word more.
 #[test]
 fn a_faint_dependence_is_caught() {
     let laplace = DiscreteLaplace::new(&"10".parse().unwrap()).unwrap();

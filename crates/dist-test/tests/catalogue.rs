@@ -1,15 +1,15 @@
-//! Every mechanism of the catalogue passes its audit, and every mutant is found out.
+//! Every mechanism in the catalogue passes its audit, and every mutant is detected.
 
 use dist_test::{samples, seed};
 use reticent::audit::Verdict;
 use reticent::audit::catalogue::{Request, Subject, mutants, subjects};
 use reticent::noise::Entropy;
 
-/// A side, twice: enough to find every mutant out.
+/// Samples per side, twice: enough to detect every mutant.
 const SAMPLES: u64 = 400_000;
 const LONG_SAMPLES: u64 = 4_000_000;
 
-/// Audits all of them, as many at once as there are cores.
+/// Audits all of them, as many in parallel as there are cores.
 fn audit_all(subjects: &[Subject], check: impl Fn(&reticent::audit::catalogue::Report) + Sync) {
     let request = Request {
         epsilon: "1".parse().unwrap(),

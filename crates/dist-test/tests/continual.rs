@@ -1,4 +1,4 @@
-//! Counters err as predicted, and as little as the reference figures say.
+//! Counters have the predicted errors, and no more than the reference figures.
 //!
 //! The figures (`crates/core/tests/data/continual_errors.csv`) were computed independently: variances in closed form with
 //! discrete or continuous noise, maxima by simulation.
@@ -11,7 +11,7 @@ use reticent::privacy::Guarantee;
 
 const FIGURES: &str = include_str!("../../core/tests/data/continual_errors.csv");
 
-/// Streams that are simulated to compare variances.
+/// Streams simulated to compare variances.
 const RUNS: u64 = 20_000;
 const LONG_RUNS: u64 = 200_000;
 /// The normal quantile at 10⁻⁶ shared by 2¹⁴ comparisons.
@@ -19,7 +19,7 @@ const QUANTILE: f64 = 6.6;
 /// E X⁴/(E X²)² of one Laplace draw, the largest of all noises here.
 const KURTOSIS: f64 = 6.0;
 
-/// Streams that are simulated to compare maxima: the 95 % quantile is then known to about 1 %.
+/// Streams simulated to compare maxima: this determines the 95 % quantile to about 1 %.
 const MAXIMA_RUNS: u64 = 4000;
 /// The figures' maxima are simulated, too.
 const MAXIMA_TOLERANCE: f64 = 0.05;
@@ -35,14 +35,14 @@ struct Figure {
     average: f64,
     worst: f64,
     maximum: f64,
-    /// Were parameters chosen that ours may differ from, and should be no worse than?
+    /// Whether the parameters were chosen freely: ours may differ and should be no worse.
     is_tuned: bool,
 }
 
-/// All rows whose counter we have under the same parameters.
+/// All rows whose counter we have with the same parameters.
 fn figures() -> Vec<Figure> {
     let read = |line: &str| {
-        // The mechanism may be quoted; what stands before and after it is not.
+        // The mechanism may be quoted; the other fields are not.
         let fields: Vec<&str> = line.splitn(3, ',').collect();
         let (name, rest) = match fields[2].strip_prefix('"') {
             Some(quoted) => quoted.split_once("\",")?,
@@ -142,13 +142,13 @@ fn simulated_maxima_agree_with_the_figures() {
         let mut maxima = maxima.concat();
         maxima.sort_unstable();
         let quantile = maxima[maxima.len() * 95 / 100] as f64;
-        // Ours may be better where parameters were chosen.
+        // Ours may be better where parameters were chosen freely.
         let least = if figure.is_tuned { 0.0 } else { figure.maximum * (1.0 - MAXIMA_TOLERANCE) };
         assert!((least..=figure.maximum * (1.0 + MAXIMA_TOLERANCE)).contains(&quantile), "{quantile} {figure:?}");
     }
 }
 
-/// Shares so many runs over the cores; each core has its own accumulator.
+/// Distributes runs over the cores; each core has its own accumulator.
 fn in_parallel<A: Clone + Send>(runs: u64, name: &str, empty: A, run: impl Fn(u64, &mut A) + Sync) -> Vec<A> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let first = seed(name);

@@ -1,4 +1,4 @@
-//! What the outputs themselves say about ε.
+//! What the outputs reveal about ε.
 
 use dist_test::{FALSE_ALARM, long, samples, seed};
 use reticent::audit::{EmpiricalEpsilon, Verdict};
@@ -6,7 +6,7 @@ use reticent::mechanism::Laplace;
 use reticent::noise::Entropy;
 use reticent::privacy::Epsilon;
 
-/// A side; a long run also asks whether the noise is larger than it need be.
+/// Samples per side; a long run also checks that the noise is no larger than necessary.
 const SAMPLES: u64 = 1_000_000;
 const LONG_SAMPLES: u64 = 10_000_000;
 
@@ -34,7 +34,7 @@ fn laplace_keeps_its_promise_and_wastes_nothing() {
     }
 }
 
-/// The smallest error the sample size sees: a tenth too little noise.
+/// The smallest error that the sample size detects: a tenth too little noise.
 #[test]
 fn a_tenth_too_little_noise_is_caught() {
     let claim: Epsilon = "1".parse().unwrap();

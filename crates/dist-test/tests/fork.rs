@@ -15,7 +15,7 @@ fn parent_and_child_draw_different_noise() {
     assert_ne!(child, entropy.draw().unwrap().next_u64());
 }
 
-/// The control: a generator that does not look at the process draws the same in both.
+/// The control: a generator that does not check the process draws the same in both.
 #[test]
 fn a_careless_generator_is_caught() {
     let mut careless = chacha20::ChaCha20Rng::seed_from_u64(1);
@@ -23,8 +23,8 @@ fn a_careless_generator_is_caught() {
     assert_eq!(child, careless.next_u64());
 }
 
-/// The first process of a namespace has the id 1 in it, and so has its child that is the first of another: a generator that
-/// only compared process ids drew the same noise in both.
+/// The first process in a PID namespace has the id 1, and so does its child that is the first in another one: a
+/// generator that compared only process ids drew the same noise in both.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_child_in_a_new_pid_namespace_draws_different_noise() {
@@ -50,8 +50,8 @@ fn a_child_in_a_new_pid_namespace_draws_different_noise() {
     assert_ne!(parents_word, childs_word);
 }
 
-/// From now on the children of this process live in a namespace of their own, if that is permitted: to root, or in a namespace
-/// of users of one's own.
+/// From now on this process's children live in their own PID namespace, if permitted: for root, or in one's own user
+/// namespace.
 #[cfg(target_os = "linux")]
 fn children_get_a_namespace() -> bool {
     // SAFETY: `unshare` touches no memory.

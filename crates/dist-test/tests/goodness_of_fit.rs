@@ -1,4 +1,4 @@
-//! Do the samplers draw from the laws they name?
+//! Do the samplers draw from the distributions they claim?
 
 use dist_test::laws::{self, count, fit};
 use dist_test::{FALSE_ALARM, samples, seed};
@@ -8,7 +8,7 @@ use reticent::noise::{
     Coin, DiscreteGaussian, DiscreteLaplace, Draw, Entropy, Geometric, NegativeBinomial, uniform_below,
 };
 
-/// Sees a scale that is wrong by 1.5 % (see `mutants.rs`).
+/// Detects a scale that is wrong by 1.5 % (see `mutants.rs`).
 const SAMPLES: u64 = 1_000_000;
 const LONG_SAMPLES: u64 = 10_000_000;
 
@@ -61,8 +61,8 @@ fn discrete_gaussian() {
     }
 }
 
-/// What the blocks above do not see: the last six bits of wide noise are as good as uniform (to 10^−9 and better at these
-/// scales).
+/// What the blocks above do not show: the last six bits of wide noise are practically uniform (to 10^−9 and better at
+/// these scales).
 #[test]
 fn the_last_bits_of_wide_noise() {
     let uniform = ExpectedLaw::new(0, 0.0, vec![1.0 / 64.0; 64], 0.0).unwrap();

@@ -12,18 +12,19 @@ use reticent::local::{
 use reticent::noise::Entropy;
 use reticent::privacy::Epsilon;
 
-/// Collections, and people in each. The mean of the estimates is then known to five standard errors of a collection/√4,000, the
-/// variance to 12 %: the χ² law of 4,000 collections is that wide at the level of these tests.
+/// Collections, and people in each. This determines the mean of the estimates to five standard errors of a
+/// collection/√4,000, and the variance to 12 %: the χ² law of 4,000 collections is that wide at the level of these
+/// tests.
 const COLLECTIONS: u64 = 4_000;
 const LONG_COLLECTIONS: u64 = 100_000;
 const PEOPLE: u64 = 300;
-/// Of them hold the value that is looked at.
+/// How many of them hold the value of interest.
 const HOLDERS: u64 = 90;
-/// Values, of which the others are shared out among the rest.
+/// The number of values; the other people are spread over the rest.
 const VALUES: u64 = 12;
 /// Two-sided at [`FALSE_ALARM`]: P(|Z| > 4.8917) = 10⁻⁶.
 const DEVIATIONS: f64 = 4.8917;
-/// A variance that is wrong by this factor is seen.
+/// A variance that is wrong by this factor is detected.
 const WRONG: f64 = 1.25;
 /// Responses to each of two answers.
 const RESPONSES: u64 = 400_000;
@@ -53,7 +54,7 @@ impl Moments {
         (self.mean - truth).abs() <= DEVIATIONS * (variance / n).sqrt()
     }
 
-    /// Does the sum of squares follow χ² with as many degrees of freedom as there are collections?
+    /// Whether the sum of squares follows χ² with as many degrees of freedom as there are collections.
     fn has_variance(&self, variance: f64) -> bool {
         let n = samples(COLLECTIONS, LONG_COLLECTIONS);
         let lower = chi_squared_quantile(n, 1.0 - FALSE_ALARM / 2.0).unwrap();
@@ -108,7 +109,7 @@ fn means_are_unbiased_and_have_the_variance_they_state() {
     let mechanism = OneBitMean::new(-20, 80, &"1".parse().unwrap()).unwrap();
     let mut entropy = Entropy::seeded(seed("one-bit means"));
     let mut rng = entropy.draw().unwrap();
-    // All have the same number: the case in which the stated variance is reached.
+    // All have the same number: the case in which the stated variance is attained.
     let truth = 17.0;
     let found = Moments::of(truth, || {
         let ones = (0..PEOPLE).filter(|_| mechanism.sample(17, &mut rng)).count() as u64;
@@ -152,20 +153,20 @@ fn every_oracle_keeps_its_promise_and_wastes_nothing() {
     }
 }
 
-/// Reports that are aggregated at once.
+/// Reports aggregated at once.
 const MANY_REPORTS: u64 = 10_000_000;
-/// Values of the question that they answer.
+/// Values of their question.
 const MANY_VALUES: u64 = 1_000;
-/// Of them hold the first value; the others are shared out.
+/// How many of them hold the first value; the others are spread over the rest.
 const SHARE: u64 = 10;
-/// Each of 2,000 estimates is allowed so many standard errors: 2,000·P(|Z| > 6.3) < 10⁻⁶.
+/// The number of standard errors allowed for each of 2,000 estimates: 2,000·P(|Z| > 6.3) < 10⁻⁶.
 const WIDE: f64 = 6.3;
 
 fn holder(person: u64) -> u64 {
     if person.is_multiple_of(SHARE) { 0 } else { 1 + person % (MANY_VALUES - 1) }
 }
 
-/// Ten million reports of a thousand values, counted and decoded: every estimate is as near as it claims to be.
+/// Ten million reports of a thousand values, counted and decoded: every estimate is as close as it claims.
 #[test]
 fn ten_million_reports_are_aggregated() {
     const BLOCK: u64 = 100_000;
@@ -184,7 +185,7 @@ fn ten_million_reports_are_aggregated() {
     }
     assert_near(&truth, tally.counts(), k_ary.estimator(), "k-ary");
 
-    // As the collector takes them: report by report.
+    // As the collector receives them: report by report.
     let choices: Vec<String> = (0..MANY_VALUES).map(|value| value.to_string()).collect();
     let task = serde_json::json!({ "question": "?", "domain": { "choices": choices }, "epsilon": "1",
         "mechanism": "projective", "minimum-batch": MANY_REPORTS, "expires": "2999-01-01" });
@@ -205,7 +206,7 @@ fn ten_million_reports_are_aggregated() {
         assert!(error < WIDE * standard_error, "{row:?} against {truth}");
         nearer += u32::from(error < 0.1 * standard_error);
     }
-    // A test that allowed anything would find all of them near; 8 % are.
+    // A test that allowed anything would find all of them close; 8 % are.
     assert!(nearer < 200, "{nearer}");
 }
 
@@ -221,7 +222,8 @@ fn assert_near(truth: &[u64], supports: &[u64], estimator: &Estimator, name: &st
     }
 }
 
-/// Responses of the browser's device to one answer. A probability of ½ is then known to 0.25 % at the level of these tests.
+/// Responses of the browser's device to one answer. This determines a probability of ½ to 0.25 % at the level of these
+/// tests.
 const LIGHT_RESPONSES: u64 = 1_000_000;
 const LONG_LIGHT_RESPONSES: u64 = 10_000_000;
 
@@ -241,7 +243,7 @@ fn light(domain: LightDomain, mechanism: &str, epsilon: &str) -> LightTask {
     .unwrap()
 }
 
-/// How well the responses to an answer follow the law that the library's own mechanism states.
+/// How well the responses to an answer fit the distribution that the library's own mechanism states.
 fn fit(task: &LightTask, answer: Answer, law: Vec<f64>, name: &str) -> GoodnessOfFit {
     let mut entropy = Entropy::seeded(seed(name));
     let mut rng = entropy.draw().unwrap();
@@ -258,7 +260,7 @@ fn fit(task: &LightTask, answer: Answer, law: Vec<f64>, name: &str) -> GoodnessO
     GoodnessOfFit::test(&ExpectedLaw::new(0, 0.0, law, 0.0).unwrap(), &observed).unwrap()
 }
 
-/// Whole responses, rounds and all; the enumeration in the library walks through one round only.
+/// Whole responses, rounds and all; the enumeration in the library covers one round only.
 #[test]
 fn the_browsers_device_follows_the_law_that_the_library_states() {
     const CHOICES: u64 = 6;
@@ -303,16 +305,16 @@ fn the_browsers_device_follows_the_law_that_the_library_states() {
     }
 }
 
-/// Simulated surveys. An interval that covers in 95 % of them is seen to cover in fewer than 94 % once in a million times; one that
-/// covers in less than 93 % practically always.
+/// Simulated surveys. An interval with 95 % coverage is found to cover less than 94 % with probability 10⁻⁶; one with
+/// less than 93 % practically always.
 const SURVEYS: u64 = 12_000;
 const LONG_SURVEYS: u64 = 200_000;
-/// The share of simulated surveys in which a printed interval must hold the truth.
+/// The share of simulated surveys in which a printed interval must contain the truth.
 const COVERED: f64 = 0.94;
 /// People in each, of whom 30 % hold the first choice.
 const ASKED: u64 = 100;
 
-/// A survey in which devices memoise as the text says.
+/// A survey in which devices memoise as given.
 fn survey(domain: serde_json::Value, mechanism: &str, memoisation: &str) -> Task {
     serde_json::from_value(
         serde_json::json!({ "question": "?", "domain": domain, "epsilon": "1", "mechanism": mechanism,
@@ -325,7 +327,7 @@ fn three() -> serde_json::Value {
     serde_json::json!({ "choices": ["a", "b", "c"] })
 }
 
-/// What a person answers: 30 % the first choice or the largest number.
+/// A person's answer: 30 % give the first choice or the largest number.
 fn answer(task: &Task, person: u64) -> Answer {
     let holds = person % 10 < 3;
     match task.mechanism() {
@@ -334,12 +336,12 @@ fn answer(task: &Task, person: u64) -> Answer {
     }
 }
 
-/// What they answer all together: the mean, or the number of reports of the first choice.
+/// The truth about everyone: the mean, or the number of reports of the first choice.
 fn truth(task: &Task, reports: u64) -> f64 {
     if task.mechanism() == "one-bit" { 0.3 * 10.0 + 0.7 * 2.0 } else { 0.3 * reports as f64 }
 }
 
-/// The interval that is printed of the first choice or of the mean, if there is one.
+/// The printed interval of the first choice or of the mean, if any.
 fn printed(answers: &Answers) -> Option<(f64, f64)> {
     let json = serde_json::to_value(answers).unwrap();
     if let Some(ends) = json["choices"][0]["interval"].as_array() {
@@ -349,8 +351,8 @@ fn printed(answers: &Answers) -> Option<(f64, f64)> {
     Some((mean - half_width, mean + half_width))
 }
 
-/// How many of the surveys printed an interval, and how many of the intervals held the truth, if every device sends its response
-/// `times` times.
+/// How many of the surveys printed an interval, and how many of the intervals contained the truth, if every device
+/// sends its response `times` times.
 fn coverage(task: &Task, times: u64, surveys: u64) -> (u64, u64) {
     let name = format!("coverage of {}, {times} reports of each device", task.mechanism());
     let mut entropy = Entropy::seeded(seed(&name));
@@ -379,7 +381,7 @@ fn coverage(task: &Task, times: u64, surveys: u64) -> (u64, u64) {
     (intervals, covered)
 }
 
-/// What is printed after ± holds the truth, for every mechanism, where each person reports once.
+/// The printed ± contains the truth, for every mechanism, if each person reports once.
 #[test]
 fn intervals_cover_where_every_device_reports_once() {
     let numbers = serde_json::json!({ "integers": { "lower": 0, "upper": 10 } });
@@ -396,8 +398,9 @@ fn intervals_cover_where_every_device_reports_once() {
     }
 }
 
-/// A device that repeats its memoised response, as `first` and `per-answer` let it, was counted as so many people: the interval of
-/// 1,000 reports of 100 devices, "proved" for 95 %, covered in half of all surveys. Nothing is printed now that does not hold.
+/// A regression: a device that repeats its memoised response, as `first` and `per-answer` allow, counted as several
+/// people: the interval of 1,000 reports of 100 devices, "proved" for 95 %, covered in half of all surveys. Only valid
+/// intervals are printed now.
 #[test]
 fn no_interval_is_printed_that_counts_a_device_more_than_once() {
     let numbers = serde_json::json!({ "integers": { "lower": 0, "upper": 10 } });

@@ -4,13 +4,13 @@
 //! On paper every real number can come out, whatever the true value x. In doubles it cannot: the logarithm maps the evenly
 //! spaced u to *some* doubles and leaves holes between them, and the addition of x shifts and rounds that pattern. Where
 //! the doubles are finer than the noise, only about one in five can be reached from a given x, and which ones depends on x.
-//! Whoever sees the released y can thus try: go back from y − x₀ to the few u nearby, compute forward again, and compare
-//! bit by bit. If none of them gives y, the true value was not x₀, *for certain*. No ε allows that: an event of probability
-//! 0 under one value has probability ⅘ under its neighbour.
+//! An observer of the released y can thus go back from y − x₀ to the few u nearby, compute forward again, and compare
+//! bit by bit. If none of them gives y, the true value was not x₀, *for certain*. No ε allows that: an event of
+//! probability 0 under one value has probability ⅘ under its neighbour.
 //!
-//! Reticent adds integer noise to integers. Every integer can come out whatever the value, with probabilities that differ
-//! by a factor of e^ε at most, and printing it as a double is post-processing. The same attack, and the best there is, are
-//! right as often as ε allows: e^ε/(1+e^ε) of the time.
+//! Reticent adds integer noise to integers. Every integer can come out whatever the value, with probabilities that
+//! differ by at most a factor of e^ε, and printing it as a double is post-processing. The same attack, and the best
+//! possible one, are right as often as ε allows: e^ε/(1+e^ε) of the time.
 //!
 //! I. Mironov. *On Significance of the Least Significant Bits for Differential Privacy.* CCS 2012 \[M12\].
 
@@ -21,12 +21,12 @@ use reticent::mechanism::Laplace;
 use reticent::noise::Entropy;
 use reticent::numeric::interval::{clopper_pearson_lower, clopper_pearson_upper};
 
-/// Little privacy is lost, on paper: whoever guesses is right 52.5 % of the time at most.
+/// Little privacy is lost, on paper: a guess is right at most 52.5 % of the time.
 const EPSILON: f64 = 0.1;
-/// The neighbours, by turns.
+/// The neighbours, in turn.
 const VALUES: [f64; 2] = [0.0, 1.0];
-/// Releases that are attacked. The success rate is then known to ±0.0075 at the level of these tests, so that a mechanism with
-/// an ε of 0.16 (0.54 where 0.525 is allowed) is caught.
+/// Releases that are attacked. This determines the success rate to ±0.0075 at the level of these tests, so that a
+/// mechanism with an ε of 0.16 (0.54 where 0.525 is allowed) is caught.
 const RELEASES: u64 = 100_000;
 const LONG_RELEASES: u64 = 3_000_000;
 
@@ -53,7 +53,7 @@ fn textbook_release<R: CryptoRng>(value: f64, rng: &mut R) -> f64 {
     value + textbook_noise(k)
 }
 
-/// Can the textbook release of `value` be `released`, bit by bit?
+/// Whether the textbook release of `value` can be `released`, bit by bit.
 fn is_reachable(released: f64, value: f64) -> bool {
     /// Going back loses less than this many steps of u: a few for rounding y − x₀, a few for the exponential.
     const STEPS: i64 = 32;
@@ -65,13 +65,13 @@ fn is_reachable(released: f64, value: f64) -> bool {
     nearby.into_iter().any(|k| (value + textbook_noise(k as u64)).to_bits() == released.to_bits())
 }
 
-/// What the adversary says: which of the values, and whether it is sure.
+/// The adversary's guess: which of the values, and whether it is certain.
 struct Guess {
     value: f64,
     sure: bool,
 }
 
-/// The attack: exclude what cannot be, and otherwise take the nearer value.
+/// The attack: exclude what is impossible, and otherwise choose the closer value.
 fn attack(released: f64) -> Guess {
     let nearer = nearer(released);
     match VALUES.map(|value| is_reachable(released, value)) {
@@ -152,8 +152,8 @@ fn our_noise_does_not() {
     assert!(score.at_least() <= allowed(), "{score:?} where ε allows {}", allowed());
 }
 
-/// The best attack: every integer can come from either value, so what remains is to take the nearer one. It is right exactly
-/// as often as ε allows, which also shows that the test would see more.
+/// The best attack: every integer can come from either value, so what remains is to choose the closer one. It is right
+/// exactly as often as ε allows, which also shows that the test would detect more.
 #[test]
 fn nor_to_the_best_attack() {
     let (mechanism, mut permit) = ours("our noise, best attack");

@@ -2,11 +2,11 @@
 //!
 //! | mutant | caught by |
 //! |---|---|
-//! | scale × 1.05 (and × 1.015, the smallest error that the sample size sees) | goodness of fit |
+//! | scale × 1.05 (and × 1.015, the smallest error that the sample size detects) | goodness of fit |
 //! | zero counted twice | goodness of fit |
 //! | geometric off by one | goodness of fit |
-//! | `≤` for `<` in a comparison of words | enumeration of all words, beside the table in the core library |
-//! | a seed that is used twice | comparison of the streams |
+//! | `≤` for `<` in a comparison of words | enumeration of all words, next to the table in the core library |
+//! | a reused seed | comparison of the streams |
 //! | δ ignored | empirical lower bound on ε |
 
 use dist_test::laws::{self, Counts, count, fit};
@@ -77,7 +77,7 @@ fn geometric_off_by_one() {
     assert_caught("two-sided noise off by one", &laws::laplace(5.0, 0), &counts);
 }
 
-/// Two generators with one seed draw the same noise: whoever knows one of two releases knows both.
+/// Two generators with one seed draw the same noise: anyone who knows one of two releases knows both.
 #[test]
 fn a_reused_seed() {
     const WORDS: usize = 1000;

@@ -1,11 +1,11 @@
-//! Parties that trust only themselves: is the noise that an adversary does not know the noise that was promised?
+//! Parties that trust only themselves: is the noise unknown to an adversary the noise promised?
 //!
 //! | mutant | caught by |
 //! |---|---|
-//! | noise in m shares where m − t are due | goodness of fit, and the audit of the view |
+//! | noise split into m shares instead of m − t | goodness of fit, and the audit of the view |
 //! | one negative binomial draw instead of the difference of two | goodness of fit, and the audit |
 //! | a mask of the wrong sign | the sum, which is off by more than any noise |
-//! | masks that are used for two attempts | the two messages, whose difference is small; and the audit |
+//! | masks reused for two attempts | the two messages, whose difference is small; and the audit |
 
 use dist_test::laws::{self, Counts, fit};
 use dist_test::{FALSE_ALARM, samples, seed};
@@ -16,10 +16,11 @@ use reticent::exact::Rational;
 use reticent::multiparty::{Adversary, MaskSeed, Plan, Protocol, Simulation};
 use reticent::noise::{Entropy, NegativeBinomial};
 
-/// Sees a share that is too small by one part in 20 (2.5 % of the variance of the sum), and far more of the mutants here.
+/// Detects a share that is too small by one part in 20 (2.5 % of the variance of the sum), and far more of the mutants
+/// here.
 const SAMPLES: u64 = 400_000;
 const LONG_SAMPLES: u64 = 4_000_000;
-/// Where one in a hundred is enough to see.
+/// Where detecting one in a hundred is enough.
 const FEWER_SAMPLES: u64 = 100_000;
 /// Numbers in one run: each is a sample.
 const CELLS: usize = 1000;
@@ -31,7 +32,7 @@ fn plan(protocol: Protocol, parties: u32, epsilon: &str) -> Plan {
 /// One number for each cell of a run.
 type Look<'a> = &'a dyn Fn(&Simulation) -> Vec<i64>;
 
-/// Runs a plan on zeros again and again, and counts what each of `looks` gives, for each cell.
+/// Runs a plan on zeros repeatedly, and counts the results of each of `looks`, for each cell.
 fn counted<const N: usize>(name: &str, plan: &Plan, short: u64, looks: [Look<'_>; N]) -> [Counts; N] {
     let mut permit = Permit::unaccounted_from(Entropy::seeded(seed(name)));
     let nothing = vec![vec![0; CELLS]; plan.parties() as usize];
@@ -49,15 +50,15 @@ fn released(run: &Simulation) -> Vec<i64> {
     run.release().value().clone()
 }
 
-/// What an adversary that holds the last parties does not know: the sum of the others' noise.
+/// What an adversary that controls the last parties does not know: the sum of the others' noise.
 fn unknown_to_the_last(plan: &Plan, held: u32) -> impl Fn(&Simulation) -> Vec<i64> {
     let parties = plan.parties();
     let adversary = Adversary::holding(parties, parties - held..parties).unwrap();
     move |run| run.view(&adversary).honest_sums(plan)
 }
 
-/// The shares of those who do not collude add up to discrete Laplace noise, exactly. The result has the noise of all; and whoever
-/// holds all parties but one knows all noise but its share.
+/// The shares of non-colluding parties add up to discrete Laplace noise, exactly. The result has the noise of all; and
+/// an adversary that controls all parties but one knows all noise but its share.
 #[test]
 fn what_t_colluders_do_not_know_is_discrete_laplace() {
     for (parties, colluders, scale, epsilon) in
@@ -87,7 +88,7 @@ fn broadcast_has_the_noise_of_every_party() {
     }
 }
 
-/// Error bars are from the law of the sum: 95 % and hardly more are within.
+/// Error bars follow from the law of the sum: 95 % and hardly more are within.
 #[test]
 fn error_bars_hold_as_often_as_they_say() {
     for (protocol, parties, epsilon) in [
@@ -109,7 +110,8 @@ fn error_bars_hold_as_often_as_they_say() {
 /// From 1/ε with one party to √m/ε with m of them to √n/ε with one for each row.
 #[test]
 fn the_error_grows_with_the_root_of_the_parties() {
-    /// Standard errors of a standard deviation that are let pass: 5.5, for noise whose fourth moment is 6 variances squared.
+    /// The standard errors of a standard deviation that are allowed: 5.5, for noise whose fourth moment is 6 variances
+    /// squared.
     const SPREAD: f64 = 5.5 * 1.12;
     let mut first = 0.0;
     for parties in [1, 4, 16, 256] {
@@ -127,7 +129,7 @@ fn the_error_grows_with_the_root_of_the_parties() {
     }
 }
 
-/// Views are as private as is said, and no more noisy than they have to be.
+/// Views are as private as stated, and no noisier than necessary.
 #[test]
 fn views_are_private_and_tight() {
     let request = Request {
@@ -143,7 +145,8 @@ fn views_are_private_and_tight() {
     }
 }
 
-/// Fifty parties with a thousand counters each: every sum within what the noise of a curator reaches once in a million runs.
+/// Fifty parties with a thousand counters each: every sum is within what a curator's noise exceeds once in a million
+/// runs.
 #[test]
 fn fifty_parties_and_a_thousand_counters() {
     let plan = plan(Protocol::Masked { colluders: 0 }, 50, "1");
@@ -166,7 +169,7 @@ mod mutants {
         let [counts] = counted("too many shares", &plan, SAMPLES, [&unknown_to_the_last(&plan, 2)]);
         let found = fit(&laws::laplace(1.0, 0), &counts);
         assert!(!found.passes(FALSE_ALARM), "p = {}", found.p_value);
-        // The smallest error that is seen: one colluder of twenty.
+        // The smallest error that is detected: one colluder of twenty.
         let plan = super::plan(Protocol::Masked { colluders: 0 }, 20, "1");
         let [counts] = counted("too many shares, by one", &plan, SAMPLES, [&unknown_to_the_last(&plan, 1)]);
         let found = fit(&laws::laplace(1.0, 0), &counts);

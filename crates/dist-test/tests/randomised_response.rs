@@ -1,4 +1,4 @@
-//! Randomised response: the law of the responses, what they reveal, and what is estimated from them.
+//! Randomised response: the distribution of responses, what they reveal, and the estimates.
 
 use dist_test::{FALSE_ALARM, long, samples, seed};
 use reticent::audit::{EmpiricalEpsilon, Verdict, chi_squared_quantile};
@@ -16,11 +16,11 @@ fn forms() -> [RandomisedResponse; 4] {
     ]
 }
 
-/// Responses to each answer. Sees a probability that is wrong by 0.0025: five standard deviations of a frequency.
+/// Responses to each answer. Detects a probability that is wrong by 0.0025: five standard deviations of a frequency.
 const RESPONSES: u64 = 1_000_000;
 const LONG_RESPONSES: u64 = 100_000_000;
 
-/// The probability of yes, under either answer, lies where the frequency says.
+/// The probability of yes, under either answer, is consistent with the frequency.
 #[test]
 fn responses_follow_their_law() {
     for form in forms() {
@@ -63,7 +63,7 @@ fn each_form_keeps_its_promise_and_wastes_nothing() {
     }
 }
 
-/// The mutant: a bias that is taken for ε.
+/// The mutant: a bias mistaken for ε.
 #[test]
 fn a_bias_is_not_an_epsilon() {
     for bias in ["0.3", "0.5"] {
@@ -73,8 +73,9 @@ fn a_bias_is_not_an_epsilon() {
     }
 }
 
-/// Collections, and people in each. The mean of the estimates is then known to five standard errors of a collection/√20,000,
-/// the variance to 5 %: the χ² law of 20,000 collections is that wide at the level of these tests.
+/// Collections, and people in each. This determines the mean of the estimates to five standard errors of a
+/// collection/√20,000, and the variance to 5 %: the χ² law of 20,000 collections is that wide at the level of these
+/// tests.
 const COLLECTIONS: u64 = 20_000;
 const LONG_COLLECTIONS: u64 = 1_000_000;
 const PEOPLE: u64 = 200;
@@ -102,14 +103,14 @@ fn collect(form: &RandomisedResponse, holders: u64, estimate: impl Fn(u64) -> f6
     moments
 }
 
-/// Is the mean within what chance allows of the truth?
+/// Whether the mean is as close to the truth as chance allows.
 fn is_unbiased(form: &RandomisedResponse, holders: u64, mean: f64) -> bool {
     let truth = holders as f64 / PEOPLE as f64;
     let deviation = (form.estimator().variance(truth, PEOPLE) / samples(COLLECTIONS, LONG_COLLECTIONS) as f64).sqrt();
     (mean - truth).abs() <= DEVIATIONS * deviation
 }
 
-/// Does the sum of squares follow χ² with as many degrees of freedom as there are collections?
+/// Whether the sum of squares follows χ² with as many degrees of freedom as there are collections.
 fn has_variance(squares: f64, variance: f64) -> bool {
     let n = samples(COLLECTIONS, LONG_COLLECTIONS);
     let lower = chi_squared_quantile(n, 1.0 - FALSE_ALARM / 2.0).unwrap();
@@ -130,7 +131,7 @@ fn estimates_are_unbiased_and_have_the_variance_they_state() {
     }
 }
 
-/// The mutant: the fraction of yes among the responses, taken for the fraction of people.
+/// The mutant: the fraction of yes among the responses, mistaken for the fraction of people.
 #[test]
 fn the_raw_fraction_is_biased() {
     for form in forms() {

@@ -1,8 +1,8 @@
 //! A forked process must not draw its parent's noise again, even if it has its parent's process id.
 //!
-//! That happens between PID namespaces, and when ids have wrapped around; the first takes privileges to make, the second
-//! patience. So this program has a `getpid` of its own, which always says the same: the library's question for the process id
-//! ends there, and every fork is one that ids do not tell.
+//! That happens between PID namespaces, and when ids wrap around; the first takes privileges, the second patience. So
+//! this program has its own `getpid`, which always returns the same: the library's query for the process id ends there,
+//! and no fork can be detected by ids.
 #![cfg(unix)]
 
 mod children;
@@ -17,16 +17,17 @@ use reticent::noise::Entropy;
 
 const FORGED: libc::pid_t = 4711;
 
-// SAFETY: the C library's own, but for the answer. Nothing in this program acts upon its process id.
+// SAFETY: like the C library's own, except for the result. Nothing in this program depends on its process id.
 #[unsafe(no_mangle)]
 extern "C" fn getpid() -> libc::pid_t {
     FORGED
 }
 
-/// The kernel's way to make a process, past the C library and its handlers.
+/// The kernel's way to create a process, past the C library and its handlers.
 #[cfg(target_os = "linux")]
 fn clone() -> libc::pid_t {
-    // SAFETY: no flag but the signal at the end: a copy of the process, as `fork` makes it. The child draws, tells and leaves.
+    // SAFETY: no flag but the exit signal: a copy of the process, as `fork` makes it. The child draws, reports and
+    // exits.
     unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD as libc::c_long, 0, 0, 0, 0) as libc::pid_t }
 }
 
@@ -54,7 +55,7 @@ fn so_does_one_made_without_the_c_library() {
     assert_ne!(child, entropy.draw().unwrap().next_u64());
 }
 
-/// Parent, child and grandchild, each with the generator that it was handed, and a child that draws before and after it has a
+/// Parent, child and grandchild, each with its inherited generator, and a child that draws before and after it forks a
 /// child itself.
 #[test]
 fn generations_draw_different_noise() {
@@ -70,8 +71,8 @@ fn generations_draw_different_noise() {
     assert_eq!(words.iter().collect::<HashSet<_>>().len(), words.len(), "{words:x?}");
 }
 
-/// Processes are forked while another thread draws all the time. A child that finds the generator between two draws must not
-/// continue as its parent does.
+/// Processes are forked while another thread draws all the time. A child that inherits the generator between two draws
+/// must not continue like its parent.
 #[test]
 fn forks_in_the_middle_of_another_threads_draws_are_noticed() {
     const FORKS: usize = 200;

@@ -1,19 +1,19 @@
-//! Leaving no trace in memory: freed blocks, and the stack.
+//! Leaves no trace in memory: freed blocks, and the stack.
 //!
-//! Whoever must leave nothing behind cannot know where libraries put what passes through them: a body of a request lies in the
-//! buffers of a connection, of an inflater, in vectors that grow and move. What all of these have in common is that they are
-//! given back to the allocator. [`Erasing`] is one that overwrites a block before it is free, from the moment [`begin`] is
-//! called. Until then it costs one look at a flag for each block that is freed or moved.
+//! A program that must leave nothing behind cannot know where libraries copy data: a request's body is in the buffers
+//! of a connection, of a decompressor, in vectors that grow and move. All of these have in common that they are
+//! returned to the allocator. [`Erasing`] is an allocator that overwrites each block before freeing it, once [`begin`]
+//! has been called. Until then it costs one flag check for each block that is freed or moved.
 //!
 //! | item | does |
 //! |---|---|
 //! | [`Erasing`] | the allocator; a program installs it, libraries do not |
-//! | [`begin`] | from now on freed memory is overwritten, for good |
-//! | [`burn_stack`] | overwrites what calls left on the stack |
+//! | [`begin`] | from now on freed memory is overwritten, permanently |
+//! | [`burn_stack`] | overwrites what earlier calls left on the stack |
 //!
 //! # What is not promised
-//! Memory that is held is not touched: buffers that are kept for the next use must be given back, or overwritten by whoever holds
-//! them. Code in other languages has an allocator of its own. Registers, swap and the kernel's copies are out of reach.
+//! Allocated memory is not touched: buffers kept for reuse must be freed, or overwritten by their owner. Code in other
+//! languages has its own allocator. Registers, swap and the kernel's copies are out of reach.
 //!
 //! # Example
 //! ```
@@ -32,38 +32,38 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use zeroize::Zeroize;
 use zeroizing_alloc::ZeroAlloc;
 
-/// Freed memory is left as it is.
+/// Freed memory is left unchanged.
 const OFF: u8 = 0;
 /// Freed memory is overwritten.
 const ON: u8 = 1;
-/// A test has seen to it that it never will be.
+/// A test has turned erasing off permanently.
 #[cfg(debug_assertions)]
 const NEVER: u8 = 2;
 
 static STATE: AtomicU8 = AtomicU8::new(OFF);
 
-/// 64 KiB: more than reading events and counting them takes, also in unoptimised builds.
+/// 64 KiB: more than reading and counting events takes, even in unoptimised builds.
 const BURNT_BYTES: usize = 1 << 16;
 
-/// From now on freed memory is overwritten, if the program has installed [`Erasing`]. To be called before the first byte that must
-/// leave no trace is read. There is no way back: whoever else needs it would not know.
+/// From now on freed memory is overwritten, if the program has installed [`Erasing`]. Call it before reading the first
+/// byte that must leave no trace. It cannot be undone: other users of it would not know.
 pub fn begin() {
     let _ = STATE.compare_exchange(OFF, ON, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Is freed memory overwritten?
+/// Whether freed memory is overwritten.
 pub fn is_on() -> bool {
     STATE.load(Ordering::Relaxed) == ON
 }
 
-/// Makes [`begin`] do nothing, for tests that must see that they would find what they look for. In optimised builds this does not
-/// exist.
+/// Makes [`begin`] do nothing, for tests that must show that they would find what they look for. Does not exist in
+/// optimised builds.
 #[cfg(debug_assertions)]
 pub fn never() {
     STATE.store(NEVER, Ordering::Relaxed);
 }
 
-/// Overwrites the stack below the caller's frame, where functions that it called before kept their variables.
+/// Overwrites the stack below the caller's frame, where earlier calls kept their variables.
 #[inline(never)]
 pub fn burn_stack() {
     let mut frame = [0u8; BURNT_BYTES];
@@ -71,19 +71,19 @@ pub fn burn_stack() {
     black_box(&frame);
 }
 
-/// The system's allocator; after [`begin`], one that overwrites what is freed.
+/// The system's allocator; after [`begin`], one that overwrites freed memory.
 ///
-/// A block that grows or shrinks is then always copied to a new one and overwritten: the system would leave the end of a block that
-/// shrinks as it is, and may move a block that grows.
+/// A block that grows or shrinks is then always copied to a new one and overwritten: the system would leave the end of
+/// a shrinking block unchanged, and may move a growing one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Erasing;
 
-/// Overwrites, in a way that no optimiser takes away.
+/// Overwrites memory in a way that no optimiser removes.
 const ERASER: ZeroAlloc<System> = ZeroAlloc(System);
 
-// SAFETY: blocks come from the system's allocator and go back to it, with their own layouts, whichever way the flag stands: the
+// SAFETY: blocks come from the system's allocator and go back to it, with their own layouts, whatever the flag: the
 // eraser has no other memory. Nothing here panics or allocates.
-#[allow(unsafe_code, reason = "an allocator is unsafe by its nature; every call is handed on as it came")]
+#[allow(unsafe_code, reason = "an allocator is unsafe by nature; every call is passed on unchanged")]
 unsafe impl GlobalAlloc for Erasing {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -105,8 +105,8 @@ unsafe impl GlobalAlloc for Erasing {
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as the caller promises; the block came from the system's allocator. The eraser's own is the trait's: a new
-        // block, a copy, and `dealloc` of the old one.
+        // SAFETY: as the caller promises; the block came from the system's allocator. The eraser uses the trait's
+        // default: a new block, a copy, and `dealloc` of the old one.
         unsafe { if is_on() { ERASER.realloc(block, layout, size) } else { System.realloc(block, layout, size) } }
     }
 }

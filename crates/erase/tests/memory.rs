@@ -1,4 +1,4 @@
-//! What is freed, and what is left behind by a block that grows, shrinks or moves. One test: the flag is the whole process's.
+//! What is left behind by blocks that are freed, grow, shrink or move. One test: the flag is global to the process.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
@@ -8,13 +8,13 @@ use std::io::{Read, Seek, SeekFrom};
 #[global_allocator]
 static ALLOCATOR: reticent_erase::Erasing = reticent_erase::Erasing;
 
-/// Blocks of these sizes: small ones, which the system keeps on lists, and ones that it maps.
+/// Block sizes: small ones, which the system keeps on free lists, and ones that it maps.
 const SIZES: [usize; 5] = [64, 1000, 5000, 100_000, 3_000_000];
-/// Words that are found by chance hardly ever; masked, so that the test's own copy is not what is found.
+/// Words that hardly ever occur by chance; masked, so that the test does not find its own copy.
 const MASK: u64 = 0x3c5a_96e1_b4d2_7f08;
 const MARK: u64 = 0x1b7e_60d3_a95c_f824 ^ MASK;
 
-/// Ways to lose memory are told apart by words of their own, before it has begun and after.
+/// Each way to lose memory has its own words, before erasing has begun and after.
 const FREED: u64 = 1;
 const GROWN: u64 = 2;
 const SHRUNK: u64 = 3;
@@ -34,7 +34,7 @@ fn freed(size: usize, when: u64) {
 fn grown(size: usize, when: u64) -> Vec<u8> {
     let mut block = vec![0; size];
     fill(&mut block, when + GROWN);
-    // So that it cannot grow where it is.
+    // So that it cannot grow in place.
     let behind = black_box(vec![1u8; size]);
     block.reserve_exact(5 * size);
     drop(behind);
@@ -51,7 +51,7 @@ fn shrunk(size: usize, when: u64) -> Vec<u8> {
     block
 }
 
-/// Which ways left words in memory that can be written to.
+/// Which ways left words in writable memory.
 fn found(when: u64) -> Vec<u64> {
     reticent_erase::burn_stack();
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
@@ -83,7 +83,7 @@ fn found(when: u64) -> Vec<u64> {
     found
 }
 
-/// All ways, and what is still held.
+/// All ways, and the blocks still allocated.
 fn lose(when: u64) -> Vec<Vec<u8>> {
     let shrunk: Vec<_> = SIZES.iter().map(|size| shrunk(*size, when)).collect();
     let grown: Vec<_> = SIZES.iter().map(|size| grown(*size, when)).collect();

@@ -1,9 +1,9 @@
-//! A counter that `fork` raises in a child, and the process id.
+//! A counter that `fork` increments in a child, and the process id.
 
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// How many forks lie between the first process that asked and this one.
+/// How many forks there are between the first process that called and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
@@ -12,10 +12,10 @@ extern "C" fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Differs after every `fork`, and wherever the process id does.
+/// Differs after every `fork`, and whenever the process id does.
 pub fn mark() -> u64 {
-    // Two threads may install it twice: a fork then counts twice, which is as good. Without memory for it, the process id is
-    // all there is, and the next caller tries again.
+    // Two threads may install it twice: a fork then counts twice, which does no harm. If there is no memory for it, the
+    // process id has to do, and the next caller tries again.
     if !INSTALLED.load(Ordering::Acquire) && install() {
         INSTALLED.store(true, Ordering::Release);
     }
@@ -23,9 +23,9 @@ pub fn mark() -> u64 {
 }
 
 fn install() -> bool {
-    // SAFETY: the handler is a function of this program, and all it does, in a child that may not even allocate, is to raise an
-    // atomic number.
-    #[allow(unsafe_code, reason = "the C library is told to call a function")]
+    // SAFETY: the handler is a function of this program, and in a child, which may not even allocate, it only
+    // increments an atomic number.
+    #[allow(unsafe_code, reason = "registers a function with the C library")]
     unsafe {
         libc::pthread_atfork(None, None, Some(in_child)) == 0
     }
@@ -35,7 +35,8 @@ fn install() -> bool {
 mod tests {
     use super::*;
 
-    /// The handler is not called by hand: a child tells its own mark, and the process id is left out of the comparison.
+    /// The handler is not called by hand: a child reports its own mark, and the process id is left out of the
+    /// comparison.
     #[test]
     #[allow(unsafe_code, reason = "forks, and reads what the child writes")]
     fn a_fork_raises_the_counter_in_the_child_only() {
@@ -43,7 +44,7 @@ mod tests {
         let before = forks();
         let mut pipe = [0; 2];
         let mut told = [0_u8; 8];
-        // SAFETY: the arrays are as long as is said; the child writes eight bytes and leaves at once.
+        // SAFETY: the arrays are as long as stated; the child writes eight bytes and exits at once.
         unsafe {
             assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
             let child = libc::fork();

@@ -1,6 +1,7 @@
-//! What whoever takes a machine finds: the memory of another process, and all bytes of a folder. For tests, on Linux.
+//! What an attacker who seizes the machine finds: the memory of another process, and all bytes of a folder. For tests,
+//! on Linux.
 //!
-//! Where one process may not look into another's memory there is nothing to search, and it is said so.
+//! If a process may not read another's memory there is nothing to search, which is reported.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -8,14 +9,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const PAGE: usize = 4096;
-/// No process has less: where so little can be read, nothing can.
+/// Every process has more: if less can be read, memory is not readable.
 const LEAST: usize = 1 << 20;
-/// All threads have to be found asleep so often, one time after the other.
+/// How many times in a row all threads must be found asleep.
 const QUIET: usize = 25;
 const PAUSE: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// All memory that the process can have written to, pages of nothing but zeros left out; nothing if it must not be looked at.
+/// All writable memory of the process, without all-zero pages; `None` if it cannot be read.
 pub fn memory(process: u32) -> Option<Vec<u8>> {
     let bytes = read(process).unwrap_or_default();
     if bytes.len() < LEAST {
@@ -31,7 +32,7 @@ fn read(process: u32) -> std::io::Result<Vec<u8>> {
     let (mut bytes, mut page) = (Vec::new(), [0; PAGE]);
     for map in maps.lines() {
         let words: Vec<&str> = map.split_whitespace().collect();
-        // What is read from a file and cannot be written to is that file.
+        // A read-only mapping of a file is that file.
         let (rights, is_file) = (words[1], words[4] != "0");
         if !rights.starts_with('r') || is_file && !rights.starts_with("rw") {
             continue;
@@ -40,7 +41,7 @@ fn read(process: u32) -> std::io::Result<Vec<u8>> {
         let place = |text| u64::from_str_radix(text, 16).expect("an address");
         memory.seek(SeekFrom::Start(place(start)))?;
         for _ in 0..(place(end) - place(start)) / PAGE as u64 {
-            // The system keeps some pages to itself.
+            // Some pages are reserved by the system.
             if memory.read_exact(&mut page).is_err() {
                 break;
             }
@@ -52,7 +53,7 @@ fn read(process: u32) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// All bytes of all files in a folder, and in those within it.
+/// All bytes of all files in a folder and its subfolders.
 ///
 /// # Panics
 /// If there is no such folder.
@@ -65,10 +66,10 @@ pub fn files(folder: &Path) -> Vec<u8> {
     bytes
 }
 
-/// Waits until a process has nothing to do: all of its threads have been asleep for a while.
+/// Waits until a process is idle: all of its threads have been asleep for a while.
 ///
 /// # Panics
-/// If that never comes, or there is no such process.
+/// If it never is, or there is no such process.
 pub fn wait_until_asleep(process: u32) {
     let (since, mut quiet) = (Instant::now(), 0);
     while quiet < QUIET {

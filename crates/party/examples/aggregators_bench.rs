@@ -1,4 +1,4 @@
-//! How many reports a second a client makes, an aggregator takes in, and aggregators verify together; one JSON object a line.
+//! Reports per second that a client makes, an aggregator receives, and aggregators verify; one JSON object per line.
 //!
 //! Run it in release mode: `cargo run --release -p reticent-party --features test-util --example aggregators_bench`.
 
@@ -7,7 +7,7 @@ use std::time::Instant;
 use reticent_party::PrivateKey;
 use reticent_party::aggregators::{Draft, Report, Simulated};
 
-/// Reports of each collection.
+/// Reports in each collection.
 const REPORTS: usize = 20_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

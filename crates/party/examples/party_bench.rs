@@ -1,5 +1,5 @@
-//! How long many parties take on one machine: each is a process of its own, with a ledger, TLS to all others, and a thousand
-//! counters. Prints one JSON object for each size.
+//! How long many parties take on one machine: each is its own process, with a ledger, TLS to all others, and a thousand
+//! counters. Prints one JSON object per size.
 //!
 //! `cargo run --release -p reticent-party --example party_bench [PARTIES]…`
 
@@ -15,9 +15,9 @@ use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
 use reticent_party::{Config, PrivateKey, Statistic, Task, Transcript, run};
 
 const CELLS: usize = 1000;
-/// Unless told otherwise.
+/// The default numbers of parties.
 const SIZES: [usize; 3] = [3, 20, 50];
-/// What a child is called with.
+/// A child's first argument.
 const CHILD: &str = "--party";
 
 struct Thousand;
@@ -81,7 +81,7 @@ fn prepare(folder: &Path, parties: usize) -> Result<(), Box<dyn Error>> {
         parties / 3,
         cells.join(","),
     );
-    // All are held until all are known, so that they differ; the children take them again.
+    // All ports are held until all are known, so that they differ; the children bind them again.
     let listeners: Vec<TcpListener> =
         (0..parties).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
     for (place, listener) in listeners.iter().enumerate() {

@@ -4,27 +4,27 @@ use std::fmt;
 
 use crate::message::Kind;
 
-/// Why a party does not go on.
+/// Why an attempt was aborted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// Nothing came in time, or the party started again in the middle.
+    /// It did not answer in time, or restarted midway.
     Vanished,
-    /// It has another task file.
+    /// It has a different task file.
     OtherTask,
-    /// It sent a message of another attempt.
+    /// It sent a message from another attempt.
     Replayed,
-    /// It sent what no party sends: not signed by it, of a wrong form, or out of order.
+    /// It sent an invalid message: badly signed, malformed or out of order.
     Malformed,
-    /// It sent more than any message of this task takes.
+    /// It sent a message larger than this task allows.
     Oversized,
-    /// Different things were said to different parties.
+    /// Different parties were sent different messages.
     Equivocated,
-    /// It could not go on itself: its ledger refused the charge, or its statistic could not be computed.
+    /// It stopped by itself: its ledger refused the charge, or its statistic could not be computed.
     Withdrew,
 }
 
 impl Reason {
-    /// All of them, as they are numbered on the wire: from 1 on.
+    /// All reasons, in the order of their wire codes, which start at 1.
     const ALL: [Self; 7] = [
         Self::Vanished,
         Self::OtherTask,
@@ -47,36 +47,37 @@ impl Reason {
     /// What the culprit did.
     fn words(self) -> &'static str {
         match self {
-            Self::Vanished => "did not answer in time, or started again in the middle",
-            Self::OtherTask => "has another task file; compare `reticent party task show` on both sides",
-            Self::Replayed => "sent a message of another attempt",
-            Self::Malformed => "sent what is no message of this protocol",
-            Self::Oversized => "sent a message larger than any of this task",
-            Self::Equivocated => "has seen or said other things than were seen or said here",
-            Self::Withdrew => "withdrew: its ledger or its statistic said no",
+            Self::Vanished => "did not answer in time, or restarted midway",
+            Self::OtherTask => "has a different task file; compare `reticent party task show` on both sides",
+            Self::Replayed => "sent a message from another attempt",
+            Self::Malformed => "sent an invalid message",
+            Self::Oversized => "sent a message larger than this task allows",
+            Self::Equivocated => "saw or sent different messages than were seen or sent here",
+            Self::Withdrew => "withdrew: its ledger refused the charge, or its statistic failed",
         }
     }
 }
 
-/// What ended an attempt on this party. Nothing was released here, and a charge that was made is kept.
+/// Why this party aborted an attempt. It released nothing, and keeps any charge already made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abort {
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// Who is to blame for it, if that can be told. If several did not come in time: those that were still silent when everybody
-    /// who was there had been heard out, or all of them if none was.
+    /// The party to blame, if it can be identified. If several did not answer in time: those still silent once all
+    /// reachable parties had been heard, or all of them if none still was.
     ///
-    /// It is what this party can know. Whoever speaks to some and not to others makes those wait, and they may be named by the
-    /// rest: compare what all parties say.
+    /// This is one party's view. A party that talks to some and not to others makes the latter wait, and the rest may
+    /// blame them instead: compare the aborts of all parties.
     pub culprit: Option<String>,
-    /// Who says so, or has missed several and could not tell which; `None` if this party found it out itself. That a party withdrew
-    /// is told by that party, or, if its own word did not arrive, by whoever passed it on.
+    /// Who reported it, or missed several parties and could not tell which is to blame; `None` if this party found out
+    /// itself. A withdrawal is reported by the party that withdrew or, if its own message did not arrive, by the party
+    /// that passed it on.
     pub told_by: Option<String>,
-    /// What was waited for.
+    /// The round this party was waiting for.
     pub round: Kind,
-    /// Has this party charged its ledger?
+    /// Whether this party had charged its ledger.
     pub charged: bool,
-    /// Had this party sent its contribution already? It is noisy, and masked in the masked protocol.
+    /// Whether this party had already sent its contribution, which is noisy, and masked in the masked protocol.
     pub contributed: bool,
 }
 

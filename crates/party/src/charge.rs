@@ -1,4 +1,4 @@
-//! A party charges its own ledger, before it says anything that depends on its rows.
+//! A party charges its own ledger before it sends anything that depends on its rows.
 
 use reticent::Permit;
 use reticent::ledger::{Charge, Ledger, Releases};
@@ -8,7 +8,7 @@ use reticent_ledger::{DurableLedger, Spend, Terms};
 use crate::error::{Error, Result};
 use crate::task::Task;
 
-/// What is charged, to whom.
+/// What is charged, and to which dataset.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Account<'account> {
     pub ledger: &'account DurableLedger,
@@ -20,10 +20,11 @@ pub(crate) struct Account<'account> {
 }
 
 impl Account<'_> {
-    /// Would the budget reach? Nothing is charged; it is better to know before others are kept waiting.
+    /// Checks that there is enough budget left, without charging it, so that the others are not kept waiting for
+    /// nothing.
     ///
     /// # Errors
-    /// As a charge would be refused now.
+    /// If a charge would be refused now.
     pub fn look(&self) -> Result<()> {
         let account = self.ledger.account(self.dataset)?;
         let account = account.ok_or_else(|| reticent_ledger::Error::NoSuchDataset(self.dataset.to_owned()))?;
@@ -61,7 +62,7 @@ impl Account<'_> {
             unit: task.unit().to_owned(),
             adjacency: task.adjacency(),
             guarantee: plan.guarantee().clone(),
-            // Asked again it would be noise drawn again: the ledger refuses that for streams.
+            // Asking again would draw the noise again; the ledger refuses that for streams.
             releases: Releases::Stream,
         };
         self.ledger.start(&charge).map_err(|error| match error {
@@ -71,7 +72,7 @@ impl Account<'_> {
     }
 }
 
-/// What a privacy officer reads.
+/// The ledger entry's description, for a privacy officer.
 fn description(task: &Task, plan: &Plan, attempt: u32) -> String {
     let others = task.parties().len() - 1;
     let text = format!(
@@ -81,6 +82,6 @@ fn description(task: &Task, plan: &Plan, attempt: u32) -> String {
         plan.protocol(),
         task.sql(),
     );
-    // A ledger's texts are of one line.
+    // Ledger texts are single lines.
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }

@@ -1,4 +1,4 @@
-//! What one party alone knows: its key, its tables, its ledger.
+//! What only one party knows: its key, its tables, its ledger.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,23 +11,23 @@ use crate::error::{Error, Result};
 use crate::file;
 use crate::times::{self, Times};
 
-/// What a party's own configuration file says. Paths in it are relative to its folder.
+/// A party's own configuration file. Relative paths are resolved against the file's directory.
 ///
-/// | field | what it says | default |
+/// | field | meaning | default |
 /// |---|---|---|
-/// | `task` | the task file, the same for all | – |
+/// | `task` | the task file, the same for all parties | – |
 /// | `party` | which of the task's parties this is | – |
-/// | `key` | the file of its private key | – |
-/// | `listen` | where it listens | the task's address |
-/// | `tables` | the tables of the query: name and file | none |
-/// | `ledger`, `dataset` | whose budget is charged | – |
-/// | `state` | the directory that remembers which attempts were used; never delete it | – |
-/// | `transcript` | where the transcript goes | in the state directory |
-/// | `join_seconds` | how long everybody is waited for | 600 |
-/// | `round_seconds` | how long each round may take after that, the query included | 120 |
+/// | `key` | the private key file | – |
+/// | `listen` | the address it listens on | the task's address |
+/// | `tables` | the query's tables: name and file | none |
+/// | `ledger`, `dataset` | the budget to charge | – |
+/// | `state` | the directory that records used attempts; never delete it | – |
+/// | `transcript` | where to write the transcript | in the state directory |
+/// | `join_seconds` | how long to wait for all parties to join | 600 |
+/// | `round_seconds` | how long each later round may take, including the query | 120 |
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the table above says it")]
+#[allow(missing_docs, reason = "documented in the table above")]
 pub struct Config {
     pub task: PathBuf,
     pub party: String,
@@ -49,7 +49,7 @@ impl Config {
     /// Reads a configuration file.
     ///
     /// # Errors
-    /// If there is none, or it says what a configuration does not.
+    /// If the file is missing or not a valid configuration.
     pub fn read(path: &Path) -> Result<Self> {
         let (mut config, folder) = file::config::<Self>(path)?;
         let paths = [&mut config.task, &mut config.key, &mut config.state];
@@ -61,15 +61,15 @@ impl Config {
         Ok(config)
     }
 
-    /// Where the ledger is.
+    /// The ledger's location.
     ///
     /// # Errors
-    /// If it is neither a file nor a server.
+    /// If it is neither a file nor a server address.
     pub fn ledger(&self) -> Result<Location> {
         Ok(self.ledger.parse()?)
     }
 
-    /// How long is waited for what.
+    /// The timeouts.
     pub fn times(&self) -> Times {
         Times::of_seconds(self.join_seconds, self.round_seconds)
     }

@@ -1,4 +1,4 @@
-//! The one error type of this crate.
+//! This crate's error type.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -9,25 +9,25 @@ use thiserror::Error;
 use crate::abort::Abort;
 use crate::aggregators::Fault;
 
-/// Why something was not done. No variant carries anything of a row, or a secret, so an error may be logged and shown.
+/// What went wrong. No variant contains row data or secrets, so an error may be logged and shown.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A field of a task or a configuration, or another parameter, that means nothing.
+    /// An invalid field of a task or configuration, or another invalid parameter.
     #[error("{field} is {value}, but it must be {allowed}")]
     Parameter {
-        /// The field's name as the user knows it.
+        /// The name of the field, as the user knows it.
         field: &'static str,
-        /// What was given.
+        /// The value given.
         value: String,
-        /// What to write instead.
+        /// What is allowed.
         allowed: String,
     },
 
-    /// A file of another form than it should have.
+    /// A file in the wrong format.
     #[error("{path}: {reason}")]
     Form {
-        /// Which file.
+        /// The file.
         path: String,
         /// What is wrong with it.
         reason: String,
@@ -36,56 +36,56 @@ pub enum Error {
     /// A file that could not be read or written.
     #[error("{path} could not be {doing}: {reason}")]
     File {
-        /// What was being done.
+        /// What could not be done.
         doing: &'static str,
-        /// To which file.
+        /// The file.
         path: String,
-        /// What the system said.
+        /// The operating system's message.
         reason: String,
     },
 
-    /// Another process of this party is at it.
-    #[error("another process uses the state directory {0}; there can be one at a time")]
+    /// Another process of this party is using the state directory.
+    #[error("another process is using the state directory {0}; only one can at a time")]
     InUse(String),
 
-    /// This attempt was charged before.
+    /// This attempt has already been charged.
     #[error(
-        "attempt {attempt} was charged before (entry {entry} of the ledger), so nothing is drawn for it again; was the state \
-         directory deleted, or put back from a copy? Run again: the next attempt is another one"
+        "attempt {attempt} has already been charged (ledger entry {entry}), so no noise is drawn for it again; was the state \
+         directory deleted, or restored from a backup? Run again to start the next attempt"
     )]
     AttemptCharged {
-        /// Which.
+        /// The attempt.
         attempt: u32,
-        /// Where it was charged.
+        /// The ledger entry of the charge.
         entry: u64,
     },
 
-    /// The parties did not come to an end together.
+    /// The attempt was aborted.
     #[error("{0}")]
     Aborted(Box<Abort>),
 
-    /// The aggregators did not come to an end together.
+    /// The collection failed.
     #[error("{0}")]
     Collection(Box<Fault>),
 
-    /// The network of this machine did not do what it was asked.
+    /// A network operation failed on this machine.
     #[error("{doing} failed: {reason}")]
     Network {
-        /// What was being done.
+        /// What was attempted.
         doing: String,
-        /// What the system said.
+        /// The operating system's message.
         reason: String,
     },
 
-    /// The statistic of this party could not be computed. It was charged.
+    /// This party's statistic could not be computed after the charge.
     #[error("the statistic could not be computed: {0}; the charge is kept")]
     Statistic(String),
 
-    /// The ledger said no.
+    /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] reticent_ledger::Error),
 
-    /// The core library said no.
+    /// The core library refused.
     #[error(transparent)]
     Core(#[from] reticent::Error),
 }
@@ -111,7 +111,7 @@ impl Error {
         Self::Network { doing: doing.into(), reason: reason.to_string() }
     }
 
-    /// Is it something that the caller can put right by asking otherwise?
+    /// Whether the caller can fix it by changing the request.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Parameter { .. } | Self::Form { .. } => true,
@@ -121,12 +121,12 @@ impl Error {
         }
     }
 
-    /// Is there not enough budget left?
+    /// Whether the budget is exhausted.
     pub fn is_overdrawn(&self) -> bool {
         matches!(self, Self::Ledger(error) if error.is_overdrawn())
     }
 
-    /// The abort, if it is one.
+    /// The abort, if this is one.
     pub fn abort(&self) -> Option<&Abort> {
         match self {
             Self::Aborted(abort) => Some(abort),

@@ -1,4 +1,4 @@
-//! Files that people write.
+//! Files written by people.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 
-/// What a task file of no more than so many bytes says; `limit` is how that is told.
+/// Parses a task file of at most `most` bytes; `limit` is that limit in words.
 pub(crate) fn task<T: FromStr<Err = Error>>(path: &Path, most: u64, limit: &str) -> Result<T> {
     let failed = |error| Error::file("read", path, error);
     if fs::metadata(path).map_err(failed)?.len() > most {
@@ -19,14 +19,14 @@ pub(crate) fn task<T: FromStr<Err = Error>>(path: &Path, most: u64, limit: &str)
     text.parse().map_err(|error| Error::form(path, error))
 }
 
-/// What a configuration file says, and the folder that its paths are relative to.
+/// Parses a configuration file; also returns the directory that its paths are relative to.
 pub(crate) fn config<T: DeserializeOwned>(path: &Path) -> Result<(T, &Path)> {
     let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, error))?;
     let config = toml::from_str(&text).map_err(|error| Error::form(path, error))?;
     Ok((config, path.parent().unwrap_or(Path::new(""))))
 }
 
-/// A ledger that is a file is looked for in a folder.
+/// Resolves a ledger file against a directory.
 pub(crate) fn ledger_in(folder: &Path, ledger: &mut String) {
     if let Ok(Location::File(file)) = ledger.parse() {
         *ledger = folder.join(file).display().to_string();

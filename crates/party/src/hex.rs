@@ -1,4 +1,4 @@
-//! Bytes of a fixed number, written as hexadecimal digits; and the hash that has such bytes.
+//! Fixed-length bytes written as hexadecimal digits, and SHA-256 digests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use reticent::hexadecimal;
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 
-/// `N` bytes, written as 2·`N` hexadecimal digits in lower case.
+/// `N` bytes, written as 2·`N` lower-case hexadecimal digits.
 ///
 /// # Example
 /// ```
@@ -23,12 +23,12 @@ pub struct Hex<const N: usize>(pub [u8; N]);
 /// A SHA-256 digest.
 pub type Digest = Hex<32>;
 
-/// What is not so many hexadecimal digits.
+/// The error for text that is not the right number of hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is not {0} hexadecimal digits in lower case")]
+#[error("not {0} lower-case hexadecimal digits")]
 pub struct NotHexadecimal(usize);
 
-/// The digest of all parts, one after the other.
+/// The digest of all parts, concatenated.
 pub(crate) fn sha256<'part>(parts: impl IntoIterator<Item = &'part [u8]>) -> Digest {
     let mut context = Context::new(&SHA256);
     parts.into_iter().for_each(|part| context.update(part));

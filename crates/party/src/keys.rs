@@ -1,4 +1,4 @@
-//! Who a party is: an Ed25519 key. The private half never leaves its file; the public half stands in the task.
+//! A party's identity: an Ed25519 key. The private key never leaves its file; the public key is in the task.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -17,24 +17,24 @@ use zeroize::Zeroizing;
 use crate::error::{Error, Result};
 use crate::hex::Hex;
 
-/// How a public key begins when it is written.
+/// The prefix of a written public key.
 const PUBLIC: &str = "ed25519:";
-/// A key file is small; whatever is larger is something else.
+/// A larger file is not a key file.
 const LARGEST_FILE: u64 = 4096;
 
-/// What a signature takes.
+/// The length of a signature.
 pub const SIGNATURE_BYTES: usize = 64;
 
-/// A signature of a party.
+/// A party's signature.
 pub type Signature = Hex<SIGNATURE_BYTES>;
 
-/// Who a party is to all others: written `ed25519:` and 64 hexadecimal digits.
+/// A party's public identity: written as `ed25519:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct PublicKey(Hex<32>);
 
 impl PublicKey {
-    /// The 32 bytes of it.
+    /// The key's 32 bytes.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0.0
     }
@@ -43,7 +43,7 @@ impl PublicKey {
         Self(Hex(bytes))
     }
 
-    /// Did the owner of this key sign the message?
+    /// Whether the owner of this key signed the message.
     pub fn has_signed(&self, message: &[u8], signature: &Signature) -> bool {
         UnparsedPublicKey::new(&ED25519, self.bytes()).verify(message, &signature.0).is_ok()
     }
@@ -87,7 +87,7 @@ impl From<PublicKey> for String {
     }
 }
 
-/// The private half. It is never shown, and is wiped from memory with its owner.
+/// A private key. It is never shown, and is wiped from memory when dropped.
 ///
 /// # Example
 /// ```
@@ -106,19 +106,19 @@ pub struct PrivateKey {
 }
 
 impl PrivateKey {
-    /// A new key, in memory only.
+    /// Generates a key, in memory only.
     ///
     /// # Errors
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn generate() -> Result<Self> {
         let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| no_randomness())?;
         Ok(Self::from_pkcs8(Zeroizing::new(document.as_ref().to_vec())).expect("it was just made"))
     }
 
-    /// Makes a new key in a new file that only its owner can read, durably, and says who this is to others.
+    /// Generates a key, writes it durably to a new file that only its owner can read, and returns the public key.
     ///
     /// # Errors
-    /// If there is such a file already (a key is never overwritten), or it cannot be written.
+    /// If the file exists (a key is never overwritten) or cannot be written.
     pub fn create(path: &Path) -> Result<PublicKey> {
         let key = Self::generate()?;
         let digits = Zeroizing::new(hexadecimal::write(&key.pkcs8));
@@ -141,15 +141,15 @@ impl PrivateKey {
     /// Reads a key file.
     ///
     /// # Errors
-    /// If there is none, if it is not one, or if others than its owner may read it.
+    /// If the file is missing, is not a key file, or is readable by anyone but its owner.
     pub fn read(path: &Path) -> Result<Self> {
         let failed = |error| Error::file("read", path, error);
         let about = fs::metadata(path).map_err(failed)?;
         if others_may_read(&about) {
-            let allowed = "for its owner only; write `chmod 600`, and make a new key if others may have read it";
+            let allowed = "readable by its owner only; run `chmod 600`, and make a new key if others may have read it";
             return Err(Error::parameter("the key file", path.display(), allowed));
         }
-        let wrong = || Error::parameter("the key file", path.display(), "as `reticent party keygen` made it");
+        let wrong = || Error::parameter("the key file", path.display(), "one made by `reticent party keygen`");
         if about.len() > LARGEST_FILE {
             return Err(wrong());
         }
@@ -164,7 +164,7 @@ impl PrivateKey {
         Some(Self { pair, pkcs8 })
     }
 
-    /// Who this is to others.
+    /// The public key.
     pub fn public(&self) -> PublicKey {
         PublicKey(Hex(self.pair.public_key().as_ref().try_into().expect("a public key has 32 bytes")))
     }
@@ -174,7 +174,7 @@ impl PrivateKey {
         Hex(self.pair.sign(message).as_ref().try_into().expect("a signature has 64 bytes"))
     }
 
-    /// As TLS takes it.
+    /// The key in the form TLS expects.
     pub(crate) fn pkcs8(&self) -> &[u8] {
         &self.pkcs8
     }

@@ -1,8 +1,8 @@
-//! A party's process: m organisations, each with rows of its own, release one statistic of all rows together; nobody trusts
-//! anybody but itself.
+//! A party's process: m organisations, each with its own rows, release one statistic over all rows; none trusts any
+//! other.
 //!
-//! All parties have the same [`Task`] file; each has a [`Config`], a [`PrivateKey`], a ledger and a [`Statistic`] of its own.
-//! [`run()`] does the rest; see [`simulate()`] for all of them in one process:
+//! All parties share the same [`Task`] file; each has its own [`Config`], [`PrivateKey`], ledger and [`Statistic`].
+//! [`run()`] does the rest; [`simulate()`] runs all parties in one process:
 //!
 //! ```
 //! use reticent_party::{PrivateKey, Statistic, Task, simulate};
@@ -40,35 +40,37 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`keys`] | who a party is |
+//! | [`keys`] | a party's identity |
 //! | [`task`] | what all parties agree on, hashed into every message |
-//! | [`config`] | what one party alone knows |
+//! | [`config`] | what only one party knows |
 //! | [`mod@run`] | a party's process, from its configuration to its result |
-//! | [`aggregators`] | many untrusted clients, and two or three aggregators that add up what none of them sees |
+//! | [`aggregators`] | many untrusted clients, and two or three aggregators that add up answers none of them sees |
 //! | [`mod@simulate`] | all parties in one process |
 //! | `session` | the rounds |
-//! | [`message`] | what is said, as bytes under a signature |
-//! | [`transport`] | mutual TLS between everybody and everybody, or a network in memory |
-//! | [`transcript`] | all that was said, and whether it is as it was said |
+//! | [`message`] | signed messages, as bytes |
+//! | [`transport`] | mutual TLS between all parties, or an in-memory network |
+//! | [`transcript`] | all signed messages of an attempt, and their verification |
 //! | [`state`] | which attempts were used |
 //! | `charge` | a party's own ledger |
 //! | [`mod@abort`] | how an attempt ends without a result |
-//! | [`times`] | how long is waited for what |
-//! | `file` | files that people write |
+//! | [`times`] | timeouts |
+//! | `file` | files written by people |
 //! | [`hex`] | bytes as text |
-//! | [`error`] | the one error type |
+//! | [`error`] | the error type |
 //!
 //! # What is promised
-//! Against parties that are honest but curious, and pool what they know: see [`Plan`](reticent::multiparty::Plan). A party that
-//! vanishes, lies about the task, replays, or sends what is no message, or different messages to different parties, brings the
-//! attempt to an end on every honest party; it learns nothing of an honest party's rows but, at the most, its masked noisy share.
+//! The privacy guarantee holds against honest-but-curious parties that collude: see
+//! [`Plan`](reticent::multiparty::Plan). A party that vanishes, lies about the task, replays messages, sends invalid
+//! ones, or sends different messages to different parties makes every honest party abort; of an honest party's rows it
+//! learns nothing but, at most, the masked noisy share.
 //!
 //! # What is not promised
-//! - A party can falsify the sum by lying about its own numbers: nobody can know.
-//! - The last word is heard by some before others. Someone may have the result of an attempt that was an abort for others; so each
-//!   new attempt is charged anew.
-//! - When a contribution is sent tells how long a party's query took.
-//! - Anybody who can reach a party's address can keep it busy; strangers are cut off when they cannot prove a key of the task.
+//! - A party can falsify the sum by lying about its own numbers, undetectably.
+//! - Some parties hear the last message before others, so one may have the result of an attempt that others aborted.
+//!   Each new attempt is therefore charged anew.
+//! - The time at which a contribution is sent reveals how long a party's query took.
+//! - Anyone who can reach a party's address can keep it busy; strangers are cut off when they cannot prove a key in the
+//!   task.
 
 pub mod abort;
 pub mod aggregators;

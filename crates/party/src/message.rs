@@ -1,19 +1,20 @@
-//! What parties say: bytes with a signature under them.
+//! Messages between parties: bytes followed by a signature.
 //!
-//! All numbers are little-endian. The signature is over everything before it.
+//! All numbers are little-endian. The signature covers everything before it.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 16 | `reticent party 1` |
 //! | 1 | the kind of message |
-//! | 2 | who says it: the place in the task, from 0 |
+//! | 2 | the sender: its index in the task, from 0 |
 //! | 4 | the attempt |
 //! | 32 | the task's hash, which covers the session |
-//! | 32 | the head of the transcript of all rounds before this one |
-//! | … | hello: 32 bytes for each party; contribution: 8 bytes for each cell; abort: reason and culprit; else nothing |
+//! | 32 | the transcript head after all earlier rounds |
+//! | … | hello: 32 bytes per party; contribution: 8 bytes per cell; abort: reason and culprit; otherwise nothing |
 //! | 64 | the signature |
 //!
-//! So a message fits one place only: one task, session, attempt, round, sender and past. There is one way to write each.
+//! So a message is valid in one place only: one task, session, attempt, round, sender and history. Its encoding is
+//! unique.
 
 use std::fmt;
 
@@ -22,29 +23,29 @@ use crate::hex::{Digest, Hex};
 use crate::keys::{PrivateKey, PublicKey, SIGNATURE_BYTES, Signature};
 use crate::task::MOST_PARTIES;
 
-/// How every message begins.
+/// The first bytes of every message.
 const MAGIC: &[u8; 16] = b"reticent party 1";
-/// What comes before the content.
+/// The length of everything before the content.
 const HEADER_BYTES: usize = MAGIC.len() + 1 + 2 + 4 + 32 + 32;
-/// What a public key for an agreement takes.
+/// The length of a public key for key agreement.
 const KEY_BYTES: usize = 32;
-/// A cell in a contribution.
+/// The length of one cell in a contribution.
 const WORD_BYTES: usize = 8;
-/// Instead of a culprit's number.
+/// Stands for "no culprit".
 const NOBODY: u16 = u16::MAX;
 
 /// The kinds of messages; the first four are the rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Who is here, with which task, and keys for masks.
+    /// Who is present, with which task, and keys for masks.
     Hello,
-    /// All hellos were heard, and the charge is durable.
+    /// All hellos were received, and the charge is durable.
     Ready,
     /// The noisy, masked statistic.
     Contribution,
-    /// All contributions were heard.
+    /// All contributions were received.
     Seal,
-    /// All seals were heard; not part of the transcript.
+    /// All seals were received; not part of the transcript.
     Done,
     /// The attempt is over; not part of the transcript.
     Abort,
@@ -53,10 +54,10 @@ pub enum Kind {
 impl Kind {
     /// The rounds, in order.
     pub const ROUNDS: [Self; 4] = [Self::Hello, Self::Ready, Self::Contribution, Self::Seal];
-    /// All kinds, as they are numbered on the wire: from 1 on.
+    /// All kinds, in the order of their wire codes, which start at 1.
     const ALL: [Self; 6] = [Self::Hello, Self::Ready, Self::Contribution, Self::Seal, Self::Done, Self::Abort];
 
-    /// Its number on the wire.
+    /// Its wire code.
     pub fn code(self) -> u8 {
         self as u8 + 1
     }
@@ -79,37 +80,37 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What is said.
+/// A message's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// One X25519 key for each party in the task's order; the one for the speaker itself is not used. They are new in each
-    /// process, so they are the session's fresh part, too. The header's attempt is a proposal: the largest one of all is taken.
+    /// One X25519 key per party, in the task's order; the sender's own is unused. The keys are new in each process, so
+    /// they also make the session fresh. The attempt in the header is a proposal; the largest proposal wins.
     Hello {
         /// The keys.
         keys: Vec<Hex<32>>,
     },
     /// The charge is durable.
     Ready,
-    /// One word for each cell.
+    /// One word per cell.
     Contribution {
         /// The words, modulo 2^64.
         words: Vec<u64>,
     },
-    /// The head in the header is all there is to say.
+    /// The head in the header says it all.
     Seal,
-    /// Nothing more is needed from anybody.
+    /// The sender needs nothing more from anyone.
     Done,
     /// The attempt is over.
     Abort {
-        /// Why.
+        /// The reason.
         reason: Reason,
-        /// Whose fault it is: a place in the task.
+        /// The culprit's index in the task.
         culprit: Option<u16>,
     },
 }
 
 impl Content {
-    /// Which kind it is.
+    /// The kind of message.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Hello { .. } => Kind::Hello,
@@ -122,22 +123,22 @@ impl Content {
     }
 }
 
-/// A message: what is said, by whom, and where it belongs.
+/// A message: its content, its sender, and where it belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Who says it: the place in the task.
+    /// The sender's index in the task.
     pub sender: u16,
     /// The attempt.
     pub attempt: u32,
     /// The task's hash.
     pub task: Digest,
-    /// The head of the transcript of all rounds before.
+    /// The transcript head after all earlier rounds.
     pub previous: Digest,
-    /// What is said.
+    /// The content.
     pub content: Content,
 }
 
-/// How many parties and cells the task has.
+/// The number of parties and cells of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Parties.
@@ -147,15 +148,15 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The most bytes that a message takes, with its signature. A hello has room for the most parties, so that one of another
-    /// task is recognised as such.
+    /// The largest size of a message, with its signature. A hello may be as long as one for the maximum number of
+    /// parties, so that a hello for another task is recognised as such.
     pub fn largest_frame(self) -> usize {
         HEADER_BYTES + (KEY_BYTES * MOST_PARTIES).max(WORD_BYTES * self.cells) + SIGNATURE_BYTES
     }
 }
 
 impl Message {
-    /// What is signed.
+    /// The bytes that are signed.
     pub fn encode(&self) -> Vec<u8> {
         let mut body = Vec::with_capacity(HEADER_BYTES + SIGNATURE_BYTES);
         body.extend_from_slice(MAGIC);
@@ -178,7 +179,7 @@ impl Message {
         body
     }
 
-    /// What is sent: the message and the signature.
+    /// The bytes that are sent: the message and its signature.
     pub fn sign(&self, key: &PrivateKey) -> Vec<u8> {
         let mut frame = self.encode();
         let signature = key.sign(&frame);
@@ -186,7 +187,7 @@ impl Message {
         frame
     }
 
-    /// Reads what the owner of `key`, who has the place `sender`, has sent; `Err` says what is wrong with it.
+    /// Decodes a frame sent by the owner of `key`, whose index is `sender`; the error says what is wrong with it.
     ///
     /// # Errors
     /// [`Reason::Malformed`] or [`Reason::OtherTask`].
@@ -210,7 +211,7 @@ impl Message {
         let said_by = u16::from_le_bytes(*take(&mut rest)?);
         let attempt = u32::from_le_bytes(*take(&mut rest)?);
         let (said_task, previous) = (Hex(*take(&mut rest)?), Hex(*take(&mut rest)?));
-        // First of all: under another task everything else means something else.
+        // First of all: under a different task everything else means something else.
         if said_task != task {
             return Err(Reason::OtherTask);
         }
@@ -261,7 +262,7 @@ mod tests {
 
     const TASK: Digest = Hex([7; 32]);
     const SHAPE: Shape = Shape { parties: 3, cells: 2 };
-    /// Each costs a signature: one bit in seven is tried, which is every place in a byte in turn.
+    /// Each trial costs a signature, so one bit in seven is flipped, which covers every position in a byte in turn.
     const STEP: usize = 7;
 
     fn contents() -> Vec<Content> {
@@ -291,7 +292,7 @@ mod tests {
         }
     }
 
-    /// Also where its own sender signed it: decoding is total, and there is one way to write a message.
+    /// Even if the sender itself signed it: decoding is total, and encodings are unique.
     #[test]
     fn whatever_was_cut_or_changed_is_refused() {
         let key = PrivateKey::generate().unwrap();

@@ -20,33 +20,33 @@ use crate::times::Times;
 use crate::transcript::Transcript;
 use crate::transport::{Mesh, Transport};
 
-/// Where a party's exact numbers come from.
+/// The source of a party's exact numbers.
 pub trait Statistic {
-    /// The exact statistic of this party's rows, one number for each cell of the task, in steps of its grid.
+    /// The exact statistic of this party's rows: one number per cell of the task, in steps of the cell's grid.
     ///
-    /// Asked for once, after the charge is durable and all parties are ready. The secret was drawn by the charge's own generator: it decides
-    /// whatever is left to chance, such as which of a unit's rows count.
+    /// Called once, after the charge is durable and all parties are ready. The secret comes from the charge's own
+    /// generator and decides everything left to chance, such as which of a unit's rows count.
     ///
     /// # Errors
-    /// A text that does not depend on what is in the rows.
+    /// A text that does not depend on the content of the rows.
     fn exact(&mut self, task: &Task, secret: [u8; 32]) -> Result<Vec<i64>, String>;
 }
 
-/// What came of it.
+/// The result of taking part.
 #[derive(Debug)]
 pub struct Outcome {
     /// The noisy sums over all parties, in the order of the task's cells.
     pub release: Release<Vec<i64>>,
-    /// All that was said, as it was kept.
+    /// The transcript, as stored.
     pub transcript: Transcript,
-    /// Where it was kept.
+    /// The transcript's file.
     pub file: PathBuf,
 }
 
 /// One party, ready to take part.
 #[derive(Debug, Clone)]
 pub struct Party<'party> {
-    /// What is done.
+    /// The task.
     pub task: &'party Task,
     /// Which of the task's parties this is.
     pub place: usize,
@@ -54,40 +54,41 @@ pub struct Party<'party> {
     pub key: &'party PrivateKey,
     /// Its ledger.
     pub ledger: &'party DurableLedger,
-    /// Whose budget is charged.
+    /// The dataset whose budget is charged.
     pub dataset: &'party str,
-    /// Which attempts it has used.
+    /// The record of used attempts.
     pub state: &'party State,
-    /// How long is waited for what.
+    /// The timeouts.
     pub times: Times,
-    /// Where the transcript goes; in the state directory if it is not told.
+    /// Where to write the transcript; by default in the state directory.
     pub transcript: Option<PathBuf>,
 }
 
-/// Takes part as a configuration says. Not to be called where a future runs.
+/// Takes part as configured. Must not be called from async code.
 ///
 /// # Privacy
-/// The order is: nothing is read or sent before key, task, plan and ledger are known to go together; the attempt is durable before
-/// the first message; the charge is durable before any row is looked at; the contribution is sent only when all parties have said
-/// that they have the same task, have heard the same, and have charged, too; the transcript is durable before the result is shown.
+/// In this order: nothing is read or sent before key, task, plan and ledger are checked against each other; the attempt
+/// is durable before the first message; the charge is durable before any row is read; the contribution is sent only
+/// when all parties have confirmed that they have the same task, have heard the same messages, and have charged, too;
+/// the transcript is durable before the result is shown.
 ///
 /// # Errors
-/// If something does not go together; if there is not enough budget left; if the parties do not come to an end together
-/// ([`Error::Aborted`]). What was charged is kept.
+/// If the inputs do not match; if there is not enough budget left; if the attempt is aborted ([`Error::Aborted`]). Any
+/// charge is kept.
 pub fn run(config: &Config, statistic: &mut dyn Statistic) -> Result<Outcome> {
     with_party(config, State::open, |party, listener| party.run(listener, statistic))
 }
 
-/// Checks all that [`run`] needs, as it does, and stops before the first message. Nothing is charged, sent or kept: a state directory
-/// that is not there yet is not made.
+/// Runs all checks of [`run`], and stops before the first message. Nothing is charged, sent or written: a missing state
+/// directory is not created.
 ///
 /// # Errors
-/// As [`run`] would be refused before it sends anything.
+/// If [`run`] would fail before sending anything.
 pub fn check(config: &Config) -> Result<()> {
     with_party(config, State::look, |party, _| party.state.next(party.task.hash()).map(drop))
 }
 
-/// What a configuration says, checked, with a listener that is bound.
+/// Reads and checks the configuration, and binds the listener.
 fn with_party<T>(
     config: &Config,
     state: fn(&Path) -> Result<State>,
@@ -121,10 +122,10 @@ fn with_party<T>(
 }
 
 impl Party<'_> {
-    /// Does everything go together, and does the budget reach? Nothing is charged or sent.
+    /// Checks that all inputs match and that there is enough budget left. Nothing is charged or sent.
     ///
     /// # Errors
-    /// If not.
+    /// If a check fails.
     pub fn check(&self) -> Result<()> {
         self.plan().map(|_| ())
     }
@@ -138,7 +139,7 @@ impl Party<'_> {
         if let Some(path) = &self.transcript {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             if fs::exists(path).unwrap_or(true) || folder.is_some_and(|folder| !folder.is_dir()) {
-                let allowed = "a file that does not exist yet in a folder that does: a transcript is never overwritten";
+                let allowed = "a new file in an existing directory: a transcript is never overwritten";
                 return Err(Error::parameter("the transcript", path.display(), allowed));
             }
         }
@@ -161,7 +162,7 @@ impl Party<'_> {
         self.run_over(|| Mesh::start(self.task.parties(), self.place, self.key, listener, largest), statistic)
     }
 
-    /// Takes part over any transport, which is made when the proposed attempt is durable.
+    /// Takes part over any transport, which is created once the proposed attempt is durable.
     ///
     /// # Errors
     /// As for [`run`].
@@ -183,12 +184,12 @@ impl Party<'_> {
     }
 }
 
-/// What a party has of its own.
+/// What belongs to one party.
 struct House<'house> {
     party: &'house Party<'house>,
     plan: &'house Plan,
     statistic: &'house mut dyn Statistic,
-    /// Where the attempt was charged.
+    /// The ledger entry of the attempt.
     charged: Accounting,
     file: PathBuf,
 }

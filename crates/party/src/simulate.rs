@@ -1,4 +1,4 @@
-//! All parties in one process, through the same rounds: for trying out and for the auditor.
+//! All parties in one process, through the same rounds: for rehearsals and for the auditor.
 
 use std::thread;
 use std::time::Duration;
@@ -15,24 +15,24 @@ use crate::times::Times;
 use crate::transcript::Transcript;
 use crate::transport::Memory;
 
-/// Parties in one process do not wait for each other's networks; but a query may take its time.
+/// Parties in one process need not wait for a network; but a query may take its time.
 const TIMES: Times =
     Times { join: Duration::from_secs(3600), round: Duration::from_secs(3600), linger: Duration::from_secs(1) };
 
-/// What came of a simulation.
+/// The result of a simulation.
 #[derive(Debug)]
 pub struct Simulated {
-    /// The noisy sums. Not accounted for: it says so itself.
+    /// The noisy sums, marked as not accounted for.
     pub release: Release<Vec<i64>>,
-    /// All that was said, under keys that were made for the occasion.
+    /// The transcript, signed with temporary keys.
     pub transcript: Transcript,
 }
 
-/// Runs all parties of a task in this process: the same rounds, messages and signatures, over a network in memory, with keys that
-/// are made for the occasion (so the task's hash is another one). Nothing is charged, and the release says so.
+/// Runs all parties of a task in this process: the same rounds, messages and signatures, over an in-memory network,
+/// with temporary keys (so the task's hash differs). Nothing is charged, and the release says so.
 ///
 /// # Errors
-/// If there is not one statistic for each party, or if one of them cannot be computed.
+/// If the number of statistics is not the number of parties, or one of them cannot be computed.
 pub fn simulate<S: Statistic + Send>(task: &Task, statistics: Vec<S>) -> Result<Simulated> {
     if statistics.len() != task.parties().len() {
         return Err(Error::parameter("the number of statistics", statistics.len(), "one for each party of the task"));
@@ -55,7 +55,7 @@ pub fn simulate<S: Statistic + Send>(task: &Task, statistics: Vec<S>) -> Result<
             .collect();
         parties.into_iter().map(|party| party.join().expect("a party does not panic")).collect()
     });
-    // A party's own error says more than the aborts of all others.
+    // A party's own error is more informative than the aborts of all others.
     let mut first = None;
     for result in results {
         match result {
@@ -66,7 +66,7 @@ pub fn simulate<S: Statistic + Send>(task: &Task, statistics: Vec<S>) -> Result<
     first.expect("there is at least one party")
 }
 
-/// Nothing is charged or kept.
+/// Charges and stores nothing.
 struct Rehearsal<'task, S> {
     task: &'task Task,
     statistic: S,

@@ -12,36 +12,36 @@ use crate::hex::Digest;
 
 /// The version of the files.
 const VERSION: u32 = 1;
-/// More attempts than anybody will make of one task; a proposal beyond it is no honest one.
+/// Far more attempts than a task will ever need; an honest party never proposes more.
 pub const MOST_ATTEMPTS: u32 = 1 << 30;
 
-/// A party's state directory, for as long as this process has it to itself.
+/// A party's state directory, locked by this process.
 ///
 /// # Privacy
-/// Two contributions of one attempt would be two shares for one charge. An attempt's number is made durable here before the
-/// number is told to anybody; a process that ends at any moment after that never sees it again. (If the directory is deleted or
-/// put back from a copy, the ledger still refuses to charge an attempt for the second time.)
+/// Two contributions to one attempt would be two shares for one charge. An attempt's number is durable here before it
+/// is sent to anyone; after a crash at any later moment it is never used again. (If the directory is deleted or
+/// restored from a backup, the ledger still refuses to charge an attempt twice.)
 #[derive(Debug)]
 pub struct State {
     directory: PathBuf,
-    /// None if there is no directory: then it can only be looked at.
+    /// `None` if there is no directory: then it is read-only.
     _lock: Option<File>,
 }
 
-/// What one file says.
+/// The content of one file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Attempts {
     version: u32,
-    /// The lowest attempt that was never used.
+    /// The lowest unused attempt.
     next: u32,
 }
 
 impl State {
-    /// Opens a state directory, which is made if there is none.
+    /// Opens a state directory, creating it if it is missing.
     ///
     /// # Errors
-    /// [`Error::InUse`] if another process has it; otherwise if it cannot be used.
+    /// [`Error::InUse`] if another process has it open; otherwise if it cannot be used.
     pub fn open(directory: &Path) -> Result<Self> {
         let failed = |error| Error::file("opened", directory, error);
         fs::create_dir_all(directory).map_err(failed)?;
@@ -54,7 +54,7 @@ impl State {
         }
     }
 
-    /// The same, to be looked at: a directory that is not there is not made, and no attempt was used.
+    /// The same for reading only: a missing directory is not created, and counts as one without used attempts.
     ///
     /// # Errors
     /// As [`State::open`].
@@ -65,10 +65,10 @@ impl State {
         }
     }
 
-    /// The lowest attempt of a task that was never used.
+    /// The lowest unused attempt of a task.
     ///
     /// # Errors
-    /// If that cannot be read.
+    /// If it cannot be read.
     pub fn next(&self, task: Digest) -> Result<u32> {
         let path = self.file(task);
         let text = match fs::read_to_string(&path) {
@@ -78,14 +78,14 @@ impl State {
         };
         match serde_json::from_str(&text) {
             Ok(Attempts { version: VERSION, next }) if next >= 1 => Ok(next),
-            _ => Err(Error::form(&path, "it is damaged, or not from this version")),
+            _ => Err(Error::form(&path, "damaged, or from another version")),
         }
     }
 
-    /// Makes it durable that this attempt and all before it are used.
+    /// Durably marks this attempt and all before it as used.
     ///
     /// # Errors
-    /// If this or a later one was used before, or if the disk does not take it.
+    /// If this or a later one was already used, or the file cannot be written.
     pub fn use_up(&self, task: Digest, attempt: u32) -> Result<()> {
         let next = self.next(task)?;
         if attempt < next || attempt > MOST_ATTEMPTS {
@@ -97,7 +97,7 @@ impl State {
         replace(&path, format!("{text}\n").as_bytes()).map_err(|error| Error::file("written", &path, error))
     }
 
-    /// Where the transcript of an attempt goes unless told otherwise.
+    /// The default file for the transcript of an attempt.
     pub fn transcript(&self, task: Digest, attempt: u32) -> PathBuf {
         self.directory.join(format!("transcript-{task}-{attempt}.json"))
     }

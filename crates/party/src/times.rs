@@ -1,32 +1,32 @@
-//! How long is waited for what.
+//! Timeouts.
 
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// A day: nobody waits longer.
+/// A day, the longest timeout allowed.
 const LONGEST_SECONDS: u64 = 86_400;
-/// How long whoever has nothing more to say stays to be heard.
+/// How long a party with nothing left to send stays reachable.
 const LINGER: Duration = Duration::from_secs(3);
 
-/// How long is waited for what.
+/// How long a party waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// For everybody to come.
+    /// For all parties to join.
     pub join: Duration,
-    /// For each round after that.
+    /// For each later round.
     pub round: Duration,
-    /// For others to have heard the last word.
+    /// For others to receive the last message.
     pub linger: Duration,
 }
 
 impl Times {
-    /// As configuration files say it.
+    /// From a configuration file's seconds.
     pub(crate) fn of_seconds(join: u64, round: u64) -> Self {
         Self { join: Duration::from_secs(join), round: Duration::from_secs(round), linger: LINGER }
     }
 
-    /// Are they what configuration files may say?
+    /// Checks a configuration file's seconds.
     pub(crate) fn check(join_seconds: u64, round_seconds: u64) -> Result<()> {
         for (field, seconds) in [("join_seconds", join_seconds), ("round_seconds", round_seconds)] {
             if !(1..=LONGEST_SECONDS).contains(&seconds) {
@@ -37,12 +37,12 @@ impl Times {
     }
 }
 
-/// How long everybody is waited for, unless told otherwise.
+/// The default time to wait for all parties to join.
 pub(crate) fn join_seconds() -> u64 {
     600
 }
 
-/// How long each round may take after that, unless told otherwise.
+/// The default time for each later round.
 pub(crate) fn round_seconds() -> u64 {
     120
 }

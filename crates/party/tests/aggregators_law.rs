@@ -1,9 +1,9 @@
-//! Is the noise that colluding aggregators do not know the noise that was promised?
+//! Checks that the noise unknown to colluding aggregators is the noise promised.
 //!
 //! | mutant | caught by |
 //! |---|---|
 //! | one aggregator adds no noise, and all others collude | the law, and the audit |
-//! | noise in as many shares as there are aggregators, whoever may collude | the law, and the audit |
+//! | noise split into as many shares as there are aggregators, whoever may collude | the law, and the audit |
 //! | shares that are not random | `a_share_tells_nothing` |
 
 use std::collections::BTreeMap;
@@ -15,11 +15,11 @@ use reticent_party::PrivateKey;
 use reticent_party::aggregators::Task;
 use reticent_party::aggregators::view::Opening;
 
-/// Numbers of one opening: each is a sample.
+/// Numbers in one opening: each is a sample.
 const CELLS: usize = 1000;
-/// Sees a variance that is wrong by 3 %, and far more of the mutants here.
+/// Detects a variance that is wrong by 3 %, and far more of the mutants here.
 const SAMPLES: usize = 100_000;
-/// Sees an ε that is too large by a fifth.
+/// Detects an ε that is too large by a fifth.
 const AUDITED: u64 = 20_000;
 
 fn task(statistic: &str, aggregators: usize, colluders: usize, epsilon: &str) -> Task {
@@ -44,7 +44,7 @@ fn laplace(scale: f64) -> ExpectedLaw {
     ExpectedLaw::symmetric((14.0 * scale) as u32 + 3, |k| (1.0 - p) / (1.0 + p) * p.powi(k as i32)).unwrap()
 }
 
-/// A histogram of many buckets; one report moves it by 2.
+/// A histogram of many buckets; one report changes it by 2.
 fn histogram() -> String {
     let names: Vec<String> = (0..CELLS).map(|bucket| format!("\"{bucket}\"")).collect();
     format!("statistic = \"histogram\"\nbuckets = [{}]", names.join(", "))
@@ -56,7 +56,7 @@ fn seen(task: &Task, exact: &[i64], held: usize, permit: &mut Permit) -> Vec<i64
     opening.seen_by(task, &(0..held).collect::<Vec<_>>()).unwrap()
 }
 
-/// Noise is added in the field, to shares that are random there, and is exact all the same.
+/// Noise is added in the field, to shares that are random there, and is still exact.
 #[test]
 fn what_t_colluders_do_not_know_is_discrete_laplace() {
     let cases = [(2, 1, "2", 1.0), (2, 0, "1", 2.0), (3, 2, "2", 1.0), (3, 1, "0.4", 5.0)];
@@ -73,7 +73,7 @@ fn what_t_colluders_do_not_know_is_discrete_laplace() {
     }
 }
 
-/// What t aggregators see together, of batches that differ in one report.
+/// What t aggregators see together, for batches that differ in one report.
 #[test]
 fn views_keep_the_promise() {
     let sum = "statistic = \"sum\"\nlower = -2\nupper = 1";
@@ -95,11 +95,11 @@ fn views_keep_the_promise() {
     }
 }
 
-/// Before all shares are added up, each is a random residue, whatever the answers are.
+/// Before all shares are added up, each is a random residue, whatever the answers.
 #[test]
 fn a_share_tells_nothing() {
     const BINS: usize = 16;
-    /// What a residue takes in a histogram's share.
+    /// The length of a residue in a histogram's share.
     const RESIDUE: usize = 16;
     let task = task(&histogram(), 2, 1, "1");
     for (seed, exact) in [(1, 0), (2, 1000)] {
@@ -108,7 +108,7 @@ fn a_share_tells_nothing() {
             let opening = Opening::new(&task, &[exact; CELLS], &mut permit).unwrap();
             for (place, counts) in counts.iter_mut().enumerate() {
                 for residue in opening.share(place).chunks_exact(RESIDUE) {
-                    // The prime is next to 2^128: the top four bits of a random residue are uniform but for 2^−60 or so.
+                    // The prime is close to 2^128: the top four bits of a random residue are uniform up to about 2^−60.
                     *counts.entry(i64::from(residue[RESIDUE - 1] >> 4)).or_insert(0) += 1;
                 }
             }

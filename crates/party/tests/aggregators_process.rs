@@ -11,8 +11,8 @@ use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
 use reticent_party::PrivateKey;
 use reticent_party::aggregators::{Collected, Config, Process, Received, Record, Report, Task, upload};
 
-/// An address that is free, and stays so until it is used: its port is none of those that systems give to whoever dials, is asked
-/// for once, and other processes begin elsewhere.
+/// An address that is free and stays so until it is used: its port is outside the range that systems assign to outgoing
+/// connections, is handed out once, and other processes start elsewhere.
 fn free() -> String {
     static ASKED: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -23,7 +23,7 @@ fn free() -> String {
     }
 }
 
-/// Keys, the task, configurations and ledgers of so many aggregators.
+/// Keys, task, configurations and ledgers of this many aggregators.
 fn set_up(folder: &Path, aggregators: usize) -> Vec<Process> {
     let mut text = String::from(
         "title = \"How many?\"\nstatistic = \"histogram\"\nbuckets = [\"none\", \"some\", \"many\"]\nepsilon = 1\n\
@@ -70,7 +70,7 @@ fn clients_send_and_aggregators_collect() {
         let task = Task::read(&folder.path().join("task.toml")).unwrap();
         let report = |answer| Report::new(&task, task.statistic().read(answer).unwrap()).unwrap();
         let reports: Vec<Report> = (0..60).map(|client| report(["none", "some", "some"][client % 3])).collect();
-        // Some at once, some alone, and some twice.
+        // Some together, some alone, and some twice.
         let kept = |kept, refused| vec![Received { kept, refused }; aggregators];
         assert_eq!(upload(&task, &reports[..50]).unwrap(), kept(50, 0));
         for report in &reports[50..] {
@@ -84,10 +84,10 @@ fn clients_send_and_aggregators_collect() {
         let (sums, record) = records.next().unwrap();
         assert!(records.all(|(_, other)| other == record));
         assert_eq!((record.reports(), record.dropped()), (60, 0));
-        // Beyond this once in 10^7 runs.
+        // Exceeded once in 10^7 runs.
         assert!(sums.iter().zip([20, 40, 0]).all(|(sum, exact)| (sum - exact).abs() < 60), "{sums:?}");
         assert_eq!(Record::read(&record.to_json(), &task).unwrap().sums(&task).unwrap(), sums);
-        // The same reports are never taken again, and the budget is spent.
+        // The same reports are never accepted again, and the budget is exhausted.
         assert_eq!(upload(&task, &reports).unwrap(), kept(0, 60));
         let more: Vec<Report> = (0..20).map(|_| report("many")).collect();
         upload(&task, &more).unwrap();
@@ -105,10 +105,10 @@ fn a_client_of_another_task_or_with_another_key_is_told_so_and_nothing_is_kept()
     let text = fs::read_to_string(folder.path().join("task.toml")).unwrap();
     let other: Task = text.replace("How many?", "How much?").parse().unwrap();
     let report = Report::new(&other, other.statistic().read("some").unwrap()).unwrap();
-    // Also if the answer is there long before all was said.
+    // Even if the answer arrives long before everything is sent.
     for reports in [1, 40_000] {
         let error = upload(&other, &vec![report.clone(); reports]).unwrap_err();
-        assert!(error.to_string().contains("it has another task"), "{error}");
+        assert!(error.to_string().contains("it has a different task"), "{error}");
     }
     let stranger = PrivateKey::generate().unwrap().public();
     let key = processes[0].site().key;

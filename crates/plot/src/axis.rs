@@ -1,21 +1,21 @@
-//! From values to places along an axis.
+//! Maps values to positions along an axis.
 
 use crate::chart::Scale;
 use crate::ticks::{self, Tick};
 
-/// Beyond this a value counts as infinite: differences of smaller ones can be taken.
+/// Larger values count as infinite: differences of smaller ones do not overflow.
 const LARGEST: f64 = 1e300;
-/// Below this a value counts as 0 where ratios are taken.
+/// Smaller values count as 0 in ratios.
 const SMALLEST: f64 = 1e-300;
-/// Ranges narrower than this part of their values cannot be told from a single value.
+/// Ranges narrower than this fraction of their values count as a single value.
 const NARROWEST: f64 = 1e-12;
 
-/// One axis: a range of values, in powers where the scale is logarithmic.
+/// One axis: a range of values, as exponents if the scale is logarithmic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     scale: Scale,
     binary: bool,
-    /// All values are whole numbers, so that ticks between them mean nothing.
+    /// All values are whole numbers, so ticks between them are meaningless.
     whole: bool,
     low: f64,
     high: f64,
@@ -24,22 +24,22 @@ pub struct Axis {
 /// How an axis fits its values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fit {
-    /// This part of the range is left free at either end.
+    /// The fraction of the range left free at either end.
     pub margin: f64,
-    /// 0 belongs to it.
+    /// Whether 0 is included.
     pub from_zero: bool,
 }
 
-/// Has it a place on such an axis?
+/// Whether a value has a position on such an axis.
 pub fn has_place(scale: Scale, value: f64) -> bool {
     value.abs() <= LARGEST && (scale == Scale::Linear || value >= SMALLEST)
 }
 
 impl Axis {
-    /// That holds all values that have a place.
+    /// An axis that contains all values that have a position.
     pub fn new(scale: Scale, values: impl Iterator<Item = f64> + Clone, fit: Fit) -> Self {
         let values = values.filter(|value| has_place(scale, *value));
-        // 2^k has no bits but the leading one.
+        // 2^k has a zero mantissa.
         let power_of_two = |value: f64| value.to_bits() & ((1 << 52) - 1) == 0;
         let binary = scale == Scale::Log && values.clone().all(power_of_two);
         let whole = values.clone().all(|value| value.fract() == 0.0);
@@ -67,7 +67,8 @@ impl Axis {
         Self { scale, binary, whole, low, high }
     }
 
-    /// Where a value is: 0 at the low end, 1 at the high end; what is beyond the ends, or has no place, is at the end.
+    /// A value's position: 0 at the low end, 1 at the high end; values beyond the ends, or without a position, are put
+    /// at the end.
     pub fn place(&self, value: f64) -> f64 {
         let place = match self.scale {
             Scale::Linear => value,
@@ -78,7 +79,7 @@ impl Axis {
         ((place - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
-    /// About so many.
+    /// About `count` ticks.
     pub fn ticks(&self, count: f64) -> Vec<Tick> {
         match self.scale {
             Scale::Linear => ticks::linear(self.low, self.high, count, self.whole),

@@ -1,15 +1,15 @@
-//! What is to be drawn.
+//! Charts and series.
 
 use crate::draw;
 
-/// How values become places along an axis.
+/// How values map to positions along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scale {
-    /// Equal steps are equally long.
+    /// Equal differences are equally long.
     #[default]
     Linear,
-    /// Equal ratios are equally long. Values of 0 and below have no place and are left out. If every value is a power of
-    /// two, so are the ticks.
+    /// Equal ratios are equally long. Values of 0 and below have no position and are left out. If every value is a
+    /// power of two, so are the ticks.
     Log,
 }
 
@@ -19,11 +19,11 @@ pub enum Style {
     /// A line through the points.
     #[default]
     Line,
-    /// A broken line through the points: predictions, bounds.
+    /// A dashed line through the points: predictions, bounds.
     Dashed,
     /// A line with a band around it, this far up and down at each point.
     Band {
-        /// One for each point; what is missing or not a number counts as 0.
+        /// One per point; missing ones and NaN count as 0.
         half_widths: Vec<f64>,
     },
     /// A bar from 0 (or from the bottom, if the scale is logarithmic) to each point.
@@ -32,33 +32,33 @@ pub enum Style {
     Dots,
 }
 
-/// Which colour a series has.
+/// A series' colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Hue {
-    /// The next one that no series before has.
+    /// The next colour that no earlier series has.
     #[default]
     Next,
-    /// The so many-th one, from 0: the same number is the same colour and marker in every chart.
+    /// The nth colour, from 0: the same number is the same colour and marker in every chart.
     Nth(usize),
-    /// Grey: what stands beside the subject.
+    /// Grey, for what is not the subject.
     Muted,
 }
 
 /// Points that belong together.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
-    /// As the legend calls it; without a name it is not in the legend.
+    /// Its name in the legend; without a name it is not listed.
     pub name: String,
-    /// In any order: lines are drawn in the order of x. A y that is not a number leaves a gap.
+    /// In any order: lines are drawn in the order of x. A NaN y leaves a gap.
     pub points: Vec<(f64, f64)>,
-    /// How it is drawn.
+    /// Its style.
     pub style: Style,
-    /// In which colour.
+    /// Its colour.
     pub hue: Hue,
 }
 
 impl Series {
-    /// With a style.
+    /// A series with a style.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>, style: Style) -> Self {
         Self { name: name.into(), points: points.into_iter().collect(), style, hue: Hue::Next }
     }
@@ -68,7 +68,7 @@ impl Series {
         Self::new(name, points, Style::Line)
     }
 
-    /// A broken line.
+    /// A dashed line.
     pub fn dashed(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points, Style::Dashed)
     }
@@ -79,19 +79,19 @@ impl Series {
         Self { name: name.into(), points, style: Style::Band { half_widths }, hue: Hue::Next }
     }
 
-    /// In another colour.
+    /// With another colour.
     pub fn coloured(self, hue: Hue) -> Self {
         Self { hue, ..self }
     }
 }
 
-/// What lies behind a chart.
+/// A chart's background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Background {
-    /// Readable anywhere.
+    /// White, readable anywhere.
     #[default]
     White,
-    /// Whatever the page has; words and axes are dark, so it should be light.
+    /// None; text and axes are dark, so the page should be light.
     Transparent,
 }
 
@@ -102,27 +102,27 @@ pub struct Chart {
     pub title: String,
     /// Read out by screen readers after the title: what the chart shows, in a sentence.
     pub description: String,
-    /// What x is.
+    /// The x axis label.
     pub x_label: String,
-    /// What y is.
+    /// The y axis label.
     pub y_label: String,
-    /// How x becomes a place.
+    /// The x scale.
     pub x_scale: Scale,
-    /// How y becomes a place.
+    /// The y scale.
     pub y_scale: Scale,
-    /// What is drawn, the first at the back.
+    /// The series, the first at the back.
     pub series: Vec<Series>,
-    /// What lies behind.
+    /// The background.
     pub background: Background,
 }
 
 impl Chart {
-    /// An empty one.
+    /// An empty chart.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// With a sentence for those who do not see it.
+    /// With a description for screen readers.
     pub fn described(self, description: impl Into<String>) -> Self {
         Self { description: description.into(), ..self }
     }
@@ -137,13 +137,13 @@ impl Chart {
         Self { y_label: label.into(), y_scale: scale, ..self }
     }
 
-    /// With one series more.
+    /// With one more series.
     pub fn with(mut self, series: Series) -> Self {
         self.series.push(series);
         self
     }
 
-    /// Draws it, so many pixels wide and high; it shrinks with the page that shows it. 360 is a phone's width, 720 a page's.
+    /// Draws it at this size in pixels; it shrinks with the page that shows it. 360 is a phone's width, 720 a page's.
     pub fn to_svg(&self, width: u32, height: u32) -> String {
         draw::svg(self, width, height)
     }

@@ -1,15 +1,15 @@
-//! Colours that people with any colour vision can tell apart: those of Okabe and Ito, but for the yellow, which is too pale
-//! for a line on white.
+//! Colours that people with any colour vision can distinguish: those of Okabe and Ito, except the yellow, which is too
+//! pale for a line on white.
 
 use plotters::style::RGBColor;
 
 use crate::chart::{Hue, Series};
 
-/// Words and ticks.
+/// Text and ticks.
 pub const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
-/// Labels of axes, and what stands beside the subject.
+/// Axis labels, and what is not the subject.
 pub const MUTED: RGBColor = RGBColor(0x6b, 0x6b, 0x6b);
-/// Lines at ticks.
+/// Grid lines.
 pub const GRID: RGBColor = RGBColor(0xe4, 0xe4, 0xe4);
 /// The bottom and the left edge.
 pub const AXIS: RGBColor = RGBColor(0x8c, 0x8c, 0x8c);
@@ -24,7 +24,7 @@ const PALETTE: [RGBColor; 7] = [
     RGBColor(0x00, 0x00, 0x00), // black
 ];
 
-/// How points are marked: when colours come round again, the markers differ.
+/// How points are marked: when colours repeat, the markers differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marker {
     Circle,
@@ -32,16 +32,16 @@ pub enum Marker {
     Triangle,
 }
 
-/// What tells a series from the others.
+/// What distinguishes a series from the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
     pub colour: RGBColor,
     pub marker: Marker,
-    /// Its colour is another's too.
+    /// Whether another series has the same colour.
     pub needs_marker: bool,
 }
 
-/// One for each series.
+/// One look per series.
 pub fn looks(series: &[Series]) -> Vec<Look> {
     let mut next = 0;
     let look = |series: &Series| {

@@ -1,4 +1,4 @@
-//! Lines, bands, bars, dots and words, by `plotters`.
+//! Draws lines, bands, bars, dots and text with `plotters`.
 
 use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
@@ -10,17 +10,17 @@ use crate::colour::{self, Look, Marker};
 use crate::layout::{Entry, LEADER, Layout, SAMPLE, drawn, half_width};
 use crate::{text, thin};
 
-/// `plotters` places things at whole numbers: this many to the pixel make curves smooth.
+/// `plotters` uses integer coordinates: this many per pixel make curves smooth.
 const FINE: f64 = 4.0;
-/// All series together are drawn in so many columns and with so many dots, which keeps a chart below 300 kB.
+/// How many columns and dots all series together are drawn with, which keeps a chart below 300 kB.
 const MOST_COLUMNS: f64 = 2800.0;
 const MOST_DOTS: usize = 1800;
-/// A line is broken into at most about so many dashes.
+/// A line is broken into at most about this many dashes.
 const MOST_DASHES: f64 = 400.0;
-/// Lines with more points than this are drawn without markers on each.
+/// Lines with more points have no marker on each.
 const FEW_POINTS: usize = 32;
 const LINE_WIDTH: f64 = 2.0;
-/// Lines with more points than this are thinner, so that their ups and downs stay apart.
+/// Lines with more points are thinner, so that their ups and downs stay distinct.
 const MANY_POINTS: usize = 300;
 
 /// Draws a chart.
@@ -31,7 +31,7 @@ pub fn svg(chart: &Chart, width: u32, height: u32) -> String {
     let canvas = Canvas { area: SVGBackend::with_string(&mut body, size).into_drawing_area() };
     canvas.chart(chart, &layout).and_then(|()| canvas.area.present()).expect("writing to memory does not fail");
     drop(canvas);
-    // `plotters` opens the document with a size alone; ours shrinks with the page and can be read out.
+    // `plotters` writes only a size; ours shrinks with the page and is accessible to screen readers.
     let drawing = body.split_once('>').map_or("", |(_, drawing)| drawing);
     let (width, height) = (layout.width, layout.height);
     let description = if chart.description.is_empty() {
@@ -79,7 +79,7 @@ impl Canvas<'_> {
             .try_for_each(|entry| self.entry(layout, entry, &chart.series[entry.series].style, looks[entry.series]))
     }
 
-    /// Title, ticks, what the axes are.
+    /// Title, ticks and axis labels.
     fn frame(&self, chart: &Chart, layout: &Layout) -> Drawn {
         let Layout { left, right, top, bottom, font_size, title_size, .. } = *layout;
         for (line, words) in layout.title.iter().enumerate() {
@@ -120,12 +120,12 @@ impl Canvas<'_> {
                 let edge = |sign: f64| {
                     let reach = |index| sign * half_width(half_widths, index);
                     let edge = |(index, (x, y)): &(usize, (f64, f64))| {
-                        // The edge may lie beyond what the axis can show; the axis then ends there.
+                        // The edge may be beyond what the axis can show; the band then ends there.
                         place((*x, *y)).map(|(x, _)| (x, layout.y(y + reach(*index))))
                     };
                     thin::line(points.iter().map(edge), column)
                 };
-                // Gaps are the same above and below, as both edges have their columns at the same x.
+                // Gaps are the same above and below, as both edges have columns at the same x.
                 for (above, below) in edge(1.0).into_iter().zip(edge(-1.0)) {
                     let around = above.into_iter().chain(below.into_iter().rev()).map(fine).collect::<Vec<_>>();
                     self.area.draw(&Polygon::new(around, look.colour.mix(0.2).filled()))?;
@@ -197,7 +197,7 @@ impl Canvas<'_> {
         Ok(())
     }
 
-    /// A sample and a name; where the name stands beside its line, the sample leads from the one to the other.
+    /// A sample and a name; if the name is next to its line, the sample connects the two.
     fn entry(&self, layout: &Layout, entry: &Entry, style: &Style, look: Look) -> Drawn {
         let Entry { x, y, .. } = *entry;
         let beside = x > layout.right;
@@ -260,7 +260,7 @@ impl Canvas<'_> {
             return Ok(());
         }
         let weight = if bold { FontStyle::Bold } else { FontStyle::Normal };
-        // `plotters` takes 1.24 times the size that it writes.
+        // `plotters` expects 1.24 times the size that it writes.
         let font = FontDesc::new(FontFamily::SansSerif, size * FINE * 1.24, weight).color(&colour);
         self.area.draw(&Text::new(text::allowed(words), fine(at), font.pos(Pos::new(side, VPos::Center))))
     }

@@ -1,9 +1,10 @@
-//! What is written beside ticks.
+//! Tick labels.
 
-/// A number on a linear axis, given the largest of the axis and the distance between ticks, 1, 2 or 5 times a power of ten, so that all have the same unit
-/// and as many decimals as they need: 0, 500k, 1000k; 1.5M; 1,000,002; 3.5×10¹⁸.
+/// A number on a linear axis, given the largest number on the axis and the distance between ticks, 1, 2 or 5 times a
+/// power of ten, so that all have the same unit and as many decimals as needed: 0, 500k, 1000k; 1.5M; 1,000,002;
+/// 3.5×10¹⁸.
 pub fn linear(value: f64, largest: f64, step: f64) -> String {
-    // A tick that was computed as 1e-17 instead of 0.
+    // A tick computed as 1e-17 instead of 0.
     if value.abs() < step * 1e-6 {
         return "0".into();
     }
@@ -37,13 +38,13 @@ pub fn logarithmic(digit: u32, exponent: i32) -> String {
     }
 }
 
-/// 2 to a power: 2¹⁰.
+/// A power of two: 2¹⁰.
 pub fn power_of_two(exponent: i32) -> String {
     format!("2{}", superscript(exponent))
 }
 
 fn exponent(value: f64) -> i32 {
-    // 1000 has the exponent 3 whatever its logarithm was rounded to.
+    // 1000 has the exponent 3 however its logarithm was rounded.
     (value.abs().log10() + 1e-9).floor() as i32
 }
 

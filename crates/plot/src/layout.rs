@@ -1,39 +1,39 @@
-//! What goes where, in pixels.
+//! The layout, in pixels.
 
 use crate::axis::{Axis, Fit, has_place};
 use crate::chart::{Chart, Scale, Series, Style};
 use crate::text;
 use crate::ticks::Tick;
 
-/// Narrower pictures have the legend above the chart; wider ones have names beside the ends of their lines.
+/// Narrower pictures have the legend above the chart; wider ones have names next to the ends of their lines.
 const WIDE: f64 = 520.0;
-/// The least distance between ticks.
+/// The smallest distance between ticks.
 const X_TICKS_APART: f64 = 64.0;
 const Y_TICKS_APART: f64 = 36.0;
-/// Around everything.
+/// The margin around everything.
 const MARGIN: f64 = 12.0;
-/// Names of series are no wider than this, in multiples of the font size.
+/// The largest width of a series name, in multiples of the font size.
 const WIDEST_NAME: f64 = 24.0;
-/// From the chart's right edge to the names beside it.
+/// The distance from the chart's right edge to the names next to it.
 pub const LEADER: f64 = 26.0;
-/// The sample of a line in a legend.
+/// The length of a line sample in a legend.
 pub const SAMPLE: f64 = 18.0;
 
 /// A name in the legend.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Whose.
+    /// The series.
     pub series: usize,
     pub name: String,
     /// Where the sample begins; the name follows it.
     pub x: f64,
-    /// The middle of the line of text.
+    /// The vertical middle of the text.
     pub y: f64,
-    /// Where the series ends at the chart's right edge, if the name stands beside it.
+    /// Where the series ends at the chart's right edge, if the name is next to it.
     pub end: Option<f64>,
 }
 
-/// The chart itself lies between left and right, top and bottom; everything else around it.
+/// The chart itself is between left and right, top and bottom; everything else around it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layout {
     pub width: f64,
@@ -49,7 +49,7 @@ pub struct Layout {
     pub title: Vec<String>,
     pub title_size: f64,
     pub font_size: f64,
-    /// The middle of the words that say what y is.
+    /// The middle of the y axis label.
     pub y_label_at: f64,
     pub legend: Vec<Entry>,
 }
@@ -85,7 +85,7 @@ impl Layout {
         let y_widest = y_ticks.iter().map(|tick| text::width(&tick.label) * font_size).fold(0.0, f64::max);
         let left = (MARGIN + y_widest + 6.0).min(width / 2.0);
         right = right.max(left + 20.0);
-        // The last label must not run out of the picture, nor into its neighbour.
+        // The last label must not extend beyond the picture, nor overlap its neighbour.
         let apart = |ticks: &[Tick]| {
             let widest = ticks.iter().map(|tick| text::width(&tick.label) * font_size).fold(0.0, f64::max);
             X_TICKS_APART.max(widest * 1.4)
@@ -117,17 +117,17 @@ impl Layout {
         layout
     }
 
-    /// Where an x is.
+    /// The position of an x.
     pub fn x(&self, value: f64) -> f64 {
         self.left + (self.right - self.left) * self.x_axis.place(value)
     }
 
-    /// Where a y is.
+    /// The position of a y.
     pub fn y(&self, value: f64) -> f64 {
         self.bottom - (self.bottom - self.top) * self.y_axis.place(value)
     }
 
-    /// Names beside the ends of their series, moved apart where they would overlap.
+    /// Names next to the ends of their series, moved apart if they would overlap.
     fn beside(&self, chart: &Chart, names: &[(usize, String)], line: f64) -> Vec<Entry> {
         let end = |series: &Series| {
             let placed = |point: &&(f64, f64)| drawn(chart, **point);
@@ -148,10 +148,10 @@ impl Layout {
     }
 }
 
-/// Places at least `line` apart, between top and bottom, and otherwise as near as can be to those wished for, which are in
-/// order: what collides is spread around its middle.
+/// Positions at least `line` apart, between top and bottom, and otherwise as close as possible to the wished ones,
+/// which are sorted: colliding ones are spread around their middle.
 fn apart(wished: &[f64], line: f64, top: f64, bottom: f64) -> Vec<f64> {
-    // Without the distances that they must keep, places need only be in order: pool those that are not.
+    // With the required distances subtracted, positions only need to be sorted: pool those that are not.
     let mut pools: Vec<(f64, f64)> = Vec::new(); // (mean, size)
     for (place, y) in wished.iter().enumerate() {
         let highest = bottom - line * (wished.len() - 1) as f64;
@@ -167,18 +167,18 @@ fn apart(wished: &[f64], line: f64, top: f64, bottom: f64) -> Vec<f64> {
     means.enumerate().map(|(place, mean)| mean + line * place as f64).collect()
 }
 
-/// Has the point a place on both axes?
+/// Whether the point has a position on both axes.
 pub fn drawn(chart: &Chart, (x, y): (f64, f64)) -> bool {
     has_place(chart.x_scale, x) && has_place(chart.y_scale, y)
 }
 
-/// Those that the legend shows.
+/// The names that the legend shows.
 fn names(chart: &Chart) -> Vec<(usize, String)> {
     let named = chart.series.iter().enumerate().filter(|(_, series)| !series.name.trim().is_empty());
     named.map(|(place, series)| (place, text::shortened(&text::allowed(&series.name), WIDEST_NAME))).collect()
 }
 
-/// Names in rows, from `y` on; also where the rows end.
+/// Names in rows, starting at `y`; also returns where the rows end.
 fn rows(names: &[(usize, String)], mut y: f64, width: f64, font_size: f64) -> (Vec<Entry>, f64) {
     let line = font_size * 1.5;
     let mut x = MARGIN;
@@ -220,14 +220,14 @@ fn y_axis(chart: &Chart) -> Axis {
         let edges = series.points.iter().enumerate().filter(move |(_, point)| placed(point));
         edges.flat_map(move |(place, point)| {
             let (low, high) = (point.1 - reach(place), point.1 + reach(place));
-            // A band may reach below what a logarithm can show; it must not stretch the axis there.
+            // A band may extend below what a logarithmic axis can show; it must not stretch the axis.
             [point.1, high, if chart.y_scale == Scale::Log { point.1 } else { low }]
         })
     });
     Axis::new(chart.y_scale, edges, Fit { margin: 0.04, from_zero })
 }
 
-/// How far the band reaches at a point.
+/// The half-width of the band at a point.
 pub fn half_width(half_widths: &[f64], place: usize) -> f64 {
     half_widths.get(place).copied().filter(|half_width| half_width.is_finite()).map_or(0.0, f64::abs)
 }

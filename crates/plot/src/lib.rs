@@ -1,7 +1,7 @@
-//! Charts as SVG: one small vocabulary for the terminal, the documents and the dashboard.
+//! Charts as SVG: one small vocabulary for the terminal, the documentation and the dashboard.
 //!
-//! A [`Chart`] is a title, two axes and a few [`Series`]; [`Chart::to_svg`] draws it. What is drawn never fails: an empty
-//! series, a value that is not a number, a single point, all values equal, numbers of any size and a million points all
+//! A [`Chart`] is a title, two axes and a few [`Series`]; [`Chart::to_svg`] draws it. Drawing never fails: an empty
+//! series, NaN, a single point, all values equal, numbers of any size and a million points all
 //! give a readable picture of less than 300 kB.
 //!
 //! ```
@@ -18,13 +18,13 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`chart`] | [`Chart`], [`Series`], [`Style`], [`Scale`]: what is to be drawn |
+//! | [`chart`] | [`Chart`], [`Series`], [`Style`], [`Scale`]: what to draw |
 //! | [`mod@releases`] | the releases of counters, with their error bands |
-//! | `axis`, `ticks`, `label` | from values to places, and what is written beside them |
-//! | `thin` | many points become few: the smallest and the largest in each column |
-//! | `layout` | what goes where |
-//! | `draw` | lines, bands, bars, dots and words, by `plotters` |
-//! | `colour` | colours that people with any colour vision can tell apart |
+//! | `axis`, `ticks`, `label` | from values to positions and labels |
+//! | `thin` | reduces many points to few: the smallest and the largest in each column |
+//! | `layout` | positions of everything |
+//! | `draw` | lines, bands, bars, dots and text, by `plotters` |
+//! | `colour` | colours that people with any colour vision can distinguish |
 
 mod axis;
 pub mod chart;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use crate::chart::{Chart, Scale, Series};
 
-/// The releases of a counter, each (step, value, half-width), as a line in its band. What was counted is not in it: the
+/// The releases of a counter, each (step, value, half-width), as a line with its band. It contains no exact counts: the
 /// chart is as publishable as the releases.
 ///
 /// ```
@@ -15,8 +15,8 @@ pub fn releases(title: impl Into<String>, level: f64, releases: impl IntoIterato
     empty(title, level).with(band(format!("released, ± at {} %", percent(level)), releases))
 }
 
-/// The releases of a counter for each key: `newest` are the keys with their newest totals, `releases` gives those of a key. If there
-/// are more than `most` keys, the ones with the largest totals are drawn, and the title says so.
+/// The releases of a counter for each key: `newest` are the keys with their latest totals, `releases` returns those of
+/// a key. If there are more than `most` keys, those with the largest totals are drawn, and the title says so.
 ///
 /// ```
 /// let newest = [("about", 2), ("help", 9), ("home", 5)].map(|(key, total)| (key.to_owned(), total));

@@ -1,6 +1,6 @@
-//! Words: how wide they are, roughly, and what may stand in a document.
+//! Text: its approximate width, and the characters allowed in a document.
 
-/// The width in multiples of the font size, as a sans-serif font has it; rather too wide than too narrow.
+/// The width in a sans-serif font, in multiples of the font size; rather over- than underestimated.
 pub fn width(text: &str) -> f64 {
     let of = |character: char| match character {
         'i' | 'j' | 'l' | 'f' | 't' | 'r' | 'I' | '.' | ',' | '\'' | ' ' | ':' | '|' | '(' | ')' => 0.36,
@@ -13,7 +13,7 @@ pub fn width(text: &str) -> f64 {
     text.chars().map(of).sum()
 }
 
-/// At most so wide, with an ellipsis where something is missing.
+/// Shortened to at most this width, with an ellipsis.
 pub fn shortened(text: &str, most: f64) -> String {
     if width(text) <= most {
         return text.into();
@@ -29,7 +29,7 @@ pub fn shortened(text: &str, most: f64) -> String {
     kept.trim_end().to_owned() + "…"
 }
 
-/// In lines that are at most so wide; at most three of them.
+/// Wrapped into at most three lines of at most this width.
 pub fn wrapped(text: &str, most: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -48,7 +48,7 @@ pub fn wrapped(text: &str, most: f64) -> Vec<String> {
     lines.into_iter().map(|line| shortened(&line, most)).collect()
 }
 
-/// Without the characters that no XML document may contain, not even escaped; line breaks become spaces.
+/// Without the characters that XML does not allow, even escaped; line breaks become spaces.
 pub fn allowed(text: &str) -> String {
     let keep = |character: char| match character {
         '\u{9}' | '\u{a}' | '\u{d}' => ' ',
@@ -58,7 +58,7 @@ pub fn allowed(text: &str) -> String {
     text.chars().map(keep).collect()
 }
 
-/// For the content of an element.
+/// Escaped for the content of an element.
 pub fn escaped(text: &str) -> String {
     allowed(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,10 +1,10 @@
-//! Many points become few that look the same.
+//! Reduces many points to few that look the same.
 
-/// A place in the picture; `None` where the line has a gap.
+/// A position in the picture; `None` at a gap in the line.
 pub type Place = Option<(f64, f64)>;
 
-/// A line through places in the order of x, as stretches without gaps. In each column, of so many pixels, only the first,
-/// the lowest, the highest and the last place are kept, so the line covers the same pixels.
+/// A line through positions in the order of x, as stretches without gaps. In each column, `column` pixels wide, only
+/// the first, the lowest, the highest and the last position are kept, so the line covers the same pixels.
 pub fn line(places: impl Iterator<Item = Place>, column: f64) -> Vec<Vec<(f64, f64)>> {
     let mut stretches: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut current: Option<Column> = None;
@@ -35,7 +35,7 @@ pub fn line(places: impl Iterator<Item = Place>, column: f64) -> Vec<Vec<(f64, f
     stretches
 }
 
-/// One place for each occupied square; the squares grow until there are at most `most`.
+/// One position per occupied square; the squares grow until there are at most `most`.
 pub fn dots(places: impl Iterator<Item = (f64, f64)> + Clone, most: usize) -> Vec<(f64, f64)> {
     let mut side = 0.5;
     loop {
@@ -56,7 +56,7 @@ struct Column {
     count: usize,
     first: (f64, f64),
     last: (f64, f64),
-    /// With their number in the column.
+    /// With their index in the column.
     low: (usize, (f64, f64)),
     high: (usize, (f64, f64)),
 }

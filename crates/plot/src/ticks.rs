@@ -1,17 +1,17 @@
-//! Where ticks are, and what is written beside them.
+//! Ticks and their labels.
 
 use crate::label;
 
 /// A tick.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
-    /// Where, as a value.
+    /// Its value.
     pub at: f64,
-    /// What is written there.
+    /// Its label.
     pub label: String,
 }
 
-/// Round numbers on a linear axis, about `count` of them; whole ones if asked for.
+/// Round numbers on a linear axis, about `count` of them; whole ones if `whole`.
 pub fn linear(low: f64, high: f64, count: f64, whole: bool) -> Vec<Tick> {
     let rough = (high - low) / count.max(1.0);
     let rough = if whole { rough.max(1.0) } else { rough };
@@ -63,7 +63,7 @@ pub fn powers_of_two(low: f64, high: f64, count: f64) -> Vec<Tick> {
     exponents.map(|exponent| Tick { at: 2f64.powi(exponent), label: label::power_of_two(exponent) }).collect()
 }
 
-/// Every so many-th of `powers` is shown.
+/// The distance between shown `powers`.
 fn stride(powers: f64, count: f64) -> i32 {
     let least = (powers / count.max(1.0)).ceil().max(1.0);
     [1, 2, 3, 5, 10, 20, 50, 100, 200].into_iter().find(|stride| f64::from(*stride) >= least).unwrap_or(500)

@@ -1,9 +1,9 @@
-//! Whatever is drawn, a well-formed, small, readable document comes out.
+//! Whatever is drawn, the result is a well-formed, small, readable document.
 
 use proptest::prelude::*;
 use reticent_plot::{Background, Chart, Hue, Scale, Series, Style, releases};
 
-/// No chart is larger.
+/// The size limit of a chart.
 const MOST_BYTES: usize = 300_000;
 
 fn check(chart: &Chart, width: u32, height: u32) -> String {

@@ -1,6 +1,6 @@
 /**
- * What is asked, how, and for how long: as the service publishes it, or as `reticent local task show --format json` prints it. Nothing is left
- * out: defaults are filled in, and `auto` is resolved.
+ * The question, how answers are randomised, and for how long: as published by the service, or as printed by
+ * `reticent local task show --format json`. Every field is present: defaults are filled in, and `auto` is resolved.
  */
 export interface Task {
   question: string;
@@ -20,7 +20,7 @@ export interface Task {
   expires: string;
 }
 
-/** A task, for the person who is to answer. */
+/** A task, for the person who answers. */
 export interface Description {
   id: string;
   question: string;
@@ -28,14 +28,14 @@ export interface Description {
   mechanism: string;
   epsilon: string;
   lifetimeEpsilon: string;
-  /** How many answers the lifetime ε pays for. With `memoisation` `never` a device says nothing after that. */
+  /** How many answers the lifetime ε pays for. With `memoisation` `never` a device sends nothing after that. */
   answers: number;
-  /** How probably a report supports the true answer, and any other: no report proves anything. Null for numbers and texts. */
+  /** Probability that a report supports the true answer, and any other one: no report proves anything. Null for numbers and texts. */
   supportsTruth: number | null;
   supportsOther: number | null;
 }
 
-/** What is sent. */
+/** What a device sends. */
 export interface Report {
   task: string;
   id: string;
@@ -51,22 +51,22 @@ export interface DeviceStorage {
 
 export class Device {
   /**
-   * Loads the WebAssembly from an address or from bytes. What the device must remember is kept in `storage`, `localStorage` unless
-   * another is given; clearing it makes the device spend its privacy budget again.
+   * Loads the WebAssembly from an address or from bytes. What the device must remember is kept in `storage`, by default
+   * `localStorage`; clearing it makes the device spend its privacy budget again.
    */
   static load(source: string | URL | ArrayBuffer | ArrayBufferView, storage?: DeviceStorage): Promise<Device>;
 
   /** What the task asks, and what a report would reveal. Nothing is spent. */
   describe(task: Task): Description;
 
-  /** Has this device answered as often as the task allows? `respond` throws then. With `memoisation` other than `never` it never has. */
+  /** Whether this device has answered as often as the task allows; `respond` then throws. Always false unless `memoisation` is `never`. */
   hasAnswered(task: Task): boolean;
 
   /**
-   * Randomises the answer and remembers the response; the report that is returned is all that may leave the page. `now` is in
+   * Randomises the answer and remembers the response; the returned report is all that may leave the page. `now` is in
    * milliseconds since 1970. Tabs take turns, so that one answer is spent once; where they cannot (`localStorage` on a page without
-   * https) nothing is said. Keep the report until it has been sent: it may be sent again and counts once, and a device that has
-   * answered as often as the task allows makes no other.
+   * https) it throws, and nothing is sent. Keep the report until it has been sent: it may be sent again and counts once, and a
+   * device that has answered as often as the task allows makes no other.
    */
   respond(task: Task, answer: string | number, now?: number): Promise<Report>;
 }

@@ -7,10 +7,10 @@ const KEY = "reticent device key";
 const hexadecimal = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const randomBytes = () => hexadecimal(crypto.getRandomValues(new Uint8Array(32)));
 
-/** A decimal number. `Number` takes an empty text for 0, and other things that nobody answers. */
+/** A decimal number. `Number` accepts more: it reads an empty text as 0, for example. */
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
-/** The answer as it is handed on: text, or the 64 bits of a number. The message does not contain it. */
+/** The answer as passed on: text, or the 64 bits of a number. The error message does not contain it. */
 function given(domain, answer) {
   const wrong = (allowed) => new Error(`answer is not one that can be given, but it must be ${allowed}`);
   if (typeof answer !== "string" && typeof answer !== "number") throw wrong("a text or a number");
@@ -22,7 +22,7 @@ function given(domain, answer) {
   return { bits: view.getBigUint64(0).toString(16) };
 }
 
-/** How probably a report supports the true answer, and any other: for people to read, nothing is decided by it. */
+/** Probability that a report supports the true answer, and any other one: for display only. */
 function supports({ domain, epsilon, mechanism }) {
   const growth = Math.exp(Number(epsilon));
   const count = domain.choices?.length ?? 0;
@@ -64,7 +64,7 @@ export class Device {
 
   hasAnswered(task) {
     const key = this.#storage.getItem(KEY);
-    // Without a key nothing was ever answered, and asking makes none.
+    // Without a key nothing was ever answered; this call creates none.
     if (key === null) return false;
     const { name } = this.#ask({ do: "name", task, key });
     return this.#ask({ do: "answered", task, key, record: this.#storage.getItem(name) }).answered;
@@ -74,12 +74,12 @@ export class Device {
     return this.#alone(() => this.#respond(task, answer, now));
   }
 
-  /** One tab at a time: two that answer at once would both spend. A storage that only this page has needs no lock. */
+  /** One tab at a time: two that answer at once would both spend. Storage private to this page needs no lock. */
   async #alone(act) {
     const locks = globalThis.navigator?.locks;
     if (locks) return locks.request(KEY, act);
     if (this.#storage !== globalThis.localStorage) return act();
-    throw new Error("the browser cannot keep two tabs apart (it may need https); nothing was sent");
+    throw new Error("the browser cannot lock two tabs against each other (it may need https); nothing was sent");
   }
 
   #respond(task, answer, now) {
@@ -89,9 +89,9 @@ export class Device {
     const record = this.#storage.getItem(name);
     const request = { do: "respond", task, ...handed, now: Math.floor(now / 1000), key, seed: randomBytes(), record };
     const response = this.#ask(request);
-    // Remembered before it is sent; where it cannot be, this throws and nothing is sent.
+    // Stored before it is sent; if that fails, this throws and nothing is sent.
     this.#storage.setItem(name, response.record);
-    if (this.#storage.getItem(name) !== response.record) throw new Error("the browser's storage forgets; nothing was sent");
+    if (this.#storage.getItem(name) !== response.record) throw new Error("the browser's storage did not keep the record; nothing was sent");
     return response.report;
   }
 
@@ -114,7 +114,7 @@ export class Device {
 }
 
 export async function send(url, report) {
-  // As plain text a page of any site may send it without being asked first.
+  // As plain text any site may send it without a preflight request.
   const options = { method: "POST", headers: { "Content-Type": "text/plain" }, body: JSON.stringify(report), credentials: "omit" };
   const response = await fetch(url, { ...options, referrerPolicy: "no-referrer" });
   const told = await response.json().catch(() => ({}));

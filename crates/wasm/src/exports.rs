@@ -9,27 +9,27 @@ thread_local! {
     static OUTPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The request's next byte.
-#[allow(unsafe_code, reason = "the attribute gives the function its name; there is no other function of this name")]
+/// Takes the request's next byte.
+#[allow(unsafe_code, reason = "the attribute gives the function its name, which no other function has")]
 #[unsafe(no_mangle)]
 pub extern "C" fn reticent_push(byte: u32) {
     INPUT.with_borrow_mut(|input| input.push(byte as u8));
 }
 
-/// Answers the request that was pushed, and forgets it; the answer's length.
-#[allow(unsafe_code, reason = "the attribute gives the function its name; there is no other function of this name")]
+/// Answers the pushed request, and forgets it; returns the answer's length.
+#[allow(unsafe_code, reason = "the attribute gives the function its name, which no other function has")]
 #[unsafe(no_mangle)]
 pub extern "C" fn reticent_answer() -> u32 {
     let mut input = INPUT.take();
     let answer = request::answer(&input).into_bytes();
-    // It held a person's answer and key.
+    // It contained a person's answer and key.
     input.fill(0);
     OUTPUT.set(answer);
     OUTPUT.with_borrow(|output| output.len() as u32)
 }
 
 /// One byte of the answer; 0 beyond its end.
-#[allow(unsafe_code, reason = "the attribute gives the function its name; there is no other function of this name")]
+#[allow(unsafe_code, reason = "the attribute gives the function its name, which no other function has")]
 #[unsafe(no_mangle)]
 pub extern "C" fn reticent_pull(index: u32) -> u32 {
     OUTPUT.with_borrow(|output| output.get(index as usize).copied().unwrap_or(0).into())

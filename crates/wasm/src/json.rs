@@ -1,13 +1,13 @@
-//! Reading JSON, in a few kilobytes.
+//! A JSON parser, in a few kilobytes.
 
-/// What a text of JSON says.
+/// A JSON value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// `null`
     Null,
     /// `true` or `false`
     Flag(bool),
-    /// A number, as it is written.
+    /// A number, as written.
     Number(String),
     /// A text.
     Text(String),
@@ -17,11 +17,11 @@ pub enum Value {
     Object(Vec<(String, Value)>),
 }
 
-/// How deep lists and objects may lie in each other.
+/// How deeply lists and objects may be nested.
 const DEEPEST: u32 = 16;
 
 impl Value {
-    /// Reads a whole text; `None` if it is not JSON.
+    /// Parses a whole text; `None` if it is not JSON.
     pub fn read(text: &str) -> Option<Self> {
         let mut reader = Reader { rest: text };
         let value = reader.value(DEEPEST)?;
@@ -29,7 +29,7 @@ impl Value {
         reader.rest.is_empty().then_some(value)
     }
 
-    /// A field of an object that is there once.
+    /// A field of an object, if it occurs exactly once.
     pub fn get(&self, name: &str) -> Option<&Self> {
         let Self::Object(fields) = self else { return None };
         let mut found = fields.iter().filter(|(known, _)| known == name);
@@ -45,7 +45,7 @@ impl Value {
         }
     }
 
-    /// A whole number, as it is written.
+    /// A whole number, as written.
     pub fn whole<T: std::str::FromStr>(&self) -> Option<T> {
         match self {
             Self::Number(text) => text.parse().ok(),
@@ -63,7 +63,7 @@ impl Reader<'_> {
         self.rest = self.rest.trim_start_matches([' ', '\t', '\n', '\r']);
     }
 
-    /// Goes past a letter, if it comes next.
+    /// Skips a character, if it comes next.
     fn takes(&mut self, letter: char) -> bool {
         self.skip();
         match self.rest.strip_prefix(letter) {
@@ -128,7 +128,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What comes after the opening quote.
+    /// The rest of a string after its opening quote.
     fn text(&mut self) -> Option<String> {
         let mut text = String::new();
         loop {
@@ -178,7 +178,7 @@ impl Reader<'_> {
     }
 }
 
-/// As JSON writes numbers.
+/// Whether this is a JSON number.
 fn is_number(word: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let word = word.strip_prefix('-').unwrap_or(word);
@@ -193,7 +193,7 @@ fn is_number(word: &str) -> bool {
     digits(whole) && (whole == "0" || !whole.starts_with('0')) && part.is_none_or(digits) && power.is_none_or(digits)
 }
 
-/// A text as JSON writes it.
+/// A text as a JSON string.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same as `serde_json` says.
+    /// Whether `serde_json` has the same value.
     fn same(ours: &Value, theirs: &serde_json::Value) -> bool {
         use serde_json::Value as Theirs;
         match (ours, theirs) {
@@ -225,7 +225,7 @@ mod tests {
                 one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
             }
             (Value::Object(one), Theirs::Object(other)) => {
-                // They take the last of two fields of one name.
+                // They keep the last of two fields of the same name.
                 one.len() != other.len()
                     || one.iter().all(|(name, value)| other.get(name).is_some_and(|other| same(value, other)))
             }
@@ -237,7 +237,7 @@ mod tests {
         match (Value::read(text), serde_json::from_str::<serde_json::Value>(text)) {
             (Some(ours), Ok(theirs)) => same(&ours, &theirs),
             (None, Err(_)) => true,
-            // A number may be too large for them, a text too deep for us.
+            // A number may be too large for them, a text nested too deeply for us.
             (Some(_), Err(error)) => error.to_string().contains("number out of range"),
             (None, Ok(_)) => text.matches(['[', '{']).count() >= DEEPEST as usize,
         }

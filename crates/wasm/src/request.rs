@@ -1,11 +1,11 @@
-//! What a page can ask for.
+//! A page's requests.
 //!
-//! | `do` | is given | says |
+//! | `do` | takes | returns |
 //! |---|---|---|
 //! | `describe` | `task` | its hash, `id`, and how many `answers` its lifetime ε pays for |
-//! | `name` | `task`, `key` | under which `name` the device remembers it |
+//! | `name` | `task`, `key` | the `name` under which the device remembers it |
 //! | `answered` | `task`, `key`, `record` | whether the device has `answered` as often as the task allows |
-//! | `respond` | `task`, `key`, `seed`, `now`, `record`, and `answer` or, for real numbers, `bits` | the `report` to send, and the `record` to keep under the name before it is sent |
+//! | `respond` | `task`, `key`, `seed`, `now`, `record`, and `answer` or, for real numbers, `bits` | the `report` to send, and the `record` to store under the name before sending |
 //!
 //! Keys and seeds are 64 hexadecimal digits, `now` is in seconds since 1970, `bits` are the 64 of a number as 16 hexadecimal digits.
 
@@ -16,7 +16,7 @@ use reticent::{Error, hexadecimal};
 use crate::json::{Value, quoted};
 use crate::task;
 
-/// Answers one request: JSON in, JSON out; `{"error": …}` if there is nothing to tell.
+/// Answers one request: JSON in, JSON out; `{"error": …}` if it fails.
 pub fn answer(input: &[u8]) -> String {
     reply(input).unwrap_or_else(|error| ["{\"error\":", &quoted(&error), "}"].concat())
 }
@@ -64,7 +64,7 @@ fn reply(input: &[u8]) -> Result<String, String> {
 }
 
 fn told(error: Error) -> String {
-    // Those that a page can meet, without the words for all others.
+    // Those that a page can encounter; texts for all others would make the module larger.
     match error {
         Error::Parameter { parameter, value, allowed } => {
             [parameter, " is ", &value, ", but it must be ", allowed].concat()
@@ -123,7 +123,7 @@ fn object(fields: &[(&str, String)]) -> String {
     object
 }
 
-/// The one record that the page handed over.
+/// The one record that the page passed in.
 #[derive(Default)]
 struct Slot {
     text: Option<String>,
@@ -140,7 +140,7 @@ impl Memory for Slot {
     }
 }
 
-/// A seed from the page, good for one request.
+/// A seed from the page, for one request.
 struct Page(Option<[u8; 32]>);
 
 impl EntropySource for Page {
@@ -162,7 +162,7 @@ mod tests {
             "question": "Tea \"or\" coffee?", "domain": domain, "epsilon": "1", "minimum-batch": 10, "expires": "2030-01-01",
         });
         task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        // Through the library, as whoever publishes it does: nothing is left out.
+        // Through the library, as a publisher does it: no field is left out.
         serde_json::to_value(serde_json::from_value::<Task>(task).unwrap()).unwrap()
     }
 
@@ -187,7 +187,7 @@ mod tests {
         respond(&tea(), json!({ "answer": "yes" }), seed, record)
     }
 
-    /// Of every mechanism, with hashes and shapes that the library's own collector takes.
+    /// For every mechanism, with hashes and shapes that the library's own collector accepts.
     #[test]
     fn every_report_is_one_that_the_collector_takes() {
         let four = json!({ "choices": ["a", "b", "c", "ü"] });
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(responses.len(), 2, "both answers occur");
     }
 
-    /// In the library's own words, and the page can ask beforehand.
+    /// With the library's own text, and the page can check in advance.
     #[test]
     fn a_device_that_has_answered_says_so_and_nothing_else() {
         let answered = |task: &Value, record: &Value| {

@@ -1,4 +1,4 @@
-//! A task, from the JSON in which it is published.
+//! A task, from its published JSON.
 
 use reticent::Error;
 use reticent::local::LightTask;
@@ -6,7 +6,7 @@ use reticent::local::light::{Fields, LightDomain};
 
 use crate::json::Value;
 
-/// All fields of a task. What is published names every one of them, and no other.
+/// All fields of a task. A published task has every one of them, and no others.
 const FIELDS: [&str; 9] = [
     "question",
     "domain",
@@ -19,13 +19,13 @@ const FIELDS: [&str; 9] = [
     "expires",
 ];
 
-/// The one field that is published only where it is needed.
+/// The one field that is published only if needed.
 const CONFIRMED: &str = "allow-large-epsilon";
 
 /// Reads a task.
 ///
 /// # Errors
-/// If a field is missing, means nothing, or is not one of a task.
+/// If a field is missing, invalid or unknown.
 pub fn read(value: &Value) -> Result<LightTask, Error> {
     let wrong = |name: &'static str| Error::Parameter {
         parameter: name,
@@ -83,7 +83,7 @@ mod tests {
     use reticent::local::{Question, Task};
     use serde_json::json;
 
-    /// A task as it is published, in which one thing is another.
+    /// A published task with one change.
     fn changed(change: impl Fn(&mut serde_json::Value)) -> serde_json::Value {
         let mut task = json!({
             "question": "Tea?", "domain": { "choices": ["yes", "no"] }, "mechanism": "k-ary", "epsilon": "1", "memoisation": "per-answer",
@@ -98,7 +98,7 @@ mod tests {
         (read(&value).ok(), serde_json::from_value(task.clone()).ok())
     }
 
-    /// One set of tests for both readers of tasks: what one refuses, the other refuses; what both take is the same task.
+    /// One set of tests for both readers of tasks: both refuse the same tasks, and read the others alike.
     #[test]
     fn the_browser_reads_tasks_as_the_library_does() {
         type Change = fn(&mut serde_json::Value);

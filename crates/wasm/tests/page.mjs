@@ -1,4 +1,4 @@
-// What a page can do wrong with the module. The WebAssembly is stood in for: it says what it was asked.
+// Mistakes a page can make with the module. The WebAssembly is a stand-in that returns its requests.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 const source = await readFile(new URL("../js/reticent.js", import.meta.url), "utf8");
 const { Device } = await import(`data:text/javascript,${encodeURIComponent(source)}`);
 
-/** Bytes in, bytes out, as the module has it. */
+/** Bytes in, bytes out, like the module. */
 function standIn(asked) {
   let input = [];
   let output = new Uint8Array();
@@ -25,7 +25,7 @@ function standIn(asked) {
   };
 }
 
-/** Storage that notes whether it is used under a lock. */
+/** Storage that records whether it is used under a lock. */
 function storage(isHeld) {
   const kept = new Map();
   const uses = [];
@@ -54,7 +54,7 @@ locks.request = (_, act) => {
 const inPage = (value) => Object.defineProperty(globalThis, "navigator", { value, configurable: true });
 const numbers = { domain: { numbers: "0..120" } };
 
-// What is no number is none: nothing is randomised, and nothing kept.
+// Not a number: nothing is randomised, and nothing stored.
 inPage({ locks });
 for (const answer of ["", " ", null, undefined, true, "0x10", "12,5", "many", "Infinity", NaN, [], {}]) {
   const [asked, memory] = [[], storage(() => holders > 0)];
@@ -69,7 +69,7 @@ for (const [answer, number] of [["36.6", 36.6], [" -1e2 ", -100], ["0", 0], [7, 
 }
 await assert.rejects(async () => new Device(standIn([]), storage(() => true)).respond({ domain: { texts: {} } }, null));
 
-// Whether it has answered is told by its record; asking leaves no trace.
+// Its record shows whether it has answered; asking leaves no trace.
 const fresh = storage(() => true);
 const device = new Device(standIn([]), fresh);
 assert.equal(device.hasAnswered(numbers), false);
@@ -77,7 +77,7 @@ assert.equal(fresh.kept.size, 0);
 await device.respond(numbers, "3");
 assert.equal(device.hasAnswered(numbers), true);
 
-// Two tabs with one storage: whoever reads or writes it holds the lock, alone.
+// Two tabs with one storage: a tab that reads or writes it holds the lock exclusively.
 const shared = storage(() => holders);
 const tabs = [new Device(standIn([]), shared), new Device(standIn([]), shared)];
 await Promise.all(tabs.map((tab) => tab.respond(numbers, "3")));

@@ -1,4 +1,4 @@
-//! The ES module in Node: what a page can do wrong with it, and two tabs at once.
+//! The ES module in Node: mistakes a page can make, and two tabs at once.
 
 use std::path::Path;
 use std::process::Command;

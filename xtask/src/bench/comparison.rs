@@ -1,14 +1,14 @@
-//! The samplers beside those of NumPy and OpenDP.
+//! The samplers compared with those of NumPy and OpenDP.
 
 use serde_json::{Value, json};
 
 use super::layout::{aligned, show};
 use super::measurement::Measurement;
 
-/// Whose speeds ours are compared with.
+/// The libraries that ours is compared with.
 const PEERS: [&str; 2] = ["numpy", "opendp"];
 
-/// One law at one scale: one of our generators, if there is any for it, and the peers that have it too.
+/// One law at one scale: one of our generators, if any, and the peers that support it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     law: String,
@@ -43,12 +43,12 @@ impl Comparison {
         self.ours.as_ref().map(|ours| ours.million_per_second)
     }
 
-    /// How many times as fast as a peer ours is.
+    /// Our speed relative to a peer.
     fn ratio(&self, peer: usize) -> Option<f64> {
         Some(self.speed()? / self.peers[peer]?)
     }
 
-    /// The comparison as one JSON object; what was not measured is null.
+    /// The comparison as one JSON object; missing measurements are null.
     pub fn json(&self) -> Value {
         json!({
             "law": self.law,
@@ -79,7 +79,7 @@ impl Comparison {
 
 const HEADER: [&str; 8] = ["law", "scale", "ours", "M/s", "NumPy", "ours/NumPy", "OpenDP", "ours/OpenDP"];
 
-/// Millions of samples a second on one core, aligned.
+/// Millions of samples per second on one core, aligned.
 pub fn table(comparisons: &[Comparison]) -> String {
     let rows: Vec<_> = comparisons.iter().map(Comparison::row).collect();
     String::from("millions of samples a second on one core, best of several repetitions\n")

@@ -1,7 +1,7 @@
-"""How fast jax-privacy makes the noise of a buffered linear Toeplitz counter, on one core.
+"""The speed of jax-privacy's noise for a buffered linear Toeplitz counter, on one core.
 
-Prints one JSON object a line, in the form of the continual_bench example. Its noise is 32-bit floats from a generator that
-is not cryptographic; it keeps no sum, no error bar and no state that could be saved.
+Prints one JSON object per line, like the continual_bench example. Its noise is 32-bit floats from a non-cryptographic
+generator; it keeps no sum, no error bar and no state that could be saved.
 """
 
 import functools
@@ -52,6 +52,6 @@ def main():
 
 
 if __name__ == "__main__":
-    # It asks for 64-bit floats and is content with 32.
+    # It requests 64-bit floats and accepts 32.
     warnings.simplefilter("ignore")
     main()

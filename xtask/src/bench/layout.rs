@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The header and the rows in columns: those named in `texts` to the left, numbers to the right.
+/// The header and the rows in columns: those listed in `texts` left-aligned, numbers right-aligned.
 pub fn aligned<const N: usize>(header: [&str; N], rows: &[[String; N]], texts: &[usize]) -> String {
     let header = header.map(String::from);
     let all = || std::iter::once(&header).chain(rows);
@@ -20,21 +20,21 @@ pub fn aligned<const N: usize>(header: [&str; N], rows: &[[String; N]], texts: &
     text
 }
 
-/// What a measuring program printed, one JSON object a line, as a table with the first column to the left.
+/// The output of a benchmark, one JSON object per line, as a table with the first column left-aligned.
 ///
 /// # Errors
-/// If a line is none of its measurements.
+/// If a line is not a measurement.
 pub fn measured<const N: usize>(
     header: [&str; N],
     printed: &str,
     row: impl Fn(&Value) -> Option<[String; N]>,
 ) -> Result<String, String> {
     let read = |line: &str| serde_json::from_str(line).ok().and_then(|value| row(&value));
-    let rows = printed.lines().map(|line| read(line).ok_or_else(|| format!("this is no measurement: {line}")));
+    let rows = printed.lines().map(|line| read(line).ok_or_else(|| format!("this is not a measurement: {line}")));
     Ok(aligned(header, &rows.collect::<Result<Vec<_>, _>>()?, &[0]))
 }
 
-/// Three digits that count.
+/// Three significant digits.
 pub fn show(value: f64) -> String {
     let decimals = if value <= 0.0 { 0 } else { (2 - value.log10().floor() as i32).clamp(0, 6) };
     format!("{value:.*}", decimals as usize)

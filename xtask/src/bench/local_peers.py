@@ -1,6 +1,6 @@
-"""How fast pure-LDP randomises and counts, on one core.
+"""The speed of pure-LDP's randomising and counting, on one core.
 
-Prints one JSON object a line, in the form of the local_bench example. Its randomness is that of NumPy and of Python's
+Prints one JSON object per line, like the local_bench example. Its randomness is that of NumPy and of Python's
 `random`, neither of which is fit for privacy.
 """
 
@@ -10,7 +10,7 @@ from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer
 from measure import report
 
 VALUES = 1000
-# Speeds are per client, so that fewer may be measured than there.
+# Speeds are per client, so fewer can be measured than there.
 CLIENTS = {"k-ary": 20_000, "OUE": 1_000}
 
 

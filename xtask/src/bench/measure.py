@@ -1,16 +1,16 @@
-"""How fast something is: the best of several repetitions, printed in the form of dist-test's measure.rs."""
+"""Measures speed: the best of several repetitions, printed like dist-test's measure.rs."""
 
 import json
 import time
 
-# A repetition lasts at least so many seconds; the best of them counts, after one that does not.
+# A repetition lasts at least this many seconds; the best of them counts, after one warm-up.
 REPETITION = 0.25
 REPETITIONS = 5
 WARM_UP = 1
 
 
 def million_per_second(draw, batch):
-    """The best speed over the repetitions, in 10⁶ samples a second."""
+    """The best speed over the repetitions, in 10⁶ samples per second."""
     best = 0.0
     for repetition in range(WARM_UP + REPETITIONS):
         batches, start = 0, time.perf_counter()

@@ -1,11 +1,11 @@
-//! What the measuring programs print.
+//! The output of the benchmarks.
 
 use serde_json::Value;
 
 /// How fast one generator draws from one law, or one library makes one release.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
-    /// Whose it is.
+    /// The generator or library.
     pub generator: String,
     /// What is drawn or released.
     pub law: String,
@@ -14,7 +14,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Reads one line of a measuring program.
+    /// Parses one line of a benchmark's output.
     pub fn read(line: &str) -> Result<Self, String> {
         let fields = || {
             let value: Value = serde_json::from_str(line).ok()?;
@@ -25,10 +25,10 @@ impl Measurement {
                 million_per_second: value.get("million_per_second")?.as_f64()?,
             })
         };
-        fields().ok_or_else(|| format!("this is no measurement: {line}"))
+        fields().ok_or_else(|| format!("this is not a measurement: {line}"))
     }
 
-    /// Can the two be compared?
+    /// Whether the two can be compared.
     pub fn measures_the_same_as(&self, other: &Self) -> bool {
         self.law == other.law && self.scale == other.scale
     }

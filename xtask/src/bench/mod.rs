@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: speeds beside those of other libraries, measured on the same machine in the same minutes.
+//! `cargo xtask bench`: speeds compared with other libraries, measured on the same machine at the same time.
 
 mod comparison;
 mod layout;
@@ -20,7 +20,7 @@ use pair::Pair;
 pub enum Format {
     /// Aligned, for people.
     Table,
-    /// One object a line, for programs.
+    /// One object per line, for programs.
     Json,
 }
 
@@ -64,7 +64,7 @@ pub fn local(format: Format) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs an example of dist-test and the peers' script, and reads what both print.
+/// Runs an example of dist-test and the peers' script, and parses the output of both.
 fn measure(example: &str, script: &str) -> Result<Vec<Measurement>, String> {
     eprintln!("building {example} …");
     let build = Invocation::new("cargo build --release -p dist-test --example").argument(example);

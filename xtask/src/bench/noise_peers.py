@@ -1,7 +1,7 @@
-"""How many samples a second NumPy and OpenDP draw on one core.
+"""Samples per second that NumPy and OpenDP draw on one core.
 
-Prints one JSON object a line, in the form of the noise_bench example. NumPy's float noise is fast and not private (its
-low-order bits betray the data); OpenDP's integer noise is exact, as ours is.
+Prints one JSON object per line, like the noise_bench example. NumPy's float noise is fast and not private (its
+low-order bits reveal the data); OpenDP's integer noise is exact, like ours.
 """
 
 import numpy
@@ -9,7 +9,7 @@ import opendp.prelude as dp
 
 from measure import report
 
-# Where ours are measured too.
+# The same scales as for ours.
 SCALES = [1.0, 10.0, 1000.0, 1e6]
 NUMPY_BATCH = 4_000_000
 OPENDP_BATCH = 10_000

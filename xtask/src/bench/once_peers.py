@@ -1,7 +1,7 @@
-"""How fast OpenDP releases statistics once, on one core.
+"""The speed of OpenDP's one-time releases, on one core.
 
-Prints one JSON object a line, in the form of the once_bench example. Speeds are per thing released, so that fewer things
-may be measured than there.
+Prints one JSON object per line, like the once_bench example. Speeds are per item released, so fewer items
+can be measured than there.
 """
 
 import opendp.prelude as dp

@@ -1,4 +1,4 @@
-//! Our releases, each beside everything else that was measured for the same task.
+//! Our releases, each compared with everything else measured on the same task.
 
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ impl Pair {
     }
 }
 
-/// Millions of things a second on one core, aligned.
+/// Millions of items per second on one core, aligned.
 pub fn table(pairs: &[Pair]) -> String {
     let rows: Vec<_> = pairs.iter().map(Pair::row).collect();
     String::from("millions a second on one core, whole releases, best of several repetitions\n")

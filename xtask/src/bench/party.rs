@@ -1,4 +1,4 @@
-//! Many parties on one machine, each a process of its own.
+//! Many parties on one machine, each in its own process.
 
 use super::Format;
 use super::layout::{measured, show};
@@ -6,7 +6,7 @@ use crate::process::{Invocation, target};
 
 const HEADER: [&str; 4] = ["task", "numbers each", "seconds", "to verify"];
 
-/// Builds and runs the measuring program, on all cores.
+/// Builds and runs the benchmark, on all cores.
 pub fn run(format: Format) -> Result<(), String> {
     eprintln!("building party_bench …");
     let build = Invocation::new("cargo build --release -p reticent-party --example party_bench");

@@ -15,11 +15,11 @@ pub const CONTINUAL: &str = "xtask/src/bench/continual_peers.py";
 /// Measures the peer's local model; prints the same lines as the `local_bench` example.
 pub const LOCAL: &str = "xtask/src/bench/local_peers.py";
 
-/// Measures DataFusion, DuckDB and OpenDP on a Parquet file; prints lines in the form of the `sql_bench` example.
+/// Measures DataFusion, DuckDB and OpenDP on a Parquet file; prints the same lines as the `sql_bench` example.
 pub const SQL: &str = "xtask/src/bench/sql_peers.py";
 
-/// What is measured, by name and version.
-// pure-LDP imports statsmodels and does not say so.
+/// The peers, by name and version.
+// pure-LDP imports statsmodels without declaring it.
 const PACKAGES: [&str; 7] = [
     "numpy",
     "opendp[polars]==0.16.*",
@@ -29,12 +29,12 @@ const PACKAGES: [&str; 7] = [
     "datafusion==55.*",
     "duckdb==2.*",
 ];
-/// Succeeds if what [`PACKAGES`] asks for is installed.
+/// Succeeds if [`PACKAGES`] are installed.
 const IS_READY: &str = "import datafusion, duckdb, numpy, polars, statsmodels, importlib.metadata as m; \
                         assert m.version('opendp').startswith('0.16.') and \
                         m.version('jax-privacy').startswith('2.0.') and m.version('pure-ldp').startswith('1.2.')";
 
-/// The interpreter of a private environment with the peers in it, made if it is missing.
+/// The interpreter of a private environment with the peers in it, created if it is missing.
 pub fn python() -> Result<PathBuf, String> {
     let folder = target().join("bench-venv");
     let python = folder.join("bin/python");
@@ -43,17 +43,17 @@ pub fn python() -> Result<PathBuf, String> {
     }
     eprintln!("installing {} into {} …", PACKAGES.join(", "), folder.display());
     let create = Invocation::new("python3 -m venv --clear").argument(folder.to_string_lossy());
-    // Debian keeps the module in a package of its own.
+    // On Debian the module is a separate package.
     let made = create.succeeds() || (installed_from_debian("python3-venv") && create.succeeds());
     if !made {
-        return Err(format!("no Python environment could be made: {create}"));
+        return Err(format!("no Python environment could be created: {create}"));
     }
     let install = Invocation::program(&python).and("-m pip install --quiet --disable-pip-version-check");
     let install = PACKAGES.iter().fold(install, |install, &package| install.argument(package));
     if install.succeeds() { Ok(python) } else { Err(format!("the peers could not be installed: {install}")) }
 }
 
-/// Installs one of Debian's packages, where that is how packages are installed.
+/// Installs a Debian package, on systems that use them.
 fn installed_from_debian(package: &str) -> bool {
     let steps = [Invocation::new("apt-get update"), Invocation::new("apt-get install --yes").argument(package)];
     exists("apt-get") && steps.iter().all(Invocation::succeeds)

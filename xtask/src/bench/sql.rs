@@ -11,17 +11,17 @@ use super::{Format, peers};
 use crate::process::{Invocation, target};
 
 const HEADER: [&str; 5] = ["contender", "seconds", "of no privacy", "MiB", "error of AVG"];
-/// As the measuring program names it.
+/// The name that the benchmark gives it.
 const FILE: &str = "visits-10000000.parquet";
 /// A table so small that starting up is most of the work.
 const FEW_ROWS: usize = 1000;
-/// The command is run so often on it, and the median counts.
+/// How often the command is run on it; the median counts.
 const STARTS: usize = 21;
 
-/// Builds and runs the measuring program on all cores, then the peers on the table that it wrote.
+/// Builds and runs the benchmark on all cores, then the peers on the table that it wrote.
 pub fn run(format: Format) -> Result<(), String> {
     eprintln!("building sql_bench …");
-    // Together with the command, so that what both need is built once.
+    // Together with the command, so that shared dependencies are built once.
     let build = Invocation::new("cargo build --release -p reticent-cli -p reticent-sql --example sql_bench");
     if !build.succeeds() {
         return Err(format!("could not build the benchmark; run it again with: {build}"));
@@ -31,7 +31,7 @@ pub fn run(format: Format) -> Result<(), String> {
     let ours = Invocation::program(program).argument(folder.to_string_lossy()).output()?;
     eprintln!("measuring the peers …");
     let file = folder.join(FILE).to_string_lossy().into_owned();
-    // What people install comes first, and is what all others are compared with.
+    // The peers come first: all others are compared with the first of them.
     let peers = Invocation::program(peers::python()?).and("-B").argument(peers::SQL).argument(file).output()?;
     let (planning, ours): (Vec<&str>, Vec<&str>) = ours.lines().partition(|line| line.starts_with("{\"planning\""));
     let planning: Value = serde_json::from_str(planning.first().ok_or("planning was not measured")?)
@@ -54,10 +54,10 @@ pub fn run(format: Format) -> Result<(), String> {
     Ok(())
 }
 
-/// How long the whole command takes, its charge to a ledger included.
+/// How long the whole command takes, including its charge to a ledger.
 fn start_up(folder: &Path) -> Result<f64, String> {
     let folder = folder.join("start-up");
-    // Of an earlier run: its ledger would grow from run to run.
+    // From an earlier run: its ledger would grow from run to run.
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let (file, ledger) = (folder.join("few.csv"), folder.join("few.ledger"));
@@ -95,7 +95,7 @@ fn read(printed: &str) -> Result<Vec<Value>, String> {
         let value: Value = serde_json::from_str(line).ok()?;
         value.get("contender")?.is_string().then_some(value)
     };
-    let objects = printed.lines().map(|line| object(line).ok_or_else(|| format!("this is no measurement: {line}")));
+    let objects = printed.lines().map(|line| object(line).ok_or_else(|| format!("this is not a measurement: {line}")));
     let mut all = objects.collect::<Result<Vec<_>, _>>()?;
     let plain = all.first().and_then(|first| first["seconds"].as_f64());
     for value in &mut all {

@@ -1,7 +1,7 @@
-"""The query of the sql_bench example, asked of what people install from PyPI: DataFusion and DuckDB without privacy, and OpenDP with
+"""The query of the sql_bench example, run with packages from PyPI: DataFusion and DuckDB without privacy, and OpenDP with
 Polars, bounded to 4 groups of 4 rows per user.
 
-usage: sql_peers.py FILE.parquet        measures everybody, each in processes of its own; one JSON object a line
+usage: sql_peers.py FILE.parquet        measures everything, each in its own processes; one JSON object per line
        sql_peers.py FILE.parquet NAME   measures one, in this process
 """
 
@@ -41,7 +41,7 @@ PRE_AGGREGATED = """
 
 
 def bounded(path):
-    """Rows of a user and category are first added up and then scaled down to four: less than the same bounding, and faster."""
+    """A user's rows in a category are first added up and then scaled down to four: not quite the same bounding, and faster."""
     from datafusion import SessionContext
 
     context = SessionContext()
@@ -66,7 +66,7 @@ def opendp(path):
     query = (
         context.query()
         .truncate_per_group(4, by=["category"])
-        # Its random choice of groups fails when there is one grouping column; choosing the first costs it no more.
+        # Its random choice of groups fails with a single grouping column; choosing the first is no more expensive.
         .truncate_num_groups(4, by=["category"], keep="first")
         .group_by("category")
         .agg(dp.len(signed=True), pl.col("value").fill_null(0.0).fill_nan(0.0).dp.sum((0.0, 100.0)))
@@ -75,7 +75,7 @@ def opendp(path):
     return query.release().collect().height
 
 
-# Whom, in which words, in how many processes, and how often in each after once that does not count.
+# What, by which query, in how many processes, and how often in each after a warm-up.
 PEERS = {
     "datafusion": (datafusion, "DataFusion {} from PyPI, no privacy", 3, 5),
     "duckdb": (duckdb, "DuckDB {} from PyPI, no privacy", 3, 5),

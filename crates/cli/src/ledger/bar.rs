@@ -4,11 +4,11 @@ use reticent::exact::Rational;
 
 use super::component::Component;
 
-/// How long a bar is, in characters.
+/// The length of a bar, in characters.
 const LENGTH: u32 = 20;
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// One bar for each component, each on a line of its own.
+/// One bar per component, each on its own line.
 pub fn bars(components: &[Component]) -> String {
     let plain = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
     let lines = components.iter().filter_map(|component| {
@@ -19,7 +19,7 @@ pub fn bars(components: &[Component]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// How many of `all` pieces are filled, rounded up; but full means full: all only if nothing is left.
+/// How many of `all` pieces are filled, rounded up; but all of them only if nothing is left.
 fn filled(part: &Rational, all: u32) -> u32 {
     if *part >= Rational::ONE {
         return all;
@@ -35,7 +35,7 @@ fn bar(part: &Rational) -> String {
     "█".repeat(whole as usize) + rest + &"░".repeat(empty as usize)
 }
 
-/// For terminals that have letters only.
+/// For terminals without block characters.
 fn plain_bar(part: &Rational) -> String {
     let whole = filled(part, LENGTH);
     "#".repeat(whole as usize) + &".".repeat((LENGTH - whole) as usize)
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(drawn("0.5"), ("█".repeat(10) + &"░".repeat(10), 50));
         assert_eq!(drawn("1e-300"), ("▏".to_owned() + &"░".repeat(19), 1));
         assert_eq!(drawn("0.9999999999999999999999"), ("█".repeat(19) + "▉", 99));
-        // In floats 0.07 of 100 is a little more than 7.
+        // As floats, 0.07 of 100 is a little more than 7.
         assert_eq!(drawn("0.07").1, 7);
         for part in ["0", "0.001", "1/3", "0.62", "0.999", "1"] {
             assert_eq!(drawn(part).0.chars().count(), 20, "{part}");

@@ -1,4 +1,4 @@
-//! ε, δ and ρ: each a limit of its own.
+//! ε, δ and ρ, each with its own limit.
 
 use reticent::exact::Rational;
 use reticent::privacy::Guarantee;
@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 /// One of ε, δ and ρ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Component {
-    /// As people write it.
+    /// The symbol for people.
     pub symbol: &'static str,
-    /// As programs do.
+    /// The name for programs.
     pub name: &'static str,
-    /// What may be spent, if there is a limit.
+    /// The limit, if any.
     pub limit: Option<Rational>,
-    /// What was spent.
+    /// The amount spent.
     pub spent: Rational,
 }
 
 impl Component {
-    /// Those of a limit; without one, those in which something was spent.
+    /// The components of a limit; without one, those with something spent.
     pub fn all(limit: Option<&Guarantee>, spent: &Spend) -> Vec<Self> {
         let limits = limit.map(Spend::of);
         let part = |symbol, name, of: fn(&Spend) -> &Rational| Self {
@@ -36,12 +36,12 @@ impl Component {
         parts.into_iter().filter(|part| !part.limit.as_ref().unwrap_or(&part.spent).is_zero()).collect()
     }
 
-    /// What is left, if there is a limit.
+    /// The amount left, if there is a limit.
     pub fn left(&self) -> Option<Rational> {
         self.limit.as_ref().map(|limit| limit - &self.spent)
     }
 
-    /// Which part of the limit was spent.
+    /// The spent share of the limit.
     pub fn part(&self) -> Option<Rational> {
         self.limit.as_ref().map(|limit| &self.spent / limit)
     }

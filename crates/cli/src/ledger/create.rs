@@ -1,4 +1,4 @@
-//! `reticent ledger create`: a ledger, and a dataset with its budget.
+//! `reticent ledger create`: creates a ledger, or registers a dataset with its budget.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,10 +23,10 @@ use crate::text;
   reticent ledger create --file examples/visits.csv --epsilon 2 --unit event
   reticent ledger create --ledger shared.sqlite
 
-A budget, its unit and its adjacency are fixed once they are set. A dataset that was accounted for without a limit gets one in \
-this way: what was charged before under the same unit and adjacency counts. Without a dataset an empty ledger is made.
+A budget, its unit and its adjacency are fixed once they are set. A dataset that had no limit so far can be given one: \
+earlier charges under the same unit and adjacency count against it. Without a dataset an empty ledger is created.
 
-Exit codes: 0 registered, now or before in the same way; 1 the ledger cannot be written; 2 usage, or other terms than before.")]
+Exit codes: 0 registered, now or earlier with the same terms; 1 the ledger cannot be written; 2 usage, or different terms.")]
 pub struct Arguments {
     #[command(flatten)]
     whose: Whose,
@@ -59,7 +59,7 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Makes the ledger and registers the dataset.
+/// Creates the ledger and registers the dataset.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let dataset = dataset(arguments)?;
     let place = arguments.which.place()?;
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         None => Outcome::Ledger,
     };
     if let (Some(file), true) = (&arguments.anchor, new_anchor) {
-        say!("the anchor {} is new: what happened to the ledger before cannot be told from it", file.display());
+        say!("the anchor {} is new: it says nothing about the ledger's past", file.display());
     }
     output::print(&print(arguments.format, &place, &outcome))?;
     Ok(ExitCode::SUCCESS)
@@ -86,7 +86,7 @@ enum Outcome<'dataset> {
     Dataset(&'dataset Dataset, Registration),
 }
 
-/// What is to be registered, checked before a ledger is made.
+/// The dataset to register, checked before a ledger is created.
 fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
     let limit = limit(arguments)?;
     let name = arguments.whose.dataset()?;
@@ -99,45 +99,45 @@ fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
             return Err(usage(format!("say which dataset may spend {limit}: a name, or --file FILE")));
         }
         (None, None) if arguments.unit.is_some() || arguments.adjacency.is_some() => {
-            return Err(usage("a unit and an adjacency are those of a dataset; name it and its budget"));
+            return Err(usage("--unit and --adjacency belong to a dataset; give its name and budget"));
         }
         (None, None) => return Ok(None),
     };
-    // Under the bare name the budget would protect nothing that `reticent count FILE` does.
+    // Under the bare name the budget would not apply to `reticent count FILE`.
     if let Some(name) = arguments.whose.name.as_deref().filter(|name| is_file(name)) {
         return Err(usage(format!(
             "{name} is a file here; write --file {name} to set the budget of that file, or choose another name"
         )));
     }
-    // No default: it is fixed once it is set, and a budget for another unit than that of the releases is of no use.
+    // No default: it cannot be changed later, and a budget for a different unit than the releases' is useless.
     let unit = arguments.unit.clone().ok_or_else(|| {
         usage(format!(
             "say whose privacy the budget of {name} protects: --unit row or the name of a column for a table; for `reticent \
-             count`, --unit line (one line a step) or event (steps of time)"
+             count`, --unit line (one line per step) or event (time steps)"
         ))
     })?;
     text::usable("the unit", &unit)?;
     check_unit(&unit)?;
     let adjacency = match arguments.adjacency.as_deref() {
         Some(adjacency) => adjacency.parse()?,
-        // As `reticent count` has it.
+        // As in `reticent count`.
         None if unit == "line" || unit.ends_with(" lines") => Adjacency::Replace,
         None => Adjacency::AddRemove,
     };
     Ok(Some(Dataset { name, budget: Budget::Limit(limit), terms: Some(Terms { unit, adjacency }) }))
 }
 
-/// A budget is of no use if nothing can ever be charged to it, and it cannot be changed.
+/// A budget that nothing can ever be charged to is useless, and cannot be changed.
 fn check_unit(unit: &str) -> Result<()> {
     let known = ["row", "line", "event", "part of a line"];
     let meant = known.into_iter().find(|known| unit != *known && unit.trim().eq_ignore_ascii_case(known));
     if let Some(meant) = meant {
-        return Err(usage(format!("--unit is {unit:?}, and nothing has such a unit; write {meant:?}")));
+        return Err(usage(format!("--unit is {unit:?}, which no release uses; write {meant:?}")));
     }
     if unit.trim() != unit || unit == "step" || unit.starts_with("steps") {
         return Err(usage(format!(
-            "--unit is {unit:?}, and nothing has such a unit; for `reticent count` write line (one line a step), event (steps of \
-             time), '3 lines', '3 events' (--unit steps:3), or 'step of 1h' (--unit step --step 1h)"
+            "--unit is {unit:?}, which no release uses; for `reticent count` write line (one line per step), event (time \
+             steps), '3 lines', '3 events' (--unit steps:3), or 'step of 1h' (--unit step --step 1h)"
         )));
     }
     Ok(())
@@ -154,7 +154,7 @@ fn limit(arguments: &Arguments) -> Result<Option<Guarantee>> {
     Ok(Some(limit.confirmed(arguments.allow_large_epsilon)?))
 }
 
-/// The ledger that is there, or a new one.
+/// Opens the ledger, or creates it.
 fn make(place: &Place) -> Result<DurableLedger> {
     match DurableLedger::open(&place.location) {
         Err(Error::Missing(_)) => {}
@@ -162,7 +162,7 @@ fn make(place: &Place) -> Result<DurableLedger> {
     }
     place.make_folder()?;
     let ledger = DurableLedger::create(&place.location)?;
-    say!("made the ledger {}", place.location);
+    say!("created the ledger {}", place.location);
     Ok(ledger)
 }
 
@@ -182,15 +182,15 @@ fn register(arguments: &Arguments, ledger: &DurableLedger, dataset: &Dataset) ->
     Ok(registration)
 }
 
-/// A default must not pass over what was charged before.
+/// A default must not ignore earlier charges.
 fn same_as_before(ledger: &DurableLedger, dataset: &Dataset, terms: &Terms) -> Result<()> {
     let Some(account) = ledger.account(&dataset.name)? else { return Ok(()) };
     let charged = account.spent.iter().any(|(charged, _)| charged == terms);
     match account.spent.first() {
         Some((Terms { unit, adjacency }, spent)) if account.dataset.budget == Budget::Unlimited && !charged => {
             Err(usage(format!(
-                "{} has spent {spent} under unit {unit}, adjacency {adjacency}; say which the budget is to protect with --unit \
-                 and --adjacency",
+                "{} has spent {spent} under unit {unit}, adjacency {adjacency}; choose which of these the budget protects \
+                 with --unit and --adjacency",
                 dataset.name
             )))
         }
@@ -198,14 +198,14 @@ fn same_as_before(ledger: &DurableLedger, dataset: &Dataset, terms: &Terms) -> R
     }
 }
 
-/// There is another budget already: which.
+/// The error if there is a different budget already.
 fn fixed(ledger: &DurableLedger, name: &str) -> Option<anyhow::Error> {
     let dataset = ledger.account(name).ok().flatten()?.dataset;
     let Terms { unit, adjacency } = dataset.terms?;
     let budget = dataset.budget;
     Some(usage(format!(
-        "{name} is registered already: {budget}, unit {unit}, adjacency {adjacency}. That is fixed; another budget needs another \
-         name"
+        "{name} is already registered: {budget}, unit {unit}, adjacency {adjacency}. This cannot be changed; for another budget, \
+         choose another name"
     )))
 }
 
@@ -225,9 +225,9 @@ fn print(format: Format, place: &Place, outcome: &Outcome<'_>) -> String {
     });
     let (outcome, sentence, spent) = match registration {
         Registration::New => ("registered", format!("registered {name}"), None),
-        Registration::Unchanged => ("unchanged", format!("nothing changed: {name} is registered so already"), None),
+        Registration::Unchanged => ("unchanged", format!("nothing changed: {name} is already registered"), None),
         Registration::Limited { spent } => {
-            let sentence = format!("{name} had no limit so far and has one now; it has spent {spent} of it");
+            let sentence = format!("{name} had no limit and has one now, of which it has spent {spent}");
             ("limited", sentence, Some(spent))
         }
     };

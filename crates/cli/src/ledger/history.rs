@@ -14,11 +14,11 @@ use super::{Which, Whose, unknown};
 use crate::output::{Format, csv_line};
 use crate::text::{json_line, printable};
 
-/// Columns are as wide as the widest of so many lines, and never get narrower.
+/// Columns are as wide as the widest of this many lines, and never get narrower.
 const PAGE: usize = 500;
 
 const COLUMNS: [&str; 9] = ["entry", "time", "kind", "dataset", "request", "caller", "cost", "spent", "description"];
-/// Of CSV: nothing is rounded, and there is what people do not read in a line, too.
+/// The columns of CSV: unrounded, and with fields that the table omits.
 const EXACT_COLUMNS: &str = "entry,time,kind,dataset,request,caller,cost,spent_epsilon,spent_delta,spent_rho,unit,adjacency,\
                              description,previous,hash";
 
@@ -30,7 +30,7 @@ const EXACT_COLUMNS: &str = "entry,time,kind,dataset,request,caller,cost,spent_e
   reticent ledger history --ledger budgets.sqlite --format json
 
 `spent` is what the dataset had spent after the entry, under the entry's unit and adjacency. Each entry's hash is checked \
-before it is shown; whether none is missing says `reticent ledger verify`.
+before it is shown; `reticent ledger verify` checks that none is missing.
 
 Exit codes: 0 shown, 1 an entry was changed or the ledger cannot be read, 2 no such ledger or dataset.")]
 pub struct Arguments {
@@ -79,20 +79,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
                 }
                 if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })
-            // What was read before an entry that was changed is shown.
+            // Entries before an altered one are shown.
             .or_else(|error| writer.finish().map_err(anyhow::Error::from).and(Err(error.into())))?;
     }
     let outcome = outcome
         .and_then(|()| newest.into_iter().flat_map(|(_, newest)| newest).try_for_each(|record| writer.write(record)))
         .and_then(|()| writer.finish());
     match outcome {
-        // Whoever closes the pipe early has seen enough.
+        // A reader that closes the pipe early has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         outcome => Ok(outcome.map(|()| ExitCode::SUCCESS)?),
     }
 }
 
-/// Prints records as they come.
+/// Prints records as they arrive.
 struct Writer {
     format: Format,
     out: io::BufWriter<io::StdoutLock<'static>>,
@@ -169,7 +169,7 @@ impl Summary {
                 (nothing(), "registered", dataset.terms.clone(), None, description)
             }
             Event::Limited { dataset, spent, .. } => {
-                let description = format!("budget from now on {}{}", dataset.budget, described(dataset.terms.as_ref()));
+                let description = format!("new budget {}{}", dataset.budget, described(dataset.terms.as_ref()));
                 (nothing(), "limited", dataset.terms.clone(), Some(spent.clone()), description)
             }
             Event::Charged { charge, spent, .. } => {
@@ -177,7 +177,7 @@ impl Summary {
                 (who, "charged", Some(Terms::of(charge)), Some(spent.clone()), charge.description.clone())
             }
             Event::Released { charge, .. } => {
-                (nothing(), "released", None, None, format!("kept what was released for entry {charge}"))
+                (nothing(), "released", None, None, format!("stored the release of entry {charge}"))
             }
             Event::Failed { charge, .. } => {
                 let description = format!("entry {charge} ended without an answer; suspended until it is reopened");
@@ -228,7 +228,7 @@ fn exact_cells(record: &Record) -> Vec<String> {
     .concat()
 }
 
-/// Everything the entry holds, on one level, and its hash.
+/// All fields of the entry on one level, and its hash.
 fn json(record: &Record) -> Value {
     let Record { entry, hash, dataset, request } = record;
     let mut object = Map::new();
@@ -238,7 +238,7 @@ fn json(record: &Record) -> Value {
     let Ok(Value::Object(event)) = serde_json::to_value(&entry.event) else { unreachable!("an event is an object") };
     for (name, value) in event {
         match (name.as_str(), value) {
-            // A charge holds the request; in a release it is a number.
+            // In a charge this is the request; in a release it is a number.
             ("charge", Value::Object(charge)) => charge.into_iter().for_each(|(name, value)| drop(put(&name, value))),
             (name, value) => drop(put(name, value)),
         }

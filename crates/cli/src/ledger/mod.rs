@@ -1,13 +1,13 @@
-//! `reticent ledger`: what may be spent, what was spent, on what, and is it all as it was written?
+//! `reticent ledger`: budgets, spending, and the ledger's integrity.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `create` | makes a ledger and registers datasets |
-//! | `show` | budgets, what was spent and what is left |
+//! | `create` | creates a ledger and registers datasets |
+//! | `show` | budgets, spent and left |
 //! | `history` | entry by entry |
-//! | `verify` | whether everything is as it was written |
-//! | `reopen` | after a failure, lets a dataset be charged again |
-//! | `component` | ε, δ and ρ as limits of their own |
+//! | `verify` | whether the ledger is intact |
+//! | `reopen` | lets a dataset be charged again after a failure |
+//! | `component` | ε, δ and ρ, each with its own limit |
 //! | `bar` | a budget as a bar |
 
 mod bar;
@@ -29,9 +29,9 @@ use crate::exit::usage;
 use crate::place::{self, Place};
 use crate::text;
 
-/// Names that resemble what was asked for are suggested, up to so many.
+/// How many similar names are suggested at most.
 const MOST_SUGGESTIONS: usize = 3;
-/// How much they must resemble it, from 0 to 1.
+/// How similar they must be, from 0 to 1.
 const RESEMBLANCE: f64 = 0.7;
 
 /// The arguments of `reticent ledger`.
@@ -63,7 +63,7 @@ enum Command {
     Reopen(reopen::Arguments),
 }
 
-/// Does what is asked.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
         Command::Create(arguments) => create::run(arguments),
@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Which ledger is meant.
+/// The ledger.
 #[derive(Debug, clap::Args)]
 struct Which {
     /// The ledger: a file, or postgres://… [default: $RETICENT_LEDGER, or the one in your data directory]
@@ -94,7 +94,7 @@ impl Which {
     }
 }
 
-/// Which dataset is meant.
+/// The dataset.
 #[derive(Debug, clap::Args)]
 struct Whose {
     /// The dataset's name
@@ -115,7 +115,7 @@ impl Whose {
     }
 }
 
-/// The dataset is not there: what may have been meant.
+/// The error for an unknown dataset, with suggestions.
 fn unknown(ledger: &DurableLedger, place: &Place, name: &str) -> Result<anyhow::Error> {
     let names: Vec<String> = ledger.accounts()?.into_iter().map(|account| account.dataset.name).collect();
     let mut near: Vec<(f64, &String)> = names.iter().map(|other| (resemblance(name, other), other)).collect();
@@ -123,9 +123,9 @@ fn unknown(ledger: &DurableLedger, place: &Place, name: &str) -> Result<anyhow::
     near.sort_by(|left, right| right.0.total_cmp(&left.0));
     let near: Vec<String> = near.iter().take(MOST_SUGGESTIONS).map(|(_, name)| text::printable(name)).collect();
     let hint = if is_file(name) {
-        format!("; if the file is meant, write --file {name}")
+        format!("; for the file, write --file {name}")
     } else if !near.is_empty() {
-        format!("; is it {}?", near.join(" or "))
+        format!("; did you mean {}?", near.join(" or "))
     } else if names.is_empty() {
         "; it has none yet".into()
     } else {
@@ -134,7 +134,7 @@ fn unknown(ledger: &DurableLedger, place: &Place, name: &str) -> Result<anyhow::
     Ok(usage(format!("the ledger {} has no dataset {name}{hint}", place.location)))
 }
 
-/// From 0 to 1: spelled alike, or the same file name in another folder.
+/// From 0 to 1: similar spelling, or the same file name in another folder.
 fn resemblance(asked: &str, name: &str) -> f64 {
     let (asked, name) = (asked.to_lowercase(), name.to_lowercase());
     let last = |path: &str| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
@@ -147,7 +147,7 @@ fn is_file(name: &str) -> bool {
     Path::new(name).is_file()
 }
 
-/// In a command that looks for damage, the advice to look for damage is of no use.
+/// The damage found, without the advice to verify, which is useless in a command that does just that.
 fn damage(error: &Error) -> Option<&str> {
     match error {
         Error::Damaged(what) => Some(what),

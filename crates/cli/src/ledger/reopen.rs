@@ -1,4 +1,4 @@
-//! `reticent ledger reopen`: after a failure, lets a dataset be charged again.
+//! `reticent ledger reopen`: lets a dataset be charged again after a failure.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use crate::output::print;
 #[command(
     after_help = "A run that ends without an answer (a memory or time limit, a damaged file, a full disk) may do so because of \
 one person's rows, and no epsilon covers that. So its dataset is suspended: nothing more is charged to it until you, who are \
-responsible for the data, have found out why. `reticent ledger history` shows what was asked. Raise the limit, or mend the file; if \
+responsible for the data, have found out why. `reticent ledger history` shows the query. Raise the limit, or repair the file; if \
 the query was written to fail, talk to its author. Then reopen the dataset.
 
 Examples:
@@ -39,7 +39,7 @@ pub struct Arguments {
 /// Reopens one dataset.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Some(name) = arguments.whose.dataset()? else {
-        return Err(usage("which dataset? `reticent ledger show` lists all, and which of them are suspended"));
+        return Err(usage("name a dataset; `reticent ledger show` lists all, and which of them are suspended"));
     };
     let place = arguments.which.place()?;
     let ledger = DurableLedger::open(&place.location)?;
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         None => ledger,
     };
     print(&match ledger.reopen(&name, &caller())? {
-        Some(entry) => format!("{name} can be charged again; entry {entry} stays charged and without an answer\n"),
+        Some(entry) => format!("{name} can be charged again; entry {entry} stays charged, without an answer\n"),
         None => format!("{name} was not suspended\n"),
     })?;
     Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `reticent ledger show`: budgets, what was spent, and what is left.
+//! `reticent ledger show`: budgets, spent and left.
 
 use std::process::ExitCode;
 
@@ -66,12 +66,12 @@ fn table(place: &Place, accounts: &[Account]) -> String {
     }
     let suspended = accounts.iter().filter_map(|account| {
         let (name, entry) = (printable(&account.dataset.name), account.suspended?);
-        Some(format!("{name} is suspended: entry {entry} ended without an answer; `reticent ledger reopen` lifts it\n"))
+        Some(format!("{name} is suspended: entry {entry} ended without an answer; `reticent ledger reopen` lifts the suspension\n"))
     });
     format!("Ledger {location}\n{table}\n{}", suspended.collect::<String>())
 }
 
-/// One row for each of the terms; name and number of charges stand in the first.
+/// One row per unit and adjacency; the first also has the name and the number of charges.
 fn rows(account: &Account) -> Vec<Vec<String>> {
     let name = printable(&account.dataset.name);
     let charges = account.charges.to_string();
@@ -95,7 +95,7 @@ fn rows(account: &Account) -> Vec<Vec<String>> {
     account.spent.iter().enumerate().map(row).collect()
 }
 
-/// The limit under these terms.
+/// The limit for this unit and adjacency.
 fn limit<'account>(account: &'account Account, terms: &Terms) -> Option<&'account Guarantee> {
     match &account.dataset.budget {
         Budget::Limit(limit) if account.dataset.terms.as_ref() == Some(terms) => Some(limit),
@@ -129,7 +129,7 @@ fn json(account: &Account) -> Value {
     })
 }
 
-/// A line for each component.
+/// One line per component.
 fn csv(accounts: &[Account]) -> String {
     let mut lines = String::from("dataset,unit,adjacency,component,budget,spent,left,part,charges\n");
     for account in accounts {

@@ -1,4 +1,4 @@
-//! `reticent ledger verify`: is everything as it was written?
+//! `reticent ledger verify`: is the ledger intact?
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,15 +19,15 @@ use crate::text::{json_line, printable};
   reticent ledger verify --ledger budgets.sqlite --anchor budgets.anchor
   reticent ledger verify --ledger budgets.sqlite --format json
 
-Every hash and every sum is computed anew. The anchor is a file that holds the newest hash. It is made if it is not there, and \
-moved forward if all is sound. Keep it where those who write the ledger cannot: it alone betrays an older copy that was put \
-back, a cut-off end, or a chain that was written anew.
+Every hash and every sum is recomputed. The anchor is a file with the newest hash. It is created if it is missing, and \
+updated if the ledger is intact. Keep it out of reach of those who can write the ledger: it alone reveals that an older copy \
+was restored, the end was cut off, or the whole chain was rewritten.
 
-Exit codes: 0 all as it was written, 1 something is not, or the ledger cannot be read, 2 usage, or no ledger.")]
+Exit codes: 0 intact, 1 altered, damaged or unreadable, 2 usage, or no ledger.")]
 pub struct Arguments {
     #[command(flatten)]
     which: Which,
-    /// Compare with the hash in this file, and move it forward
+    /// Compare with the hash in this file, and update it
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
     /// How to print the result
@@ -35,7 +35,7 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Verifies and prints.
+/// Verifies the ledger and prints the result.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let place = arguments.which.place()?;
     let anchor = arguments.anchor.as_ref().map(Anchor::new);
@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let verdict = match verdict {
         Ok(verdict) => verdict,
         Err(error) => match (&error, &held) {
-            // The worst that can be done to a ledger is to do away with it.
+            // The worst that can be done to a ledger is to delete it.
             (Error::Missing(_), Some(held)) => gone(held),
             _ => too_damaged(damage(&error).ok_or_else(|| error.clone())?),
         },
@@ -64,42 +64,42 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Format::Csv => csv(&verdict),
     })?;
     if let Err(error) = &advanced {
-        // Whoever verifies may not be allowed to write it; what it said stands.
+        // The user may not be allowed to write the anchor; the comparison still holds.
         if held.is_none() {
             return Err(error.clone().into());
         }
-        say!("the anchor was compared, but not moved: {error}");
+        say!("the anchor was compared, but not updated: {error}");
     }
     match &arguments.anchor {
         Some(_) if advanced.is_err() => {}
-        None if sound => say!("without --anchor: an older copy of the ledger, put back, would not be noticed"),
-        // Whoever verifies may not be allowed to write it; what it said stands.
+        None if sound => say!("without --anchor, an older copy of the ledger would not be noticed"),
+        // The user may not be allowed to write the anchor; the comparison still holds.
         Some(file) if sound => say!("{}", moved(file, held.as_ref(), &verdict)),
-        Some(file) => say!("the anchor {} was left as it is", file.display()),
+        Some(file) => say!("the anchor {} was not updated", file.display()),
         None => {}
     }
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::from(exit::REFUTED) })
 }
 
-/// The anchor knows a ledger that is not there any more.
+/// The anchor refers to a ledger that no longer exists.
 fn gone(held: &Head) -> Verdict {
     let text = format!("the anchor knows entry {}, but there is no ledger", held.number);
     Verdict { entries: 0, head: None, findings: vec![Finding { entry: None, text }] }
 }
 
-/// So damaged that not every entry can be read.
+/// Too damaged for every entry to be read.
 fn too_damaged(what: &str) -> Verdict {
-    let finding = Finding { entry: None, text: format!("{what}, so that not everything can be read") };
+    let finding = Finding { entry: None, text: format!("{what}, so not everything can be read") };
     Verdict { entries: 0, head: None, findings: vec![finding] }
 }
 
-/// What became of the anchor of a sound ledger.
+/// What happened to the anchor of an intact ledger.
 fn moved(file: &Path, held: Option<&Head>, verdict: &Verdict) -> String {
     let (file, newest) = (file.display(), verdict.head.as_ref().map_or(0, |head| head.number));
     match held {
-        None => format!("the anchor {file} is new: what happened to the ledger before cannot be told from it"),
-        Some(held) if held.number == newest => format!("the anchor {file} knew entry {newest}, the newest"),
-        Some(held) => format!("the anchor {file} knew entry {}; now it knows entry {newest}", held.number),
+        None => format!("the anchor {file} is new: it says nothing about the ledger's past"),
+        Some(held) if held.number == newest => format!("the anchor {file} is up to date, at entry {newest}"),
+        Some(held) => format!("the anchor {file} was updated from entry {} to entry {newest}", held.number),
     }
 }
 
@@ -109,11 +109,11 @@ fn table(verdict: &Verdict) -> String {
         entries => format!("{entries} entries"),
     };
     if let (Some(head), true) = (&verdict.head, verdict.is_sound()) {
-        return format!("{entries}, all as they were written; head {}\n", head.hash);
+        return format!("{entries}, all intact; head {}\n", head.hash);
     }
     let findings = verdict.findings.iter().map(|finding| printable(&finding.to_string()) + "\n");
     let read = if verdict.entries == 0 { String::new() } else { format!("{entries} read; ") };
-    findings.chain([format!("{read}the ledger is NOT as it was written\n")]).collect()
+    findings.chain([format!("{read}the ledger is NOT intact\n")]).collect()
 }
 
 fn json(verdict: &Verdict) -> Value {
@@ -128,7 +128,7 @@ fn json(verdict: &Verdict) -> Value {
     })
 }
 
-/// A line for each finding.
+/// One line per finding.
 fn csv(verdict: &Verdict) -> String {
     let line = |finding: &Finding| {
         let entry = finding.entry.map(|entry| entry.to_string()).unwrap_or_default();

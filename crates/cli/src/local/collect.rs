@@ -1,4 +1,4 @@
-//! `reticent local collect`: reports from files or a pipe.
+//! `reticent local collect`: collects reports from files or a pipe.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,8 +15,8 @@ use crate::output::{print, say};
 /// The arguments of `reticent local collect`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Reports are JSON, one a line, as `reticent local respond` prints them. A report counts if it carries the \
-hash of this very task, if it is not there already, until the task expires. The same file may be given again: nothing counts \
+    after_help = "Reports are JSON, one per line, as `reticent local respond` prints them. A report counts if it carries the \
+hash of this very task, was not stored before, and the task has not expired. The same file may be given again: nothing counts \
 twice. A service with the same task collects over HTTP.
 
 Examples:
@@ -37,13 +37,13 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Collects them.
+/// Collects reports.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let admission = Admission::new(task_file::read(&arguments.task)?)?;
     let now = now()?;
     if admission.task().has_expired(now) {
         let day = admission.task().expires();
-        return Err(usage(format!("--task {}: it has expired on {day}", arguments.task.display())));
+        return Err(usage(format!("--task {}: it expired on {day}", arguments.task.display())));
     }
     let open =
         |path: &PathBuf| File::open(path).map_err(|error| usage(format!("cannot read {}: {error}", path.display())));
@@ -63,6 +63,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let there = store.count(&admission.id())?;
     let rejected: Vec<String> = collected.rejected.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     let rejected = if rejected.is_empty() { "none".into() } else { rejected.join(", ") };
-    say!("counted {}; rejected: {rejected}; {there} reports of this task are there", collected.counted);
+    say!("counted {}; rejected: {rejected}; {there} reports of this task in all", collected.counted);
     Ok(())
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::exit::usage;
 
-/// What a task is made of.
+/// The fields of a task.
 #[derive(Debug, clap::Args)]
 pub struct Draft {
     /// The question
@@ -56,7 +56,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// The task, checked.
+    /// The task, validated.
     pub fn task(&self) -> Result<Task> {
         let mut task = json!({
             "question": self.question,
@@ -73,9 +73,11 @@ impl Draft {
         if let Value::Object(fields) = &mut task {
             fields.retain(|_, value| !value.is_null());
         }
-        // It is shown to everybody who is asked.
+        // It is shown to everyone who is asked.
         if reticent::secrets::holds_a_key(&task.to_string()) {
-            return Err(usage("there is a private key or a token in the task, which anybody may read; leave it out"));
+            return Err(usage(
+                "the task contains a private key or a token, but anyone may read it; leave the secret out",
+            ));
         }
         serde_json::from_value(task).map_err(|error| usage(named(&error.to_string())))
     }
@@ -97,7 +99,7 @@ impl Draft {
     }
 }
 
-/// The parameter that a message begins with, as the command line calls it.
+/// Replaces the parameter at the beginning of a message by its flag.
 fn named(message: &str) -> String {
     const FIELDS: [&str; 7] =
         ["epsilon", "mechanism", "memoisation", "lifetime-epsilon", "minimum-batch", "question", "choices"];
@@ -111,7 +113,7 @@ fn named(message: &str) -> String {
     }
 }
 
-/// The order of a task file.
+/// The order of fields in a task file.
 const ORDER: [&str; 9] = [
     "question",
     "mechanism",
@@ -124,14 +126,14 @@ const ORDER: [&str; 9] = [
     "expires",
 ];
 
-/// A task as TOML: all fields, tables last. A JSON text is a text in TOML, too.
+/// A task as TOML: all fields, tables last. A JSON string is also a TOML string.
 pub fn to_toml(task: &Task) -> Result<String> {
     let Value::Object(fields) = serde_json::to_value(task)? else { unreachable!("a task has fields") };
     let (tables, plain): (Map<String, Value>, Map<String, Value>) =
         fields.into_iter().partition(|(_, value)| value.is_object());
     let mut text = String::new();
     let mut plain: Vec<(String, Value)> = plain.into_iter().collect();
-    // What people look for first comes first; what is not named here comes last.
+    // The most interesting fields come first; fields not listed come last.
     plain.sort_by_key(|(name, _)| ORDER.iter().position(|known| known == name).unwrap_or(ORDER.len()));
     for (name, value) in plain {
         text += &format!("{name} = {value}\n");

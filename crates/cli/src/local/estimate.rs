@@ -1,4 +1,4 @@
-//! `reticent local estimate`: what the reports say together.
+//! `reticent local estimate`: estimates from the collected reports.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,15 +15,15 @@ use crate::output::{Format, say};
 /// The arguments of `reticent local estimate`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Estimates are unbiased: a rare answer may come out negative. ± is a 95 % interval that is proved for any \
-number of people, if each reports once. Estimating costs nothing, and may be repeated.
+    after_help = "Estimates are unbiased: a rare answer may come out negative. ± is a 95 % interval, proved for any \
+number of people if each reports once. Estimating costs nothing, and may be repeated.
 
-If the reports went through a shuffler, --shuffled states what holds against an observer of the shuffled ones: count honest \
-reports with --honest, as those that an adversary made hide nobody.
+If the reports went through a shuffler, --shuffled states what holds against an observer of the shuffled ones: give \
+the number of honest reports with --honest, as an adversary's reports hide nobody.
 
-Where the task lets a device report more than once (memoisation first or per-answer, or never with a lifetime-epsilon of twice \
+If the task lets a device report more than once (memoisation first or per-answer, or never with a lifetime-epsilon of twice \
 epsilon or more), reports are not people: estimates count reports, no interval is printed, and --shuffled is refused. It is \
-also refused if the reports tell that they are of several periods (time-precision).
+also refused if the reports reveal that they are from several periods (time-precision).
 
 Exit code 3: there are fewer reports than the task's minimum-batch, or --shuffled is refused.
 
@@ -69,7 +69,7 @@ fn estimate(arguments: &Arguments) -> Result<()> {
     let delta: Delta = arguments.delta.parse().map_err(|error| usage(format!("--delta: {error}")))?;
     if !arguments.store.is_file() {
         let store = arguments.store.display();
-        return Err(usage(format!("--store {store} is not there; `reticent local collect` makes it")));
+        return Err(usage(format!("--store {store} does not exist; `reticent local collect` creates it")));
     }
     let store = Collector::open(&arguments.store).with_context(|| format!("--store {}", arguments.store.display()))?;
     let estimated = store.estimate(&admission)?;
@@ -80,7 +80,7 @@ fn estimate(arguments: &Arguments) -> Result<()> {
             if honest > estimated.reports || honest == 0 {
                 let there = estimated.reports;
                 return Err(usage(format!(
-                    "--honest is {honest}, but it must be from 1 to {there}, the reports there are"
+                    "--honest is {honest}, but it must be from 1 to {there}, the number of reports"
                 )));
             }
             Some((estimated.shuffled(admission.task(), honest, &delta)?, honest))

@@ -1,4 +1,4 @@
-//! What a device must not forget, in a folder: one file a task, under a name that tells nothing without the key.
+//! What a device must not forget, in a folder: one file per task, under a name that reveals nothing without the key.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use crate::exit::usage;
 const KEY: &str = "key";
 const LOCK: &str = "lock";
 
-/// A folder that one process uses at a time: two at once could both spend.
+/// A folder used by one process at a time: two at once could both spend.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     _lock: File,
 }
 
-/// The device whose folder this is; it is made, with a fresh key, if it is not there.
+/// The device of this folder, which is created with a fresh key if it is missing.
 pub fn device(path: &Path, entropy: &mut Entropy) -> Result<Device<Folder>> {
     let failed = |error: &dyn std::fmt::Display| usage(format!("--device {}: {error}", path.display()));
     let mut builder = fs::DirBuilder::new();
@@ -33,12 +33,14 @@ pub fn device(path: &Path, entropy: &mut Entropy) -> Result<Device<Folder>> {
     let lock = lock.map_err(|error| failed(&error))?;
     match lock.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(failed(&"another process uses it; wait until it is done")),
+        Err(TryLockError::WouldBlock) => return Err(failed(&"another process is using it; wait until it is done")),
         Err(TryLockError::Error(error)) => return Err(failed(&error)),
     }
     let key = path.join(KEY);
     let bytes = match fs::read(&key) {
-        Ok(bytes) => bytes.try_into().map_err(|_| failed(&"its key is damaged; a new one would spend again"))?,
+        Ok(bytes) => {
+            bytes.try_into().map_err(|_| failed(&"its key is damaged; a new one would spend the budget again"))?
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let fresh = Device::new_key(entropy)?;
             replace(&key, &fresh).map_err(|error| failed(&error))?;

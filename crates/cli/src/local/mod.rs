@@ -2,12 +2,12 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `task` | making, checking and showing tasks |
+//! | `task` | creating, checking and showing tasks |
 //! | `draft` | a task from arguments, as TOML |
-//! | `respond` | what one device sends |
+//! | `respond` | one device's report |
 //! | `memory` | what a device must not forget, in a folder |
 //! | `collect` | reports from files or a pipe |
-//! | `estimate` | what they say together |
+//! | `estimate` | estimates from reports |
 //! | `show` | estimates, for people and programs |
 
 mod collect;
@@ -55,6 +55,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Seconds since the beginning of 1970.
 fn now() -> Result<u64> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("this machine's clock stands before 1970")?;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("this machine's clock is set before 1970")?;
     Ok(since.as_secs())
 }

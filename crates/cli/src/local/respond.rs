@@ -1,4 +1,4 @@
-//! `reticent local respond`: what one device sends.
+//! `reticent local respond`: one device's report.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -11,16 +11,16 @@ use super::{memory, now};
 use crate::exit::usage;
 use crate::output::{print, say};
 
-/// Where the device's own things are, among the user's data.
+/// The device's folder, in the user's data directory.
 const FOLDER: &str = "reticent/device";
-/// No answer is longer.
+/// The longest answer, in bytes.
 const LONGEST_ANSWER: u64 = 1 << 16;
 
 /// The arguments of `reticent local respond`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The answer is randomised here. What is printed, one line of JSON, is all that may leave this device; the answer \
-itself is written nowhere. What the device must remember, so that being asked again reveals no more, is in its folder; \
+    after_help = "The answer is randomised here. The line of JSON that is printed is all that may leave this device; the answer \
+itself is never written. The folder holds what the device must remember so that being asked again reveals no more; \
 deleting it means spending again.
 
 Keep the report until it has been sent: it may be sent again, and counts once. A device answers once, unless the task says \
@@ -60,14 +60,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let answer = task.domain().answer(&answer).map_err(|error| usage(format!("--{error}")))?;
     let folder = match &arguments.device {
         Some(folder) => folder.clone(),
-        None => dirs::data_dir().context("there is no folder for your data; name one with --device")?.join(FOLDER),
+        None => dirs::data_dir().context("your data directory is unknown; name a folder with --device")?.join(FOLDER),
     };
     let mut entropy = Entropy::from_os()?;
     let mut device = memory::device(&folder, &mut entropy)?;
     let report = device.respond(&task, &answer, now()?, &mut entropy)?;
     print(&(serde_json::to_string(&report)? + "\n"))?;
     say!(
-        "promised: {}; by everything this device ever says about the task: ε = {}",
+        "guarantee: {}; for everything this device ever reports on the task: ε = {}",
         task.guarantee(),
         task.lifetime_epsilon()
     );

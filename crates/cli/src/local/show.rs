@@ -9,11 +9,11 @@ use serde_json::json;
 use crate::output::{Format, csv_line, number_table, print, say};
 use crate::text::printable;
 
-/// How long the longest bar is, in characters.
+/// The length of the longest bar, in characters.
 const LENGTH: f64 = 30.0;
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// Prints them; with what a shuffler adds, and for how many honest reports.
+/// Prints the estimates, with the guarantee after shuffling and its number of honest reports.
 pub fn estimates(
     task: &Task,
     estimated: &Estimated,
@@ -53,7 +53,7 @@ pub fn estimates(
     Ok(())
 }
 
-/// What the numbers count: every device reports once, or reports are not people.
+/// The unit of the numbers: people if every device reports once, otherwise reports.
 fn counted(once: bool) -> &'static str {
     if once { "people" } else { "reports" }
 }
@@ -92,7 +92,7 @@ fn table(answers: &Answers, once: bool) -> String {
     }
 }
 
-/// Columns whose numbers are not known are left out: all of them, or none.
+/// Columns without known numbers are left out: all of them, or none.
 fn csv(answers: &Answers, once: bool) -> String {
     let line = |name: Option<&String>, numbers: &[Option<f64>]| -> Vec<String> {
         name.cloned().into_iter().chain(numbers.iter().flatten().map(f64::to_string)).collect()
@@ -127,7 +127,7 @@ fn csv(answers: &Answers, once: bool) -> String {
     lines.iter().fold(format!("{header}\n"), |text, line| text + &csv_line(line) + "\n")
 }
 
-/// The longer side of an interval about an estimate.
+/// The longer side of an interval around an estimate.
 fn longer_side(estimate: f64, (lower, upper): (f64, f64)) -> f64 {
     (estimate - lower).max(upper - estimate)
 }
@@ -147,7 +147,7 @@ fn text_half_width(found: &TextAnswer) -> Option<f64> {
     found.interval.map(|interval| longer_side(found.share, interval))
 }
 
-/// A part of the longest bar.
+/// A fraction of the longest bar.
 fn bar(part: f64) -> String {
     let plain = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
     let length = part.clamp(0.0, 1.0) * LENGTH;
@@ -163,7 +163,7 @@ fn bar(part: f64) -> String {
 mod tests {
     use super::*;
 
-    /// As many cells in every line as in the heading, with error bars and without.
+    /// Every line has as many cells as the heading, with and without error bars.
     #[test]
     fn what_is_not_known_has_no_column() {
         for once in [true, false] {

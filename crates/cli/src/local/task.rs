@@ -1,4 +1,4 @@
-//! `reticent local task`: what is asked, how, and for how long.
+//! `reticent local task`: creates, checks and shows tasks.
 
 use std::path::PathBuf;
 
@@ -30,8 +30,8 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A task does not change: its hash is in every report, and a collector takes the reports of its own task \
-only. Whatever is left out has a careful default, and what `auto` chose becomes a part of the task.
+    after_help = "A task does not change: its hash is in every report, and a collector accepts reports of its own task \
+only. Options that you leave out have careful defaults, and the choice of `auto` becomes part of the task.
 
 A device answers once, unless the task says otherwise. A task that lets it report more than once (--memoisation first or \
 per-answer, or a --lifetime-epsilon of twice --epsilon or more) has estimates without intervals: its reports are not people.
@@ -46,7 +46,7 @@ Examples:
 struct New {
     #[command(flatten)]
     draft: Box<Draft>,
-    /// Where to write it [default: standard output]; a file that is there is not overwritten
+    /// Where to write it [default: standard output]; an existing file is not overwritten
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -104,7 +104,10 @@ fn make(arguments: &New) -> Result<()> {
     match &arguments.out {
         None => print(&text)?,
         Some(path) if path.exists() => {
-            return Err(usage(format!("--out {} is there already; tasks do not change: name another", path.display())));
+            return Err(usage(format!(
+                "--out {} already exists; tasks do not change: name another file",
+                path.display()
+            )));
         }
         Some(path) => {
             replace(path, text.as_bytes()).map_err(|error| usage(format!("--out {}: {error}", path.display())))?;
@@ -137,18 +140,18 @@ fn rows(task: &Task) -> Result<Vec<Vec<String>>> {
         Domain::Texts { longest, .. } => format!("a text of up to {longest} letters"),
     };
     let again = match task.memoisation() {
-        Memoisation::First => "the first response is repeated for ever".to_owned(),
+        Memoisation::First => "the first response is repeated".to_owned(),
         Memoisation::PerAnswer => format!("each of up to {} answers has its own response", task.lifetime_answers()),
-        Memoisation::Never if task.one_report_each() => "the device says nothing: it answers once".to_owned(),
+        Memoisation::Never if task.one_report_each() => "the device sends nothing: it answers once".to_owned(),
         Memoisation::Never => format!("randomised afresh, {} times in all", task.lifetime_answers()),
     };
     let mut rows = vec![
         ["question", task.question()].map(String::from),
         ["answers".into(), answers],
         ["mechanism".into(), task.mechanism().into()],
-        ["promise of a report".into(), task.guarantee().to_string()],
+        ["guarantee per report".into(), task.guarantee().to_string()],
         ["when asked again".into(), again],
-        ["promise of all reports".into(), format!("ε = {}", task.lifetime_epsilon())],
+        ["guarantee of all reports".into(), format!("ε = {}", task.lifetime_epsilon())],
         ["expires".into(), task.expires().to_string()],
         ["minimum batch".into(), reports(task.minimum_batch())],
     ];
@@ -161,7 +164,7 @@ fn rows(task: &Task) -> Result<Vec<Vec<String>>> {
     if let Some(estimator) = exact {
         let (p, q) = (100.0 * estimator.p(), 100.0 * estimator.q());
         rows.push(["a report supports".into(), format!("the true answer in {p:.1} %, another in {q:.1} % of cases")]);
-        // It is that of people: where a device may report more than once, nobody knows it.
+        // In people: unknown if a device may report more than once.
         if task.one_report_each() {
             let error = estimator.variance(0.0, n).sqrt() * n as f64;
             rows.push(["standard error".into(), format!("{error:.1} people of {n}, for a rare answer")]);

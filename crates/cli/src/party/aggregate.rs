@@ -1,4 +1,4 @@
-//! `reticent party aggregate` and `reticent party report`: many clients whom nobody trusts, and two or three aggregators.
+//! `reticent party aggregate` and `reticent party report`: many untrusted clients, and two or three aggregators.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,9 +18,9 @@ use crate::output::{Format, csv_line, number_table, print, say};
 #[command(after_help = "Example:
   reticent party aggregate receive --config ngo.toml
 
-An aggregator's own configuration says: task = \"task.toml\", aggregator = \"ngo\", key = \"ngo.key\", store = \"ngo.reports\", ledger = \
-\"ngo.sqlite\", dataset = \"screen-time\"; and may say listen, listen_reports, join_seconds, round_seconds. docs/parties.md has a \
-whole example.")]
+An aggregator's own configuration sets task = \"task.toml\", aggregator = \"ngo\", key = \"ngo.key\", store = \"ngo.reports\", ledger = \
+\"ngo.sqlite\", dataset = \"screen-time\"; and may set listen, listen_reports, join_seconds, round_seconds. docs/parties.md has a \
+complete example.")]
 pub struct Arguments {
     #[command(subcommand)]
     action: Action,
@@ -57,7 +57,7 @@ struct Own {
 struct Status {
     #[command(flatten)]
     own: Own,
-    /// Write what all aggregators signed for the last batch
+    /// Write the signed record of the last batch
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }
@@ -66,13 +66,13 @@ struct Status {
 #[command(after_help = "Example:
   reticent party aggregate collect --config ngo.toml --record result.json
 
-All aggregators run it, in any order. Reports whose proof does not hold are dropped. If an aggregator was killed while a batch was \
+All aggregators run it, in any order. Invalid reports are dropped. If an aggregator was killed while a batch was being \
 opened, all run it again: that batch is completed first, with the same shares and no further charge. Exit codes: 0 released, 2 usage, 4 not enough \
-budget left, 1 too few reports (nothing was opened or charged), an aggregator that does not do its part, or anything else.")]
+budget left, 1 too few reports (nothing was opened or charged), an aggregator that failed to do its part, or anything else.")]
 struct Collect {
     #[command(flatten)]
     own: Own,
-    /// Write what all aggregators signed, from which anyone can compute the answer
+    /// Write the signed record, from which anyone can compute the answer
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// How to print the answer
@@ -115,8 +115,8 @@ struct Simulate {
 #[command(after_help = "Example:
   reticent party report --task task.toml --answer 90
 
-The answer is split into shares on this machine, one for each aggregator; none of them says anything by itself. What the \
-aggregators open together is the sum of many, with noise.")]
+The answer is split into shares on this machine, one for each aggregator; no share reveals anything by itself. Together the \
+aggregators open only the noisy sum of many answers.")]
 pub struct ReportArguments {
     /// The task
     #[arg(long, value_name = "FILE")]
@@ -166,7 +166,7 @@ fn process(own: &Own) -> Result<Process> {
 fn receive(own: &Own) -> Result<ExitCode> {
     let process = process(own)?;
     let reception = process.reception()?;
-    say!("{} takes reports at {}", process.site().name, process.site().reports);
+    say!("{} is receiving reports at {}", process.site().name, process.site().reports);
     reception.run();
     Ok(ExitCode::SUCCESS)
 }
@@ -174,7 +174,7 @@ fn receive(own: &Own) -> Result<ExitCode> {
 fn status(status: &Status) -> Result<ExitCode> {
     let store = process(&status.own)?.store()?;
     if let Some(path) = &status.record {
-        let record = store.record()?.ok_or_else(|| usage("there is no record: no batch was released yet"))?;
+        let record = store.record()?.ok_or_else(|| usage("there is no record: no batch has been released yet"))?;
         super::simulate::write(path, &record.to_json())?;
     }
     let pending = store.pending()?.map(|batch| batch.to_string());
@@ -184,8 +184,8 @@ fn status(status: &Status) -> Result<ExitCode> {
 
 fn abandon(own: &Own) -> Result<ExitCode> {
     match process(own)?.store()?.abandon()? {
-        Some(batch) => say!("gave up batch {batch}; its reports are lost, and what was charged stays charged"),
-        None => say!("no batch was begun"),
+        Some(batch) => say!("abandoned batch {batch}; its reports are lost, and what was charged stays charged"),
+        None => say!("there is no batch to abandon"),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -205,7 +205,7 @@ fn collect(arguments: &Collect) -> Result<ExitCode> {
 
 fn too_few(task: &Task, accepted: u64, dropped: u64) -> Result<ExitCode> {
     let least = task.minimum_reports();
-    say!("{accepted} reports of at least {least} ({dropped} dropped): nothing was opened or charged");
+    say!("{accepted} of at least {least} reports ({dropped} dropped): nothing was opened or charged");
     Ok(ExitCode::FAILURE)
 }
 
@@ -231,7 +231,7 @@ fn simulate(arguments: &Simulate) -> Result<ExitCode> {
     }
 }
 
-/// One answer a line.
+/// One answer per line.
 fn answers(task: &Task, path: &Path) -> Result<Vec<Answer>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

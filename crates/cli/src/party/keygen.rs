@@ -1,4 +1,4 @@
-//! `reticent party keygen`: who a party is.
+//! `reticent party keygen`: creates a party's key.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,15 +13,15 @@ use crate::output::{print, say};
 #[command(after_help = "Example:
   reticent party keygen north.key
 
-The public half is printed: it is for the task file, and anybody may know it. The file holds the private half, which signs for \
-the party; only you can read it, and nothing ever asks you to send it.")]
+The public key is printed: it goes into the task file, and anyone may know it. The file holds the private key, which signs for \
+the party; only you can read it, and you never need to send it to anyone.")]
 pub struct Arguments {
     /// File for the private key; it must not exist yet
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
-/// Makes a key.
+/// Creates a key.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let key = PrivateKey::create(&arguments.file)?;
     say!("the private key is in {}; the public one, for the task:", arguments.file.display());

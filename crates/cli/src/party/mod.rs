@@ -1,15 +1,15 @@
-//! `reticent party`: several organisations, each with rows of its own, release one statistic of all rows together.
+//! `reticent party`: several organisations, each with its own rows, release one statistic over all rows.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `keygen` | who a party is |
-//! | `task` | the file that all parties agree on: making, checking and reading it |
-//! | `terms` | what a task asks, as a query of a table, and whether its numbers are those of that query |
+//! | `keygen` | a party's key |
+//! | `task` | the file that all parties agree on: creating, checking and showing it |
+//! | `terms` | a task as a query on a table, and whether its numbers are those of that query |
 //! | `tables` | a party's own rows |
 //! | `run` | taking part |
 //! | `simulate` | all parties in one process, and what some of them would see |
-//! | `verify` | is a transcript what was said? |
-//! | `aggregate` | many clients whom nobody trusts, and two or three aggregators |
+//! | `verify` | verifying a transcript |
+//! | `aggregate` | many untrusted clients, and two or three aggregators |
 //! | `show` | answers, for people and programs |
 
 mod aggregate;

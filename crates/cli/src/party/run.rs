@@ -1,4 +1,4 @@
-//! `reticent party run`: taking part.
+//! `reticent party run`: takes part.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,12 +17,12 @@ use crate::output::{Format, say};
 #[command(after_help = "Example:
   reticent party run --config north.toml
 
-The configuration is this party's own, and says: task = \"task.toml\", party = \"north\", key = \"north.key\", tables = { visits = \
-\"visits.csv\" }, ledger = \"north.sqlite\", dataset = \"visits\", state = \"north.state\"; and may say: listen = \"0.0.0.0:7001\", \
+The configuration is this party's own. It sets task = \"task.toml\", party = \"north\", key = \"north.key\", tables = { visits = \
+\"visits.csv\" }, ledger = \"north.sqlite\", dataset = \"visits\", state = \"north.state\"; and may set listen = \"0.0.0.0:7001\", \
 transcript = \"result.json\", join_seconds = 600, round_seconds = 120. Paths are relative to its folder.
 
-Parties may start in any order. Nothing is sent before all have shown that they hold the same task, and no row is read before this \
-party's own ledger was charged. If a party vanishes, has another task, or breaks the protocol, all others stop and say so: nothing is \
+Parties may start in any order. Nothing about the rows is sent before all have confirmed the same task, and no row is read before this \
+party's own ledger is charged. If a party vanishes, has a different task, or breaks the protocol, all others stop and say so: nothing is \
 released, and what was charged stays charged. Run again, all together, for another attempt; it is charged anew.
 
 Exit codes: 0 released, 2 usage (nothing was charged), 4 not enough budget left (nothing was charged), 1 aborted, or anything else.")]
@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let others = terms.task.parties().len() - 1;
     say!(
-        "{} of {}: {}; waiting for {others} others, {} s at the most",
+        "{} of {}: {}; waiting up to {} s for {others} others",
         config.party,
         terms.task.title(),
         terms.plan.protocol(),
@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The dataset must be registered, and files with a budget of their own must not be charged to another.
+/// The dataset must be registered, and a file with its own budget must not be charged to another dataset.
 fn account(config: &Config) -> Result<()> {
     let arguments = accounting::Arguments {
         ledger: Some(config.ledger.clone()),

@@ -9,10 +9,10 @@ use serde_json::json;
 use super::terms::{OWN_ROWS, Terms};
 use crate::output::{Format, number_table, print, say, text_table};
 
-/// Up to so many parties, what holds against each number of colluders is said in one line.
+/// Up to this many parties, the ε for every number of colluders fits in one line.
 const EACH_IN_A_LINE: usize = 8;
 
-/// Prints what the parties released together.
+/// Prints the joint release.
 pub fn answer(terms: &Terms, answer: &Answer, attempt: u32, transcript: Option<&Path>, format: Format) -> Result<()> {
     crate::query::show::answer(answer, format)?;
     let file = transcript.map(|path| path.display().to_string());
@@ -47,7 +47,7 @@ fn parties(terms: &Terms, attempt: u32, transcript: Option<String>) -> Result<se
     }))
 }
 
-/// What is promised to a party's rows if more parties collude than was planned for.
+/// Prints the guarantee for a party's rows if more parties collude than planned for.
 fn losses(terms: &Terms) -> Result<()> {
     let losses = terms.plan.losses()?;
     let planned = terms.plan.protocol().colluders(terms.plan.parties()) as usize;
@@ -59,12 +59,12 @@ fn losses(terms: &Terms) -> Result<()> {
         .map(|(colluders, epsilon)| format!("{:.3} against {colluders}", epsilon.to_f64()))
         .collect();
     if !more.is_empty() {
-        say!("if more parties than that pool what they know, ε is {}", more.join(", "));
+        say!("if more parties collude, ε is {}", more.join(", "));
     }
     Ok(())
 }
 
-/// Prints what a task says and what follows from it.
+/// Prints a task and what follows from it.
 pub fn terms(terms: &Terms, format: Format) -> Result<()> {
     let Terms { task, plan, query } = terms;
     let shape = query.shape();
@@ -92,8 +92,8 @@ pub fn terms(terms: &Terms, format: Format) -> Result<()> {
         ("hash".to_owned(), task.hash().to_string()),
         ("title".into(), task.title().into()),
         ("session".into(), task.session().into()),
-        ("asked".into(), task.sql().into()),
-        ("promised".into(), format!("{}, unit {}, {}", plan.guarantee(), task.unit(), task.adjacency())),
+        ("query".into(), task.sql().into()),
+        ("guarantee".into(), format!("{}, unit {}, {}", plan.guarantee(), task.unit(), task.adjacency())),
         ("covers".into(), OWN_ROWS.into()),
         ("protocol".into(), format!("{}, {} parties", plan.protocol(), plan.parties())),
         ("numbers".into(), format!("{} in {} groups", shape.cells(), shape.groups())),
@@ -111,8 +111,7 @@ pub fn terms(terms: &Terms, format: Format) -> Result<()> {
     let row = |(colluders, epsilon): (usize, &reticent::privacy::Epsilon)| {
         vec![colluders.to_string(), format!("{:.3}", epsilon.to_f64())]
     };
-    let table =
-        number_table(&["parties that pool what they know", "ε for the others"], losses.iter().enumerate().map(row));
+    let table = number_table(&["colluding parties", "ε for the others"], losses.iter().enumerate().map(row));
     print(&format!("{table}\n"))?;
     Ok(())
 }

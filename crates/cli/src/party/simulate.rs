@@ -25,7 +25,7 @@ use crate::output::{Format, number_table, print, say};
   reticent party simulate task.toml --transcript rehearsal.json \\
     --table north.visits=north.csv --table south.visits=south.csv --table east.visits=east.csv
 
-The same rounds, messages and signatures as between real processes, with keys that are made for the occasion. Nothing is charged, \
+The same rounds, messages and signatures as between real processes, with temporary keys. Nothing is charged, \
 and the person who runs this sees every party's rows: use it to try things out, with invented rows.")]
 pub struct Arguments {
     #[command(flatten)]
@@ -44,9 +44,9 @@ pub struct Arguments {
   reticent party view task.toml --all-but north \\
     --table north.visits=north.csv --table south.visits=south.csv --table east.visits=east.csv
 
-Shows what an adversary has that holds every party but one: all messages, and the rows' numbers, the noise and the mask secrets of \
-the parties it holds. With --format json, all of it; as a table, what is left of the honest party's numbers when everything that \
-the adversary knows is taken away: the numbers with this party's own noise. Nothing is charged: it is for trying out, with \
+Shows what an adversary knows that controls every party but one: all messages, and the exact numbers, the noise and the mask secrets \
+of the parties it controls. With --format json, all of it; as a table, what remains of the honest party's numbers when everything \
+the adversary knows is subtracted: the numbers with this party's own noise. Nothing is charged: use it to try things out, with \
 invented rows.")]
 pub struct ViewArguments {
     #[command(flatten)]
@@ -62,7 +62,7 @@ pub struct ViewArguments {
     format: Format,
 }
 
-/// Who takes part, with which rows.
+/// The parties, with their rows.
 #[derive(Debug, clap::Args)]
 struct Stage {
     /// The task file
@@ -78,7 +78,7 @@ impl Stage {
         Terms::of(Task::read(&self.task)?)
     }
 
-    /// The rows of each party, in the task's order.
+    /// Each party's rows, in the task's order.
     fn rows(&self, terms: &Terms) -> Result<Vec<OwnRows>> {
         let mut tables: BTreeMap<&str, BTreeMap<String, PathBuf>> = BTreeMap::new();
         for text in &self.tables {
@@ -98,7 +98,7 @@ impl Stage {
     }
 }
 
-/// Simulates.
+/// Simulates the parties.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     crate::query::quiet_panics();
     let terms = arguments.stage.terms()?;
@@ -114,7 +114,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows a view.
+/// Shows an adversary's view.
 pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
     crate::query::quiet_panics();
     let terms = arguments.stage.terms()?;
@@ -164,7 +164,7 @@ pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// So many steps.
+/// A number of steps in units of the cell.
 fn in_units(steps: i64, step: &reticent::exact::Rational) -> String {
     match step.to_f64() {
         1.0 => steps.to_string(),

@@ -41,7 +41,7 @@ enum Action {
     Show(Show),
 }
 
-/// Who may learn what.
+/// The protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Way {
     /// Each party adds a share of the noise, under masks that cancel out; needs --colluders
@@ -57,9 +57,9 @@ enum Way {
     --party north,north.pub,127.0.0.1:7001 --party south,south.pub,127.0.0.1:7002 \\
     --party east,east.pub,127.0.0.1:7003 --out task.toml
 
-COUNT, SUM, AVG, VARIANCE, STDDEV and HISTOGRAM can be asked of parties, of all rows or of groups whose keys are public (--keys). What \
-the numbers are, how far one unit moves them and what a grid step is worth follow from the query, and stand in the task for \
-everybody to check (`reticent party task check`). Nobody's rows are needed for it.")]
+COUNT, SUM, AVG, VARIANCE, STDDEV and HISTOGRAM are supported, over all rows or over groups with public keys (--keys). The \
+numbers, their sensitivity and the value of a grid step follow from the query, and are written into the task for \
+everyone to check (`reticent party task check`). This needs nobody's rows.")]
 struct New {
     /// The query that each party runs on its own table
     #[arg(value_name = "SQL")]
@@ -155,7 +155,7 @@ fn check(check: &Check) -> Result<()> {
         OwnRows::open(&terms, &config.tables)?;
         say!("the query fits the table of {}", config.party);
     }
-    say!("everything in it goes together; all parties must have this hash:");
+    say!("the task is consistent; all parties must have this hash:");
     print(&format!("{}\n", terms.task.hash()))?;
     Ok(())
 }
@@ -176,7 +176,7 @@ fn write(new: &New) -> Result<()> {
     for (column, text) in &bounds {
         options.bounds.insert(column.clone(), range(column, text)?);
     }
-    // Keys stand in the task for all to read.
+    // The keys are in the task for all to read.
     refuse_public(None, &listed_files(&new.keys).collect::<Vec<_>>())?;
     for (column, text) in pairs("--keys", &new.keys, "region=regions.csv")? {
         let list = keys(&column, &text, None)?;
@@ -184,7 +184,7 @@ fn write(new: &New) -> Result<()> {
     }
     let query = JointQuery::imagined(&new.sql, options.clone())?;
     let text = text(new, &bounds, &options, query.shape())?;
-    // What is wrong with it is found before anybody has it.
+    // Mistakes are found before anyone has the task.
     let terms = Terms::of(text.parse::<Task>()?)?;
     match &new.out {
         None => print(&text)?,
@@ -208,8 +208,8 @@ fn text(new: &New, bounds: &BTreeMap<String, String>, options: &Options, shape: 
     match (new.protocol, new.colluders) {
         (Way::Masked, None) => {
             return Err(usage(
-                "how many parties may pool what they know before less is promised? add --colluders 1 (0 is the most accurate, and \
-                 all but one trusts nobody)",
+                "how many parties may collude without weakening the guarantee? For example, add --colluders 1 (0 is the most accurate; \
+                 all but one trusts no other party)",
             ));
         }
         (Way::Masked, Some(colluders)) => {
@@ -258,7 +258,7 @@ fn text(new: &New, bounds: &BTreeMap<String, String>, options: &Options, shape: 
     Ok(text)
 }
 
-/// Names, and what a step is worth where it is not one.
+/// Cell names, with the value of a step if it is not one.
 fn cells(shape: &Shape) -> String {
     let steps = shape.parts.iter().flat_map(|part| std::iter::repeat_n(&part.step, part.numbers * shape.groups()));
     let cell = |(label, step): (String, &reticent::exact::Rational)| match *step == reticent::exact::Rational::ONE {
@@ -269,7 +269,7 @@ fn cells(shape: &Shape) -> String {
     format!("[\n{lines}]")
 }
 
-/// Name, key and address; the key may stand in a file.
+/// Name, key and address; the key may be in a file.
 fn member(text: &str) -> Result<[String; 3]> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let [name, key, address] = parts[..] else {
@@ -282,19 +282,23 @@ fn member(text: &str) -> Result<[String; 3]> {
         Err(_) if Path::new(key).is_file() => {
             if let Ok(private) = PrivateKey::read(Path::new(key)) {
                 return Err(usage(format!(
-                    "--party {name}: {key} is a private key; keep it to yourself, and give its public half, {}",
+                    "--party {name}: {key} is a private key; keep it to yourself, and give the public key, {}",
                     private.public()
                 )));
             }
             let text = fs::read_to_string(key).with_context(|| format!("{key} cannot be read"))?;
-            text.trim().parse().map_err(|error| usage(format!("--party {name}: {key} holds no public key: {error}")))?
+            text.trim()
+                .parse()
+                .map_err(|error| usage(format!("--party {name}: {key} does not contain a public key: {error}")))?
         }
-        Err(error) => return Err(usage(format!("--party {name}: there is no file {key}, and it is no key: {error}"))),
+        Err(error) => {
+            return Err(usage(format!("--party {name}: there is no file {key}, and it is not a key: {error}")));
+        }
     };
     Ok([name.into(), key.to_string(), address.into()])
 }
 
-/// As TOML writes a text: JSON's escapes are among its own, but one more letter needs one.
+/// A text as TOML: JSON's escapes are valid there, but one more character needs one.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -1,4 +1,4 @@
-//! `reticent party verify`: is a transcript what was said?
+//! `reticent party verify`: verifies a transcript.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,10 +17,10 @@ use crate::output::{Format, print, say};
   reticent party verify transcript.json
   reticent party verify transcript.json --task task.toml
 
-Every signature and every hash is computed anew, and so is the sum. The keys are those in the transcript: with --task you know that \
-they, and all else that was agreed, are those that you know.
+Every signature is checked, and every hash and the sum are recomputed. The keys are taken from the transcript: --task checks that \
+they, and everything else that was agreed, are the ones you know.
 
-Exit codes: 0 all as it was said, 1 something is not, 2 usage, or no transcript.")]
+Exit codes: 0 valid, 1 invalid, 2 usage, or no transcript.")]
 pub struct Arguments {
     /// The transcript
     #[arg(value_name = "TRANSCRIPT")]
@@ -33,7 +33,7 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Verifies and shows.
+/// Verifies a transcript and shows the answer.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let transcript = Transcript::read(&arguments.transcript)?;
     let task = arguments.task.as_deref().map(Task::read).transpose()?;
@@ -46,11 +46,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         verdict.findings.iter().for_each(|finding| say!("found: {finding}"));
     }
     if !sound {
-        say!("{} is not what was said: do not use it", arguments.transcript.display());
+        say!("{} failed verification: do not use it", arguments.transcript.display());
         return Ok(ExitCode::FAILURE);
     }
     let keys = if task.is_some() { "the task's keys" } else { "the keys in it (--task compares them with yours)" };
-    say!("all as it was said: {} signatures by {keys}", verdict.signatures);
+    say!("verified {} signatures with {keys}", verdict.signatures);
     crate::query::quiet_panics();
     let terms = Terms::of(transcript.task.clone())?;
     let answer = terms.answer(&transcript.output)?;

@@ -5,7 +5,7 @@ use reticent_plot::{Chart, Hue, Scale, Series, Style};
 
 use super::prediction::{Plan, Prediction};
 
-/// Errors against the step, of all counters.
+/// The errors of all counters against the step.
 pub fn errors(plan: &Plan) -> Chart {
     let several = plan.guarantees.len() > 1;
     let steps: Vec<u64> = (0..64).map(|power| 1 << power).take_while(|step| *step < plan.steps).collect();
@@ -16,7 +16,7 @@ pub fn errors(plan: &Plan) -> Chart {
         Series {
             name: name(prediction, several),
             points,
-            // The second family of a counter that has two.
+            // The second noise family of a counter that supports two.
             style: if first { Style::Line } else { Style::Dashed },
             hue: Hue::Nth(place(prediction.counter)),
         }
@@ -32,7 +32,7 @@ pub fn errors(plan: &Plan) -> Chart {
         .y("root mean square error over the steps so far", Scale::Log)
 }
 
-/// The same for a counter in every chart.
+/// A counter's place, the same in every chart.
 pub fn place(counter: Kind) -> usize {
     Kind::ALL.iter().position(|kind| *kind == counter).unwrap_or(0)
 }

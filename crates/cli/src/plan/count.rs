@@ -20,9 +20,9 @@ use crate::output::{self, Format, csv_line};
   reticent plan count --unbounded --epsilon 0.5 --range -1..1
   reticent plan count --horizon 1440 --epsilon 1 --rho 0.05 --unit steps:3 --plot plan.svg
 
-Errors are of the noise alone and do not depend on the data: the root of the mean square at the last step, on average over \
-all steps, at the worst step; and what the largest error of a whole run stays within with probability 95 %, which is exact, \
-simulated or a proved bound, as it says. Nothing is read and nothing is spent.")]
+Errors are due to noise alone and do not depend on the data: the root mean square at the last step, on average over \
+all steps, and at the worst step; and the 95 % quantile of the largest error of a whole run, which is exact, \
+simulated or a proved bound, as stated. Nothing is read and nothing is spent.")]
 pub struct Arguments {
     /// Number of steps, from 1 to 2^40; may be written as a power, 2^20
     #[arg(long, value_parser = crate::numbers::steps, required_unless_present = "unbounded", allow_hyphen_values = true)]
@@ -56,7 +56,7 @@ pub struct Arguments {
     plot: Option<PathBuf>,
 }
 
-/// Predicts and prints.
+/// Prints the predictions.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let plan = prediction::predict(&stream(arguments)?, &guarantees(arguments)?)?;
     if let Some(path) = &arguments.plot {
@@ -80,7 +80,7 @@ fn stream(arguments: &Arguments) -> Result<Stream> {
         .with_horizon(horizon)?)
 }
 
-/// Pure ε keeps (ε, δ) too, so where a δ is given both families are compared.
+/// Pure ε implies (ε, δ), so if a δ is given both families are compared.
 fn guarantees(arguments: &Arguments) -> Result<Vec<Guarantee>> {
     let epsilon = arguments.epsilon.as_deref().map(str::parse::<Epsilon>).transpose()?;
     let delta = arguments.delta.as_deref().map(str::parse::<Delta>).transpose()?;

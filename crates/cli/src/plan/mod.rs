@@ -1,4 +1,4 @@
-//! `reticent plan`: what would it cost, before anything is spent?
+//! `reticent plan`: predicts accuracy before anything is spent.
 
 mod chart;
 pub mod count;
@@ -32,7 +32,7 @@ enum Subject {
     Trust(trust::Arguments),
 }
 
-/// Plans.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.subject {
         Subject::Count(arguments) => count::run(arguments),

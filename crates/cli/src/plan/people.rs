@@ -5,9 +5,9 @@ use comfy_table::{CellAlignment, Table};
 use super::prediction::{Plan, Prediction};
 use crate::output::text_table;
 
-/// The longest bar, in characters.
+/// The length of the longest bar, in characters.
 const BAR: f64 = 20.0;
-/// Where errors differ by more than this factor, bars show their logarithms: linear ones would show the largest alone.
+/// If errors differ by more than this factor, bars are logarithmic: linear ones would show only the largest.
 const LINEAR_UP_TO: f64 = 20.0;
 
 /// The whole text.
@@ -80,7 +80,7 @@ fn rows(plan: &Plan) -> Table {
     table
 }
 
-/// The best one in plain words.
+/// The best counter in plain words.
 fn sentence(plan: &Plan) -> Option<String> {
     let best = plan.predictions.first()?;
     let certainty = match best.largest.is {
@@ -99,7 +99,7 @@ fn sentence(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// What stands above a column of bars for errors from `least` to `most`, and the bars.
+/// The heading of a column of bars for errors from `least` to `most`, and the bars.
 pub fn part_of_bars(least: f64, most: f64) -> (&'static str, impl Fn(f64) -> String) {
     let logarithmic = most > least * LINEAR_UP_TO;
     let part = move |error: f64| match logarithmic {
@@ -109,7 +109,7 @@ pub fn part_of_bars(least: f64, most: f64) -> (&'static str, impl Fn(f64) -> Str
     (if logarithmic { "(log scale)" } else { "" }, move |error| bar(part(error)))
 }
 
-/// Eighths of a character, so that small differences are seen.
+/// Eighths of a character, so that small differences show.
 fn bar(part: f64) -> String {
     let eighths = (part.clamp(0.0, 1.0) * BAR * 8.0).round() as usize;
     let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];

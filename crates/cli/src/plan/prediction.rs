@@ -1,4 +1,4 @@
-//! What every counter would do.
+//! The predicted accuracy of every counter.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use reticent::privacy::{Guarantee, Rho};
 
 use crate::parallel::in_parallel;
 
-/// Without a horizon, errors are those of the first so many steps.
+/// Without a horizon, errors are those of this many first steps.
 const UNBOUNDED_STEPS: u64 = 1 << 20;
-/// The largest error of a run stays within what is printed with this probability.
+/// The confidence level of the largest error of a run.
 const LEVEL: f64 = 0.95;
 
 /// One counter under one guarantee.
@@ -21,7 +21,7 @@ const LEVEL: f64 = 0.95;
 pub struct Prediction {
     pub counter: Kind,
     pub guarantee: Guarantee,
-    /// The errors are those of so many steps.
+    /// The number of steps the errors are for.
     pub steps: u64,
     /// Root mean square errors: at the last step, over all steps, at the worst step.
     pub last: f64,
@@ -32,7 +32,7 @@ pub struct Prediction {
     pub strategy: AnyStrategy,
 }
 
-/// What the largest error of a whole run stays within.
+/// A bound on the largest error of a whole run, at [`LEVEL`].
 #[derive(Debug, Clone, Copy)]
 pub struct Largest {
     pub value: f64,
@@ -40,28 +40,28 @@ pub struct Largest {
     pub is: &'static str,
 }
 
-/// Something that no counter can beat.
+/// A lower bound for all counters.
 #[derive(Debug, Clone)]
 pub struct LowerBound {
     pub value: f64,
-    /// Of what, and whose.
+    /// What it bounds, and for which counters.
     pub on: String,
 }
 
-/// All counters that can serve, the least average error first; why the others cannot.
+/// All counters that support the stream, by average error; and why the others do not.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub stream: Stream,
     pub guarantees: Vec<Guarantee>,
     pub steps: u64,
     pub predictions: Vec<Prediction>,
-    /// Reasons, with the counters they hold for.
+    /// Reasons, with the counters they apply to.
     pub left_out: BTreeMap<String, Vec<&'static str>>,
     pub lower_bounds: Vec<LowerBound>,
 }
 
 /// # Errors
-/// If no counter can serve.
+/// If no counter supports the stream.
 pub fn predict(stream: &Stream, guarantees: &[Guarantee]) -> Result<Plan> {
     let steps = stream.steps().unwrap_or(UNBOUNDED_STEPS);
     let jobs: Vec<(Kind, &Guarantee)> =
@@ -75,18 +75,18 @@ pub fn predict(stream: &Stream, guarantees: &[Guarantee]) -> Result<Plan> {
     let (predictions, refusals): (Vec<_>, Vec<_>) = served.into_iter().partition(Result::is_ok);
     let mut predictions: Vec<Prediction> = predictions.into_iter().flatten().collect();
     let mut left_out: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
-    // The reason that is not about the guarantee, if there is one: some guarantee fitted.
+    // Prefer a reason that is not about the guarantee: another guarantee fitted.
     let mut refusals: Vec<_> = refusals.into_iter().filter_map(Result::err).collect();
     refusals.sort_by_key(|(_, reason)| reason.starts_with("guarantee"));
     for (kind, reason) in refusals {
         let named = left_out.values().any(|names| names.contains(&kind.name()));
-        // A counter that serves one of several guarantees is not left out.
+        // A counter that supports one of several guarantees is not left out.
         if !named && predictions.iter().all(|prediction| prediction.counter != kind) {
             left_out.entry(reason).or_default().push(kind.name());
         }
     }
     if predictions.is_empty() {
-        // `auto` says why the counter that serves the most streams does not serve this one.
+        // `auto` says why the counter that supports the most streams does not support this one.
         for guarantee in guarantees {
             Kind::Auto.plan(stream.clone(), guarantee.clone())?;
         }
@@ -120,8 +120,8 @@ fn largest(strategy: &AnyStrategy, steps: u64) -> Result<Largest> {
     Ok(Largest { value, is })
 }
 
-/// For Gaussian noise: the mean square error that every factorisation has. For Laplace noise: the largest error, where the
-/// notes have it proved.
+/// For Gaussian noise: the mean square error of every factorisation. For Laplace noise: the largest error, where a
+/// bound is proved in the notes.
 fn lower_bounds(stream: &Stream, guarantees: &[Guarantee], steps: u64) -> Vec<LowerBound> {
     let bound = |guarantee: &Guarantee| {
         let (rho, implied) = match guarantee {

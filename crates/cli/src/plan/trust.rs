@@ -1,4 +1,4 @@
-//! `reticent plan trust`: what the same count costs in every trust model.
+//! `reticent plan trust`: the error of the same count in every trust model.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::people::{part_of_bars, short};
 use crate::output::{self, Format, csv_line, text_table};
 
-/// For programs, every number of colluders is there up to so many parties; for people and beyond, some of them.
+/// Up to this many parties, programs get every number of colluders; people, and larger numbers, some of them.
 const EVERY_NUMBER: u32 = 256;
 
 /// The arguments of `reticent plan trust`.
@@ -24,7 +24,7 @@ const EVERY_NUMBER: u32 = 256;
   reticent plan trust --rows 2^20 --parties 50 --epsilon 1 --format json
 
 One count of all rows, with the same ε for each person, under different trust assumptions: one server; one server whose memory may be \
-seized; parties that add up under masks, of which t may pool what they know; parties that each publish their own count; or \
+seized; parties that add up under masks, of which t may collude; parties that each publish their own count; or \
 nobody, when every person's answer is randomised. Nothing is read and nothing is spent.")]
 pub struct Arguments {
     /// Number of rows in all; may be written as a power, 2^20
@@ -33,7 +33,7 @@ pub struct Arguments {
     /// Number of parties that hold them
     #[arg(long, allow_hyphen_values = true)]
     parties: u32,
-    /// The promise
+    /// Privacy guarantee: epsilon
     #[arg(long, allow_hyphen_values = true)]
     epsilon: String,
     /// How to print the result
@@ -44,7 +44,7 @@ pub struct Arguments {
     plot: Option<PathBuf>,
 }
 
-/// Compares and prints.
+/// Prints the comparison.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let epsilon: Epsilon = arguments.epsilon.parse()?;
     let costs = match arguments.format {
@@ -92,7 +92,7 @@ fn table(arguments: &Arguments, epsilon: &Epsilon, costs: &[Cost]) -> String {
     let (rows, parties) = (arguments.rows, arguments.parties);
     let mut lines = vec![
         format!(
-            "One count of {rows} rows at ε = {epsilon}; {parties} parties. Errors are of the noise alone. Nothing is spent."
+            "One count of {rows} rows at ε = {epsilon}; {parties} parties. Errors are due to noise alone. Nothing is spent."
         ),
         table.to_string(),
     ];
@@ -100,13 +100,13 @@ fn table(arguments: &Arguments, epsilon: &Epsilon, costs: &[Cost]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// With two digits, however small it is.
+/// With two digits, however small.
 fn percent(share: f64) -> String {
     let digits = (1.0 - share.log10().floor()).clamp(0.0, 12.0) as usize;
     format!("{share:.digits$} %")
 }
 
-/// The models that are not numbered, and the two ends of those that are, in plain words.
+/// The models without colluders, and the two ends of those with, in plain words.
 fn sentences(costs: &[Cost]) -> Vec<String> {
     let masked = |cost: &&Cost| matches!(cost.trust, Trust::Masked { .. });
     let numbered: Vec<&Cost> = costs.iter().filter(masked).collect();
@@ -143,7 +143,7 @@ fn csv(costs: &[Cost]) -> String {
     header + &costs.iter().map(line).collect::<String>()
 }
 
-/// The error against the number of colluders, with the models that have none as lines across.
+/// The error against the number of colluders, with horizontal lines for the models that have none.
 fn chart(arguments: &Arguments, epsilon: &Epsilon, costs: &[Cost]) -> Chart {
     let most = f64::from(arguments.parties.saturating_sub(1).max(1));
     let masked = costs.iter().filter_map(|cost| match cost.trust {
@@ -161,7 +161,7 @@ fn chart(arguments: &Arguments, epsilon: &Epsilon, costs: &[Cost]) -> Chart {
         "Standard deviation of the same count in every trust model, against the number of parties that may collude.";
     let mut chart = Chart::new(title)
         .described(description)
-        .x("parties that may pool what they know", Scale::Linear)
+        .x("parties that may collude", Scale::Linear)
         .y("standard deviation of the count", Scale::Log)
         .with(Series::line("masked", masked));
     for cost in costs.iter().filter(|cost| !matches!(cost.trust, Trust::Masked { .. })) {

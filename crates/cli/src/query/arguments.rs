@@ -59,7 +59,7 @@ pub struct Arguments {
     #[arg(long = "weight", value_name = "NAME=W", help_heading = "Privacy")]
     pub weights: Vec<String>,
 
-    /// Whose budget is charged, and where.
+    /// The budget to charge.
     #[command(flatten)]
     pub accounting: crate::accounting::Arguments,
 

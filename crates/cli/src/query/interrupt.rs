@@ -1,11 +1,11 @@
-//! Ctrl-C while a query is answered.
+//! Ctrl-C during a query.
 
 use reticent_sql::bounding::Interrupt;
 
-/// The first Ctrl-C ends the run, and its failure is kept with the charge; the second one ends the program.
+/// The first Ctrl-C ends the run, and its failure is recorded with the charge; the second one ends the program.
 ///
 /// # Errors
-/// If the system does not tell about signals.
+/// If signals cannot be handled.
 #[cfg(unix)]
 pub fn on_ctrl_c(interrupt: &Interrupt) -> std::io::Result<()> {
     use signal_hook::consts::SIGINT;
@@ -27,7 +27,7 @@ pub fn on_ctrl_c(interrupt: &Interrupt) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Elsewhere Ctrl-C ends the program, and the charge is without an outcome.
+/// Elsewhere Ctrl-C ends the program, and the charge has no outcome.
 #[cfg(not(unix))]
 pub fn on_ctrl_c(_: &Interrupt) -> std::io::Result<()> {
     Ok(())

@@ -31,7 +31,7 @@ use crate::output::say;
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     quiet_panics();
-    // Keys and public tables are read before anything is charged, and what is wrong with them is said.
+    // Keys and public tables are read, and their errors reported, before anything is charged.
     let key_files = key_files(arguments);
     refuse_public(arguments.accounting.ledger.as_deref(), &key_files)?;
     let settings = settings(arguments)?;
@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let (Unit::Column(unit), true) = (query.unit(), says_unit) {
         let number = |many: u64, what: &str| if many == 1 { format!("one {what}") } else { format!("{many} {what}s") };
         let (rows, groups) = (number(query.touched().max_rows(), "row"), number(query.touched().groups(), "group"));
-        say!("each {unit} counts with at most {rows} in each of at most {groups} (--max-rows, --max-groups)");
+        say!("each {unit} contributes at most {rows} to each of at most {groups} (--max-rows, --max-groups)");
     }
     if arguments.dry_run {
         show::dry_run(&query, arguments.format)?;
@@ -74,25 +74,25 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         adjacency: query.adjacency(),
         guarantee: query.guarantee().clone(),
     };
-    // From before the charge on: what is charged has an outcome.
+    // Set up before the charge, so that every charge gets an outcome.
     let engine = limits.engine();
     interrupt::on_ctrl_c(&engine.interrupt)?;
     let interrupt = engine.interrupt.clone();
     let query = query.with_engine(engine);
     let text = account.release(request, |mut permit| match query.outcome(&mut permit) {
-        // An interrupt comes from the user, not from the rows.
+        // An interrupt depends on the user, not on the rows.
         outcome @ Outcome::Failed if !interrupt.was_called() => Ended::Failed(outcome.to_text()),
         outcome => Ended::Released(outcome.to_text()),
     })?;
     let outcome = Outcome::from_text(&text)
-        .ok_or_else(|| anyhow!("what the ledger keeps for this request is not the answer to a query"))?;
-    // Whatever it is, it was charged: no longer a matter of usage.
+        .ok_or_else(|| anyhow!("the ledger's record for this request is not the answer to a query"))?;
+    // Whatever it is, it was charged: no longer a usage error.
     let answer = outcome.answer().map_err(|error| anyhow!("{error}"))?;
     show::answer(&answer, arguments.format)?;
     Ok(if answer.refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
 }
 
-/// What the run may use.
+/// The limits of the run.
 fn limits(arguments: &Arguments) -> Result<RunLimits> {
     let folder = arguments.temp_dir.clone();
     if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
@@ -101,27 +101,27 @@ fn limits(arguments: &Arguments) -> Result<RunLimits> {
     Ok(RunLimits { memory: arguments.memory_limit, time: arguments.time_limit, threads: None, folder })
 }
 
-/// Files that keys are read from: they are public, too.
+/// Files with keys: they are public, too.
 fn key_files(arguments: &Arguments) -> Vec<PathBuf> {
-    // What is wrong with a policy is said when it is applied.
+    // Errors in a policy are reported when it is applied.
     let policies = arguments.policies.iter().filter_map(|path| Policy::read(path).ok());
     listed_files(&arguments.keys).chain(policies.flat_map(|policy| policy.key_files())).collect()
 }
 
-/// The files among what `--keys` says.
+/// The files named by `--keys`.
 pub fn listed_files(keys: &[String]) -> impl Iterator<Item = PathBuf> {
     let values = keys.iter().filter_map(|text| text.split_once('='));
     values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file())
 }
 
-/// What the arguments say.
+/// The settings from the arguments.
 fn settings(arguments: &Arguments) -> Result<Settings> {
     let mut inputs = Vec::new();
     for (list, public) in [(&arguments.tables, false), (&arguments.public_tables, true)] {
         for table in list {
             let (name, location) = pair("--table", table, "people=people.csv")?;
             if inputs.iter().any(|input: &Input| input.table.name() == name) {
-                return Err(usage(format!("there are two tables {name}; give each a name of its own")));
+                return Err(usage(format!("there are two tables {name}; give each its own name")));
             }
             inputs.push(Input { table: Table::open(name, location).map_err(reticent_sql::Error::from)?, public });
         }
@@ -162,16 +162,16 @@ pub fn pair<'text>(flag: &str, text: &'text str, example: &str) -> Result<(&'tex
     }
 }
 
-/// A panic's own text may hold what lies in the rows.
+/// Silences panics: their messages may contain rows.
 pub fn quiet_panics() {
     std::panic::set_hook(Box::new(|_| {}));
 }
 
-/// Several private tables have no name in common.
+/// Several private tables need a common dataset name.
 fn one_place(mut places: Vec<PathBuf>, named: bool) -> Result<Option<PathBuf>> {
     match (places.len(), named) {
         (1, _) => Ok(places.pop()),
         (_, true) => Ok(None),
-        _ => Err(usage("several private tables are asked about: name the dataset that they are with --dataset")),
+        _ => Err(usage("the query uses several private tables: name their dataset with --dataset")),
     }
 }

@@ -29,20 +29,21 @@ pub fn answer(answer: &Answer, format: Format) -> Result<()> {
     Ok(())
 }
 
-/// What came of a search for bounds.
+/// The result of a search for bounds.
 fn bounds(found: &FoundBounds) -> String {
     let FoundBounds { column, bounds } = found;
     match bounds {
         Some(bounds) => format!("bounds of {column}, found privately: {bounds}; values outside them were clamped"),
         None => format!(
-            "no bounds of {column} were found: too few rows for this budget, so what needs them is refused (and charged); give \
-             them with --bounds {column}=LO..HI, or spend more"
+            "no bounds of {column} were found: too few rows for this budget, so aggregates that need them are refused (and charged); \
+             give them with --bounds {column}=LO..HI, or spend more"
         ),
     }
 }
 
 fn csv(answer: &Answer) -> String {
-    // An aggregate has a column for its half-width, whatever its values are. Answers of earlier versions do not say which has one.
+    // An aggregate has a column for its half-width, whatever its values. Answers of earlier versions do not say which
+    // has one.
     let has_width = |column: usize| {
         let has_one = |row: &Vec<Entry>| matches!(row[column], Entry::Released { .. } | Entry::Ranked { .. });
         answer.bars.get(column).copied().unwrap_or_else(|| answer.rows.iter().any(has_one))
@@ -96,7 +97,7 @@ fn plain(value: &Json) -> String {
     }
 }
 
-/// A value as people read it: no more digits than the noise leaves.
+/// A value for people: no more digits than the noise justifies.
 fn people(value: &Json, half_width: Option<f64>) -> String {
     match value {
         Json::Null => "NULL".into(),
@@ -107,7 +108,7 @@ fn people(value: &Json, half_width: Option<f64>) -> String {
     }
 }
 
-/// With two digits of the half-width.
+/// To two digits of the half-width.
 fn rounded(value: f64, half_width: Option<f64>) -> String {
     let scale = half_width.unwrap_or(value / 1000.0).abs();
     let whole = value.fract() == 0.0 && half_width.is_none_or(|half_width| half_width.fract() == 0.0);
@@ -118,7 +119,7 @@ fn rounded(value: f64, half_width: Option<f64>) -> String {
     format!("{value:.digits$}")
 }
 
-/// Prints what a query would do.
+/// Prints what a query would release.
 pub fn dry_run(query: &Query, format: Format) -> Result<()> {
     let summary = query.summary()?;
     if format == Format::Json {

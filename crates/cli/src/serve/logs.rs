@@ -1,4 +1,4 @@
-//! What is written on standard error: for a person at a terminal with colours and times, for systemd without.
+//! Log lines on standard error: with colours and times on a terminal, without for systemd.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -10,12 +10,12 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// Starts logging.
 ///
 /// # Privacy
-/// Only this project's own crates are heard: what libraries say about the bytes that pass through them depends on events.
+/// Only this project's own crates log: messages of libraries about the bytes that they process depend on events.
 pub fn start() {
     let own = Targets::new().with_target("reticent", LevelFilter::INFO);
     let lines = tracing_subscriber::fmt::layer().with_writer(|| WithoutSecrets(io::stderr())).with_target(false);
     let registry = tracing_subscriber::registry().with(own);
-    // Whoever started a logger before is a test.
+    // Only a test can have started a logger before.
     let _ = if io::stderr().is_terminal() {
         registry.with(lines.with_ansi(true)).try_init()
     } else {
@@ -23,7 +23,7 @@ pub fn start() {
     };
 }
 
-/// Writes lines without the secrets in them. Each line comes as a whole.
+/// Writes lines with secrets hidden. Each line arrives as a whole.
 struct WithoutSecrets(io::Stderr);
 
 impl Write for WithoutSecrets {

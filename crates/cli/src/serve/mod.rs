@@ -2,8 +2,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `logs` | what is written on standard error |
-//! | `signals` | being told to stop |
+//! | `logs` | log lines on standard error |
+//! | `signals` | signals to stop |
 
 mod logs;
 mod signals;
@@ -23,8 +23,8 @@ use crate::care::Care;
 use crate::exit::usage;
 use crate::output::print;
 
-/// Threads that wait for the disk are kept so long. Each new one brings a heap of its own: memory would grow with their comings and
-/// goings.
+/// How long idle threads that wait for the disk are kept. Each new one has its own heap: memory would grow as they come
+/// and go.
 const KEPT: Duration = Duration::from_secs(3600);
 
 /// The arguments of `reticent serve`.
@@ -44,7 +44,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PLACE")]
     ledger: Option<String>,
     /// Keep the ledger's newest hash in this file, best on another disk, and charge nothing if the ledger does not continue it: this
-    /// detects an older copy of the ledger that was put back
+    /// detects that an older copy of the ledger was restored
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
     /// Also take events from NATS JetStream, such as nats://127.0.0.1:4222
@@ -78,10 +78,10 @@ It stops when it is told to (SIGTERM or SIGINT): requests are finished, everythi
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    // A panic's own text may hold what lies in rows or events.
+    // A panic's message may contain rows or events.
     std::panic::set_hook(Box::new(|_| {}));
     // A pan-private stream may be created at any time. (Freed memory is overwritten from then on: it begins with the stream.)
-    Care::with(Kind::PanPrivate).apply().context("core dumps cannot be switched off")?;
+    Care::with(Kind::PanPrivate).apply().context("cannot disable core dumps")?;
     logs::start();
     let mut config = arguments.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
     config.listen = arguments.listen.or(config.listen);
@@ -100,23 +100,27 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         .enable_all()
         .thread_keep_alive(KEPT)
         .build()
-        .context("threads cannot be started")?;
+        .context("cannot start threads")?;
     runtime.block_on(async {
         let stop = signals::told_to_stop()?;
         let server = Server::bind(config, &directory).await?;
         let (address, app) = (server.address(), server.app());
         tracing::info!(data_directory = %directory.display(), version = env!("CARGO_PKG_VERSION"), "opened");
-        // A terminal is the owner's; what is piped elsewhere may end in a log.
+        // A terminal belongs to the owner; piped output may end up in a log.
         let mut link = format!("http://{address}/");
         if let Some(owner) = &app.owner {
             let directory = directory.display();
-            tracing::info!("there are no tokens yet: `reticent token owner --data-dir {directory}` shows the owner's, for this run");
+            tracing::info!(
+                "no tokens yet: `reticent token owner --data-dir {directory}` shows the owner's token for this run"
+            );
             if std::io::stdout().is_terminal() {
                 link = owner.link(address);
             }
         }
         if !app.is_loopback() {
-            tracing::warn!("there is no TLS here: put a proxy that has it in front of {address}, or tokens and events can be read on the way");
+            tracing::warn!(
+                "no TLS: put a TLS proxy in front of {address}, or tokens and events can be read in transit"
+            );
         }
         print(&format!("{link}\n"))?;
         tracing::info!("listening on {address}");
@@ -126,7 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     })
 }
 
-/// As an absolute path: the configuration's own folder has nothing to do with it.
+/// As an absolute path: it is not relative to the configuration's folder.
 fn named_ledger(arguments: &Arguments) -> Result<Option<String>> {
     let named =
         arguments.ledger.clone().or_else(|| std::env::var("RETICENT_LEDGER").ok().filter(|place| !place.is_empty()));
@@ -137,10 +141,9 @@ fn named_ledger(arguments: &Arguments) -> Result<Option<String>> {
     }))
 }
 
-/// Where the service keeps its data unless told otherwise.
+/// The default data directory.
 pub fn own_directory() -> Result<PathBuf> {
-    let folder = dirs::data_dir().ok_or_else(|| {
-        usage("where your data is kept is not known (HOME is not set); name a folder with --data-dir")
-    })?;
+    let folder = dirs::data_dir()
+        .ok_or_else(|| usage("your data directory is unknown (HOME is not set); name a folder with --data-dir"))?;
     Ok(folder.join("reticent").join("service"))
 }

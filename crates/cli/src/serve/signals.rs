@@ -1,19 +1,19 @@
-//! Being told to stop.
+//! Signals to stop.
 
 use anyhow::Result;
 
-/// Is over when the process is told to stop, by SIGTERM or SIGINT. Told a second time, the process ends at once: all that was
-/// acknowledged is durable.
+/// Completes when the process is told to stop, by SIGTERM or SIGINT. At the second signal the process exits at once:
+/// everything acknowledged is durable.
 ///
 /// # Errors
-/// If signals cannot be waited for.
+/// If signals cannot be handled.
 #[cfg(unix)]
 pub fn told_to_stop() -> Result<impl Future<Output = ()> + Send + 'static> {
     use anyhow::Context;
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    let mut signals = Signals::new([SIGINT, SIGTERM]).context("signals cannot be waited for")?;
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
     let (send, told) = tokio::sync::oneshot::channel();
     std::thread::Builder::new()
         .name("signals".into())
@@ -24,13 +24,13 @@ pub fn told_to_stop() -> Result<impl Future<Output = ()> + Send + 'static> {
             signals.next();
             std::process::exit(1);
         })
-        .context("threads cannot be started")?;
+        .context("cannot start threads")?;
     Ok(async move {
         let _ = told.await;
     })
 }
 
-/// Where there are no signals the process is ended from outside: all that was acknowledged is durable.
+/// Without signals the process is ended from outside: everything acknowledged is durable.
 ///
 /// # Errors
 /// None.

@@ -1,4 +1,4 @@
-//! Asking the service.
+//! The HTTP client of a service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::exit::{Overdrawn, usage};
 use crate::serve::own_directory;
 
 const DEFAULT: &str = "http://127.0.0.1:8080";
-/// A request that takes longer has failed.
+/// The timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A page of releases of many keys is large.
 const LARGEST_ANSWER: u64 = 1 << 30;
@@ -25,16 +25,16 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// What became of events that were sent.
+/// What happened to events that were sent.
 pub enum Sent {
     /// They were acknowledged.
     Acknowledged,
-    /// Too many at once: nothing was taken, and they can be sent again.
+    /// Too many at once: none was accepted, and they can be sent again.
     Later,
 }
 
 impl Client {
-    /// The service at an address; otherwise as the environment says; otherwise on this machine.
+    /// The service at an address; by default from the environment, otherwise on this machine.
     pub fn new(address: Option<&str>) -> Result<Self> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let address =
@@ -58,7 +58,7 @@ impl Client {
         self.token.as_ref().map(|token| format!("Bearer {token}"))
     }
 
-    /// Asks for something.
+    /// Sends a GET request.
     pub fn get(&self, path: &str) -> Result<Value> {
         let mut request = self.agent.get(format!("{}{path}", self.address));
         if let Some(bearer) = self.bearer() {
@@ -67,7 +67,7 @@ impl Client {
         self.answer(request.call())
     }
 
-    /// Gives something.
+    /// Sends a POST request.
     pub fn post(&self, path: &str, value: &Value) -> Result<Value> {
         let mut request = self.agent.post(format!("{}{path}", self.address)).header("Content-Type", "application/json");
         if let Some(bearer) = self.bearer() {
@@ -97,14 +97,14 @@ impl Client {
             )
         })?;
         let text = response.body_mut().with_config().limit(LARGEST_ANSWER).read_to_string();
-        let text = text.map_err(|error| anyhow!("the answer of {} broke off: {error}", self.address))?;
+        let text = text.map_err(|error| anyhow!("the response from {} broke off: {error}", self.address))?;
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
         if response.status().is_success() {
             return Ok(value);
         }
         let status = response.status();
         let message = value["error"]["message"].as_str().map_or_else(
-            || format!("{} answered {status} and is not a service of Reticent; is --server right?", self.address),
+            || format!("{} answered {status} and is not a Reticent service; is --server right?", self.address),
             str::to_owned,
         );
         Err(match status.as_u16() {
@@ -115,13 +115,14 @@ impl Client {
     }
 }
 
-/// The owner's, if the service of this user is at this address and has no tokens yet. Nobody else is shown it.
+/// The owner's token, if this user's own service is at this address and has no tokens yet. It is sent to no other
+/// address.
 fn owners_token(address: &str) -> Option<String> {
     let (own, token) = Owner::published(&own_directory().ok()?)?;
     (own == address).then_some(token)
 }
 
-/// What this machine trusts.
+/// Trusts the certificates that this machine trusts.
 fn tls() -> TlsConfig {
     let trusted = rustls_native_certs::load_native_certs().certs;
     let trusted = trusted.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect();

@@ -12,8 +12,8 @@ use crate::output::say;
 /// The arguments of `reticent stream create`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A stream does not change once it is created, and what it costs is charged at once, for all steps to come. \
-`reticent plan count` shows beforehand how exact it will be.
+    after_help = "A stream does not change once it is created, and its cost is charged at once, for all steps to come. \
+`reticent plan count` predicts its accuracy.
 
 Examples:
   reticent stream create visits --step 1s --epsilon 1
@@ -45,7 +45,7 @@ pub struct Arguments {
     /// Clamping bounds of a value [default: 0..1]
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
     range: Option<String>,
-    /// One total per key: a,b,c; a file with one key per line; or selected (keys that enough events have)
+    /// One total per key: a,b,c; a file with one key per line; or selected (keys with enough events)
     #[arg(long)]
     keys: Option<String>,
     /// curator, or pan-private: the contents of memory and disk are private, too [default: curator]
@@ -73,7 +73,7 @@ pub struct Arguments {
     service: Service,
 }
 
-/// Creates it.
+/// Creates the stream.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let client = arguments.service.client()?;
     let keys = arguments.keys.as_deref().map(keys).transpose()?;

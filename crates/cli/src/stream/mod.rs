@@ -1,8 +1,8 @@
-//! `reticent stream`: streams of a service that runs.
+//! `reticent stream`: streams of a running service.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `client` | asking the service |
+//! | `client` | requests to the service |
 //! | `create` | a stream from arguments |
 //! | `show` | streams and releases, for people and programs |
 //! | `send` | events from a file or a pipe |
@@ -37,10 +37,10 @@ enum Command {
     Send(send::Arguments),
 }
 
-/// Which service.
+/// The service.
 #[derive(Debug, clap::Args)]
 struct Service {
-    /// Where the service is [default: $RETICENT_SERVER, or else http://127.0.0.1:8080]; a token is taken from $RETICENT_TOKEN, or else the owner's of your own service that has no others
+    /// Where the service is [default: $RETICENT_SERVER, or else http://127.0.0.1:8080]; the token is $RETICENT_TOKEN, or else the owner's if your own service has no other tokens
     #[arg(long, value_name = "URL")]
     server: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `reticent stream send`: events from a file or a pipe.
+//! `reticent stream send`: sends events from a file or a pipe.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -12,21 +12,21 @@ use super::client::{Client, Sent};
 use crate::exit::usage;
 use crate::marks::refuse_foreign;
 
-/// What comes slowly is sent after this, however little it is.
+/// Slow input is sent after this time, however little it is.
 const SLOWEST: Duration = Duration::from_secs(1);
-/// So many lines wait while others are on their way.
+/// How many lines wait while others are being sent.
 const WAITING: usize = 10_000;
-/// A longer line is no event; it is sent cut off, and counts as whatever is left of it.
+/// A longer line is not an event; it is truncated, and counts as whatever remains.
 const LONGEST_LINE: u64 = 1 << 16;
-/// How long to wait when the service has too much to do.
+/// How long to wait when the service is overloaded.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// The arguments of `reticent stream send`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "One event a line: {\"id\": \"a1\", \"key\": \"north\", \"value\": 3}, or a bare number. A value that is left out is \
-1. An id that was seen within the stream's window is not counted again: with ids, lines can be sent again after a failure. What \
-comes slowly is sent once a second.
+    after_help = "One event per line: {\"id\": \"a1\", \"key\": \"north\", \"value\": 3}, or a bare number. The value defaults to \
+1. An id seen before within the stream's window is not counted again: with ids, lines can be resent after a failure. Slow \
+input is sent once a second.
 
 Examples:
   reticent stream send visits visits.ndjson
@@ -44,7 +44,7 @@ pub struct Arguments {
     service: Service,
 }
 
-/// Sends them.
+/// Sends the events.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let client = arguments.service.client()?;
     let input: Box<dyn Read + Send> = match &arguments.file {
@@ -67,20 +67,20 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     });
     let mut acknowledged = 0;
     while let Some((lines, count)) = batch(&take, arguments.batch)? {
-        send(&client, &arguments.name, &lines).with_context(|| {
-            format!("after {acknowledged} lines; those before were acknowledged, and those after were not")
-        })?;
+        send(&client, &arguments.name, &lines)
+            .with_context(|| format!("after {acknowledged} lines, which were acknowledged; those after were not"))?;
         acknowledged += count;
     }
     Ok(())
 }
 
-/// What begins like this has no events in its lines. Whoever sends them knows them: nothing is told that is not theirs.
+/// Refuses input that begins like this, which has no events in its lines. The senders know their input: nothing is
+/// revealed.
 fn refuse_without_lines(name: &str, start: &[u8]) -> Result<()> {
     refuse_foreign(name, start)?;
     match start.trim_ascii_start().first() {
         Some(b'[') => Err(usage(format!(
-            "{name} is a JSON array; send one object a line, as in jq -c '.[]' events.json | reticent stream send NAME"
+            "{name} is a JSON array; send one object per line, as in jq -c '.[]' events.json | reticent stream send NAME"
         ))),
         _ => Ok(()),
     }
@@ -103,7 +103,7 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = std::io::Result<Vec<u8
     })
 }
 
-/// The next lines, as many as there are within a second; `None` at the end.
+/// The next lines, as many as arrive within a second; `None` at the end.
 fn batch(take: &Receiver<std::io::Result<Vec<u8>>>, most: u64) -> Result<Option<(Vec<u8>, u64)>> {
     let Ok(first) = take.recv() else { return Ok(None) };
     let (mut lines, mut count) = (first?, 1);
@@ -120,8 +120,8 @@ fn batch(take: &Receiver<std::io::Result<Vec<u8>>>, most: u64) -> Result<Option<
     Ok(Some((lines, count)))
 }
 
-/// Sends until it is acknowledged. Only what the service has certainly not taken is sent again: without ids, anything else
-/// might be counted twice.
+/// Sends until acknowledged. Only lines that the service certainly has not accepted are sent again: without ids, any
+/// others might be counted twice.
 fn send(client: &Client, stream: &str, lines: &[u8]) -> Result<()> {
     while let Sent::Later = client.send(stream, lines)? {
         std::thread::sleep(PAUSE);

@@ -59,7 +59,7 @@ pub fn list(arguments: &ListArguments) -> Result<()> {
         .map(text)
         .to_vec()
     };
-    let header = ["name", "step", "steps released", "promise", "charged to", "mode"];
+    let header = ["name", "step", "steps released", "guarantee", "charged to", "mode"];
     print(&match arguments.format {
         Format::Table => format!("{}\n", text_table(&header, streams.iter().map(row))),
         Format::Json => streams.iter().map(|stream| format!("{stream}\n")).collect(),
@@ -74,7 +74,7 @@ pub fn list(arguments: &ListArguments) -> Result<()> {
     Ok(())
 }
 
-/// Shows a stream and what it released last.
+/// Shows a stream and its latest releases.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let client = arguments.service.client()?;
     let path = format!("/v1/streams/{}", arguments.name);

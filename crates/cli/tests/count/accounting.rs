@@ -1,4 +1,4 @@
-//! What is charged, where, and what is said about it.
+//! What is charged, where, and what is reported about it.
 
 use std::fs;
 use std::path::Path;
@@ -98,13 +98,13 @@ fn without_a_ledger_named_everything_is_added_up_by_path() {
     let name = file.canonicalize().expect("there");
     let first = format!("charged to {} in your ledger, entry 3; spent on it so far: ε = 0.1", name.display());
     assert!(said(&file, "").contains(&first));
-    // The same file by another way.
+    // The same file by another path.
     let detour = folder.join("../count-own/./visits.txt");
     assert!(said(&detour, "").contains("spent on it so far: ε = 0.2 (unit line, replace); there is no limit"));
-    // Other terms are added up apart.
+    // Different terms are accounted for separately.
     let apart = said(&file, "--unit steps:3");
     assert!(apart.contains("ε = 0.2 (unit line, replace); ε = 0.1 (unit 3 lines, replace)"), "{apart}");
-    // A copy is another dataset, and so is a name of its own.
+    // A copy is another dataset, and so is an explicit name.
     let copy = folder.join("copy.txt");
     fs::copy(&file, &copy).expect("copied");
     assert!(said(&copy, "").contains("spent on it so far: ε = 0.1 "));
@@ -128,7 +128,7 @@ fn nothing_is_charged_only_where_there_is_no_budget() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("people has a budget of ε = 1"), "{}", text(&output.stderr));
     assert_eq!(charges(&own), 0);
-    // The user's own ledger keeps limits, too.
+    // The user's own ledger enforces limits, too.
     assert_eq!(count_at(&folder, "- --epsilon 0.7 --horizon 8 --dataset people", b"1\n").status.code(), Some(0));
     assert_eq!(count_at(&folder, "- --epsilon 0.7 --horizon 8 --dataset people", b"1\n").status.code(), Some(4));
     assert_eq!(charges(&own), 1);
@@ -150,7 +150,7 @@ fn the_same_request_costs_once_and_says_the_same() {
     let first = asked("monday", "--format json");
     assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
     assert_eq!(text(&first.stdout).lines().count(), 3);
-    // Whatever became of the data.
+    // Whatever happened to the data.
     fs::write(&file, "0\n0\n0\n0\n0\n").expect("written");
     let again = asked("monday", "--format json");
     assert_eq!((again.status.code(), &again.stdout), (Some(0), &first.stdout), "{}", text(&again.stderr));
@@ -160,7 +160,7 @@ fn the_same_request_costs_once_and_says_the_same() {
     assert_eq!((other.status.code(), other.stdout.len()), (Some(2), 0));
     assert!(text(&other.stderr).contains("request monday of people was a different one"), "{}", text(&other.stderr));
     assert_eq!(charges(&place), 1);
-    // Ends as it ended: with more lines than steps.
+    // It ends as before: with more lines than steps.
     fs::write(&file, "1\n".repeat(9)).expect("written");
     for _ in 0..2 {
         let output = asked("tuesday", "--format json");
@@ -213,7 +213,7 @@ fn an_older_ledger_put_back_is_noticed_with_an_anchor() {
     let output = count_with(&anchored, b"1\n");
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
     assert!(text(&output.stderr).contains("it is an older copy"), "{}", text(&output.stderr));
-    // A user's own ledger registers by itself what it does not know, but makes no anchor on the way.
+    // A user's own ledger registers unknown datasets by itself, but creates no anchor.
     let lost = folder.join("lost.json");
     let own = count_at(&folder.join("home"), &format!("- --epsilon 1 --horizon 8 --anchor {}", lost.display()), b"1\n");
     assert_eq!((own.status.code(), own.stdout.len(), lost.exists()), (Some(1), 0, false), "{}", text(&own.stderr));
@@ -234,7 +234,7 @@ fn what_fails_after_the_charge_stays_charged() {
     assert_eq!(charges(&place), 1);
 }
 
-/// Costs may be added up only if the same inputs are neighbours.
+/// Costs may be added up only under the same adjacency.
 #[test]
 fn units_that_mean_something_else_have_another_name() {
     let folder = directory("units");
@@ -375,7 +375,7 @@ fn a_file_with_a_budget_has_it_under_every_name_and_lists_no_keys() {
         let said = text(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(&message), "{arguments}: {said}");
     }
-    // Nor has it another one as standard input.
+    // Nor does it have another one as standard input.
     for (arguments, message) in [
         (format!("- {ledger} --dataset people --keys home"), format!("{name} has a budget of ε = 1")),
         (format!("- {ledger} --keys {data}"), "is the file that is counted".into()),

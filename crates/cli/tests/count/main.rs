@@ -17,19 +17,19 @@ use std::process::{Command, Output, Stdio};
 /// is below e^−24 a step.
 const WITHOUT_NOISE: &str = "900";
 
-/// Where these tests have their own ledger when they name none: never the one of whoever runs them.
+/// Where these tests have their own ledger when they name none: never that of the user who runs them.
 fn home() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("count-home-{}", std::process::id()))
 }
 
-/// Lets a command take this folder for the user's own.
+/// Makes a command use this folder as the user's own.
 fn at_home<'command>(command: &'command mut Command, home: &std::path::Path) -> &'command mut Command {
     command.env("HOME", home).env("XDG_DATA_HOME", home).env_remove("RETICENT_LEDGER")
 }
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
-    // Whatever is promised is meant: many of these tests do without noise.
+    // Weak guarantees are confirmed: many of these tests run without noise.
     at_home(command.arg("count").args(arguments).arg("--allow-large-epsilon"), &home());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -40,14 +40,14 @@ fn count(arguments: &[&str], input: &[u8]) -> Output {
     let mut child = command(arguments).spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.to_vec();
-    // Whoever stops at the horizon does not read all of it.
+    // A process that stops at the horizon does not read all of it.
     let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().expect("it ends");
     feeder.join().expect("fed");
     output
 }
 
-/// The same, with arguments in one text.
+/// The same, with arguments in one string.
 fn count_with(arguments: &str, input: &[u8]) -> Output {
     count(&arguments.split_whitespace().collect::<Vec<_>>(), input)
 }
@@ -56,7 +56,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the output is text")
 }
 
-/// The values of JSON releases, whose steps must be numbered from `first` on.
+/// The values of JSON releases, whose steps must be numbered from `first`.
 fn values_from(first: u64, output: &Output) -> Vec<i64> {
     let releases: Vec<serde_json::Value> =
         text(&output.stdout).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

@@ -1,18 +1,18 @@
-//! What is found in the memory of a counter that may be seized.
+//! What an attacker finds in the memory of a counter that may be seized.
 //!
-//! Distinctive numbers are counted; when their releases have appeared, and the input stays open, the whole memory of the
-//! process is searched for them, as text and as binary numbers. Where one process may not look into another's memory there
-//! is nothing to test, and the test says so.
+//! Distinctive numbers are counted; when their releases have appeared, and the input stays open, the whole memory of
+//! the process is searched for them, as text and as binary numbers. If a process may not read another's memory there is
+//! nothing to test, and the test says so.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 
 use super::*;
 
-/// Numbers that occur in a process by chance hardly ever.
+/// Numbers that hardly ever occur in a process by chance.
 const CANARIES: [i64; 5] = [739_184_620_573, 284_710_395_866, 610_937_254_418, 158_846_203_971, 927_301_586_442];
 
-/// The canaries found in the memory of `reticent count`; nothing if it must not be looked at.
+/// The canaries found in the memory of `reticent count`; `None` if it cannot be read.
 fn found(counter: &str, seizure: &str, csv: bool) -> Option<Vec<String>> {
     let mut arguments =
         vec!["-", "--epsilon", "1", "--horizon", "1024", "--range", "0..1000000000000", "--format", "csv"];
@@ -76,7 +76,7 @@ fn an_ordinary_counter_keeps_what_it_read() {
     }
 }
 
-/// The control with the same counter: it is the erasing that removes the data.
+/// The control with the same counter: it is the erasure that removes the data.
 #[cfg(debug_assertions)]
 #[test]
 fn without_erasing_a_pan_private_counter_keeps_what_it_read() {
@@ -86,7 +86,7 @@ fn without_erasing_a_pan_private_counter_keeps_what_it_read() {
     }
 }
 
-/// Nobody else may look, and no core dump is written.
+/// No other process can read it, and no core dump is written.
 #[test]
 fn a_pan_private_counter_cannot_be_dumped() {
     let mut child = command(&["-", "--epsilon", "1", "--horizon", "8", "--counter", "pan-private", "--format", "csv"])
@@ -102,7 +102,7 @@ fn a_pan_private_counter_cannot_be_dumped() {
     let limits = limits.expect("limits are public");
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a limit");
     assert_eq!(core.split_whitespace().rev().nth(1), Some("0"), "{core}");
-    // The superuser may look into everything.
+    // The superuser can read everything.
     let superuser = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").expect("this process")) == 0;
     assert!(superuser || memory.is_err());
 }

@@ -1,4 +1,4 @@
-//! What is said besides the releases: errors, exit codes, the promise.
+//! Everything but the releases: errors, exit codes, the guarantee.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn what_is_promised_and_assumed_is_said_first() {
     }
 }
 
-/// What promises next to nothing must be meant, and then that is said.
+/// A guarantee that promises next to nothing must be confirmed, and is then reported as such.
 #[test]
 fn a_large_epsilon_must_be_confirmed() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
@@ -93,7 +93,7 @@ fn mistakes_outside_the_rows_are_named_and_exit_with_2() {
     assert_eq!(count_with("- --epsilon 1 --horizon 8 --column n", b"").status.code(), Some(2), "no header");
 }
 
-/// Before anything is charged, also of a pipe; with steps that end by the clock nobody waits for the first event.
+/// Before anything is charged, even for a pipe; with steps closed by the clock nothing waits for the first event.
 #[test]
 fn what_is_no_text_is_refused_by_how_it_begins() {
     let home = directory("foreign");
@@ -123,12 +123,12 @@ fn a_first_row_in_place_of_a_header_is_not_shown() {
     assert!(!text(&output.stderr).contains("alice"), "{}", text(&output.stderr));
 }
 
-/// What is said, and how the program ends, is the same whatever a row says.
+/// Messages and exit codes are the same whatever a row contains.
 #[test]
 fn neighbours_cannot_be_told_apart_by_errors() {
     let home = directory("neighbours");
     let seen = |arguments: &str, input: &[u8]| {
-        // What was charged before is said, too: let it be the same for all.
+        // Earlier charges are mentioned, too: make them the same for all.
         let _ = std::fs::remove_dir_all(&home);
         let output = accounting::count_at(&home, arguments, input);
         (text(&output.stderr), output.status.code(), text(&output.stdout).lines().count())
@@ -193,7 +193,7 @@ fn no_line_no_release() {
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), "step,value,half_width,level\n"));
 }
 
-/// Whoever stops reading early has seen enough; a full disk is an error. Neither is a panic.
+/// A reader that closes the pipe early is no error; a full disk is. Neither is a panic.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_closed_or_full_output_is_no_panic() {

@@ -1,4 +1,4 @@
-//! Saving, and going on.
+//! Saving and resuming.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -61,7 +61,7 @@ fn columns_and_times_are_remembered() {
 #[test]
 fn monotone_goes_on_from_the_highest() {
     let save = directory("monotone").join("state.json");
-    // So much noise that without a memory the sums of nothing would fall.
+    // So much noise that without the saved state the sums of nothing would fall.
     let noisy = format!("- --format json --save {} --epsilon 0.01 --horizon 200 --monotone", save.display());
     let zeros = b"0\n".repeat(100);
     let before = values_from(1, &count_with(&noisy, &zeros));
@@ -161,14 +161,14 @@ fn two_processes_do_not_count_with_one_state() {
     assert!(first.wait().expect("it ends").success());
 }
 
-/// Killed again and again at any moment: no step is ever shown with two values, and none is missing.
+/// Killed repeatedly at any moment: no step is ever shown with two values, and none is missing.
 #[test]
 fn no_step_is_drawn_twice_however_often_it_is_killed() {
     const KILLS: u32 = 12;
     let save = directory("killed").join("state.json");
     let mut shown: BTreeMap<u64, i64> = BTreeMap::new();
     for kill in 0..=KILLS {
-        // What was not saved is counted again, what was saved is not.
+        // Unsaved lines are counted again, saved ones are not.
         let more = if kill == 0 { "--epsilon 1 --unbounded --counter input-noise" } else { "--resume" };
         let line = format!("{} {more}", arguments(&save));
         let mut child = command(&line.split_whitespace().collect::<Vec<_>>()).spawn().expect("the program starts");
@@ -190,7 +190,7 @@ fn no_step_is_drawn_twice_however_often_it_is_killed() {
         child.wait().expect("it ends");
         drop(stdout);
         feeder.join().expect("fed");
-        // A line that breaks off was not shown as a whole.
+        // A truncated line was not shown as a whole.
         for line in all.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
             let release: serde_json::Value = serde_json::from_str(line).expect("JSON");
             let (step, value) =
@@ -217,7 +217,7 @@ fn no_step_is_drawn_twice_however_often_it_is_killed() {
     assert!(resumed(&save, "", b"").stdout.is_empty(), "everything was shown");
 }
 
-/// What a process saved and could not show is shown by the next.
+/// Releases that a process saved and could not show are shown by the next one.
 #[test]
 fn releases_that_nobody_saw_are_shown_again() {
     let save = directory("unseen").join("state.json");
@@ -246,7 +246,7 @@ fn what_cannot_be_saved_is_not_shown() {
     stdin.write_all(b"1\n").expect("written");
     let mut first = String::new();
     stdout.read_line(&mut first).expect("read");
-    // From now on nothing can be written: what lies where the next state is to be cannot be removed.
+    // From now on nothing can be written: what is in the place of the next state cannot be removed.
     let in_the_way = directory.join("state.json.new");
     fs::create_dir(&in_the_way).expect("a folder");
     stdin.write_all(b"1\n").expect("written");

@@ -1,4 +1,4 @@
-//! Steps of time.
+//! Time steps.
 
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
@@ -55,7 +55,7 @@ fn the_clock_closes_the_steps_of_a_live_stream() {
     assert!(child.wait().expect("it ends").success(), "it ends with its last step");
 }
 
-/// If a late time closed the steps, one event would decide where all that follow it are counted.
+/// If a late time closed the steps, one event would decide where all later ones are counted.
 #[test]
 fn one_event_from_the_future_moves_no_other() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
@@ -76,7 +76,7 @@ fn one_event_from_the_future_moves_no_other() {
     assert_eq!(run((now - 1).to_string()), [1], "before the first step");
 }
 
-/// `tail` begins with the last lines again; what was released must not be counted twice.
+/// `tail` starts with the last lines again; released ones must not be counted twice.
 #[test]
 fn an_event_sent_again_after_a_restart_is_not_counted_again() {
     let save = directory("live-restart").join("state.json");
@@ -89,7 +89,7 @@ fn an_event_sent_again_after_a_restart_is_not_counted_again() {
         stdin.write_all(rows.as_bytes()).expect("written");
         (child, stdin)
     };
-    // The event is late, or not, as the clock will have it; one step has it in any case.
+    // Whether the event is late depends on the clock; one step contains it in any case.
     let (mut child, stdin) = run(format!("--time at --step 1s --from {now} --horizon 60 --epsilon {WITHOUT_NOISE}"));
     let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut line = String::new();
@@ -111,6 +111,6 @@ fn an_event_sent_again_after_a_restart_is_not_counted_again() {
 fn the_end_of_a_live_stream_closes_what_is_open() {
     let arguments = "- --events --step 1h --unbounded";
     assert_eq!(sums(arguments, b"a\nb\n"), [2]);
-    // What has not begun is left for a saved counter to go on with.
+    // Steps that have not begun are left for the saved counter.
     assert_eq!(sums("- --events --step 1h --horizon 3", b"a\nb\n"), [2]);
 }

@@ -1,4 +1,4 @@
-//! What a device says, and what it remembers.
+//! What a device sends, and what it remembers.
 
 use std::fs;
 
@@ -19,13 +19,13 @@ fn a_device_repeats_itself_under_another_id_and_another_device_does_not() {
         assert_eq!(again["response"], first["response"]);
         assert_ne!(again["id"], first["id"]);
     }
-    // At ε = ½ all of 40 devices say the same once in 10⁸ times.
+    // At ε = ½ all of 40 devices send the same with probability 10⁻⁸.
     let said: std::collections::BTreeSet<String> =
         (1..=40).map(|device| json(&place.report(device, "yes"))["response"].to_string()).collect();
     assert_eq!(said.len(), 2);
 }
 
-/// A survey that says nothing about being asked again asks once: its reports are people.
+/// A survey that does not mention being asked again asks once: its reports are people.
 #[test]
 fn a_device_answers_once_unless_the_task_says_otherwise() {
     let place = Place::with_tea("once", "1", "");

@@ -1,11 +1,11 @@
-//! `reticent local` as its users meet it.
+//! `reticent local` as its users run it.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `place` | a folder of its own for each test |
-//! | `tasks` | making, checking and showing tasks |
+//! | `place` | a separate folder for each test |
+//! | `tasks` | creating, checking and showing tasks |
 //! | `survey` | from devices to estimates |
-//! | `devices` | what a device says, and what it remembers |
+//! | `devices` | what a device sends, and what it remembers |
 
 mod devices;
 mod place;

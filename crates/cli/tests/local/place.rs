@@ -1,4 +1,4 @@
-//! A folder of its own for each test.
+//! A separate folder for each test.
 
 use std::fs;
 use std::io::Write;
@@ -15,7 +15,7 @@ impl Place {
         Self(path)
     }
 
-    /// With a task for two answers in `tea.toml`, at an epsilon of one's choice.
+    /// With a task for two answers in `tea.toml`, at a given epsilon.
     pub fn with_tea(name: &str, epsilon: &str, more: &str) -> Self {
         let place = Self::new(name);
         let arguments = format!("local task new --choices yes,no --epsilon {epsilon} --out tea.toml {more}");
@@ -28,7 +28,7 @@ impl Place {
         self.run_with(arguments, &[], "")
     }
 
-    /// `reticent` with arguments in one text, some more that may have spaces in them, and an input.
+    /// Runs `reticent` with arguments in one string, further ones that may contain spaces, and an input.
     pub fn run_with(&self, arguments: &str, more: &[&str], input: &str) -> Output {
         let mut child = Command::new(env!("CARGO_BIN_EXE_reticent"))
             .args(arguments.split_whitespace())
@@ -42,7 +42,7 @@ impl Place {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts");
-        // It may end before it has read everything.
+        // It may exit before it has read everything.
         let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
         child.wait_with_output().expect("it ends")
     }

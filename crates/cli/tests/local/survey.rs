@@ -10,7 +10,7 @@ const PEOPLE: usize = 60;
 
 /// With the reports of all people in `reports.ndjson`: a third say yes.
 fn surveyed(name: &str) -> Place {
-    // At ε = 30 a lie is told once in 10¹³ times.
+    // At ε = 30 an answer is changed with probability 10⁻¹³.
     let place = Place::with_tea(name, "30", "--minimum-batch 50 --allow-large-epsilon");
     let reports: String =
         (0..PEOPLE).map(|person| place.report(person, if person % 3 == 0 { "yes" } else { "no" })).collect();
@@ -69,7 +69,7 @@ fn what_does_not_belong_is_rejected_and_counted_as_such() {
         + "{\n\n";
     let rejected = json!({ "other-task": 1, "wrong-shape": 2, "wrong-period": 1, "unreadable": 3 });
     assert_eq!(collected(&place, "", &input), json!({ "counted": 0, "rejected": rejected }));
-    // Another ε is another task: its estimates see nothing of these reports.
+    // A different ε is a different task: its estimates do not see these reports.
     collected(&place, "reports.ndjson", "");
     let task = fs::read_to_string(place.0.join("tea.toml")).expect("the task");
     fs::write(place.0.join("other.toml"), task.replace("\"30\"", "\"3\"")).expect("written");
@@ -100,7 +100,8 @@ fn a_shuffler_is_credited_for_honest_reports_only() {
     assert!(alone.status.code() == Some(2) && text(&alone.stderr).contains("--shuffled"));
 }
 
-/// Ten devices that send their memoised response four times each were counted as forty people, who hide better than ten do.
+/// A regression: ten devices that sent their memoised response four times each counted as forty people, who hide better
+/// than ten.
 #[test]
 fn reports_are_not_people_where_a_device_may_send_more_than_one() {
     for (name, memoisation) in
@@ -132,13 +133,13 @@ fn reports_are_not_people_where_a_device_may_send_more_than_one() {
     }
 }
 
-/// Reports that say on which day they were made hide among those of that day only.
+/// Reports that reveal the day they were made hide only among those of that day.
 #[test]
 fn reports_of_several_days_are_not_credited_with_one_shuffle() {
     let more = "--minimum-batch 2 --time-precision day --memoisation never";
     let place = Place::with_tea("days", "1", more);
     let reports: Vec<String> = (0..20).map(|person| place.report(person, "yes")).collect();
-    // Should midnight pass in between, all are of one day still.
+    // Even if midnight passes in between, all are still of one day.
     let (mut today, mut yesterday) = (String::new(), String::new());
     let day = serde_json::from_str::<Value>(&reports[0]).expect("JSON")["period"].as_u64().expect("a day");
     for (person, report) in reports.iter().enumerate() {
@@ -171,7 +172,7 @@ fn files_that_cannot_be_used_are_named() {
     assert!(odd.status.code() == Some(2) && text(&odd.stderr).contains("odd.sqlite"), "{}", text(&odd.stderr));
     let missing = place.run("local collect --task tea.toml --store reports.sqlite reports.ndjson none.ndjson");
     assert!(missing.status.code() == Some(2) && text(&missing.stderr).contains("none.ndjson"));
-    // Nothing was collected before all files were there.
+    // Nothing was collected before all files existed.
     let estimate = place.run("local estimate --task tea.toml --store reports.sqlite");
     assert_eq!(estimate.status.code(), Some(2));
     let task = fs::read_to_string(place.0.join("tea.toml")).expect("the task").replace("2999", "2001");

@@ -1,4 +1,4 @@
-//! Making, checking and showing tasks.
+//! Creating, checking and showing tasks.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::place::{Place, text};
 fn a_task_is_made_checked_and_shown_and_never_overwritten() {
     let place = Place::with_tea("tasks", "1", "--minimum-batch 7 --time-precision day");
     let written = fs::read_to_string(place.0.join("tea.toml")).expect("the task");
-    // What was left out stands there, too.
+    // Defaults are written out, too.
     for line in [
         "epsilon = \"1\"",
         "mechanism = \"k-ary\"",

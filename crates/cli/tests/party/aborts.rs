@@ -1,4 +1,4 @@
-//! A party that is killed, has another task, has no budget, or never comes.
+//! A party that is killed, has a different task, has no budget, or never joins.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use super::hospitals::{AT_THE_MOST, BY_WARD, Ended, Hospitals, Running, WARDS, W
 /// So many rows that a party is still reading them when it is killed.
 const MANY: usize = 2_000_000;
 
-/// Waits for something that will be.
+/// Waits for something to happen.
 #[track_caller]
 pub fn until(mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + AT_THE_MOST;
@@ -64,10 +64,10 @@ fn who_has_another_task_ends_it_for_all_before_anything_is_charged() {
     }
     let mut met = 0;
     for (name, ended) in hospitals.names.iter().zip(hospitals.run_all()) {
-        // Two that meet find it out and leave; if the third comes later than that, it finds nobody.
-        let found = ended.stderr.contains("has another task file");
+        // Two that meet detect it and leave; if the third comes later than that, it finds nobody.
+        let found = ended.stderr.contains("has a different task file");
         met += usize::from(found);
-        aborted(&ended, if found { "has another task file" } else { "did not answer in time" });
+        aborted(&ended, if found { "has a different task file" } else { "did not answer in time" });
         assert!(ended.stderr.contains("nothing was charged"), "{}", ended.stderr);
         assert_eq!(hospitals.charges(name), 0);
     }
@@ -87,7 +87,7 @@ fn who_has_no_budget_says_so_and_the_others_stop() {
     assert!(ended[1].stdout.is_empty());
     for ended in [&ended[0], &ended[2]] {
         aborted(ended, "did not answer in time");
-        // Perhaps not it alone, if another one starts more slowly than it is waited for.
+        // Perhaps not it alone, if another one is too slow to start.
         assert!(ended.stderr.contains("p1"), "{}", ended.stderr);
     }
     assert_eq!(hospitals.names.iter().map(|name| hospitals.charges(name)).collect::<Vec<_>>(), [0, 0, 0]);

@@ -1,4 +1,4 @@
-//! Clients that report to two aggregators, each a process of its own.
+//! Clients that report to two aggregators, each in its own process.
 
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -22,7 +22,7 @@ impl Drop for Receiver {
 fn aggregators(name: &str, least: u32) -> (Hospitals, Vec<String>) {
     let all: Vec<String> = (0..4).map(|_| free()).collect();
     let hospitals = Hospitals::at(name, all[..2].to_vec());
-    // An ε at which no noise is left.
+    // An ε with no noise left.
     let mut task = format!(
         "title = \"Screens\"\nstatistic = \"histogram\"\nbuckets = [\"none\", \"some\", \"many\"]\nepsilon = 400\nallow_large_epsilon = true\ncolluders = 1\n\
          minimum_reports = {least}\n"
@@ -104,7 +104,7 @@ fn aggregators_open_nothing_but_the_sum() {
     ]);
     assert!(simulated.stdout.contains("some,3,"), "{}", simulated.stdout);
     let none = hospitals.succeeds(&["party", "aggregate", "abandon", "--config", "p0-aggregates.toml"]);
-    assert!(none.stderr.contains("no batch was begun"), "{}", none.stderr);
+    assert!(none.stderr.contains("there is no batch to abandon"), "{}", none.stderr);
 }
 
 #[test]

@@ -11,13 +11,13 @@ fn three_processes_release_one_answer() {
         assert_eq!(one.code, Some(0), "{}", one.stderr);
         assert_eq!(one.counts(), truth([10, 20, 30]));
     }
-    // All have the same answer and the same words, but each its own file.
+    // All have the same answer and the same text, but each its own file.
     assert_eq!(ended[0].rows(), ended[2].rows());
     assert_eq!(ended[0].object("summary"), ended[1].object("summary"));
     let parties = ended[0].object("parties");
     assert_eq!(parties["epsilon_by_colluders"].as_array().map(Vec::len), Some(3));
     assert!(parties["epsilon_by_colluders"][2].as_f64() > parties["epsilon_by_colluders"][1].as_f64());
-    // Three times 200: each party's promise is one of its own.
+    // Three times 200: each party has its own guarantee.
     assert_eq!(parties["epsilon_of_somebody_at_all_parties"], 600.0);
     assert!(
         ended[0].object("summary")["guarantee"].as_str().is_some_and(|text| text.contains("each party's own rows"))
@@ -29,7 +29,7 @@ fn three_processes_release_one_answer() {
         assert_eq!(verified.code, Some(0), "{}", verified.stderr);
         assert_eq!(verified.object("verdict")["signatures"], 12, "three parties, four rounds");
         assert_eq!(verified.rows(), one.rows(), "who was not there sees the same answer");
-        // It is the file that holds it: what each of them said lies under its masks.
+        // The transcript has only what each party sent, under its masks.
         assert!(!hospitals.read(&file).contains("u7"), "nothing of a row");
     }
 }
@@ -57,7 +57,7 @@ fn broadcast_parties_release_means_and_counts() {
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         let rows = ended.rows();
         let value = |name: &str| rows[0][name]["value"].as_f64().expect("a number");
-        // 10 and 20 rows, of ages from 20 on.
+        // 10 and 20 rows, with ages from 20.
         let ages: Vec<f64> = (0..10).chain(0..20).map(|row| f64::from(20 + row)).collect();
         let mean = ages.iter().sum::<f64>() / 30.0;
         let variance = ages.iter().map(|age| (age - mean) * (age - mean)).sum::<f64>() / 29.0;
@@ -71,7 +71,7 @@ fn who_is_late_is_waited_for() {
     let hospitals = Hospitals::new("late", 3);
     hospitals.agree_on_wards();
     let first: Vec<Running> = ["p0", "p1"].map(|name| hospitals.start(name)).into();
-    // They are there and wait: their attempts are on disk, and their own addresses taken.
+    // They are up and waiting: their attempts are on disk, and their addresses are in use.
     for address in &hospitals.addresses[..2] {
         super::aborts::until(|| std::net::TcpStream::connect(address).is_ok());
     }

@@ -1,4 +1,4 @@
-//! The commands of docs/parties.md, as they stand.
+//! The commands of docs/parties.md, as printed there.
 
 use std::env;
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::hospitals::Hospitals;
 
-/// What stands after `$ ` in the page, with the lines that it is continued on.
+/// The commands after `$ ` in the page, with their continuation lines.
 fn commands(page: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     let mut goes_on = false;
@@ -28,7 +28,7 @@ fn every_command_of_the_guide_can_be_pasted() {
     let page = fs::read_to_string(root.join("docs/parties.md")).expect("the page");
     let commands = commands(&page);
     assert!(commands.len() >= 10, "{commands:?}");
-    // A folder, a home and a search path of its own.
+    // Its own folder, home and search path.
     let desk = Hospitals::at("guide", Vec::new());
     let program = PathBuf::from(env!("CARGO_BIN_EXE_reticent"));
     let search = env::join_paths(
@@ -36,7 +36,7 @@ fn every_command_of_the_guide_can_be_pasted() {
             .into_iter()
             .chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())),
     );
-    // Whatever still runs when something fails ends with the script.
+    // Whatever is still running when something fails ends with the script.
     let script =
         format!("set -e -o pipefail\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{}\n", commands.join("\n"));
     let mut shell = Command::new("bash");

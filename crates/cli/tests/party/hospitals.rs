@@ -13,14 +13,14 @@ use serde_json::Value;
 
 /// With this epsilon there is no noise: the chance of any in a count is below e^−200.
 pub const WITHOUT_NOISE: &str = "200 --allow-large-epsilon";
-/// What a count of visits by ward asks.
+/// A count of visits by ward.
 pub const BY_WARD: &str = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward";
-/// The wards that are public.
+/// The public wards.
 pub const WARDS: &str = "ward=A,B,C";
-/// What has not ended or come by then never will. Nothing waits so long unless the machine is very busy.
+/// The timeout of everything. Nothing takes this long unless the machine is very busy.
 pub const AT_THE_MOST: Duration = Duration::from_secs(240);
 
-/// Parties of one task in one folder, which is also their home and where their programs run.
+/// Parties of one task in one folder, which is also their home and working directory.
 pub struct Hospitals {
     pub folder: PathBuf,
     pub names: Vec<String>,
@@ -43,7 +43,8 @@ pub struct Ended {
 }
 
 impl Hospitals {
-    /// So many parties `p0`, `p1`, … on loopback, each with a key, a ledger of ε = 1000, a table of visits, and no task yet.
+    /// This many parties `p0`, `p1`, … on loopback, each with a key, a ledger of ε = 1000, a table of visits, and no
+    /// task yet.
     pub fn new(name: &str, parties: usize) -> Self {
         Self::at(name, (0..parties).map(|_| free()).collect())
     }
@@ -74,7 +75,7 @@ impl Hospitals {
         self.succeeds(&[&["ledger", "create", "visits"][..], &budget].concat());
     }
 
-    /// A party's own configuration, with further lines.
+    /// A party's own configuration, with additional lines.
     pub fn configure(&self, name: &str, more: &str) {
         let times = if more.contains("_seconds") { "" } else { "join_seconds = 200\nround_seconds = 200\n" };
         let task = if more.contains("task = ") { "" } else { "task = \"task.toml\"\n" };
@@ -85,7 +86,7 @@ impl Hospitals {
         self.write(&format!("{name}.toml"), &text);
     }
 
-    /// Makes `task.toml`, or another one, with further arguments in one text.
+    /// Creates `task.toml`, or another one, with further arguments in one string.
     pub fn agree(&self, file: &str, sql: &str, more: &str) -> Ended {
         let mut command = self.program();
         command.args(["party", "task", "new", sql, "--title", "Visits", "--session", "week-46", "--out", file]);
@@ -108,7 +109,7 @@ impl Hospitals {
         command
     }
 
-    /// Nothing of whoever runs the tests is read or changed.
+    /// Keeps everything of the user who runs the tests out of it.
     pub fn at_home(&self, command: &mut Command) {
         command.current_dir(&self.folder).env("HOME", &self.folder).env("XDG_DATA_HOME", &self.folder);
         command.env_remove("RETICENT_LEDGER").env_remove("RUST_BACKTRACE");
@@ -130,7 +131,7 @@ impl Hospitals {
         self.start_with(name, self.program())
     }
 
-    /// Starts a party by a command that ends in the program.
+    /// Starts a party with a command that ends in the program.
     pub fn start_with(&self, name: &str, mut command: Command) -> Running {
         let (out, err) = (self.create(&format!("{name}.out")), self.create(&format!("{name}.err")));
         let arguments = ["party", "run", "--format", "json", "--config"];
@@ -146,7 +147,7 @@ impl Hospitals {
         running
     }
 
-    /// All of them, to their end.
+    /// Runs all of them to their end.
     pub fn run_all(&self) -> Vec<Ended> {
         self.start_all().into_iter().map(Running::end).collect()
     }
@@ -178,7 +179,7 @@ impl Hospitals {
 }
 
 impl Running {
-    /// Waits for its end.
+    /// Waits for it to exit.
     #[track_caller]
     pub fn end(mut self) -> Ended {
         let deadline = Instant::now() + AT_THE_MOST;
@@ -216,7 +217,7 @@ impl Ended {
             .collect()
     }
 
-    /// The object of this name among those printed.
+    /// The printed object of this name.
     #[track_caller]
     pub fn object(&self, name: &str) -> Value {
         let objects = self.objects();
@@ -238,8 +239,8 @@ impl Ended {
     }
 }
 
-/// An address that is free, and stays so until it is used: its port is none of those that systems give to whoever dials, is asked
-/// for once, and other processes begin elsewhere.
+/// An address that is free and stays so until it is used: its port is outside the range that systems assign to outgoing
+/// connections, is handed out once, and other processes start elsewhere.
 pub fn free() -> String {
     static ASKED: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -250,7 +251,7 @@ pub fn free() -> String {
     }
 }
 
-/// So many rows: half in ward A, a third in B, the rest in D, which is not public; ages from 20 to 69.
+/// This many rows: half in ward A, a third in B, the rest in D, which is not public; ages from 20 to 69.
 pub fn visits(rows: usize) -> String {
     let mut csv = String::from("patient,ward,age\n");
     for row in 0..rows {

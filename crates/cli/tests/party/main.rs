@@ -4,13 +4,13 @@
 //! |---|---|
 //! | `hospitals` | several parties in one folder, and their processes |
 //! | `answers` | three and twenty processes, late ones, another attempt; transcripts |
-//! | `aborts` | a party that is killed, has another task, has no budget, never comes |
+//! | `aborts` | a party that is killed, has a different task, has no budget, never joins |
 //! | `aggregators` | clients that report to two aggregators |
-//! | `mistakes` | what is wrong outside the rows: named, and not charged |
+//! | `mistakes` | mistakes outside the rows: named, and not charged |
 //! | `neighbours` | nothing but the answer depends on the rows |
 //! | `rehearsal` | simulations, views, and transcripts that were tampered with |
-//! | `guide` | the commands of docs/parties.md, as they stand |
-//! | `namespaces` | a party that is cut off, or slow, on a network of its own; needs root |
+//! | `guide` | the commands of docs/parties.md, as printed there |
+//! | `namespaces` | a party that is cut off, or slow, on its own network; needs root |
 
 mod aborts;
 mod aggregators;

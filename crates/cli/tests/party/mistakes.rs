@@ -1,4 +1,4 @@
-//! What is wrong outside the rows: named, and not charged.
+//! Mistakes outside the rows: named, and not charged.
 
 use super::hospitals::{BY_WARD, Hospitals, WARDS};
 
@@ -48,7 +48,7 @@ fn what_cannot_be_asked_of_parties_is_refused_by_its_name() {
     }
 }
 
-/// A task is for all to read, and so are the keys in it: a file of rows that are charged for is no list of keys.
+/// A task is public, and so are the keys in it: a file with charged rows cannot be a list of keys.
 #[test]
 fn keys_are_not_read_from_a_private_file() {
     let hospitals = Hospitals::new("private-keys", 2);
@@ -80,7 +80,7 @@ fn what_does_not_go_together_is_found_before_anything_is_sent() {
         assert!(ended.stdout.is_empty() && ended.stderr.contains(why), "{why}: {}", ended.stderr);
         assert_eq!(hospitals.charges("p0"), 0);
     };
-    // A smaller sensitivity, or another step, would promise or say something else than is done.
+    // A smaller sensitivity, or another step, would state a guarantee or a number that does not hold.
     for (from, to, why) in [
         ("sensitivity = 1", "sensitivity = 0", "sensitivity is 0"),
         ("unit = \"row\"", "unit = \"patient\"\nmax_rows = 3\nmax_groups = 1", "sensitivity = 1, but its query has 3"),
@@ -127,7 +127,7 @@ fn a_dry_run_reads_no_row_and_charges_nothing() {
     assert!(!hospitals.folder.join("p0.state").exists(), "no state is made");
 }
 
-/// A dry run finds all that would keep the run from its first message.
+/// A dry run finds everything that would keep the run from its first message.
 #[test]
 fn a_dry_run_is_ready_only_if_the_run_would_be() {
     let hospitals = Hospitals::new("not-ready", 2);
@@ -145,7 +145,7 @@ fn a_dry_run_is_ready_only_if_the_run_would_be() {
     hospitals.write("result.json", "{}");
     for (more, why) in [
         ("transcript = \"result.json\"\n", "a transcript is never overwritten"),
-        ("transcript = \"nowhere/result.json\"\n", "in a folder that does"),
+        ("transcript = \"nowhere/result.json\"\n", "in an existing directory"),
     ] {
         hospitals.configure("p0", more);
         not_ready(2, why);
@@ -161,7 +161,7 @@ fn a_dry_run_is_ready_only_if_the_run_would_be() {
     not_ready(4, "0.5");
 }
 
-/// A task cannot make one patient many, by giving another column the unit's name.
+/// A task cannot turn one patient into many by giving another column the unit's name.
 #[test]
 fn a_unit_is_a_column_of_the_table_and_not_a_name() {
     let hospitals = Hospitals::new("unit-by-name", 2);

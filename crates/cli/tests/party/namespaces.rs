@@ -1,10 +1,10 @@
-//! A party that is cut off, or slow, on a network of its own. Needs root, `ip` and `tc`; run by `cargo xtask test`.
+//! A party that is cut off, or slow, on its own network. Needs root, `ip` and `tc`; run by `cargo xtask test`.
 
 use std::process::Command;
 
 use super::hospitals::{Hospitals, Running, truth, visits};
 
-/// One namespace for each party, and one for the switch between them; this machine's own network is not touched.
+/// One namespace per party, and one for the switch between them; this machine's own network is not touched.
 struct Network {
     name: String,
     parties: usize,
@@ -58,12 +58,12 @@ impl Network {
         (0..self.parties).map(|place| self.start(hospitals, place)).collect()
     }
 
-    /// Pulls the plug of a party.
+    /// Cuts off a party.
     fn cut(&self, place: usize) {
         ip(&format!("-n {} link set port{place} down", self.switch()));
     }
 
-    /// Makes a party's line as slow as an old modem.
+    /// Makes a party's connection as slow as an old modem.
     fn slow(&self, place: usize) {
         let line = format!("-n {} qdisc add dev eth0 root tbf rate 64kbit burst 4kb latency 800ms", self.of(place));
         let status = Command::new("tc").args(line.split_whitespace()).status().expect("tc starts");
@@ -92,7 +92,7 @@ fn namespaces_with_a_slow_party_release_one_answer() {
     }
 }
 
-/// So many rows that the party still reads them when it is cut off.
+/// So many rows that the party is still reading them when it is cut off.
 const MANY: usize = 2_000_000;
 
 #[test]

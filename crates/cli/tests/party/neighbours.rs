@@ -2,7 +2,7 @@
 
 use super::hospitals::{Ended, Hospitals, visits};
 
-/// A table, one with a row less, and tables whose rows are no rows.
+/// A table, one with a row less, and tables with invalid rows.
 fn tables() -> Vec<String> {
     let whole = visits(30);
     let fewer = whole.rsplit_once("u29").expect("a last row").0.to_owned();
@@ -28,7 +28,7 @@ fn refusals_and_aborts_are_the_same_whatever_the_rows_are() {
         };
         tables().iter().map(run).collect()
     };
-    // Nobody comes.
+    // Nobody joins.
     hospitals.configure("p0", "join_seconds = 1\nround_seconds = 1\n");
     let alone = ended(&|| ());
     assert_eq!(alone[0].code, Some(1));

@@ -37,8 +37,8 @@ fn whatever_was_changed_in_a_transcript_is_found() {
     let said: Value = serde_json::from_str(&hospitals.read("said.json")).expect("JSON");
     let changes: [(&str, Value, &str); 4] = [
         ("/output/0", 99.into(), "not the sum of the contributions"),
-        ("/contribution/1/words/0", 1.into(), "has not signed this"),
-        ("/attempt", 7.into(), "not the largest that was proposed"),
+        ("/contribution/1/words/0", 1.into(), "did not sign this"),
+        ("/attempt", 7.into(), "not the largest one proposed"),
         ("/task/title", "Stays".into(), "the task's hash is"),
     ];
     for (place, value, why) in changes {
@@ -69,7 +69,7 @@ fn all_but_one_see_that_ones_numbers_with_its_own_noise() {
     let expected: Vec<i64> = truth([20]).into_iter().map(|(_, count)| count).collect();
     assert_eq!(seen["left_of_the_honest_party"], serde_json::json!(expected));
     assert_eq!(seen["held_parties"], serde_json::json!(["p0", "p2"]));
-    // What p1 itself said lies under masks.
+    // What p1 itself sent is masked.
     assert_ne!(seen["view"]["transcript"]["rounds"][0][1], serde_json::json!(expected));
     let stranger = hospitals.run(&[&["party", "view", "task.toml", "--all-but", "p9"], &TABLES[..]].concat());
     assert_eq!(stranger.code, Some(2), "{}", stranger.stderr);
@@ -99,7 +99,7 @@ fn every_example_of_the_help_works() {
         let help = hospitals.succeeds(&[&["party"], command, &["--help"]].concat()).stdout;
         let joined = help.replace("\\\n", " ");
         for example in joined.lines().filter_map(|line| line.trim().strip_prefix("reticent ")) {
-            // What one example writes, another one reads or writes again.
+            // What one example writes, another one reads or overwrites.
             let _ = fs::remove_file(hospitals.folder.join("north.key"));
             let _ = fs::copy(hospitals.folder.join("rehearsal.json"), hospitals.folder.join("transcript.json"));
             // A party's own configuration is in the guide; the keys of a rehearsal are not the task's.
@@ -115,7 +115,7 @@ fn every_example_of_the_help_works() {
     assert!(examples >= 9, "{examples}");
 }
 
-/// A command line cut into words, as a shell would.
+/// Splits a command line into words, as a shell would.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;

@@ -1,4 +1,4 @@
-//! What is printed, in each form.
+//! What is printed, in each format.
 
 use serde_json::json;
 
@@ -38,7 +38,7 @@ fn spreadsheets_get_a_column_for_half_widths() {
     assert_eq!(desk.answer(named, arguments), "\"a,\"\"b\",n,n ±\nnorth,100,0\nsouth,100,0\n");
 }
 
-/// What an aggregate comes to, or whether any group is shown, must not decide which columns there are.
+/// An aggregate's value, or whether any group is shown, must not decide which columns there are.
 #[test]
 fn a_header_does_not_depend_on_what_is_refused_or_withheld() {
     let desk = Desk::new("csv-header");
@@ -65,7 +65,8 @@ fn people_get_a_table_and_the_promise() {
     assert!(said.contains("ε = 200, unit row, adjacency add-remove; ± is 95 % and covers noise only"), "{said}");
 }
 
-/// A group that is shown for its own noisy number has more noise than others: that is said beside ±, in each form, and only there.
+/// A group shown because of its own noisy count has more noise than others: that is noted next to ±, in each format,
+/// and only there.
 #[test]
 fn what_selection_does_to_half_widths_is_said() {
     let desk = Desk::with_visits("selected");
@@ -136,7 +137,7 @@ fn a_person_counts_as_often_as_is_said() {
     let joined = "SELECT COUNT(*) FROM visits JOIN bosses ON visits.region = bosses.region";
     assert_eq!(number(joined, "--public-table bosses=bosses.csv --max-rows 9"), 200.0);
     let output = desk.ask_visits("SELECT COUNT(*) FROM visits", "--no-ledger --epsilon 1 --unit user --max-rows 2");
-    assert!(text(&output.stderr).contains("each user counts with at most 2 rows in each of at most one group"));
+    assert!(text(&output.stderr).contains("each user contributes at most 2 rows to each of at most one group"));
 }
 
 #[test]
@@ -170,8 +171,8 @@ fn an_empty_table_is_answered() {
     assert_eq!(rows.len(), 1);
 }
 
-/// A cap that the query itself tells leaves nothing out and needs not be said: a user's rows that are aggregated to one, and users
-/// that are counted.
+/// A bound that follows from the query drops nothing and need not be mentioned: a user's rows aggregated to one, and
+/// counted users.
 #[test]
 fn what_cannot_leave_rows_out_needs_no_caps() {
     let desk = Desk::with_visits("no-caps");
@@ -186,13 +187,13 @@ fn what_cannot_leave_rows_out_needs_no_caps() {
     );
     assert_eq!((&summary["max_rows"], &summary["max_groups"]), (&json!(1), &json!(1)));
     assert_eq!(rows.iter().map(|row| row["n"]["value"].as_i64().expect("a count")).sum::<i64>(), 100);
-    // Two rows of a user that are joined with two of them are four.
+    // Two rows of a user joined with two of them are four.
     let twice = format!("SELECT a.user, a.n FROM ({each}) AS a UNION ALL SELECT b.user, b.n FROM ({each}) AS b");
     let (_, summary) = desk.json(&format!("SELECT COUNT(*) AS n FROM ({twice})"), &arguments);
     assert_eq!(summary["max_rows"], 2);
 }
 
-/// What an error says to write is read.
+/// The text that an error suggests is accepted.
 #[test]
 fn advice_can_be_followed() {
     let desk = Desk::with_visits("advice");
@@ -206,7 +207,7 @@ fn advice_can_be_followed() {
     assert!(said.contains("name it in a sub-query") && said.contains("--bounds x=LO..HI"), "{said}");
     let named = "SELECT SUM(x) FROM (SELECT sqrt(age) * length(note) AS x FROM visits)";
     desk.answer(named, &format!("{arguments} --bounds x=0..10"));
-    // A public table may be looked at from anywhere.
+    // A public table may be used anywhere.
     let listed = "SELECT COUNT(*) FROM visits WHERE region IN (SELECT region FROM bosses WHERE boss <> 'Ada')";
     assert_eq!(desk.number(listed, &arguments.replace("--epsilon 1", "--epsilon 200")), 100.0);
 }
@@ -221,7 +222,7 @@ fn bounds_can_be_found_privately() {
     let costs: Vec<&Value> = summary["split"].as_array().expect("a list").iter().map(|one| &one["cost"]).collect();
     assert_eq!((costs, &summary["guarantee"]), (vec![&"ε = 810".into(), &"ε = 90".into()], &"ε = 900".into()));
     assert_eq!(summary["split"][1]["what"], "bounds of age");
-    // They are printed with the answer, in each form.
+    // They are printed with the answer, in each format.
     assert_eq!(summary["bounds"], json!([{ "column": "age", "bounds": "16..128" }]));
     for format in ["table", "csv"] {
         let said = text(&desk.ask(sql, &format!("{arguments} --format {format}")).stderr);
@@ -229,13 +230,13 @@ fn bounds_can_be_found_privately() {
     }
 }
 
-/// Forty rows are too few to tell their bounds at this budget: a range that is made up would give a mean near 0.
+/// Forty rows are too few to find their bounds at this budget: a made-up range would give a mean near 0.
 #[test]
 fn bounds_that_are_not_found_are_refused_and_charged() {
     let desk = Desk::new("auto-refused");
     desk.write("staff.csv", (0..40).fold(String::from("salary\n"), |csv, row| csv + &format!("{}\n", 34_000 + row)));
     let arguments = "--table staff=staff.csv --epsilon 0.5 --bounds salary=auto";
-    // What is computed from a refusal, or filtered by it, is no answer either.
+    // Whatever is computed from a refusal, or filtered by it, is no answer either.
     for (charges, sql) in [
         (1, "SELECT AVG(salary) AS mean FROM staff"),
         (2, "SELECT AVG(salary) * 12 AS mean FROM staff"),
@@ -248,7 +249,7 @@ fn bounds_that_are_not_found_are_refused_and_charged() {
         assert!(said.contains("no bounds of salary were found") && said.contains("--bounds salary=LO..HI"), "{said}");
         assert_eq!(desk.all_charges(), charges, "{sql}");
     }
-    // What needs no bounds is answered, even where it is counted together with what does.
+    // Aggregates that need no bounds are answered, even if they share a count with ones that do.
     let (rows, summary) = desk.json("SELECT COUNT(salary) AS n, SUM(salary) AS total FROM staff", arguments);
     assert_eq!(rows[0]["total"], json!({ "refused": true }));
     assert!((rows[0]["n"]["value"].as_f64().expect("a number") - 40.0).abs() < 200.0, "{}", rows[0]);
@@ -256,7 +257,7 @@ fn bounds_that_are_not_found_are_refused_and_charged() {
     assert!(summary["split"][0].get("half_width").is_none(), "{summary}");
 }
 
-/// Lines that are no objects cannot be refused, since one of them may be anybody's: how they are read is said beforehand.
+/// Lines that are not objects cannot be refused, since one of them may be anyone's: how they are read is documented.
 #[test]
 fn a_dry_run_says_how_json_is_read() {
     let desk = Desk::new("json-lines");
@@ -269,7 +270,7 @@ fn a_dry_run_says_how_json_is_read() {
     assert!(!said("t.json").contains("Each line"), "{}", said("t.json"));
 }
 
-/// Without bounds there is no noise scale yet: none is shown for a range that is made up.
+/// Without bounds there is no noise scale yet: none is shown for a made-up range.
 #[test]
 fn a_dry_run_tells_no_error_of_what_has_no_bounds_yet() {
     let desk = Desk::with_visits("auto-dry");

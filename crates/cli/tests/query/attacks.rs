@@ -1,10 +1,10 @@
-//! Queries that somebody wrote to learn more than an answer, or to keep the machine busy.
+//! Queries written to learn more than an answer, or to keep the machine busy.
 
 use std::time::{Duration, Instant};
 
 use super::*;
 
-/// One person with many rows tries to count as many people, by giving another column the unit's name.
+/// One person with many rows tries to count as many people by giving another column the unit's name.
 #[test]
 fn a_unit_is_a_column_of_the_table_and_not_a_name() {
     let desk = Desk::new("unit-by-name");
@@ -35,7 +35,7 @@ fn a_unit_is_a_column_of_the_table_and_not_a_name() {
     }
 }
 
-/// A public side that fails, but only if a private row reaches it: whether it was reached must not be seen.
+/// A public side that fails, but only if a private row reaches it: whether it was reached must not show.
 #[test]
 fn a_public_side_fails_before_the_charge_or_not_at_all() {
     let desk = Desk::new("public-side");
@@ -70,7 +70,7 @@ fn a_public_side_fails_before_the_charge_or_not_at_all() {
     }
 }
 
-/// Planning costs nothing, so that it must not take long either.
+/// Planning is free, so it must not take long either.
 #[test]
 fn a_query_that_is_hard_to_plan_ends_soon() {
     let desk = Desk::with_visits("hard");
@@ -90,7 +90,7 @@ fn a_query_that_is_hard_to_plan_ends_soon() {
         chain("SELECT user, age FROM c# UNION ALL SELECT user, age FROM c#"),
     ] {
         let began = Instant::now();
-        // Longer than one argument may be, some of them: then the system refuses it, which is as well.
+        // Some are longer than an argument may be: then the system rejects it, which is fine, too.
         let mut command = desk.program();
         command.arg("query").arg(&sql).args(
             "--table visits=visits.csv --unit user --max-rows 1 --bounds age=0..100 --epsilon 1 --dry-run".split(' '),

@@ -1,4 +1,4 @@
-//! What is charged, and to whom.
+//! What is charged, and to which dataset.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn every_answer_is_charged_to_its_file() {
 #[test]
 fn a_request_is_answered_and_charged_once() {
     let desk = Desk::with_visits("request");
-    // With so much noise two draws are hardly ever the same.
+    // With this much noise two draws are hardly ever equal.
     let arguments = "--table visits=visits.csv --epsilon 1e-6 --request monday --format csv";
     let first = desk.answer(COUNT, arguments);
     assert_eq!(desk.answer(COUNT, arguments), first);
@@ -47,7 +47,7 @@ fn nothing_is_read_when_the_budget_is_exhausted() {
     desk.write("small.toml", "unit = \"row\"\n[budget]\nepsilon = 1\n");
     let once = "--table visits=visits.csv --policy small.toml --epsilon 0.75";
     desk.answer(COUNT, once);
-    // Were a row looked at now, this would be noticed.
+    // If a row were read now, this would be noticed.
     desk.write("visits.csv", "user,region,age,note\n");
     let said = desk.fails(4, COUNT, once);
     assert!(said.contains("ε = 0.25 of ε = ") && said.contains("ε = 0.25 would fit"), "{said}");
@@ -80,7 +80,7 @@ fn a_budget_cannot_be_walked_around() {
     }
     assert_eq!(desk.all_charges(), 1);
 
-    // Nor by asking for a part of a folder.
+    // Nor by querying a part of a folder.
     desk.write("whole/a.csv", visits(30));
     desk.write("whole/b.csv", visits(30));
     desk.answer(COUNT, "--table visits=whole --policy small.toml --epsilon 1");

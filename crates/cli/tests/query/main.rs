@@ -2,15 +2,15 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `mistakes` | what is wrong outside the rows: named, and not charged |
+//! | `mistakes` | mistakes outside the rows: named, and not charged |
 //! | `refusals` | SQL that cannot be answered privately: named, and not charged |
-//! | `answers` | what is printed, in each form |
-//! | `charges` | what is charged, and to whom |
-//! | `policies` | what is known of a table, in a file |
+//! | `answers` | what is printed, in each format |
+//! | `charges` | what is charged, and to which dataset |
+//! | `policies` | policy files |
 //! | `sources` | folders, patterns and formats |
-//! | `outcomes` | whatever comes of a charge stays: answers, failures, limits, Ctrl-C |
-//! | `public` | one file, one budget: what is private is not public under another name |
-//! | `attacks` | queries that want to learn more, or keep the machine busy |
+//! | `outcomes` | every outcome of a charge is final: answers, failures, limits, Ctrl-C |
+//! | `public` | one file, one budget: a private file is not public under another name |
+//! | `attacks` | queries written to learn more, or to keep the machine busy |
 //! | `neighbours` | nothing but the answer depends on the rows |
 
 mod answers;
@@ -34,7 +34,7 @@ use serde_json::Value;
 /// With this epsilon there is no noise: the chance of any in a count is below e^−200.
 const WITHOUT_NOISE: &str = "200";
 
-/// A folder of its own, which is also the user's home and where the program runs.
+/// A test's own folder, which is also the user's home and the working directory.
 struct Desk(PathBuf);
 
 impl Desk {
@@ -45,7 +45,7 @@ impl Desk {
         Self(path.canonicalize().expect("its full path"))
     }
 
-    /// With `visits.csv`, `bosses.csv` (public, a row a region) and `plans.csv` (of the same users).
+    /// With `visits.csv`, `bosses.csv` (public, one row per region) and `plans.csv` (of the same users).
     fn with_visits(name: &str) -> Self {
         let desk = Self::new(name);
         desk.write("visits.csv", visits(300));
@@ -67,19 +67,20 @@ impl Desk {
         command
     }
 
-    /// Asks, with further arguments in one text. Whatever is promised is meant: many of these tests do without noise.
+    /// Runs a query, with further arguments in one string. Weak guarantees are confirmed: many of these tests run
+    /// without noise.
     fn ask(&self, sql: &str, arguments: &str) -> Output {
         let mut command = self.program();
         command.arg("query").arg(sql).args(arguments.split_whitespace()).arg("--allow-large-epsilon");
         command.output().expect("the program starts")
     }
 
-    /// Asks `visits.csv`.
+    /// Queries `visits.csv`.
     fn ask_visits(&self, sql: &str, arguments: &str) -> Output {
         self.ask(sql, &format!("--table visits=visits.csv {arguments}"))
     }
 
-    /// Asks, and it is answered: what is printed.
+    /// Runs a query that must be answered; returns the output.
     #[track_caller]
     fn answer(&self, sql: &str, arguments: &str) -> String {
         let output = self.ask(sql, arguments);
@@ -97,7 +98,7 @@ impl Desk {
         (lines, last["summary"].clone())
     }
 
-    /// The single number that is released.
+    /// The single released number.
     #[track_caller]
     fn number(&self, sql: &str, arguments: &str) -> f64 {
         let (rows, _) = self.json(sql, arguments);
@@ -105,7 +106,7 @@ impl Desk {
         row.values().next().and_then(|entry| entry["value"].as_f64()).expect("a number")
     }
 
-    /// Asks, and it fails with this code: what is said.
+    /// Runs a query that must fail with this code; returns the message.
     #[track_caller]
     fn fails(&self, code: i32, sql: &str, arguments: &str) -> String {
         let output = self.ask(sql, arguments);
@@ -131,7 +132,7 @@ impl Desk {
         self.charges().iter().map(|(_, charges)| charges).sum()
     }
 
-    /// As the owner of the data does after a failure.
+    /// What the owner of the data does after a failure.
     fn reopen(&self, file: &str) {
         let done = self.program().args(["ledger", "reopen", "--file", file]).output().expect("it starts");
         assert!(done.status.success() && text(&done.stdout).contains("can be charged again"), "{done:?}");
@@ -142,7 +143,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the output is text")
 }
 
-/// So many rows of a hundred users, who are from 20 to 69 years old and go north, south and east equally often.
+/// This many rows of a hundred users, who are from 20 to 69 years old and go north, south and east equally often.
 fn visits(rows: usize) -> String {
     let mut csv = String::from("user,region,age,note\n");
     for row in 0..rows {

@@ -1,4 +1,4 @@
-//! What is wrong outside the rows: named, and not charged.
+//! Mistakes outside the rows: named, and not charged.
 
 use super::*;
 
@@ -85,7 +85,7 @@ fn mistakes_are_named_before_anything_is_charged() {
         (
             "SELECT COUNT(*) FROM visits JOIN plans ON visits.user = plans.user",
             "VISITS --table plans=plans.csv --unit user --epsilon 1",
-            "name the dataset that they are with --dataset",
+            "name their dataset with --dataset",
         ),
         ("SELECT MEDIAN(age) FROM visits", "VISITS --rho 0.1 --bounds age=0..120", "with --rho only"),
         (by_region, "VISITS --rho 0.1", "list the keys with --keys"),
@@ -97,7 +97,7 @@ fn mistakes_are_named_before_anything_is_charged() {
     assert_eq!(desk.charges(), []);
 }
 
-/// An epsilon that promises next to nothing must be meant, wherever it stands; and then that is said.
+/// An epsilon that promises next to nothing must be confirmed, wherever it is given, and is then reported as such.
 #[test]
 fn a_large_epsilon_must_be_confirmed() {
     let desk = Desk::with_visits("large");

@@ -1,8 +1,8 @@
-//! Nothing but the answer depends on the rows: not what is said, not how the program ends, not which columns there are.
+//! Nothing but the answer depends on the rows: neither messages nor exit codes nor columns.
 
 use super::*;
 
-/// The cells of the row that one table has and the other has not.
+/// The cells of the row that only one of the tables has.
 const BAD: [&[u8]; 14] = [
     b"40",
     b"",
@@ -48,7 +48,7 @@ const DELICATE: [(&str, &str); 18] = [
     ),
 ];
 
-/// What is said beside the bounds that were released, how it ends, and the shape of what is printed.
+/// The messages other than released bounds, the exit code, and the shape of the output.
 fn seen(desk: &Desk, sql: &str, arguments: &str) -> (String, Option<i32>, Vec<String>) {
     let epsilon = if arguments.contains("--epsilon") { "" } else { "--epsilon 1" };
     let output = desk.ask_visits(sql, &format!("--no-ledger --format csv {epsilon} {arguments}"));
@@ -93,7 +93,7 @@ fn what_one_row_could_break_is_refused() {
     assert_eq!(desk.charges(), []);
 }
 
-/// Where the stack ends the program is aborted, and only a row that is computed with gets there.
+/// A stack overflow aborts the program, and only a row that is computed with could cause it.
 #[test]
 fn deep_expressions_are_refused_or_computed() {
     let desk = Desk::with_visits("deep");
@@ -113,6 +113,6 @@ fn deep_expressions_are_refused_or_computed() {
         .collect();
     let sql =
         format!("WITH t0 AS (SELECT age AS x FROM visits), {} SELECT COUNT(*) FROM t8 WHERE x > 3", steps.join(", "));
-    // Each step is one of its own, so that together they are no deeper than one.
+    // Each step is separate, so together they are no deeper than one.
     desk.answer(&sql, arguments);
 }

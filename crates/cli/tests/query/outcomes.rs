@@ -1,7 +1,7 @@
-//! Whatever comes of a charge is what came of it, for ever: also a failure, and also nothing at all.
+//! The outcome of a charge is final: also a failure, and also no outcome at all.
 //!
-//! The attack: whether a run fails depends on rows. If a request that failed were computed again for the charge that was made, each try
-//! would tell more, and all of them together would cost one answer.
+//! The attack: whether a run fails depends on rows. If a failed request were computed again for the same charge, each
+//! try would reveal more, and all of them together would cost one answer.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -32,7 +32,7 @@ fn a_request_that_failed_fails_for_ever_and_is_charged_once() {
     let sql = "SELECT COUNT(age) AS n FROM visits";
     let arguments = "--table visits=visits.parquet --unit user --max-rows 1 --epsilon 200 --request monday";
     assert!(desk.fails(1, sql, arguments).ends_with(FAILED));
-    // The table is mended (or its rows are others now): who asks the same again must not learn so.
+    // The table is repaired (or its rows have changed): repeating the request must not reveal that.
     desk.write("visits.parquet", TINY);
     for _ in 0..2 {
         let said = desk.fails(1, sql, arguments);
@@ -75,7 +75,7 @@ fn a_request_that_crashed_is_not_computed_again() {
     }
 }
 
-/// What was kept before failures were is still an answer.
+/// Answers stored by versions that did not store failures are still read.
 #[test]
 fn an_answer_that_an_older_program_kept_is_printed() {
     let desk = Desk::with_visits("older");
@@ -104,7 +104,7 @@ fn the_clock_of_a_request_stands_still() {
     let sql = "SELECT COUNT(*) AS n FROM visits WHERE now() > TIMESTAMP '2020-01-01 00:00:00'";
     let arguments = "--table visits=visits.csv --epsilon 1e-6 --request monday --format csv";
     let first = desk.answer(sql, arguments);
-    // It is later now, and the same request all the same.
+    // It is later now, but still the same request.
     assert_eq!(desk.answer(sql, arguments), first);
     assert_eq!(desk.all_charges(), 1);
     let history = desk.program().args(["ledger", "history"]).output().expect("it starts");
@@ -124,7 +124,7 @@ fn a_limit_that_is_exceeded_is_a_charged_failure() {
     // With more time it is the same request.
     assert!(desk.fails(1, slow, arguments).ends_with(FAILED));
     assert_eq!(desk.all_charges(), 1);
-    // One failure is all that it tells: nothing more is charged until the owner of the data has looked into it.
+    // One failure is all that it reveals: nothing more is charged until the owner of the data has looked into it.
     for question in [slow, COUNT] {
         let said = desk.fails(1, question, "--table visits=visits.csv --epsilon 1 --time-limit 10m");
         assert!(said.contains("visits.csv is suspended") && said.contains("`reticent ledger reopen`"), "{said}");
@@ -143,8 +143,8 @@ fn a_limit_that_is_exceeded_is_a_charged_failure() {
     assert_eq!(desk.all_charges(), 2);
 }
 
-/// The attack: a histogram of very many groups, which are there only if one person is. It must not end the process, whose exit code
-/// would tell.
+/// The attack: a histogram of very many groups, which exist only if one person does. It must not end the process, whose
+/// exit code would reveal it.
 #[test]
 fn one_person_cannot_use_up_the_memory() {
     let digits = (0..64).map(|digit| format!("({digit})")).collect::<Vec<_>>().join(",");
@@ -161,7 +161,7 @@ fn one_person_cannot_use_up_the_memory() {
     }
 }
 
-/// How many numbers an answer has is public if its keys are: too many of them cost nothing.
+/// How many numbers an answer has is public if its keys are: a query with too many is refused at no cost.
 #[test]
 fn an_answer_that_is_too_large_is_not_charged() {
     let desk = Desk::with_visits("large");
@@ -192,7 +192,7 @@ fn ctrl_c_ends_a_query_and_the_charge_stays() {
     let mut child = command.spawn().expect("it starts");
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("charged to")), "it is charged first");
-    // Asked again meanwhile, it has no outcome yet, and none is claimed.
+    // Repeated meanwhile, it has no outcome yet, and none is claimed.
     assert!(desk.fails(1, slow, arguments).ends_with(UNFINISHED));
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("it runs");
     let said: Vec<String> = lines.collect();

@@ -1,4 +1,4 @@
-//! What is known of a table, in a file.
+//! Policy files.
 
 use super::*;
 

@@ -1,18 +1,18 @@
-//! One file, one budget: what is private under one name is not public under another.
+//! One file, one budget: a file that is private under one name is not public under another.
 //!
-//! The attack: a public table is read out as it is. So whoever gives a private file as public reads its rows for nothing.
+//! The attack: a public table is shown as it is. So giving a private file as public would reveal its rows for free.
 
 use std::os::unix::fs::symlink;
 
 use super::*;
 
 const COUNT: &str = "SELECT COUNT(*) AS n FROM visits";
-/// Joins what is public row by row.
+/// Joins the public table row by row.
 const READ: &str = "SELECT b.age AS age, COUNT(*) AS n FROM other JOIN b ON other.region = b.region GROUP BY b.age";
 
 fn desk(name: &str) -> Desk {
     let desk = Desk::new(name);
-    // A row a region, so that it can be joined with.
+    // One row per region, so that it can be joined.
     desk.write("data/visits.csv", visits(3));
     desk.write("other.csv", visits(30));
     fs::hard_link(desk.0.join("data/visits.csv"), desk.0.join("hard.csv")).expect("a hard link");
@@ -82,7 +82,7 @@ fn a_file_is_not_public_and_private_at_once() {
         let said = desk.fails(2, READ, &arguments);
         assert!(said.contains("is given as public and as private"), "{name}: {said}");
     }
-    // Keys are public, too, and may stand in a policy.
+    // Keys are public, too, and may be in a policy.
     let by_region = "SELECT region, COUNT(*) AS n FROM visits GROUP BY region";
     desk.write("keys.toml", "unit = \"row\"\n[keys]\nregion = \"soft.csv\"\n");
     for keys in ["--keys region=hard.csv", "--policy keys.toml"] {

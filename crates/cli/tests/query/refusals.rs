@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is asked, and what is said.
+/// Queries and their error messages.
 const REFUSED: [(&str, &str); 55] = [
     ("", "write SELECT COUNT(*) FROM"),
     ("SELEC COUNT(*) FROM visits", "invalid query: "),
@@ -94,7 +94,7 @@ const REFUSED: [(&str, &str); 55] = [
     ),
 ];
 
-/// The same where the rows of a user are one person's.
+/// The same if a user's rows belong to one person.
 const REFUSED_FOR_USERS: [(&str, &str); 6] = [
     ("SELECT COUNT(DISTINCT region) FROM visits", "COUNT(DISTINCT user)"),
     ("SELECT COUNT(*) FROM visits JOIN plans ON visits.region = plans.plan", "add visits.user = plans.user to its ON"),

@@ -57,7 +57,7 @@ fn an_array_of_objects_is_a_table() {
     }
 }
 
-/// Spreadsheets still write Windows-1252: the letters are read, in names and in cells.
+/// Spreadsheets still write Windows-1252: it is decoded, in names and in cells.
 #[test]
 fn text_that_is_not_utf_8_is_read() {
     let desk = Desk::new("latin");

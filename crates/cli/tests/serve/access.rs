@@ -22,7 +22,7 @@ fn every_route_lets_in_whom_it_should_and_nobody_else() {
         (None, String::new()),
         (None, "reticent_0123456789abcdef_".to_owned() + &"0".repeat(64)),
     ];
-    // Written down again, and not taken from the code: a slip there must show here.
+    // Written out again, and not taken from the code: a mistake there must show here.
     let may = |permission: Permission, role: Role| {
         use Role::{Analyst, Owner, Source, Viewer};
         match permission {
@@ -64,9 +64,9 @@ fn every_route_lets_in_whom_it_should_and_nobody_else() {
                 _ if permission == Permission::Open => assert_eq!(status, 200, "{who}"),
                 None => assert_eq!(status, 401, "{who}"),
                 Some(role) if may(permission, *role) => {
-                    // What is missing in `{}` is told to those only who may ask.
+                    // Only those who may ask are told what is missing in `{}`.
                     let expected: &[u16] = if route.method == "POST" { &[200, 400] } else { &[200] };
-                    // Nothing was released yet, and there are too few reports.
+                    // Nothing has been released yet, and there are too few reports.
                     let is_early =
                         (status == 404 && path.ends_with("/now")) || (status == 409 && path.ends_with("/estimate"));
                     assert!(expected.contains(&status) || is_early, "{who}");
@@ -79,7 +79,7 @@ fn every_route_lets_in_whom_it_should_and_nobody_else() {
     assert!(asked >= 33 * 6, "{asked}");
 }
 
-/// What was asked may name people, and the file that it was asked of is the server's own business.
+/// A query may name people, and the path of its file is the server's own business.
 #[test]
 fn what_was_asked_is_told_to_owners_and_to_whoever_asked() {
     let place = Place::with_visits("history");
@@ -106,7 +106,7 @@ fn what_was_asked_is_told_to_owners_and_to_whoever_asked() {
         assert_eq!(told, None, "{text}");
         assert_eq!((&charge["cost"], &charge["spent"]["epsilon"]), (&json!("ε = 1"), &json!("1")));
     }
-    // Nor do errors tell where a table lies, or what lies beside it.
+    // Nor do errors reveal where a table is, or what is next to it.
     place.write("visits-2.csv", "user\n");
     std::fs::remove_file(place.0.join("visits.csv")).expect("it was there");
     let gone = service.post_as(&alan, "/v1/query", &json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": 1 }));
@@ -150,8 +150,8 @@ fn a_revoked_token_ends_at_once_and_does_not_open_the_door() {
     assert!(nobody.problem().0.contains("Authorization: Bearer"));
 }
 
-/// Any request from this machine to a loopback host used to count as the owner's, and nginx forwards requests in just this form:
-/// HTTP/1.1, the service's own address as the host, and no extra header.
+/// A regression: any request from this machine to a loopback host used to count as the owner's, and nginx forwards
+/// requests in just this form: HTTP/1.1, the service's own address as the host, and no extra header.
 #[test]
 fn without_tokens_the_owner_shows_the_secret_of_this_run() {
     let place = Place::new("local");
@@ -166,7 +166,7 @@ fn without_tokens_the_owner_shows_the_secret_of_this_run() {
     let first = service.bearer();
     let owner = json!({ "name": "local", "role": "owner" });
     assert_eq!(asked(&service, &[("Authorization", &first)]).json(), owner);
-    // Also through a proxy, and from a page of any name: it is the secret that counts.
+    // Even through a proxy, and from a page of any name: it is the secret that counts.
     let forwarded = [("Authorization", &*first), ("X-Forwarded-For", "203.0.113.7"), ("Host", "stats.example.org")];
     assert_eq!(asked(&service, &forwarded).json(), owner);
     assert!(!place.logged().contains(&first["Bearer reticent_".len()..]), "{}", place.logged());

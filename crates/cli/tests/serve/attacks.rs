@@ -1,4 +1,4 @@
-//! Queries and configurations that somebody wrote to learn more than an answer, or to keep the service busy.
+//! Queries and configurations written to learn more than an answer, or to keep the service busy.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ fn broken() -> Vec<u8> {
     broken
 }
 
-/// Whether a run fails depends on rows: if it were tried again for the same charge, each try would tell more.
+/// Whether a run fails depends on rows: if it were retried for the same charge, each try would reveal more.
 #[test]
 fn a_request_that_failed_fails_for_ever_also_after_a_restart() {
     let place = Place::new("failed");
@@ -48,7 +48,7 @@ fn a_request_that_failed_fails_for_ever_also_after_a_restart() {
     assert_eq!(service.post("/v1/query", &fresh).status, 200);
 }
 
-/// Whoever asks the same again, because no answer came yet, gets the same answer.
+/// A client that repeats its request, because no answer came yet, gets the same answer.
 #[test]
 fn two_who_ask_the_same_at_once_hear_the_same() {
     let place = Place::with_visits("at-once");
@@ -63,7 +63,7 @@ fn two_who_ask_the_same_at_once_hear_the_same() {
     assert!(answers.iter().all(|answer| *answer == answers[0]));
 }
 
-/// One person with many rows tries to count as many people, by giving another column the unit's name.
+/// One person with many rows tries to count as many people by giving another column the unit's name.
 #[test]
 fn an_analyst_does_not_choose_the_unit_by_a_name() {
     let place = Place::new("unit-by-name");
@@ -90,7 +90,7 @@ fn an_analyst_does_not_choose_the_unit_by_a_name() {
     }
 }
 
-/// Also where no policy says whose privacy is protected: then each row is somebody's, and no column is more.
+/// Also if no policy sets a privacy unit: then each row is a unit, and no column can change that.
 #[test]
 fn an_analyst_does_not_choose_the_unit_of_a_table_without_a_policy() {
     let place = Place::new("unit-in-sql");
@@ -110,7 +110,7 @@ fn an_analyst_does_not_choose_the_unit_of_a_table_without_a_policy() {
     }
 }
 
-/// A public side that fails if a private row reaches it: whether it was reached must not be seen.
+/// A public side that fails if a private row reaches it: whether it was reached must not show.
 #[test]
 fn a_public_side_fails_for_all_private_rows_or_for_none() {
     let seen: Vec<_> = ["", "u1,30\n", "u1,30\nu2,40\n"]
@@ -135,7 +135,7 @@ fn a_public_side_fails_for_all_private_rows_or_for_none() {
     assert!(seen.iter().all(|one| *one == seen[0]), "{seen:?}");
 }
 
-/// A dry run is free, so that anybody can ask for many.
+/// A dry run is free, so anyone can request many.
 #[test]
 fn dry_runs_that_are_hard_to_plan_do_not_stop_the_service() {
     let place = Place::with_visits("flood");
@@ -179,7 +179,7 @@ fn dry_runs_that_are_hard_to_plan_do_not_stop_the_service() {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-/// What is said about a configuration with which it must not start.
+/// The message for a configuration with which the service must not start.
 fn does_not_start(place: &Place, config: &str) -> String {
     place.write("reticent.toml", config);
     place.does_not_start("")
@@ -189,7 +189,7 @@ fn table(name: &str, file: &str, more: &str) -> String {
     format!("[[table]]\nname = \"{name}\"\nfile = \"{file}\"\n{more}\n")
 }
 
-/// A public table is read out as it is: a file that is private under one name must not be public under another.
+/// A public table is shown as it is: a file that is private under one name must not be public under another.
 #[test]
 fn a_file_is_not_public_in_one_table_and_private_in_another() {
     let place = Place::new("public-names");
@@ -211,7 +211,7 @@ fn a_file_is_not_public_in_one_table_and_private_in_another() {
         let said = does_not_start(&place, &table("visits", "data-files/visits.csv", &keys(name)));
         assert!(said.contains("which is private, and keys are public"), "{name}: {said}");
     }
-    // What the ledger knows as private is not public either.
+    // A file that the ledger knows as private is not public either.
     let full = full.canonicalize().expect("its full path");
     let with_dataset = table("visits", "data-files/visits.csv", &format!("dataset = {full:?}"));
     place.write("reticent.toml", &with_dataset);
@@ -238,8 +238,8 @@ fn a_second_service_changes_nothing() {
     assert_eq!(service.get("/v1/datasets").text(), before);
 }
 
-/// Which file a table is was decided when the service started; a link or a file that was swapped since must not be asked about
-/// under another table's budget.
+/// A table's file is fixed when the service starts; a link or file swapped since then must not be queried under another
+/// table's budget.
 #[test]
 fn a_table_whose_file_was_swapped_is_not_asked_about() {
     use std::os::unix::fs::symlink;
@@ -279,7 +279,7 @@ fn a_table_whose_file_was_swapped_is_not_asked_about() {
         assert_eq!(answer.status, 200, "{table}: {}", answer.text());
     };
     ["a", "b", "f"].into_iter().for_each(is_answered);
-    // A link that points elsewhere: at another table's file, or at one that nobody knows.
+    // A link that points elsewhere: to another table's file, or to an unknown one.
     for other in ["b.csv", "free.csv"] {
         link(other, "link.csv");
         is_refused("a", "was moved since the service started");
@@ -294,12 +294,12 @@ fn a_table_whose_file_was_swapped_is_not_asked_about() {
     fs::rename(at("second name"), at("a.csv")).expect("replaced");
     is_refused("a", "have a file in common");
     is_refused("b", "have a file in common");
-    // New content, and more files, are what the owner of a table does.
+    // The owner of a table may change content and add files.
     place.write("new", "user,age\nu2,40\n");
     fs::rename(at("new"), at("a.csv")).expect("replaced");
     place.write("folder/y.csv", "user,age\nu2,40\n");
     ["a", "b", "f"].into_iter().for_each(is_answered);
-    // But not somebody else's.
+    // But not another table's.
     link("b.csv", "folder/z.csv");
     is_refused("f", "have a file in common");
 }

@@ -1,4 +1,5 @@
-//! The dashboard in a real browser. Needs Debian's chromium and chromium-driver, so `cargo xtask test` runs it by itself.
+//! The dashboard in a real browser. Needs Debian's chromium and chromium-driver, so `cargo xtask test` runs it
+//! separately.
 
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use crate::service::{Place, wait_for};
 use crate::webdriver::Browser;
 
-/// Where pictures are kept.
+/// Where screenshots are stored.
 pub fn pictures() -> PathBuf {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let folder = target.parent().expect("the target directory").join("artifacts");
@@ -15,7 +16,7 @@ pub fn pictures() -> PathBuf {
     folder
 }
 
-/// Waits for what the page itself would call true: neither null nor false, nor an empty text, nor 0.
+/// Waits for a truthy value in the page: neither null nor false, nor an empty text, nor 0.
 pub fn wait_until(browser: &Browser, what: &str, expression: &str) -> Value {
     wait_for(what, || {
         let value = browser.value(expression);
@@ -39,7 +40,7 @@ fn a_stream_is_created_fed_and_watched_and_a_query_spends_budget() {
     browser.click("#new-stream summary");
     browser.fill("#name", "Visits");
     browser.click("#create button");
-    // The form itself knows what a name is.
+    // The form itself validates names.
     assert_eq!(browser.value("document.querySelector('#name').validity.patternMismatch"), json!(true));
     browser.fill("#name", "visits");
     browser.fill("#step", "1y");
@@ -96,11 +97,11 @@ fn a_stream_is_created_fed_and_watched_and_a_query_spends_budget() {
     );
     keep("dashboard");
 
-    // Everything has a name, and the first stop of the keyboard leads past the head of the page.
+    // Everything has an accessible name, and the first tab stop skips the page header.
     let nameless =
         "[...document.querySelectorAll('input, select, textarea')].filter((field) => !field.labels.length).length";
     assert_eq!(browser.value(nameless), json!(0));
-    // The tab has the token; with it behind a # the page would not be loaded again.
+    // The tab has the token; adding it after a # would not reload the page.
     browser.open(&format!("http://{}/", service.address));
     wait_until(&browser, "the page", "document.querySelector('.budget progress') !== null");
     browser.press("\u{e004}");
@@ -115,7 +116,7 @@ fn a_stream_is_created_fed_and_watched_and_a_query_spends_budget() {
     );
     keep("dashboard-phone");
     let complaints: Vec<String> = browser.complaints();
-    // The mistake above was answered with 400, which a browser notes.
+    // The mistake above got a 400, which a browser logs.
     assert!(complaints.iter().all(|complaint| complaint.contains("400")), "{complaints:?}");
 }
 
@@ -135,7 +136,7 @@ fn with_tokens_the_page_asks_for_one() {
     browser.fill("#token", &token);
     browser.click("#sign-in button");
     wait_until(&browser, "the page", "document.querySelector('#who').textContent === 'eve (viewer)'");
-    // A viewer cannot create or ask, and is not shown how.
+    // A viewer cannot create or query, and is not offered to.
     assert_eq!(
         browser.value("document.querySelector('#new-stream').hidden && document.querySelector('#query').hidden"),
         json!(true)

@@ -41,7 +41,7 @@ fn streams_are_created_fed_and_shown_from_the_command_line() {
     place.write("more.ndjson", "{\"value\":5}\n");
     assert_eq!(run("stream send visits more.ndjson", "").status.code(), Some(0));
     assert_eq!(service.released("visits", 6)["value"].as_i64(), Some(20));
-    // What has no events in its lines is not sent.
+    // Input without events in its lines is not sent.
     place.write("more.json", "[{\"value\":5},{\"value\":5}]");
     std::fs::write(place.0.join("more.gz"), b"\x1f\x8b\x08\x00rest").expect("written");
     for (file, said) in [("more.json", "is a JSON array"), ("more.gz", "compressed with gzip")] {
@@ -61,7 +61,7 @@ fn streams_are_created_fed_and_shown_from_the_command_line() {
     assert!(text(&nowhere.stderr).contains("reticent serve"), "{}", text(&nowhere.stderr));
 }
 
-/// One step less: nobody copies the owner's token to where it can be found.
+/// One step less: nobody has to copy the owner's token.
 #[cfg(unix)]
 #[test]
 fn the_owner_of_this_run_is_known_to_the_commands_and_to_nobody_else() {

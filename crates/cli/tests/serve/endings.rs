@@ -1,4 +1,4 @@
-//! Being told to stop, being killed, and a disk that is full.
+//! Signals to stop, kills, and a full disk.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ fn told_to_stop_it_finishes_and_ends_well() {
     let mut service = place.start();
     service.create_exact("visits", 4);
     assert_eq!(service.send("visits", "1\n2\n").status, 200);
-    // Somebody who follows a stream does not keep it from ending.
+    // A client that follows a stream does not keep the service from stopping.
     let mut live = service.say("GET", "/v1/streams/visits/releases/stream", &[], b"");
     assert_eq!(live.head().status, 200);
     service.signal("TERM");
@@ -31,7 +31,7 @@ fn killed_it_loses_no_acknowledged_event_counts_none_twice_and_changes_no_releas
     let line = |id: u64| format!("{{\"id\":\"e{id}\",\"value\":1}}\n");
     let mut expected = Vec::new();
     for round in 0..5u64 {
-        // Six events are acknowledged, then it is killed while others are on their way.
+        // Six events are acknowledged, then it is killed while others are in transit.
         let first: String = (0..6).map(|event| line(10 * round + event)).collect();
         let sent = service.send("visits", &first);
         assert_eq!(sent.status, 200, "{}", sent.text());
@@ -43,7 +43,7 @@ fn killed_it_loses_no_acknowledged_event_counts_none_twice_and_changes_no_releas
         service = place.start();
         let kept = service.get("/v1/streams/visits/releases?limit=1000").json();
         assert!(kept["releases"].as_array().unwrap().starts_with(&expected), "a release changed: {kept}");
-        // All are sent again, as whoever has no answer does: those that were counted are known by their ids.
+        // All are sent again, as a client without an answer does: those that were counted are recognised by their ids.
         assert_eq!(service.send("visits", &(first + &rest)).status, 200);
         let now = service.released("visits", round + 1);
         assert_eq!((now["step"].as_u64(), now["value"].as_u64()), (Some(round + 1), Some(10 * (round + 1))));
@@ -81,7 +81,7 @@ fn files_up_to(bytes: &str, service: &Service) {
     assert!(limit.status().expect("prlimit is there").success());
 }
 
-/// Nothing but charges is written here: the ledger alone has no room.
+/// Only charges are written here: only the ledger is out of space.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_ledger_without_room_is_not_ready_until_there_is_room() {
@@ -93,12 +93,12 @@ fn a_ledger_without_room_is_not_ready_until_there_is_room() {
     assert_eq!(service.post("/v1/query", &json!({"sql": "SELECT COUNT(*) FROM visits", "epsilon": "0.2"})).status, 500);
     let ready = service.get("/readyz");
     assert_eq!(ready.status, 500, "{}", ready.text());
-    // Strangers may ask, and are not told where the ledger is.
+    // Anyone may ask, and is not told where the ledger is.
     assert!(ready.problem().0.contains("see the service's log"), "{}", ready.text());
     wait_for("the log", || {
         place.logged().contains("cannot store charges or releases: the ledger could not be").then_some(())
     });
-    // Nothing has to be asked for it to be seen.
+    // It shows without any request.
     files_up_to("unlimited", &service);
     wait_for("room on the disk", || (service.get("/readyz").status == 200).then_some(()));
     assert_eq!(service.post("/v1/query", &asked).status, 200);
@@ -110,7 +110,7 @@ fn an_older_ledger_written_over_the_running_one_is_not_ready() {
     let place = Place::with_visits("older");
     let service = place.start();
     let ledger = place.0.join("data/ledger.sqlite");
-    // As a vandal would, with all of it in the one file.
+    // As a vandal would, with all of it in one file.
     let copied = || {
         let other = rusqlite::Connection::open(&ledger).unwrap();
         other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
@@ -144,7 +144,7 @@ fn a_full_disk_is_logged_counted_and_not_ready_until_there_is_room() {
     let ready = service.get("/readyz");
     assert_eq!((ready.status, figure().as_deref()), (500, Some("1")), "{}", ready.text());
     assert!(place.logged().contains("cannot close steps"), "{}", place.logged());
-    // Nothing has to be sent for it to be seen.
+    // It shows without any request.
     files_up_to("unlimited", &service);
     wait_for("room on the disk", || (service.get("/readyz").status == 200).then_some(()));
     assert_eq!(figure().as_deref(), Some("0"));

@@ -1,4 +1,4 @@
-//! A client that says exactly what it is told to say.
+//! A client that sends exactly what it is told to.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// No answer takes longer, even on a busy machine.
+/// The timeout of an answer, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An answer.
@@ -40,7 +40,7 @@ impl Answer {
         (text("message").unwrap_or_else(|| panic!("no message: {self:?}")), text("field"))
     }
 
-    /// But for the date.
+    /// Except for the date.
     pub fn undated(mut self) -> Self {
         self.headers.retain(|(name, _)| name != "date");
         self
@@ -63,7 +63,7 @@ pub fn dial(source: [u8; 4], address: SocketAddr) -> std::io::Result<TcpStream> 
     Ok(stream)
 }
 
-/// Says something, for the last time on this connection unless the headers say otherwise.
+/// Sends a request, the last one on this connection unless the headers say otherwise.
 pub fn say(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Waiting {
     let mut stream = TcpStream::connect(address).expect("the service listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
@@ -104,7 +104,7 @@ impl Waiting {
         Answer { status: status.unwrap_or_else(|| panic!("no answer: {line:?}")), headers, body: Vec::new() }
     }
 
-    /// The next piece of a body that is sent in pieces; `None` at the end.
+    /// The next chunk of a body; `None` at the end.
     pub fn piece(&mut self) -> Option<Vec<u8>> {
         let length = usize::from_str_radix(&self.line(), 16).ok()?;
         let mut piece = vec![0; length];
@@ -117,7 +117,7 @@ impl Waiting {
         self.whole()
     }
 
-    /// The whole answer; the connection stays.
+    /// The whole answer; the connection stays open.
     pub fn whole(&mut self) -> Answer {
         let mut answer = self.head();
         if answer.header("transfer-encoding") == Some("chunked") {
@@ -132,11 +132,11 @@ impl Waiting {
         answer
     }
 
-    /// Has the service closed the connection, with nothing more to say?
+    /// Whether the service has closed the connection without sending anything more.
     pub fn is_closed(&mut self) -> bool {
         match self.0.fill_buf() {
             Ok(rest) => rest.is_empty(),
-            // So it ends if not everything was read from it.
+            // This happens if not everything was read from it.
             Err(error) => error.kind() == ErrorKind::ConnectionReset,
         }
     }

@@ -1,4 +1,4 @@
-//! A ledger that is gone, older than it was, or another one: spent budgets are not whole again.
+//! A ledger that is missing, older than before, or a different one: spent budgets are not restored.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn stop(mut service: Service, signal: &str) {
     service.ended();
 }
 
-/// A query makes two entries, after the one that opened the ledger and the one that registered the table.
+/// A query makes two entries, after those that opened the ledger and registered the table.
 const ENTRIES_OF_ONE_QUERY: u64 = 4;
 
 #[test]
@@ -74,12 +74,12 @@ fn where_a_ledger_was_no_other_one_takes_its_place() {
     assert!(!ledger.exists(), "none is made");
     assert!(place.run("ledger create --ledger data/ledger.sqlite").status.success());
     is_refused();
-    // Whoever wants it says so.
+    // Unless it is requested explicitly.
     fs::remove_file(&memory).expect("removed");
     assert_eq!(place.start().get("/v1/datasets/visits").json()["charges"], json!(0));
 }
 
-/// What is still in the log when a service is killed is a part of the ledger.
+/// What is still in the write-ahead log when a service is killed is part of the ledger.
 #[test]
 fn a_log_that_is_removed_after_a_kill_is_missed() {
     let place = Place::with_visits("lost-log");
@@ -107,11 +107,11 @@ fn an_anchor_knows_every_charge() {
     stop(service, "KILL");
     let head: Value = serde_json::from_str(&fs::read_to_string(&anchor).expect("made")).expect("a head");
     assert_eq!(head["number"], json!(ENTRIES_OF_ONE_QUERY));
-    // It is moved before a charge is granted, and needs no memory of the data directory.
+    // It is updated before a charge is granted, and does not depend on the data directory.
     fs::remove_file(&log).expect("removed");
     fs::remove_file(&memory).expect("removed");
     assert!(place.does_not_start("").contains("is not the ledger that was charged before"));
-    // An anchor that is missing is not made silently.
+    // A missing anchor is not created silently.
     let place = Place::with_visits("no-anchor");
     let service = place.start();
     is_answered(&service, "one");

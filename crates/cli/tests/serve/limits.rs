@@ -32,7 +32,7 @@ fn requests_that_are_too_large_are_refused_also_when_they_are_packed() {
 #[test]
 fn each_token_has_a_rate_of_its_own() {
     let place = Place::new("rate");
-    // So slow that no test machine is slower.
+    // Slower than any test machine.
     place.write("reticent.toml", "[limits]\nrequests_per_second = 1\nburst = 5\n");
     let [ada, alan] = ["ada", "alan"].map(|name| place.token(name, "viewer", ""));
     let service = place.start();
@@ -60,7 +60,7 @@ fn whoever_dawdles_is_cut_off_and_others_get_their_turn() {
     let head = dawdles("POST /v1/str");
     let head_of_body = format!("POST /v1/streams/visits/events HTTP/1.1\r\nAuthorization: {}\r\n", service.bearer());
     let body = dawdles(&(head_of_body + "Host: localhost\r\nContent-Length: 9\r\n\r\n1"));
-    // Both places are taken: this one waits for the first that is cut off.
+    // Both places are taken: this one waits until the first is cut off.
     assert_eq!(service.send("visits", "1\n").status, 200);
     let rest = |mut stream: TcpStream| {
         let mut text = String::new();
@@ -71,7 +71,7 @@ fn whoever_dawdles_is_cut_off_and_others_get_their_turn() {
     assert!(rest(body).starts_with("HTTP/1.1 408"));
 }
 
-/// Connections that stay keep neither an operator nor a source out.
+/// Lasting connections keep out neither an operator nor a source.
 #[test]
 fn followers_and_idle_connections_leave_room_for_health_and_events() {
     let place = Place::new("crowded");
@@ -94,7 +94,7 @@ fn followers_and_idle_connections_leave_room_for_health_and_events() {
     let let_in = (200, None);
     let expected = [let_in.clone(), let_in.clone(), let_in.clone(), busy.clone(), let_in, busy];
     assert_eq!(followers.iter().map(told).collect::<Vec<_>>(), expected);
-    // And some that say nothing, until all ordinary places are taken.
+    // And some silent ones, until all ordinary places are taken.
     let mut idle = Vec::new();
     let refused = wait_for("the last place", || {
         idle.push(TcpStream::connect(service.address).unwrap());
@@ -120,7 +120,7 @@ fn one_address_has_a_limit_of_its_own() {
     assert_eq!(service.get("/healthz").status, 200);
 }
 
-/// Nobody needs a token for an open survey, and a report is short.
+/// An open survey needs no token, and a report is short.
 #[test]
 fn an_open_survey_takes_little_at_a_time() {
     for (open, status) in [(true, 413), (false, 200)] {
@@ -132,20 +132,20 @@ fn an_open_survey_takes_little_at_a_time() {
     }
 }
 
-/// A body takes its room in memory as it comes.
+/// Memory for a body is reserved as it arrives.
 #[test]
 fn bodies_in_memory_have_a_limit_together() {
     let place = Place::new("bodies");
     place.write("reticent.toml", "[limits]\nbody_bytes = 100000\nbodies_bytes = 200000\nrequest_seconds = 3600\n");
     let service = place.start();
-    // One that a great many lines do not end.
+    // A stream whose step a great many lines do not close.
     let stream = json!({ "name": "visits", "step": "1h", "epsilon": "1" });
     assert_eq!(service.post("/v1/streams", &stream).status, 201);
     let path = "/v1/streams/visits/events";
     let unfinished = || service.say("POST", path, &[("Content-Length", "90001")], &[b'\n'; 90_000]);
     let whole = || service.send("visits", &"\n".repeat(90_000)).status;
     assert_eq!(whole(), 200);
-    // Two of them fill it; of those that grow beside others one may be refused.
+    // Two of them fill it; of those that grow at the same time one may be refused.
     let mut waiting = Vec::new();
     wait_for("the last room", || {
         waiting.push(unfinished());
@@ -156,7 +156,7 @@ fn bodies_in_memory_have_a_limit_together() {
     wait_for("room", || (whole() == 200).then_some(()));
 }
 
-/// Sixteen who did not say how much would come had all of it, before anything came.
+/// A regression: sixteen bodies of unknown length took all of the memory before anything arrived.
 #[test]
 fn bodies_that_do_not_come_take_no_room() {
     let place = Place::new("no-bodies");
@@ -199,7 +199,8 @@ fn bodies_of_one_sender_leave_room_to_others() {
     drop(endless);
 }
 
-/// Slow bodies were waited for half a minute in a reserved place, and sixteen of one address were all that it could have.
+/// A regression: slow bodies kept a reserved place for half a minute, and sixteen from one address were all that it
+/// could have.
 #[cfg(target_os = "linux")]
 #[test]
 fn slow_requests_keep_nobody_from_asking_after_its_health() {
@@ -232,7 +233,7 @@ fn slow_requests_keep_nobody_from_asking_after_its_health() {
     healthy();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Also while more of them come.
+        // Even while more of them arrive.
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 slow(2, body);
@@ -295,7 +296,7 @@ fn a_configuration_says_what_is_wrong_with_it() {
     place.write("people.csv", "name\nada\n");
     let twice = "[[table]]\nname = \"a\"\nfile = \"people.csv\"\n[[table]]\nname = \"b\"\nfile = \"people.csv\"\n";
     assert!(fails(twice).contains("same dataset"), "one file, two budgets");
-    // A ledger's address may hold a password, also where it is written wrongly.
+    // A ledger's address may contain a password, even if it is malformed.
     for ledger in ["postgres://u:secret@h/d", "\"posgres://u:secret@h/d\"", "\"host=h password=secret\"", "\"secret"] {
         let said = fails(&format!("ledger = {ledger}"));
         assert!(said.contains("ledger") && !said.contains("secret"), "{said}");

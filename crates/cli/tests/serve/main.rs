@@ -1,22 +1,22 @@
-//! `reticent serve` as its users meet it: a real process, asked over HTTP.
+//! `reticent serve` as its users run it: a real process, over HTTP.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `http` | a client that says exactly what it is told to say |
-//! | `service` | a service of its own for each test |
+//! | `http` | a client that sends exactly what it is told to |
+//! | `service` | a separate service for each test |
 //! | `access` | who may do what: every route, every role |
 //! | `streams` | creating streams, sending events, reading releases |
 //! | `queries` | private SQL, its charges and its idempotence |
-//! | `attacks` | queries and configurations that want to learn more, or keep the service busy |
-//! | `ledgers` | a ledger that is gone, older than it was, or another one |
+//! | `attacks` | queries and configurations written to learn more, or to keep the service busy |
+//! | `ledgers` | a ledger that is missing, older than before, or a different one |
 //! | `surveys` | tasks, reports and estimates of the local model |
 //! | `limits` | too much, too often, too strange |
 //! | `silence` | nothing but releases depends on events |
-//! | `endings` | being told to stop, and being killed |
+//! | `endings` | signals to stop, kills, and a full disk |
 //! | `commands` | `reticent stream` and `reticent token` |
-//! | `seizure` | what is found in memory, on the disk and in the logs of a service whose machine is taken |
+//! | `seizure` | what an attacker who seizes the machine finds in memory, on disk and in the logs of a service |
 //! | `nats` | events from NATS JetStream |
-//! | `schema` | the description of the interface, tried out by schemathesis |
+//! | `schema` | the description of the API, tested by schemathesis |
 //! | `webdriver`, `browser`, `survey_page` | the dashboard and a survey in a real browser |
 
 mod access;

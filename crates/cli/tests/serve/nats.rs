@@ -1,4 +1,4 @@
-//! Events from NATS JetStream, as the service takes them. Needs Debian's nats-server.
+//! Events from NATS JetStream, as the service reads them. Needs Debian's nats-server.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

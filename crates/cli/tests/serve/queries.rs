@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::service::{Place, Service};
 
-/// Exact, but for a chance that nobody will see.
+/// Exact, except with negligible probability.
 const EPSILON: &str = "2000";
 
 fn spent(service: &Service) -> (String, u64) {
@@ -50,7 +50,8 @@ fn the_same_request_is_the_same_answer_for_ever_also_after_a_crash() {
     assert_eq!(spent(&service), ("0.5".into(), 1));
 }
 
-/// As if the service had been killed between the charge and the answer: the request was charged, and no outcome is claimed for it.
+/// As if the service had been killed between the charge and the answer: the request was charged, and no outcome is
+/// claimed.
 #[test]
 fn a_request_that_crashed_has_no_outcome() {
     let place = Place::with_visits("crashed");
@@ -151,7 +152,7 @@ fn an_analyst_spends_no_more_than_the_cap_and_the_dataset_no_more_than_its_budge
     let service = place.start();
     assert_eq!(service.post_as(&ada, "/v1/query", &asked("0.5", "two")).status, 402, "caps are durable");
     assert_eq!(service.post_as(&ada, "/v1/query", &asked("0.75", "one")).undated(), first.undated());
-    // The dataset's own budget refuses: the cap gets back what was not spent.
+    // The dataset's own budget is exhausted: the cap gets back what was not spent.
     let rest = service.post_as(&owner, "/v1/query", &asked("2499.25", "rest"));
     assert_eq!(rest.status, 200, "{}", rest.text());
     assert_eq!(service.post_as(&ada, "/v1/query", &asked("0.25", "three")).status, 402);

@@ -1,4 +1,4 @@
-//! What the description of the interface promises, tried out by schemathesis: thousands of requests, odd ones among them.
+//! The description of the API, tested by schemathesis: thousands of requests, odd ones among them.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,16 +11,16 @@ use crate::service::Place;
 const EXAMPLES: &str = "20";
 /// The same requests each time.
 const SEED: &str = "1";
-/// No request may end in a 5xx, and answers are as they are described.
+/// No request may end in a 5xx, and answers match their description.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
-/// A program of the Python environment that `cargo xtask test` makes.
+/// A program in the Python environment that `cargo xtask test` creates.
 fn program(name: &str) -> Command {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     Command::new(target.parent().expect("the target directory").join("schemathesis-venv/bin").join(name))
 }
 
-/// By the specification's own rules, and so that a client can be made of it, every call included.
+/// By the specification's own rules, and such that a client can be generated from it, every call included.
 #[test]
 #[ignore = "needs openapi-spec-validator and openapi-python-client from PyPI; cargo xtask test runs it"]
 fn the_description_is_valid_and_a_client_can_be_made_of_it() {
@@ -35,7 +35,7 @@ fn the_description_is_valid_and_a_client_can_be_made_of_it() {
     };
     succeeds("openapi-spec-validator", "openapi.json");
     succeeds("openapi-python-client", "generate --path openapi.json --output-path client --meta none");
-    // A call that it can make nothing of is left out, with a warning.
+    // A call that the generator cannot handle is left out, with a warning.
     let description: Value = serde_json::from_str(&description).expect("JSON");
     let paths = description["paths"].as_object().expect("paths").values();
     let operations: Vec<_> = paths.flat_map(|path| path.as_object().expect("methods").values()).collect();

@@ -1,8 +1,8 @@
-//! A service whose machine is taken: its memory, its data directory and its log are searched for what was sent to it.
+//! A service whose machine is seized: its memory, its data directory and its log are searched for what was sent to it.
 //!
-//! Distinctive events go in by every way that there is: plain, packed, in pieces, on connections that stay open, broken off in the
-//! middle, too long, broken, to a stream and to a path that does not exist. When all is quiet, everything is searched.
-//! Where one process may not look into another's memory there is nothing to test, and the test says so.
+//! Distinctive events are sent in every possible way: plain, compressed, in chunks, on connections that stay open,
+//! broken off in the middle, too long, malformed, to a stream and to a path that does not exist. When all is quiet,
+//! everything is searched. If a process may not read another's memory there is nothing to test, and the test says so.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -15,14 +15,14 @@ use serde_json::json;
 use crate::http::Waiting;
 use crate::service::{Place, Service};
 
-/// Canaries are made of letters that hardly ever stand side by side elsewhere.
+/// Canaries consist of letters that are hardly ever adjacent elsewhere.
 const LETTERS: [u8; 4] = *b"~^|@";
 const CANARY: usize = 48;
-/// So many bytes of a canary are enough to be found.
+/// How many bytes of a canary count as a find.
 const PIECE: usize = 8;
-/// Numbers that occur in a process by chance hardly ever.
+/// Numbers that hardly ever occur in a process by chance.
 const VALUES: [i64; 3] = [739_184_620_573, 284_710_395_866, 610_937_254_418];
-/// The ways by which events come.
+/// The ways to send events.
 const WAYS: [&str; 14] = [
     "plain",
     "on a connection that stays",
@@ -39,12 +39,12 @@ const WAYS: [&str; 14] = [
     "broken off",
     "broken off in gzip",
 ];
-/// Each way is gone so often.
+/// How often each way is used.
 const ROUNDS: usize = 8;
-/// More is refused.
+/// Larger bodies are refused.
 const BODY_BYTES: usize = 20_000;
 
-/// The text of a way.
+/// The canary of a way.
 fn canary(way: usize) -> String {
     let mut state = (way as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let letter = |_| {
@@ -65,7 +65,7 @@ fn packed(text: &str, level: Compression) -> Vec<u8> {
     packer.finish().expect("packed")
 }
 
-/// Sends the events of all ways; connections that the client leaves open come back.
+/// Sends events in all ways; returns the connections that the client leaves open.
 fn send_all(service: &Service, round: usize) -> Vec<Waiting> {
     let text = |way| line(way, round).repeat(3);
     let long = |way| line(way, round).repeat(BODY_BYTES / CANARY);
@@ -73,7 +73,7 @@ fn send_all(service: &Service, round: usize) -> Vec<Waiting> {
     let (stay, gzip) = (("Connection", "keep-alive"), ("Content-Encoding", "gzip"));
     let mut chunked = format!("{:x}\r\n{}\r\n", text(2).len(), text(2)).into_bytes();
     chunked.extend(b"0\r\n\r\n");
-    // Bytes that are no gzip follow what is.
+    // Valid gzip, followed by bytes that are not.
     let mut broken = packed(&text(8), Compression::none());
     let end = broken.len() - 6;
     broken[end..].fill(7);
@@ -95,7 +95,7 @@ fn send_all(service: &Service, round: usize) -> Vec<Waiting> {
     ];
     for (way, headers) in [(12, &[("Content-Length", "1000")][..]), (13, &[gzip, ("Content-Length", "1000")][..])] {
         let body = if way == 12 { text(way).into_bytes() } else { packed(&text(way), Compression::none()) };
-        // It is gone before the rest of it has come.
+        // It disconnects before the rest is sent.
         drop(say(events, headers, &body));
     }
     for (waiting, class) in &mut said {
@@ -105,7 +105,7 @@ fn send_all(service: &Service, round: usize) -> Vec<Waiting> {
     said.into_iter().map(|(waiting, _)| waiting).collect()
 }
 
-/// What was found, in words: of which way, or which number, and where.
+/// The finds, in words: of which way, or which number, and where.
 type Found = BTreeSet<String>;
 
 fn search(bytes: &[u8], place: &str, found: &mut Found) {
@@ -128,7 +128,7 @@ fn search(bytes: &[u8], place: &str, found: &mut Found) {
         numbers.push((format!("{value} as a number: {place}"), value.to_le_bytes().to_vec()));
         numbers.push((format!("{value} as a negative number: {place}"), (-value).to_le_bytes().to_vec()));
     }
-    // Of what was packed, anything from its middle.
+    // Of compressed bodies, anything from the middle.
     for (round, value) in VALUES.iter().enumerate() {
         let bytes = packed(&line(3, round).repeat(3), Compression::default());
         let middle = bytes[16..bytes.len() - 8].chunks_exact(PIECE);
@@ -138,7 +138,7 @@ fn search(bytes: &[u8], place: &str, found: &mut Found) {
     found.extend(there.map(|(name, _)| name));
 }
 
-/// What is left of all events in a service with one stream, `clinic`; nothing if memory must not be looked at.
+/// What is left of all events in a service with one stream, `clinic`; `None` if memory cannot be read.
 fn left_behind(name: &str, seizure: &str, stream: &str) -> Option<Found> {
     let place = Place::new(name);
     place.write(
@@ -151,7 +151,7 @@ fn left_behind(name: &str, seizure: &str, stream: &str) -> Option<Found> {
     for round in 0..ROUNDS {
         open.extend(send_all(&service, round));
     }
-    // A curator's connections stay.
+    // A curator's connections stay open.
     if stream.contains("pan-private") {
         open.iter_mut().for_each(|connection| assert!(connection.is_closed()));
     }
@@ -179,8 +179,8 @@ fn nothing_of_an_event_is_left_in_a_pan_private_service() {
     }
 }
 
-/// The control: the same service without its eraser keeps events in memory, of most ways (what was freed first may be used again
-/// by those that came later); and nothing on the disk.
+/// The control: the same service without its eraser keeps events of most ways in memory (what was freed first may have
+/// been reused since); and nothing on disk.
 #[cfg(debug_assertions)]
 #[test]
 fn without_erasing_a_pan_private_service_keeps_what_passed_through_it() {
@@ -191,7 +191,7 @@ fn without_erasing_a_pan_private_service_keeps_what_passed_through_it() {
     assert!(found.iter().all(|place| place.ends_with(": memory")), "{found:#?}");
 }
 
-/// The control: the search finds what a curator keeps, in memory and on the disk.
+/// The control: the search finds what a curator keeps, in memory and on disk.
 #[test]
 fn a_curators_service_keeps_what_it_counts() {
     let stream = "step = \"5 events\"\nhorizon = 100000\nrange = \"0..1000000000000\"\nepsilon = 1\ndelta = \"1e-9\"\n\
@@ -201,7 +201,7 @@ fn a_curators_service_keeps_what_it_counts() {
     assert!(found.iter().all(|place| !place.ends_with(": log")), "{found:#?}");
 }
 
-/// No core dump is written, and no other process of the same user may look.
+/// No core dump is written, and no other process of the same user can read the memory.
 #[test]
 fn a_service_cannot_be_dumped() {
     let place = Place::new("dump");
@@ -212,12 +212,12 @@ fn a_service_cannot_be_dumped() {
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a limit");
     let limits: Vec<&str> = core.split_whitespace().rev().skip(1).take(2).collect();
     assert_eq!(limits, ["0", "0"], "{core}");
-    // The superuser may look into everything.
+    // The superuser can read everything.
     let superuser = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").expect("this process")) == 0;
     assert!(superuser || File::open(format!("/proc/{}/mem", service.id())).is_err());
 }
 
-/// A connection has a buffer, and in it what it has read: it is closed behind everything that may be an event of such a stream.
+/// A connection's buffer holds what it has read: it is closed after anything that may be an event of such a stream.
 #[test]
 fn connections_are_closed_behind_events_unless_a_curator_has_them() {
     let place = Place::new("close");

@@ -1,4 +1,4 @@
-//! A service of its own for each test.
+//! A separate service for each test.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::http::{Answer, PATIENCE, Waiting, say};
 
-/// With this epsilon there is no noise in sums of single digits, or so rarely that nobody will see it.
+/// With this epsilon there is no noise in sums of single digits, except with negligible probability.
 pub const WITHOUT_NOISE: &str = "10000";
 /// The same for sums of values up to a thousand.
 const WITHOUT_NOISE_IN_THOUSANDS: &str = "1000000";
@@ -31,7 +31,7 @@ choices = ["on foot", "by bicycle", "by train"]
 /// A folder with a data directory and whatever the service needs.
 pub struct Place(pub PathBuf);
 
-/// A service that runs.
+/// A running service.
 pub struct Service {
     pub address: SocketAddr,
     /// The owner's token, if there are no others.
@@ -78,7 +78,7 @@ impl Place {
         place
     }
 
-    /// `reticent` with arguments in one text, at home here.
+    /// Runs `reticent` with arguments in one string, with this folder as home.
     pub fn program(&self, arguments: &str) -> Command {
         self.at_home(Command::new(env!("CARGO_BIN_EXE_reticent")), arguments)
     }
@@ -102,7 +102,7 @@ impl Place {
         String::from_utf8(output.stdout).expect("text").trim().to_owned()
     }
 
-    /// A service that runs here, on a port of its own; with the configuration if there is one.
+    /// A running service, on its own port; with the configuration if there is one.
     pub fn start(&self) -> Service {
         self.start_at("127.0.0.1:0")
     }
@@ -118,7 +118,7 @@ impl Place {
         self.launch(command)
     }
 
-    /// For whom a file that may grow no further is an error like others, and not the end.
+    /// With the signal for exceeded file sizes ignored, so that it is an error like any other.
     pub fn start_on_a_disk_that_can_be_full(&self) -> Service {
         let mut shell = Command::new("sh");
         shell.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_reticent")]);
@@ -142,7 +142,7 @@ impl Place {
         Service { address, owner, child }
     }
 
-    /// What is said if it does not start with the configuration and these arguments; it must not.
+    /// The message of a service that must not start with the configuration and these arguments.
     pub fn does_not_start(&self, arguments: &str) -> String {
         let arguments = format!("serve --listen 127.0.0.1:0 --data-dir data --config reticent.toml {arguments}");
         let mut child =
@@ -176,7 +176,7 @@ impl Service {
         self.child.id()
     }
 
-    /// Says something, as the owner unless the headers name somebody else or there are tokens.
+    /// Sends a request, as the owner unless the headers name someone else or there are tokens.
     pub fn say(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Waiting {
         let bearer = self.bearer();
         let mut headers = headers.to_vec();
@@ -186,7 +186,7 @@ impl Service {
         say(self.address, method, path, &headers, body)
     }
 
-    /// What the owner says of themselves.
+    /// What the owner sends to authenticate.
     pub fn bearer(&self) -> String {
         format!("Bearer {}", self.owner.as_deref().unwrap_or_default())
     }
@@ -218,7 +218,7 @@ impl Service {
         self.say("POST", &format!("/v1/streams/{stream}/events"), &[], lines.as_bytes()).answer()
     }
 
-    /// A stream that releases without noise after so many events.
+    /// A stream that releases without noise after this many events.
     #[track_caller]
     pub fn create_exact(&self, name: &str, events: u64) {
         let step = format!("{events} events");
@@ -227,7 +227,7 @@ impl Service {
         assert_eq!(created.status, 201, "{}", created.text());
     }
 
-    /// The newest release, once there is one of this step.
+    /// The latest release, once it is of this step.
     #[track_caller]
     pub fn released(&self, stream: &str, step: u64) -> Value {
         wait_for(&format!("step {step} of {stream}"), || {
@@ -253,7 +253,7 @@ impl Drop for Service {
     }
 }
 
-/// Waits until there is something, generously.
+/// Waits for something, generously.
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();

@@ -5,7 +5,8 @@ use serde_json::json;
 use crate::http::Answer;
 use crate::service::{Place, Service};
 
-/// What everyone but a reader of releases can see of a service that was sent these events, in as many requests.
+/// What everyone but a reader of releases can see of a service that was sent these events, in the same number of
+/// requests.
 fn seen(name: &str, batches: &[&str], rows: &str) -> (Vec<Answer>, String, String) {
     let place = Place::new(name);
     place.write("people.csv", rows);
@@ -42,7 +43,7 @@ fn seen(name: &str, batches: &[&str], rows: &str) -> (Vec<Answer>, String, Strin
     (answers.into_iter().map(Answer::undated).collect(), metrics, log)
 }
 
-/// But for how long it has run.
+/// Except for how long it has run.
 fn metrics(service: &Service) -> String {
     let text = service.get("/metrics").text().to_owned();
     assert!(text.contains("reticent_steps_closed_total{stream=\"visits\"} 0\n"), "{text}");
@@ -65,7 +66,7 @@ fn neighbouring_events_and_rows_give_the_same_bytes_metrics_and_logs() {
     assert_eq!(plain.0.len(), neighbour.0.len());
     assert_eq!(plain.1, neighbour.1);
     assert_eq!(plain.2, neighbour.2);
-    // More requests with events than others show nowhere either.
+    // Neither does the number of requests with events show.
     let more = seen("silence-c", &["1\n", "1\n", "1\n"], "age\n1\n");
     assert_eq!((&plain.1, &plain.2), (&more.1, &more.2));
 }

@@ -17,7 +17,7 @@ fn events_become_releases() {
     assert_eq!((sent.status, sent.json()), (200, json!({ "acknowledged": "durable" })));
     let now = service.released("visits", 1);
     assert_eq!((now["step"].as_u64(), now["value"].as_i64()), (Some(1), Some(7)));
-    // Ids count once; what is out of range is clamped; what is no number is 0.
+    // Ids count once; values out of range are clamped; values that are not numbers are 0.
     service.send(
         "visits",
         "{\"id\":\"a\",\"value\":5}\n{\"id\":\"a\",\"value\":5}\n{\"value\":5000}\nnonsense\n{\"value\":\"x\"}\n",
@@ -60,7 +60,7 @@ fn creation_is_charged_and_what_is_wrong_is_named() {
         assert_eq!((wrong.status, named.as_deref()), (400, Some(field)), "{stream}: {message}");
         assert!(message.contains(says), "{stream}: {message}");
     }
-    // Not enough budget left, and one that is not there.
+    // Not enough budget left, and an unknown dataset.
     let budget = json!({ "name": "small", "unit": "event", "epsilon": 1 });
     assert_eq!(service.post("/v1/datasets", &budget).status, 201);
     let over = create(json!({ "name": "a", "step": "1m", "epsilon": 2, "dataset": "small" }));
@@ -118,7 +118,7 @@ fn releases_are_sent_when_they_are_made_without_gaps() {
     service.send("visits", "1\n");
     let more = until(&mut live, "id: 3\n");
     assert!(more.contains("\"value\":3"), "{more}");
-    // Whoever comes back gets what it missed.
+    // A client that reconnects gets what it missed.
     let mut again = service.say("GET", "/v1/streams/visits/releases/stream", &[("Last-Event-ID", "1")], b"");
     again.head();
     let first = String::from_utf8(again.piece().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! A survey in a real browser. Needs Debian's chromium and chromium-driver, so that `cargo xtask test` runs it by itself.
+//! A survey in a real browser. Needs Debian's chromium and chromium-driver, so `cargo xtask test` runs it separately.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn a_person_answers_in_the_browser_and_only_what_was_randomised_arrives() {
     let why = browser.value("document.querySelector('#deniable').textContent");
     assert!(why.as_str().expect("text").contains("78.7 %") && why.as_str().expect("text").contains("10.7 %"), "{why}");
 
-    // What is shown is what is sent, once; nothing leaves before. A page that is loaded again has the same report to send.
+    // The report shown is the report sent, once; nothing leaves before. A reloaded page has the same report to send.
     let first = answer(3);
     assert_eq!(count(), json!(0));
     browser.open(&address);
@@ -47,12 +47,12 @@ fn a_person_answers_in_the_browser_and_only_what_was_randomised_arrives() {
     assert_eq!(count(), json!(1));
     assert_eq!(first["task"], service.get_as(&owner, "/v1/local").json()["surveys"][0]["task"]);
 
-    // What is stored tells neither the answer nor the task without the key.
+    // Without the key, what is stored reveals neither the answer nor the task.
     let stored = browser.value("({ ...localStorage })");
     let text = stored.to_string();
     assert!(!text.contains("by train") && !text.contains(first["task"].as_str().expect("a hash")), "{text}");
 
-    // One answer: asked again, the page says so in plain words and asks for nothing.
+    // One answer: after that, the page says so in plain words and asks for nothing.
     browser.open(&address);
     wait_until(&browser, "the message", "!document.querySelector('#done').hidden");
     let said = browser.value("document.querySelector('#done').textContent");
@@ -60,7 +60,7 @@ fn a_person_answers_in_the_browser_and_only_what_was_randomised_arrives() {
     let hidden = "['#ask', '#report', '#problem'].every((id) => document.querySelector(id).hidden)";
     assert_eq!(browser.value(hidden), json!(true));
     browser.picture(&pictures().join("survey-again.png"));
-    // So does a page that was opened before, in another tab, by what it is told when it is too late.
+    // So does a page opened before in another tab, from the error that it gets.
     browser.value("localStorage.clear()");
     browser.open(&address);
     wait_until(&browser, "the question", "!document.querySelector('#ask').hidden");
@@ -87,7 +87,7 @@ fn a_person_answers_in_the_browser_and_only_what_was_randomised_arrives() {
     assert!(complaints.is_empty(), "{complaints:?}");
 }
 
-/// Where the task says so, a browser repeats its first response under another id, whatever is answered.
+/// If the task says so, a browser repeats its first response under another id, whatever the answer.
 #[test]
 #[ignore = "needs a browser; cargo xtask test runs it"]
 fn a_browser_repeats_itself_where_the_task_says_so() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::service::{COMMUTE, Place, Service};
 
-/// As many reports as people, one a line, each of a device of its own.
+/// As many reports as people, one per line, each from its own device.
 fn reports(place: &Place, people: usize) -> String {
     let report = |person: usize| {
         let answer = ["on foot", "by train"][usize::from(!person.is_multiple_of(4))];
@@ -37,7 +37,7 @@ fn reports_are_collected_once_durably_and_estimated_from_enough_of_them() {
     let early = service.get("/v1/local/commute/estimate");
     assert_eq!(early.status, 409);
     assert!(early.problem().0.contains("minimum-batch is 20"), "{}", early.text());
-    // Again, with what is none and what is another task's among it.
+    // Again, mixed with invalid reports and reports of another task.
     let with = |field: &str, value: Value| {
         let mut report: Value = serde_json::from_str(few.lines().next().expect("a line")).expect("JSON");
         report[field] = value;
@@ -47,7 +47,7 @@ fn reports_are_collected_once_durably_and_estimated_from_enough_of_them() {
     let mixed = format!("{few}nonsense\n\n{stranger}\n{shape}\n");
     let rejected = json!({ "duplicate": 10, "unreadable": 1, "other-task": 1, "wrong-shape": 1 });
     assert_eq!(send(&service, &mixed), json!({ "counted": 0, "rejected": rejected }));
-    // Killed and started again, nothing is lost; packed, nothing is different.
+    // After a kill and a restart nothing is lost; compressed, nothing differs.
     drop(service);
     let service = place.start();
     let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::fast());

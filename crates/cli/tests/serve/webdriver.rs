@@ -1,5 +1,5 @@
-//! A browser, by the W3C's WebDriver: a few requests with JSON in them. A library for them would bring some fifty crates into
-//! every build.
+//! A browser, by the W3C's WebDriver: a few JSON requests. A library for them would bring some fifty crates into every
+//! build.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::http::say;
 use crate::service::wait_for;
 
-/// The key under which an element's id stands.
+/// The key of an element's id.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 /// A page in a browser.
@@ -21,7 +21,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts Debian's Chromium without a window, with an empty profile.
+    /// Starts Debian's Chromium headless, with an empty profile.
     pub fn start(profile: &Path) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
         let driver = Command::new("chromedriver")
@@ -56,7 +56,7 @@ impl Browser {
         told["value"].take()
     }
 
-    /// The status, and what was said, good or bad.
+    /// The status and the body, success or failure.
     fn told(&self, method: &str, path: &str, value: &Value) -> (u16, Value) {
         let body = if method == "POST" { value.to_string() } else { String::new() };
         let host = [("Host", "localhost"), ("Content-Type", "application/json")];
@@ -77,7 +77,7 @@ impl Browser {
         self.command("/window/rect", &json!({ "width": width, "height": height }));
     }
 
-    /// What an expression of JavaScript gives.
+    /// The value of a JavaScript expression.
     #[track_caller]
     pub fn value(&self, expression: &str) -> Value {
         self.command("/execute/sync", &json!({ "script": format!("return {expression};"), "args": [] }))
@@ -91,7 +91,7 @@ impl Browser {
         format!("/element/{id}")
     }
 
-    /// Found again if the page has drawn it anew in between.
+    /// Looked up again if the page has redrawn it in between.
     #[track_caller]
     pub fn click(&self, selector: &str) {
         loop {
@@ -105,7 +105,7 @@ impl Browser {
         }
     }
 
-    /// Types a text where another one stood.
+    /// Replaces the text of a field.
     #[track_caller]
     pub fn fill(&self, selector: &str, text: &str) {
         let element = self.element(selector);
@@ -122,14 +122,14 @@ impl Browser {
         self.command("/actions", &actions);
     }
 
-    /// What the browser itself complained about: blocked scripts, errors.
+    /// The browser's own log: blocked scripts, errors.
     pub fn complaints(&self) -> Vec<String> {
         let log = self.command("/se/log", &json!({ "type": "browser" }));
         let severe = log.as_array().into_iter().flatten().filter(|entry| entry["level"] == "SEVERE");
         severe.map(|entry| entry["message"].to_string()).collect()
     }
 
-    /// Keeps a picture of the page.
+    /// Stores a screenshot of the page.
     pub fn picture(&self, file: &Path) {
         let picture = self.ask("GET", &format!("{}/screenshot", self.session), &Value::Null);
         std::fs::write(file, decoded(picture.as_str().expect("a picture"))).expect("written");
@@ -146,7 +146,7 @@ impl Drop for Browser {
     }
 }
 
-/// Base64, as the standard writes it.
+/// Standard Base64.
 fn decoded(text: &str) -> Vec<u8> {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digit = |letter: u8| LETTERS.iter().position(|known| *known == letter).map(|place| place as u32);

@@ -1,4 +1,4 @@
-//! What is charged, when, and what a request gives when it is asked again.
+//! What is charged, when, and what a repeated request returns.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use super::*;
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Event, Location, Terms};
 
-/// After so long something waits that should not.
+/// The timeout for something that should not wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often to look.
@@ -80,15 +80,15 @@ fn a_request_that_was_answered_is_not_run_again() {
         assert_eq!((again.status.code(), text(&again.stdout)), (Some(code), text(&first.stdout)));
         assert!(text(&again.stderr).contains("was answered before: nothing is charged"), "{}", text(&again.stderr));
         assert_eq!(runs(), 7);
-        // The same name for another request.
+        // The same name for a different request.
         let other = ask_script(&folder, &options, &format!("{script}; true"));
         assert_eq!(other.status.code(), Some(2), "{}", text(&other.stderr));
         assert_eq!(runs(), 7);
     }
 }
 
-/// Whether a table can be read may depend on its rows: a request that failed is not tried again for the same charge, or each try would
-/// tell more.
+/// Whether a table can be read may depend on its rows: a failed request is not retried for the same charge, or each try
+/// would reveal more.
 #[test]
 fn a_request_that_failed_fails_for_ever_and_is_charged_once() {
     let folder = directory("failed");
@@ -129,7 +129,7 @@ fn a_request_that_failed_fails_for_ever_and_is_charged_once() {
     assert!(said.contains("ε = 10") && said.contains("of ε = 20"), "{said}");
 }
 
-/// The table is a pipe with nothing but a header in it: whoever read a row would wait for ever.
+/// The table is a pipe with nothing but a header in it: reading a row would wait for ever.
 #[test]
 fn without_budget_no_row_is_read_and_with_it_the_charge_comes_first() {
     let folder = directory("pipe");
@@ -143,7 +143,7 @@ fn without_budget_no_row_is_read_and_with_it_the_charge_comes_first() {
         arguments.extend(["--", "-c", "echo blue"]);
         command(&folder, &arguments).spawn().expect("it starts")
     };
-    // Opened to read and write, so that nobody waits for the other end.
+    // Opened for reading and writing, so that neither end waits for the other.
     let open = || fs::OpenOptions::new().read(true).write(true).open(&pipe).expect("a pipe");
 
     let mut writer = open();

@@ -1,8 +1,8 @@
-//! What a run sees of the system, and what is left of it.
+//! What a run sees of the system, and what it leaves behind.
 
 use super::*;
 
-/// How much the system allows, as the command itself says.
+/// The limits, as the command itself reports them.
 fn isolation(folder: &Path) -> String {
     let output = ask_script(folder, "--epsilon 1 --delta 1e-8 --dry-run --format json", "exit 0");
     let dry: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -26,7 +26,7 @@ fn the_environment_is_fixed() {
     assert_eq!(most_say(&folder, "", names).as_deref(), Some("HOME LANG LC_ALL PATH TMPDIR TZ"));
     let values = "echo $PATH $LANG $LC_ALL $TZ";
     assert_eq!(most_say(&folder, "", values).as_deref(), Some("/usr/local/bin:/usr/bin:/bin C C UTC"));
-    // Neither the table nor the ledger is open to it.
+    // It has neither the table nor the ledger open.
     if Path::new("/proc/self/fd").exists() {
         let open = "ls -l /proc/self/fd | grep -c -e people.csv -e sqlite; true";
         assert_eq!(most_say(&folder, "", open).as_deref(), Some("0"));
@@ -53,10 +53,10 @@ fn a_run_sees_its_own_processes_only_and_none_outlives_it() {
         eprintln!("SKIPPED: the system does not allow a namespace");
         return;
     }
-    // The shell that sets the limits, the shell that runs this, and what it is running.
+    // The shell that sets the limits, the shell that runs this, and the command it is running.
     let script = "ls -d /proc/[0-9]* | wc -l | awk '{print ($1 <= 5 ? \"few\" : \"many\")}'";
     assert_eq!(most_say(&folder, "", script).as_deref(), Some("few"));
-    // Out of the group, and so out of reach for a signal to it.
+    // Out of the group, and so out of reach of a signal to it.
     let marker = format!("98765.{}", std::process::id());
     let script = format!("setsid sleep {marker} >/dev/null 2>&1 </dev/null & echo left");
     assert_eq!(most_say(&folder, "", &script).as_deref(), Some("left"));

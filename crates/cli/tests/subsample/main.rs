@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 /// Six blocks; half a lead of 2 is needed, of 3 possible, and the noise is 0: the chance of anything else is about e^−40.
 const ALMOST_EXACT: &str = "--epsilon 20 --allow-large-epsilon --delta 1e-3 --blocks 6";
 
-/// A run of these tests is done long before.
+/// The timeout of a run.
 const UNHURRIED: &str = "--unpadded --time-limit 60s";
 
 /// A new empty directory.
@@ -23,7 +23,7 @@ fn directory(name: &str) -> PathBuf {
     path
 }
 
-/// `reticent subsample` for a user whose data and scratch lie in this folder.
+/// `reticent subsample` for a user whose data and scratch folders are in this folder.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let scratch = folder.join("scratch");
     std::fs::create_dir_all(&scratch).expect("a directory");
@@ -38,7 +38,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().expect("it runs")
 }
 
-/// Asks a table in this folder with options in one text, and a shell script for a program.
+/// Runs a shell script on a table in this folder, with options in one string.
 fn ask_script(folder: &Path, options: &str, script: &str) -> Output {
     let table = folder.join("people.csv");
     if !table.exists() {
@@ -51,12 +51,12 @@ fn ask_script(folder: &Path, options: &str, script: &str) -> Output {
     run(folder, &arguments)
 }
 
-/// What most blocks say, with hardly any noise; `None` if that is refused.
+/// The answer of most blocks, with hardly any noise; `None` if refused.
 fn most_say(folder: &Path, more: &str, script: &str) -> Option<String> {
     answered(&ask_script(folder, &format!("{ALMOST_EXACT} {UNHURRIED} {more}"), script))
 }
 
-/// What was answered; `None` if it was refused.
+/// The answer; `None` if refused.
 fn answered(output: &Output) -> Option<String> {
     let (printed, said) = (text(&output.stdout), text(&output.stderr));
     match output.status.code() {

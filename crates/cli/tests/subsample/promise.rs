@@ -1,8 +1,8 @@
-//! Nothing but the release depends on the rows, and one unit touches as few blocks as is said.
+//! Nothing but the release depends on the rows, and one unit touches no more blocks than stated.
 
 use super::*;
 
-/// Everything that can be seen of a run, with a ledger of its own.
+/// Everything observable of a run, with its own ledger.
 fn seen(folder: &Path, table: &[u8], options: &str, script: &str) -> (Option<i32>, String, String) {
     std::fs::write(folder.join("people.csv"), table).expect("written");
     let _ = std::fs::remove_dir_all(folder.join("own"));
@@ -28,7 +28,7 @@ fn neighbours_look_the_same_from_outside() {
         b"\r\r\n",
         b"u1,crash,0\n",
     ];
-    // One run crashes and shouts about it where the odd row is; the answer stays the same.
+    // One run crashes noisily where the odd row is; the answer stays the same.
     let script = "grep -q crash && { echo 'found crash' >&2; kill -SEGV $$; }; echo fine";
     for unit in ["row", "user"] {
         let options = format!("{ALMOST_EXACT} {UNHURRIED} --unit {unit}");
@@ -54,7 +54,7 @@ fn text_of(row: &[u8]) -> String {
     String::from_utf8_lossy(row).into_owned()
 }
 
-/// Every user has three rows. Dealt out row by row they would hardly ever meet.
+/// Every user has three rows. Assigned row by row they would hardly ever meet.
 #[test]
 fn the_rows_of_a_unit_stay_together() {
     let folder = directory("together");
@@ -67,14 +67,14 @@ fn the_rows_of_a_unit_stay_together() {
         assert_eq!(answered(&ask_script(&folder, &options, script)).as_deref(), Some("whole"), "{adjacency}");
     }
     assert_eq!(most_say(&folder, "--unit row", script).as_deref(), Some("torn"));
-    // Rows without an id are nobody's, as in private SQL: no block has any.
+    // Rows without an id belong to nobody, as in private SQL: no block has any.
     std::fs::write(folder.join("people.csv"), format!("user,age\n{}", ",1\n".repeat(600))).expect("written");
     let script = "awk 'END {print (NR > 1 ? \"some\" : \"none\")}'";
     assert_eq!(most_say(&folder, "--unit user", script).as_deref(), Some("none"));
 }
 
-/// By position, six blocks of 60,000 rows would have 10,000 each. By lot the sizes spread by 91, so that four of six agree
-/// with probability below 1e-6.
+/// By position, six blocks of 60,000 rows would have 10,000 each. At random the sizes spread by 91, so that four of six
+/// agree with probability below 1e-6.
 #[test]
 fn rows_go_to_blocks_by_lot_not_by_position() {
     let folder = directory("lots");

@@ -1,4 +1,4 @@
-//! What is asked, and what comes of it.
+//! Statistics and their answers.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn what_most_blocks_say_is_released_unchanged() {
     assert_eq!(most_say(&folder, "--format csv", "echo 'a,b'").as_deref(), Some("refused,value\nfalse,\"a,b\""));
 }
 
-/// Rows with their header, quoted as they must be, and all of them: what awk sees in the blocks adds up.
+/// Rows with their header, correctly quoted, and all of them: what awk sees in the blocks adds up.
 #[test]
 fn blocks_are_csv_with_the_header() {
     let folder = directory("blocks");
@@ -27,7 +27,7 @@ fn blocks_are_csv_with_the_header() {
     assert_eq!(rows, ["\"say \"\"yes\"\"\",2", "\"x,y\",1"]);
 }
 
-/// Other formats are handed on as CSV, one row a line.
+/// Other formats are passed on as CSV, one row per line.
 #[test]
 fn tables_need_not_be_csv() {
     let folder = directory("formats");
@@ -67,7 +67,7 @@ fn without_an_answer_the_default_counts() {
         "awk 'BEGIN {for (i = 0; i < 5000; i++) printf \"x\"}'",
     ] {
         assert_eq!(most_say(&folder, "--default none", script).as_deref(), Some("none"), "{script}");
-        // Only the rows of the table keep it from an answer, so that it is charged and refused.
+        // Only the rows of the table keep it from answering, so it is charged and refused.
         let with_rows = format!("if grep -q north; then {script}; else echo blue; fi");
         assert_eq!(most_say(&folder, "", &with_rows), None, "{script}");
     }
@@ -110,7 +110,7 @@ fn means_of_numbers_come_with_their_half_width() {
     assert!(text(&table.stdout).contains("± (95 %)"), "{}", text(&table.stdout));
 }
 
-/// A mean of blocks most of which have no answer is none: refused, and charged, since the rows decide it.
+/// A mean is refused if most blocks have no answer, and charged, since the rows decide it.
 #[test]
 fn a_mean_of_hardly_any_answers_is_refused() {
     let folder = directory("silent");
@@ -123,7 +123,7 @@ fn a_mean_of_hardly_any_answers_is_refused() {
     }
 }
 
-/// What never answers is found out on invented rows, before anything is charged.
+/// A query that never answers is detected on invented rows, before anything is charged.
 #[test]
 fn a_program_without_an_answer_is_not_charged() {
     let folder = directory("trial");
@@ -151,7 +151,8 @@ fn a_program_without_an_answer_is_not_charged() {
     assert_eq!(answered(&ask_script(&folder, &options, "grep -q north && echo 1")).as_deref(), Some("1"));
 }
 
-/// One greedy run can spoil all that go on beside it: that is paid for, by as many times the noise or the agreement.
+/// One greedy run can spoil all that run at the same time: that is paid for with proportionally more noise or
+/// agreement.
 #[test]
 fn runs_at_a_time_are_paid_for() {
     let folder = directory("jobs");
@@ -167,7 +168,7 @@ fn runs_at_a_time_are_paid_for() {
     let threshold = |options: &str| dry(&format!("--delta 1e-8 {options}"))["threshold"].as_u64().expect("a number");
     assert_eq!(threshold(""), threshold("--jobs 1"));
     assert!(threshold("--jobs 4") > 3 * threshold(""));
-    // Runs that begin as soon as another ends have no turns: there is no number to pay for.
+    // If runs start as soon as another ends there are no groups, and so no number to pay for.
     let output = ask_script(&folder, &format!("--epsilon 1 --numeric 0..1 --jobs 2 {UNHURRIED}"), "echo 1");
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
 }
@@ -191,7 +192,7 @@ fn sql_is_asked_of_every_block() {
         ("SELECT 1 / (COUNT(*) - COUNT(*)) FROM data", None),
         ("SELECT user FROM data", None),
     ] {
-        // `user` is a word of SQL.
+        // `user` is an SQL keyword.
         let sql = sql.replace("user", "\"user\"");
         assert_eq!(answered(&ask(&sql, "--unit user")).as_deref(), expected, "{sql}");
     }

@@ -1,29 +1,29 @@
-//! Promises that say little about anyone.
+//! Guarantees that protect little.
 
 use super::{Delta, Guarantee};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 
-/// The largest ε that is promised without being asked twice.
+/// The largest ε accepted without confirmation.
 pub const LARGEST_EPSILON: u64 = 10;
 
-/// The δ at which ρ is compared with it: one in this many.
+/// The δ at which ρ is converted to ε: 1/N.
 const ONE_IN: u64 = 1_000_000;
 
-/// The largest δ that is promised without being asked twice: one in this many. A mechanism that publishes each row as it is with
-/// probability δ, and says nothing otherwise, keeps the promise: of a thousand people it betrays one.
+/// The largest δ accepted without confirmation: 1/N. A mechanism that publishes each row unchanged with probability δ,
+/// and nothing otherwise, satisfies it: it exposes one person in a thousand.
 const LARGEST_DELTA_ONE_IN: u64 = 1000;
 
-/// What is said of a larger ε.
-pub(crate) const EPSILON_TO_CONFIRM: &str = "at most 10, or confirmed with --allow-large-epsilon: beyond, an observer of the releases may \
-                                             become all but certain about any one person";
+/// The error text for a larger ε.
+pub(crate) const EPSILON_TO_CONFIRM: &str = "at most 10, or confirmed with --allow-large-epsilon: above that, an observer of the releases \
+                                             may become all but certain about any one person";
 
 impl Guarantee {
-    /// Is ε above [`LARGEST_EPSILON`], or δ above 1/1000? For ρ it is the ε that it implies at δ = 10^−6.
+    /// Whether ε is above [`LARGEST_EPSILON`], or δ above 1/1000. For ρ it is the implied ε at δ = 10^−6.
     ///
-    /// An observer's odds about any one unit may change by a factor of e^ε: at ε = 10 by 22,000, so that what had a probability of
-    /// 1/1000 may come to have one of 95 %. Beyond, there is hardly anything left to protect. With probability δ anything at all may be
-    /// revealed: to publish every thousandth row as it is keeps a δ of 1/1000.
+    /// An observer's odds about any one unit may change by a factor of e^ε: at ε = 10 by 22,000, so that a probability
+    /// of 1/1000 may become 95 %. Above that, there is hardly anything left to protect. With probability δ anything at
+    /// all may be revealed: publishing every thousandth row unchanged satisfies a δ of 1/1000.
     ///
     /// ```
     /// use reticent::privacy::Guarantee;
@@ -48,30 +48,30 @@ impl Guarantee {
         }
     }
 
-    /// The same, unless it is weak and whoever asks for it has not said that this is meant: the one rule for all who ask.
+    /// The same guarantee, unless it is weak and not confirmed: the one rule for all callers.
     ///
     /// # Errors
-    /// A parameter error that names the promise, and how it is confirmed.
+    /// A parameter error that names the guarantee, and how to confirm it.
     pub fn confirmed(self, is_meant: bool) -> Result<Self> {
         if is_meant || !self.is_weak() {
             return Ok(self);
         }
         Err(match &self {
             Self::Approx(epsilon, delta) if *epsilon.value() <= Rational::from(LARGEST_EPSILON) => {
-                let allowed = "at most 0.001, or confirmed with --allow-large-epsilon: delta is the probability with which anything at all \
-                               may be revealed, and publishing every thousandth row as it is would keep a delta of 0.001";
+                let allowed = "at most 0.001, or confirmed with --allow-large-epsilon: delta is the probability that anything at all \
+                               may be revealed, and publishing every thousandth row unchanged satisfies a delta of 0.001";
                 Error::parameter("delta", delta, allowed)
             }
             Self::Pure(epsilon) | Self::Approx(epsilon, _) => Error::parameter("epsilon", epsilon, EPSILON_TO_CONFIRM),
             Self::Zcdp(rho) => {
-                let allowed = "such that epsilon is at most 10 at a delta of 1e-6, or confirmed with --allow-large-epsilon: beyond, an \
-                               observer of the releases may become all but certain about any one person";
+                let allowed = "such that epsilon is at most 10 at a delta of 1e-6, or confirmed with --allow-large-epsilon: above that, \
+                               an observer of the releases may become all but certain about any one person";
                 Error::parameter("rho", rho, allowed)
             }
         })
     }
 
-    /// What must be added where a text says that something is protected: nothing, unless the promise is weak.
+    /// A caveat to add wherever a text says that something is protected; empty unless the guarantee is weak.
     pub fn caveat(&self) -> String {
         match self {
             _ if !self.is_weak() => String::new(),

@@ -1,15 +1,15 @@
-//! Child processes that tell their parent a few numbers.
+//! Child processes that report a few numbers to their parent.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Makes a child with `fork` and gives what it tells through a pipe: whatever `tell` returns there.
+/// Forks a child and returns what `tell` returns there, through a pipe.
 pub fn told_by_child<const N: usize>(fork: impl FnOnce() -> libc::pid_t, tell: impl FnOnce() -> [u64; N]) -> [u64; N] {
     let mut pipe = [0; 2];
     // SAFETY: `pipe` writes two descriptors into the array it is given.
     assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
     match fork() {
         0 => {
-            // A panic must not run the parent's tests on.
+            // A panic must not continue the parent's tests in the child.
             let told = catch_unwind(AssertUnwindSafe(tell));
             // SAFETY: as many bytes as the live array has; `_exit` runs no destructor of the parent's.
             unsafe {
@@ -37,6 +37,6 @@ pub fn told_by_child<const N: usize>(fork: impl FnOnce() -> libc::pid_t, tell: i
 
 /// The C library's `fork`, which runs the handlers of `pthread_atfork`.
 pub fn fork() -> libc::pid_t {
-    // SAFETY: the children of these tests draw, tell and leave; they take no lock that another thread may hold.
+    // SAFETY: the children of these tests draw, report and exit; they take no lock that another thread may hold.
     unsafe { libc::fork() }
 }

@@ -1,4 +1,4 @@
-//! Batches: sets of reports, as they are hashed, listed and judged.
+//! Batches: sets of reports, and how they are hashed, listed and judged.
 
 use super::scheme::{NONCE_BYTES, Nonce};
 use super::task::Task;
@@ -6,25 +6,25 @@ use crate::hex::{Digest, sha256};
 
 const DOMAIN: &[u8] = b"reticent aggregators 1 batch\n";
 
-/// What a batch is known by: the task and the numbers of its reports, in order.
+/// A batch's identifier: the hash of the task and its report numbers, in order.
 pub(super) fn digest(task: &Task, reports: &[Nonce]) -> Digest {
     let hash = task.hash();
     sha256([DOMAIN, hash.0.as_slice()].into_iter().chain(reports.iter().map(|nonce| nonce.as_slice())))
 }
 
-/// Numbers of reports, each larger than the one before; `None` if it is anything else.
+/// Report numbers in strictly increasing order; `None` if the bytes are anything else.
 pub(super) fn numbers(bytes: &[u8]) -> Option<&[Nonce]> {
     let (numbers, rest) = bytes.as_chunks::<NONCE_BYTES>();
     let ordered = numbers.windows(2).all(|pair| pair[0] < pair[1]);
     (rest.is_empty() && ordered).then_some(numbers)
 }
 
-/// Yes and no in bits, the first in the lowest.
+/// Packs verdicts into bits, least significant first.
 pub(super) fn bits(verdicts: &[bool]) -> Vec<u8> {
     verdicts.chunks(8).map(|chunk| chunk.iter().rev().fold(0, |byte, &verdict| byte << 1 | u8::from(verdict))).collect()
 }
 
-/// The same again, if there are so many and no bit beyond.
+/// Unpacks `count` bits; `None` if the length differs or an unused bit is set.
 pub(super) fn read_bits(bytes: &[u8], count: usize) -> Option<Vec<bool>> {
     let read: Vec<bool> = (0..bytes.len() * 8).map(|bit| bytes[bit / 8] >> (bit % 8) & 1 == 1).collect();
     let (verdicts, beyond) = read.split_at_checked(count)?;

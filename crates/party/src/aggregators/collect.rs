@@ -1,22 +1,23 @@
 //! One collection: the aggregators agree on a batch, verify it, and open its noisy sums.
 //!
-//! | round | each aggregator says |
+//! | round | each aggregator sends |
 //! |---|---|
-//! | commit, reveal | its contribution to the verification key, first hashed |
-//! | begun | which batch it has begun and not completed, if there is one |
-//! | recall | only then: the numbers of that batch's reports; or, if it has completed it, the record that all have signed |
-//! | offer | the numbers of the reports that it has; not if a batch was begun |
-//! | verify, judge | for some reports at a time: its part of each proof; which of them it accepts |
-//! | agree | the hash of all that was said |
-//! | – | *the charge is durable, then which reports are in the batch, then the noisy share* |
-//! | open | its share of the sums, with its noise |
+//! | commit, reveal | its contribution to the verification key, hashed first |
+//! | begun | the batch it has begun and not completed, if any |
+//! | recall | only then: that batch's report numbers or, if it has completed the batch, the record all have signed |
+//! | offer | the numbers of the reports it has; skipped if a batch was begun |
+//! | verify, judge | for a portion of the reports at a time: its share of each proof's verification; which reports it accepts |
+//! | agree | the hash of all messages so far |
+//! | – | *the charge becomes durable, then the set of reports in the batch, then the noisy share* |
+//! | open | its noisy share of the sums |
 //! | sign | its signature under the result |
 //!
-//! A report that one aggregator does not accept is dropped: it counts as nothing, for all of them.
+//! A report that any aggregator rejects is dropped by all of them, and does not count.
 //!
-//! An aggregator may end at any moment, and all others with it. Whoever has begun a batch says so in the next collection, and all take
-//! up that batch: with its record if one of them has it (then nothing is opened), and otherwise with the same reports, the
-//! same shares and no further charge. No other batch is begun before that, so each of them keeps its last record and no other.
+//! An aggregator may stop at any moment, and the others stop with it. In the next collection an aggregator that has
+//! begun a batch says so, and all resume that batch: from its record if one of them has it (then nothing is opened),
+//! otherwise with the same reports, the same shares and no further charge. No other batch begins before that, so each
+//! keeps only its last record.
 
 use reticent::hexadecimal;
 use reticent::ledger::{Accounting, Answered, Charge, Charged, Ended, Interrupted, Ledger, Releases};
@@ -41,7 +42,7 @@ use crate::hex::{Digest, Hex};
 use crate::keys::PrivateKey;
 use crate::transport::Transport;
 
-/// About so much is said, and kept in memory, for the reports that are verified at a time.
+/// Roughly how many bytes are sent, and held in memory, for each portion of reports.
 pub(super) const PORTION_BYTES: usize = 4 << 20;
 
 /// An aggregator, ready to collect.
@@ -53,7 +54,7 @@ pub struct Aggregator<'all> {
     budget: Budget<'all>,
 }
 
-/// Whose budget is charged.
+/// The budget to charge.
 enum Budget<'all> {
     Ledger(&'all DurableLedger, &'all str),
     Unaccounted(Box<Permit>),
@@ -61,26 +62,26 @@ enum Budget<'all> {
     Silent,
 }
 
-/// What came of a collection.
+/// The result of a collection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Collected {
     /// The sums were opened.
     Released {
-        /// Noisy sums, in the order of [`Statistic::names`](super::Statistic::names), with error bars and the promise.
+        /// Noisy sums, in the order of [`Statistic::names`](super::Statistic::names), with error bars and guarantee.
         release: Box<Release<Vec<i64>>>,
-        /// What all aggregators signed.
+        /// The record signed by all aggregators.
         record: Box<Record>,
     },
-    /// There are too few reports that all aggregators have and accept. Nothing was opened or charged; they wait for more.
+    /// Too few reports that all aggregators have and accept. Nothing was opened or charged; the reports wait for more.
     TooFew {
-        /// How many there are.
+        /// The number of accepted reports.
         accepted: u64,
-        /// How many proved nothing and are forgotten.
+        /// The number of invalid reports, which were deleted.
         dropped: u64,
     },
 }
 
-/// What the ledger keeps for a batch.
+/// What the ledger stores for a batch.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     share: String,
@@ -101,7 +102,7 @@ impl<'all> Aggregator<'all> {
     /// An aggregator that charges ε to a dataset of its ledger for each batch.
     ///
     /// # Errors
-    /// If the task has another key for the aggregator in this place.
+    /// If `key` is not the task's key for this aggregator.
     pub fn new(
         task: &'all Task,
         place: usize,
@@ -113,7 +114,7 @@ impl<'all> Aggregator<'all> {
         Self::with(task, place, key, store, Budget::Ledger(ledger, dataset))
     }
 
-    /// One that charges nobody, for experiments; its release says so.
+    /// An aggregator that charges no ledger, for experiments; its release says so.
     ///
     /// # Errors
     /// As [`Aggregator::new`].
@@ -127,7 +128,7 @@ impl<'all> Aggregator<'all> {
         Self::with(task, place, key, store, Budget::Unaccounted(Box::new(permit)))
     }
 
-    /// One that adds no noise: there is no privacy.
+    /// An aggregator that adds no noise, so there is no privacy.
     ///
     /// # Errors
     /// As [`Aggregator::new`].
@@ -154,7 +155,8 @@ impl<'all> Aggregator<'all> {
     /// Collects one batch together with the others.
     ///
     /// # Errors
-    /// [`Error::Collection`] if another aggregator does not do its part; [`Error::Ledger`] if the ledger refuses the charge.
+    /// [`Error::Collection`] if another aggregator fails to do its part; [`Error::Ledger`] if the ledger refuses the
+    /// charge.
     pub fn collect(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Collected> {
         let collected = self.all_rounds(rounds);
         if collected.is_err() {
@@ -202,20 +204,20 @@ impl<'all> Aggregator<'all> {
             }
         }
         let key = Zeroizing::new(key(hash, &contributions));
-        // The same report under two keys would tell more than that it is one.
+        // Verified under two keys, a report would reveal more than that it is valid.
         if !self.store.fix_key(&key)? {
             return Err(fault(task, Round::Reveal, Misdeed::OtherContribution, usize::MAX));
         }
         Ok(key)
     }
 
-    /// Has one of them begun a batch and not completed it, and what is known of it?
+    /// What is known of a batch that one of the aggregators has begun and not completed.
     fn recall(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<Recalled> {
         let own = self.store.pending()?;
         let said = own.map_or([0; 32], |batch| batch.0).to_vec();
         let begun = exactly::<32>(self.task, Round::Begun, &rounds.exchange(Round::Begun, said, 32)?)?;
         let Some(batch) = begun.iter().copied().find(|begun| *begun != [0; 32]) else { return Ok(Recalled::Nothing) };
-        // Nobody begins a batch while another one has begun one, but one whose store was put back from a copy.
+        // No aggregator begins a batch while another one has begun one, unless its store was restored from a backup.
         if let Some(place) = begun.iter().position(|begun| ![[0; 32], batch].contains(begun)) {
             return Err(fault(self.task, Round::Begun, Misdeed::Disagreed, place));
         }
@@ -240,7 +242,7 @@ impl<'all> Aggregator<'all> {
         Ok(opened.map_or(Recalled::Begun(reports), |record| Recalled::Opened(Box::new(record))))
     }
 
-    /// What was opened before this aggregator ended: its own signature is under it.
+    /// Adopts a batch that was opened before this aggregator stopped: its own signature is on the record.
     fn catch_up(&mut self, record: Record) -> Result<Collected> {
         let accounting = self.accounting(&record)?;
         self.store.complete(&record)?;
@@ -248,7 +250,7 @@ impl<'all> Aggregator<'all> {
         Ok(Collected::Released { release, record: Box::new(record) })
     }
 
-    /// Where a batch that was opened was charged.
+    /// The ledger entry of an opened batch.
     fn accounting(&self, record: &Record) -> Result<Accounting> {
         let Budget::Ledger(ledger, _) = &self.budget else { return Ok(Accounting::Unaccounted) };
         Ok(match ledger.charge(&self.charge(record.batch(), record.reports()))? {
@@ -257,7 +259,7 @@ impl<'all> Aggregator<'all> {
         })
     }
 
-    /// The reports that all aggregators have, as many as fit in a batch; and those that another one misses.
+    /// The reports that all aggregators have, as many as fit in a batch; and those that another one is missing.
     fn offer(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<(Vec<Nonce>, Option<Vec<Nonce>>)> {
         let own = self.store.candidates()?;
         let offers = rounds.exchange(Round::Offer, own.concat(), NONCE_BYTES * most_waiting(self.task) as usize)?;
@@ -272,7 +274,7 @@ impl<'all> Aggregator<'all> {
         Ok((common, Some(missed)))
     }
 
-    /// Verifies all candidates, some at a time.
+    /// Verifies all candidates, a portion at a time.
     fn verify(
         &mut self,
         rounds: &mut Rounds<impl Transport>,
@@ -304,7 +306,7 @@ impl<'all> Aggregator<'all> {
             let begun = report::open(task, self.place, &share)
                 .and_then(|parts| scheme.begin(key, &context, self.place, nonce, parts.public, parts.input));
             let (keep, say) = begun.map_or((None, None), |(keep, say)| (Some(Zeroizing::new(keep)), Some(say)));
-            // A share that cannot be read proves nothing, and neither do zeros.
+            // An unreadable share proves nothing, and neither do zeros.
             message.extend(say.unwrap_or_else(|| vec![0; length]));
             kept.push(keep);
         }
@@ -343,8 +345,8 @@ impl<'all> Aggregator<'all> {
         Ok(())
     }
 
-    /// All have heard the same and come to the same batch. One that has begun another batch says nothing, so that nobody opens
-    /// anything.
+    /// Checks that all aggregators have heard the same messages and arrived at the same batch. One that has begun
+    /// another batch sends nothing, so nothing is opened.
     fn agree(&mut self, rounds: &mut Rounds<impl Transport>, batch: Digest) -> Result<()> {
         if self.store.pending()?.is_some_and(|pending| pending != batch) {
             return Err(fault(self.task, Round::Agree, Misdeed::Disagreed, usize::MAX));
@@ -357,8 +359,8 @@ impl<'all> Aggregator<'all> {
         }
     }
 
-    /// This aggregator's noisy share of the sums: the charge, the batch and the share are durable when it returns. The same
-    /// batch again costs nothing and gives the same share.
+    /// This aggregator's noisy share of the sums. Charge, batch and share are durable when it returns; for the same
+    /// batch it costs nothing again and returns the same share.
     fn open(&mut self, batch: Digest, verified: &Verified) -> Result<(Zeroizing<Vec<u8>>, Accounting)> {
         let charge = self.charge(batch, verified.accepted.len() as u64);
         match &mut self.budget {
@@ -371,7 +373,7 @@ impl<'all> Aggregator<'all> {
                     let kept = Kept { share: hexadecimal::write(&share), accounting };
                     Ok(Ended::Released(serde_json::to_string(&kept).expect("it is plain data")))
                 };
-                // Adding up shares does not fail by what is in them: a batch that was interrupted is opened now.
+                // Adding up shares cannot fail because of their content: an interrupted batch is opened now.
                 let kept = match ledger.release(&charge, Interrupted::IsComputed, opened)? {
                     Answered::Now(kept) => kept,
                     Answered::Before(kept) => {
@@ -397,7 +399,7 @@ impl<'all> Aggregator<'all> {
         }
     }
 
-    /// What a batch costs: the same request whenever it is asked for.
+    /// The charge for a batch, always under the same request.
     fn charge(&self, batch: Digest, reports: u64) -> Charge {
         Charge {
             dataset: if let Budget::Ledger(_, dataset) = &self.budget { (*dataset).to_owned() } else { String::new() },
@@ -425,9 +427,9 @@ impl<'all> Aggregator<'all> {
 
 /// What is known of a batch that was begun.
 enum Recalled {
-    /// None was.
+    /// No batch was begun.
     Nothing,
-    /// These reports are in it; it was not opened as far as anybody knows.
+    /// It has these reports; as far as any aggregator knows, it was not opened.
     Begun(Vec<Nonce>),
     /// It was opened, and all have signed.
     Opened(Box<Record>),
@@ -437,21 +439,21 @@ fn to_bytes(record: Record) -> Vec<u8> {
     record.to_json().into_bytes()
 }
 
-/// What was verified.
+/// The outcome of verification.
 struct Verified {
     accepted: Vec<Nonce>,
     dropped: Vec<Nonce>,
-    /// This aggregator's share of the accepted answers' sums.
+    /// This aggregator's share of the sums of accepted answers.
     sums: Sums,
 }
 
 /// An aggregator's share of the sums, with its share of the noise.
 ///
 /// # Privacy
-/// Whoever lacks this share knows nothing of the sums; whoever has it and all others' knows the sums with the noise of all. If
-/// at most t aggregators pool what they know, the noise of the others is at least that of one curator:
-/// [`Plan`](reticent::multiparty::Plan). That each of them added its own is for each of them to see to: an honest one is
-/// enough for t = m − 1.
+/// Without this share nothing is known of the sums; with it and all others' shares, the sums with everyone's noise are
+/// known. If at most t aggregators collude, the noise of the others is at least that of one curator:
+/// [`Plan`](reticent::multiparty::Plan). Each aggregator is responsible for adding its own noise: one honest aggregator
+/// is enough for t = m − 1.
 pub(super) fn noisy(task: &Task, sums: &Sums, permit: &mut Permit) -> Result<Noisy> {
     let (noise, accounting) = task.plan().noise_alone(permit)?;
     let mut sums = sums.clone();
@@ -459,11 +461,11 @@ pub(super) fn noisy(task: &Task, sums: &Sums, permit: &mut Permit) -> Result<Noi
     Ok(Noisy { share: sums.encode(), noise, accounting })
 }
 
-/// What [`noisy`] gives.
+/// The result of [`noisy`].
 pub(super) struct Noisy {
-    /// What is opened.
+    /// The share to open.
     pub share: Zeroizing<Vec<u8>>,
-    /// What is in it, which this aggregator alone knows.
+    /// The noise in it, known to this aggregator alone.
     #[cfg_attr(not(feature = "test-util"), allow(dead_code, reason = "for audits"))]
     pub noise: Zeroizing<Vec<i64>>,
     pub accounting: Accounting,

@@ -5,7 +5,7 @@ use std::fmt;
 /// A round of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Round {
-    /// Connections are made, and all have the same task.
+    /// Connecting, and checking that all have the same task.
     Meet,
     /// Hashes of the contributions to the verification key.
     Commit,
@@ -13,15 +13,15 @@ pub enum Round {
     Reveal,
     /// The batch that each aggregator has begun and not completed.
     Begun,
-    /// What each aggregator knows of that batch: its reports, or what was opened.
+    /// What each aggregator knows of that batch: its reports, or its record.
     Recall,
     /// The numbers of the reports that each aggregator has.
     Offer,
-    /// What each aggregator says about each report's proof.
+    /// Each aggregator's share of every report's proof verification.
     Verify,
     /// Which reports each aggregator accepts.
     Judge,
-    /// The hash of all that was said, and the batch.
+    /// The hash of all messages so far, and the batch.
     Agree,
     /// The noisy shares of the sums.
     Open,
@@ -50,49 +50,49 @@ impl fmt::Display for Round {
 /// What an aggregator did that ended a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Misdeed {
-    /// Nothing came in time, or the connection broke.
+    /// It did not answer in time, or the connection broke.
     Vanished,
-    /// It has another task file.
+    /// It has a different task file.
     OtherTask,
-    /// It sent what no aggregator sends.
+    /// It sent an invalid message.
     Malformed,
-    /// It sent more than any message of this round takes.
+    /// It sent a message larger than this round allows.
     Oversized,
-    /// Its contribution is not the one that it had a hash of, or not the one of an earlier session.
+    /// Its contribution does not match its hash, or differs from that of an earlier session.
     OtherContribution,
-    /// It has heard or decided other things.
+    /// It heard different messages, or came to a different decision.
     Disagreed,
-    /// It did not sign what was opened.
+    /// It did not sign the opened result.
     Unsigned,
 }
 
 impl Misdeed {
     fn words(self) -> &'static str {
         match self {
-            Self::Vanished => "did not answer in time, or broke off",
-            Self::OtherTask => "has another task file",
-            Self::Malformed => "sent what is no message of this protocol",
-            Self::Oversized => "sent a message larger than any of this round",
+            Self::Vanished => "did not answer in time, or the connection broke",
+            Self::OtherTask => "has a different task file",
+            Self::Malformed => "sent an invalid message",
+            Self::Oversized => "sent a message larger than this round allows",
             Self::OtherContribution => "changed its contribution to the verification key",
-            Self::Disagreed => "has heard or decided other things than were heard or decided here",
-            Self::Unsigned => "did not sign what was opened",
+            Self::Disagreed => "heard different messages, or came to a different decision, than this aggregator",
+            Self::Unsigned => "did not sign the opened result",
         }
     }
 }
 
-/// What ended a collection on this aggregator.
+/// Why a collection failed on this aggregator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// When.
+    /// The round.
     pub round: Round,
-    /// What was done.
+    /// What went wrong.
     pub misdeed: Misdeed,
-    /// By whom, if that can be told.
+    /// The aggregator to blame, if it can be identified.
     pub culprit: Option<String>,
 }
 
 impl Fault {
-    /// Had this aggregator charged its ledger, and perhaps opened its share?
+    /// Whether this aggregator had charged its ledger, and perhaps opened its share.
     pub fn after_the_charge(&self) -> bool {
         self.round >= Round::Open
     }
@@ -101,7 +101,7 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let culprit = self.culprit.as_deref().unwrap_or("an aggregator");
-        write!(formatter, "the collection ended in round `{}`: {culprit} {}", self.round, self.misdeed.words())?;
+        write!(formatter, "the collection failed in round `{}`: {culprit} {}", self.round, self.misdeed.words())?;
         formatter.write_str(if self.after_the_charge() {
             "; the charge is kept, and only the same batch can be opened again"
         } else {

@@ -1,18 +1,19 @@
 //! Signed numbers in a prime field.
 //!
-//! Shares are added modulo a prime p. A sum x with |x| ≤ (p−1)/2 is read back from its residue; that sums stay within that
-//! range is checked before a task is accepted.
+//! Shares are added modulo a prime p. A sum x with |x| ≤ (p−1)/2 is recovered from its residue; a task is accepted only
+//! if its sums stay within that range.
 
 use prio::field::{Field64, Field128, FieldElementWithInteger};
 
-/// Half of the smaller prime, 2^64 − 2^32 + 1, rounded down to a power of two and some room: sums stay below 2^63 − 2^32.
+/// Half of the smaller prime, 2^64 − 2^32 + 1, rounded down to a power of two with some margin: sums stay below 2^63 −
+/// 2^32.
 pub(super) const ROOM: u64 = 1 << 32;
 
 /// A field whose residues are read as signed numbers.
 pub(super) trait Signed: FieldElementWithInteger {
     /// The residue of a number.
     fn from_signed(number: i64) -> Self;
-    /// The number next to zero that has this residue; what does not fit comes out as the nearest that does.
+    /// The number closest to zero with this residue, saturated to the range of `i64`.
     fn to_signed(self) -> i64;
 }
 

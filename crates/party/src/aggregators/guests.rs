@@ -1,13 +1,13 @@
-//! The connections of an aggregator: how many there may be, and who gives way to one more.
+//! An aggregator's client connections: how many there may be, and which one makes room for a new one.
 //!
-//! | one more comes, and | then gives way |
+//! | when a new connection arrives and | then |
 //! |---|---|
-//! | a connection is idle, of its own source or of one that has more | that one |
-//! | all are busy, and another source has at least two more | the slowest of the source that has the most |
-//! | otherwise | nobody: it is closed, and its client tries again |
+//! | a connection is idle, from the same source or from one that has more | that one is closed |
+//! | all are busy, and another source has at least two more | the slowest of the source that has the most is closed |
+//! | otherwise | the new one is closed, and its client retries |
 //!
-//! So neither idle nor dripping connections keep another source out. A source is an IPv4 address or an IPv6 network of 64 bits, which
-//! is what one subscriber has.
+//! So neither idle nor trickling connections keep other sources out. A source is an IPv4 address or an IPv6 /64
+//! network, which is what one subscriber has.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -16,11 +16,11 @@ use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Whoever has said what it wants may then be silent for so long before it counts as idle.
+/// A connection that has sent its request may be silent this long before it counts as idle.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Connections, so many at a time, of which one source has three quarters at most: those whose reports are being written down give
-/// way to nobody, and must not be all.
+/// A limited number of connections, of which one source may have at most three quarters: connections whose reports are
+/// being stored are never closed, and must not take up all places.
 #[derive(Debug)]
 pub(super) struct Guests {
     most: usize,
@@ -37,15 +37,15 @@ struct State {
 struct Guest {
     source: IpAddr,
     stream: TcpStream,
-    /// Has it said what it wants?
+    /// Whether it has sent its request.
     spoke: bool,
-    /// Since when it is waited for; `None` while what it said is being dealt with.
+    /// When waiting for it began; `None` while its data is being processed.
     silent: Option<Instant>,
-    /// For how long it could be waited for then: the slowest has the least.
+    /// How long it could still be waited for at that time: the slowest has the least.
     credit: Duration,
 }
 
-/// A connection's place, until it is dropped.
+/// A connection's place, freed when dropped.
 #[derive(Debug)]
 pub(super) struct Ticket<'guests> {
     guests: &'guests Guests,
@@ -57,7 +57,7 @@ impl Guests {
         Self { most, state: Mutex::default() }
     }
 
-    /// A place; `None` if all that this source may have are taken and nobody gives way.
+    /// A place; `None` if this source has used all of its places and no connection can be closed.
     ///
     /// # Errors
     /// If the connection is gone.
@@ -68,7 +68,7 @@ impl Guests {
         if state.guests.len() >= self.most || own >= self.most * 3 / 4 {
             let Some(number) = state.gives_way(source, own, Instant::now()) else { return Ok(None) };
             if let Some(guest) = state.guests.remove(&number) {
-                // Its thread reads the end, and ends.
+                // Its thread reads end of file, and stops.
                 let _ = guest.stream.shutdown(Shutdown::Both);
             }
         }
@@ -85,7 +85,7 @@ impl Guests {
 }
 
 impl State {
-    /// To one more of a source that has `own`.
+    /// The connection to close for a new one from `source`, which has `own` already.
     fn gives_way(&self, source: IpAddr, own: usize, now: Instant) -> Option<u64> {
         let mut of_source: HashMap<IpAddr, usize> = HashMap::new();
         self.guests.values().for_each(|guest| *of_source.entry(guest.source).or_default() += 1);
@@ -101,7 +101,7 @@ impl State {
 }
 
 impl Ticket<'_> {
-    /// Reads from the connection, which can be waited for so long, and is silent until something comes.
+    /// Reads from the connection, for at most `credit`; it counts as silent until something arrives.
     pub fn hear<T>(&self, credit: Duration, read: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         self.note(|guest| (guest.silent, guest.credit) = (Some(Instant::now()), credit));
         let heard = read();
@@ -109,7 +109,7 @@ impl Ticket<'_> {
         heard
     }
 
-    /// It has said what it wants.
+    /// Notes that it has sent its request.
     pub fn spoke(&self) {
         self.note(|guest| guest.spoke = true);
     }
@@ -127,7 +127,7 @@ impl Drop for Ticket<'_> {
     }
 }
 
-/// Where an address comes from.
+/// The source of an address.
 fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
@@ -141,7 +141,7 @@ mod tests {
     use crate::aggregators::tests::dial;
     use std::net::TcpListener;
 
-    /// Connections of the sources 127.0.0.N, as the listener sees them.
+    /// Connections from the sources 127.0.0.N, as the listener sees them.
     fn coming(sources: &[u8]) -> Vec<TcpStream> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let come = |&last: &u8| {
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn one_source_does_not_take_all_places() {
         let (guests, streams) = (Guests::new(8), coming(&[[2; 7].as_slice(), &[3, 3]].concat()));
-        // All that they say is being written down, and nobody gives way.
+        // All of them are having their reports stored, so none is closed.
         let admit = |stream| {
             let ticket = guests.admit(stream).unwrap()?;
             ticket.hear(Duration::MAX, || Ok(())).unwrap();

@@ -1,4 +1,4 @@
-//! An aggregator's two processes: one that takes reports, for as long as it runs, and one that collects a batch and ends.
+//! An aggregator's two processes: a long-running one that receives reports, and one that collects a batch and exits.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -17,22 +17,22 @@ use crate::keys::PrivateKey;
 use crate::times::{self, Times};
 use crate::transport::Mesh;
 
-/// What an aggregator's own configuration file says. Paths in it are relative to its folder.
+/// An aggregator's own configuration file. Relative paths are resolved against the file's directory.
 ///
-/// | field | what it says | default |
+/// | field | meaning | default |
 /// |---|---|---|
-/// | `task` | the task file, the same for all | – |
+/// | `task` | the task file, the same for all aggregators | – |
 /// | `aggregator` | which of the task's aggregators this is | – |
-/// | `key` | the file of its private key | – |
-/// | `store` | the file of its shares of reports; never delete it while the task lives | – |
-/// | `ledger`, `dataset` | whose budget is charged for each batch | – |
-/// | `listen` | where it listens for other aggregators | the task's `address` |
-/// | `listen_reports` | where it listens for clients | the task's `reports` |
-/// | `join_seconds` | how long the others are waited for | 600 |
-/// | `round_seconds` | how long each round may take after that | 120 |
+/// | `key` | the private key file | – |
+/// | `store` | the file with its shares of reports; never delete it during the task's lifetime | – |
+/// | `ledger`, `dataset` | the budget to charge for each batch | – |
+/// | `listen` | the address it listens on for other aggregators | the task's `address` |
+/// | `listen_reports` | the address it listens on for clients | the task's `reports` |
+/// | `join_seconds` | how long to wait for the others to join | 600 |
+/// | `round_seconds` | how long each later round may take | 120 |
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the table above says it")]
+#[allow(missing_docs, reason = "documented in the table above")]
 pub struct Config {
     pub task: PathBuf,
     pub aggregator: String,
@@ -52,7 +52,7 @@ impl Config {
     /// Reads a configuration file.
     ///
     /// # Errors
-    /// If there is none, or it says what a configuration does not.
+    /// If the file is missing or not a valid configuration.
     pub fn read(path: &Path) -> Result<Self> {
         let (mut config, folder) = file::config::<Self>(path)?;
         for place in [&mut config.task, &mut config.key, &mut config.store] {
@@ -68,7 +68,7 @@ impl Config {
     }
 }
 
-/// An aggregator with all that it has on its own machine.
+/// An aggregator with everything it has on its own machine.
 #[derive(Debug)]
 pub struct Process {
     config: Config,
@@ -78,10 +78,10 @@ pub struct Process {
 }
 
 impl Process {
-    /// Reads all that the configuration names.
+    /// Reads everything the configuration names.
     ///
     /// # Errors
-    /// If something is missing, or if the key is not that of the task.
+    /// If something is missing, or the key is not the task's.
     pub fn new(config: Config) -> Result<Self> {
         let task = Task::read(&config.task)?;
         let place = task.place(&config.aggregator)?;
@@ -99,12 +99,12 @@ impl Process {
         &self.task
     }
 
-    /// This aggregator, as others know it.
+    /// This aggregator's entry in the task.
     pub fn site(&self) -> &Site {
         &self.task.aggregators()[self.place]
     }
 
-    /// This aggregator's file of reports.
+    /// This aggregator's report store.
     ///
     /// # Errors
     /// If it cannot be used.
@@ -112,10 +112,10 @@ impl Process {
         Store::open(&self.config.store, &self.task, self.place)
     }
 
-    /// An ear for reports; [`Reception::run`] listens.
+    /// A listener for reports, to be started with [`Reception::run`].
     ///
     /// # Errors
-    /// If the system does not let us listen, or the store cannot be used.
+    /// If the address cannot be bound, or the store cannot be used.
     pub fn reception(&self) -> Result<Reception> {
         let listener = listen(self.config.listen_reports.as_ref().unwrap_or(&self.site().reports))?;
         Reception::new(&self.task, self.place, &self.key, listener, self.store()?)

@@ -1,4 +1,4 @@
-//! What the aggregators have opened: for whoever reads the result and trusts none of them alone.
+//! What the aggregators have opened, for readers of the result who trust no single aggregator.
 
 use reticent::hexadecimal;
 use serde::{Deserialize, Serialize};
@@ -9,18 +9,18 @@ use crate::hex::{Digest, sha256};
 use crate::keys::Signature;
 
 const VERSION: u32 = 1;
-/// What a statement begins with, so that it is a statement of nothing else.
+/// Domain separation: a signed statement means nothing else.
 const DOMAIN: &[u8] = b"reticent aggregators 1 result\n";
 
-/// The result of a collection, as all aggregators signed it: a collector's input.
+/// The result of a collection, signed by all aggregators: a collector's input.
 ///
 /// # Privacy
-/// Each share is random without the others; together they are the noisy sums and nothing else. The number of reports, and of those
-/// that were dropped, is in it: that clients took part is not hidden in this model.
+/// Each share is random without the others; together they reveal the noisy sums and nothing else. The record contains
+/// the numbers of counted and of dropped reports: participation is not hidden in this model.
 ///
 /// # Accuracy
-/// Signatures show that all aggregators opened these shares for these reports. An aggregator that lies about its share falsifies
-/// the sums, and nobody can tell: there is no proof about the addition.
+/// The signatures show that all aggregators opened these shares for these reports. An aggregator that lies about its
+/// share falsifies the sums undetectably: the addition is not proved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
@@ -39,7 +39,8 @@ impl Record {
         Self { version: VERSION, task: task.hash(), batch, reports, dropped, shares, signatures: Vec::new() }
     }
 
-    /// Reads a record and checks all that can be checked: that it is of this task and signed by all aggregators.
+    /// Reads a record and checks everything that can be checked: that it is for this task and signed by all
+    /// aggregators.
     ///
     /// # Errors
     /// If it is not.
@@ -47,10 +48,10 @@ impl Record {
         let wrong = |value: &str, allowed: &str| Error::parameter("the record", value, allowed);
         let record: Self = serde_json::from_str(text).map_err(|error| wrong("damaged", &error.to_string()))?;
         if record.version != VERSION || record.task != task.hash() {
-            return Err(wrong("of another task", "of the task that is given"));
+            return Err(wrong("for another task", "for the given task"));
         }
         if record.reports < task.minimum_reports() || record.reports > task.maximum_reports() {
-            return Err(wrong("of too few or too many reports", "of a batch as the task allows it"));
+            return Err(wrong("of too few or too many reports", "of a batch size the task allows"));
         }
         record.sums(task)?;
         match record.unsigned_by(task) {
@@ -62,23 +63,23 @@ impl Record {
         }
     }
 
-    /// As many bytes as a record of this task may have, and some more.
+    /// An upper limit on the size of a record of this task.
     pub(super) fn most_bytes(task: &Task) -> usize {
         const EACH: usize = 512;
         (task.aggregators().len() + 1) * (2 * task.scheme().nothing().length() + EACH)
     }
 
-    /// As it is written to a file.
+    /// The record as JSON, as written to a file.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a record is plain data")
     }
 
-    /// The noisy sums: all shares added up, read as signed numbers. Their error bar is that of [`Task::plan`].
+    /// The noisy sums: all shares added up, read as signed numbers. For their error bar see [`Task::plan`].
     ///
     /// # Errors
-    /// If there is not one share of the right form for each aggregator.
+    /// If there is not one well-formed share per aggregator.
     pub fn sums(&self, task: &Task) -> Result<Vec<i64>> {
-        let wrong = || Error::parameter("the record", "of another form", "one share of the sums for each aggregator");
+        let wrong = || Error::parameter("the record", "malformed", "one share of the sums for each aggregator");
         if self.shares.len() != task.aggregators().len() {
             return Err(wrong());
         }
@@ -87,12 +88,12 @@ impl Record {
             let bytes = hexadecimal::read(share).ok_or_else(wrong)?;
             total.merge(&total.decode_alike(&bytes).ok_or_else(wrong)?);
         }
-        // A sum's reports are counted from the lower end of their range; how many there are is public.
+        // A sum's reports are offset from the lower end of their range; their number is public.
         let offset = task.statistic().lower() * self.reports as i64;
         Ok(total.numbers().into_iter().map(|number| number.saturating_add(offset)).collect())
     }
 
-    /// Which reports it is about: two batches never share one.
+    /// The identifier of its batch. No report is in two batches.
     pub fn batch(&self) -> Digest {
         self.batch
     }
@@ -102,12 +103,12 @@ impl Record {
         self.reports
     }
 
-    /// How many reports proved nothing and were not counted.
+    /// How many invalid reports were dropped.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// What all aggregators sign.
+    /// The statement all aggregators sign.
     pub(super) fn statement(&self) -> Vec<u8> {
         let shares: Vec<&[u8]> = self.shares.iter().flat_map(|share| [share.as_bytes(), b"\n"]).collect();
         let numbers = [self.reports.to_le_bytes(), self.dropped.to_le_bytes()].concat();
@@ -119,7 +120,7 @@ impl Record {
         self.signatures = signatures;
     }
 
-    /// The first aggregator whose signature is not there.
+    /// The first aggregator whose valid signature is missing.
     pub(super) fn unsigned_by(&self, task: &Task) -> Option<usize> {
         let statement = self.statement();
         let signed = |place: usize| {

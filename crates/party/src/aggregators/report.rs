@@ -1,14 +1,14 @@
-//! One client's report: its answer in shares, one for each aggregator.
+//! One client's report: its answer in shares, one per aggregator.
 //!
-//! | bytes of a share | what |
+//! | bytes of a share | content |
 //! |---|---|
-//! | 1 | the version of the form, 1 |
-//! | 1 | whose share it is: the place in the task, from 0 |
+//! | 1 | the format version, 1 |
+//! | 1 | the aggregator's index in the task, from 0 |
 //! | 32 | the task's hash |
-//! | 16 | the report's own number, random |
+//! | 16 | the report's random number |
 //! | … | the part of the report that all aggregators see, and this aggregator's share |
 //!
-//! All shares for one aggregator have the same length, whatever their clients answer.
+//! All shares for one aggregator have the same length, whatever the answer.
 
 use zeroize::Zeroizing;
 
@@ -23,7 +23,7 @@ const HEADER_BYTES: usize = 1 + 1 + 32 + NONCE_BYTES;
 /// A client's report.
 ///
 /// # Privacy
-/// Any shares but all of them together are random numbers: they tell nothing about the answer. So each share must reach its own
+/// Any proper subset of the shares is random, and reveals nothing about the answer. So each share must reach its own
 /// aggregator and nobody else; [`upload`](super::upload()) sends it there over TLS.
 ///
 /// # Example
@@ -43,10 +43,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// Splits an answer into shares and proves that it is one. The report's number is new and random.
+    /// Splits an answer into shares and proves that it is valid. The report gets a new random number.
     ///
     /// # Errors
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn new(task: &Task, answer: Answer) -> Result<Self> {
         let mut nonce = [0; NONCE_BYTES];
         random(&mut nonce)?;
@@ -63,7 +63,7 @@ impl Report {
         Ok(Self { shares: sharded.inputs.iter().enumerate().map(share).collect() })
     }
 
-    /// One for each aggregator, in the task's order.
+    /// The shares, one per aggregator, in the task's order.
     pub fn shares(&self) -> &[Zeroizing<Vec<u8>>] {
         &self.shares
     }
@@ -75,13 +75,13 @@ impl std::fmt::Debug for Report {
     }
 }
 
-/// What a share for this aggregator takes.
+/// The length of a share for this aggregator.
 pub fn share_length(task: &Task, place: usize) -> usize {
     let lengths = task.scheme().lengths();
     HEADER_BYTES + lengths.public + lengths.inputs[place]
 }
 
-/// One aggregator's share of a report, taken apart.
+/// The parts of one aggregator's share of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ShareParts<'bytes> {
     pub nonce: Nonce,
@@ -89,7 +89,7 @@ pub(super) struct ShareParts<'bytes> {
     pub input: &'bytes [u8],
 }
 
-/// Takes a share apart; `None` if it is not one of this task for this aggregator. Whether it proves anything is not seen yet.
+/// Parses a share; `None` if it is not for this task and aggregator. The proof is not verified yet.
 pub(super) fn open<'bytes>(task: &Task, place: usize, bytes: &'bytes [u8]) -> Option<ShareParts<'bytes>> {
     if bytes.len() != share_length(task, place) {
         return None;

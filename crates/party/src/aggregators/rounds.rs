@@ -1,11 +1,11 @@
 //! Rounds of messages between aggregators, over any [`Transport`].
 //!
-//! | bytes of a frame | what |
+//! | bytes of a frame | content |
 //! |---|---|
 //! | 32 | the task's hash |
-//! | 16 | the speaker's session: random, new in each process |
+//! | 16 | the sender's session: random, new in each process |
 //! | 4 | the number of the round in the session, from 0, little-endian |
-//! | 1 | the kind of round, or that the speaker gives up |
+//! | 1 | the kind of round, or that the sender gives up |
 //! | … | the message |
 
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::transport::{Heard, Transport};
 
 const SESSION_BYTES: usize = 16;
 const HEADER_BYTES: usize = 32 + SESSION_BYTES + 4 + 1;
-/// Instead of a kind of round: the speaker does not go on.
+/// Sent in place of a kind of round: the sender gives up.
 const GIVES_UP: u8 = u8::MAX;
 
-/// A way to say something to all other aggregators and to hear what all of them say, and a hash of all that was said.
+/// Exchanges messages with all other aggregators, and hashes all of them.
 pub struct Rounds<T> {
     task: Task,
     place: usize,
@@ -40,7 +40,7 @@ pub struct Rounds<T> {
     head: Digest,
 }
 
-/// What was heard of one aggregator.
+/// What was received from one aggregator.
 #[derive(Default, Clone)]
 struct Peer {
     session: Option<[u8; SESSION_BYTES]>,
@@ -48,7 +48,7 @@ struct Peer {
     messages: [Option<(u8, Vec<u8>)>; 2],
 }
 
-/// The most bytes that a frame of this task takes.
+/// The largest frame of this task, in bytes.
 pub fn largest_frame(task: &Task) -> usize {
     let (offer, lengths) = (NONCE_BYTES * most_waiting(task) as usize, task.scheme().lengths());
     let sums = task.scheme().nothing().length();
@@ -56,10 +56,10 @@ pub fn largest_frame(task: &Task) -> usize {
 }
 
 impl<T: Transport> Rounds<T> {
-    /// Rounds of one collection.
+    /// The rounds of one collection.
     ///
     /// # Errors
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn new(task: &Task, place: usize, transport: T, times: Times) -> Result<Self> {
         let mut session = [0; SESSION_BYTES];
         random(&mut session)?;
@@ -67,10 +67,11 @@ impl<T: Transport> Rounds<T> {
         Ok(Self { task: task.clone(), place, transport, times, session, number: 0, peers, head: task.hash() })
     }
 
-    /// Sends `message` to all others; returns what all said, in the task's order and with `message` in its own place.
+    /// Sends `message` to all others; returns the messages of all, in the task's order, with `message` in its own
+    /// place.
     ///
     /// # Errors
-    /// If somebody says nothing in time, or what is out of place, or more than `limit` bytes.
+    /// If an aggregator sends nothing in time, something out of place, or more than `limit` bytes.
     pub(super) fn exchange(&mut self, round: Round, message: Vec<u8>, limit: usize) -> Result<Vec<Vec<u8>>> {
         self.say(round as u8, &message);
         let wait = if self.number == 0 { self.times.join } else { self.times.round };
@@ -82,7 +83,7 @@ impl<T: Transport> Rounds<T> {
             let heard = match arrival.heard {
                 Heard::Frame(frame) => self.hear(arrival.from, &frame),
                 Heard::Oversized => Err(Misdeed::Oversized),
-                // It comes back, or is missed at the deadline.
+                // It reconnects, or is missed at the deadline.
                 Heard::Lost => Ok(()),
             };
             heard.map_err(|misdeed| fault(&self.task, round, misdeed, arrival.from))?;
@@ -112,7 +113,7 @@ impl<T: Transport> Rounds<T> {
         Ok(messages)
     }
 
-    /// The hash of all that was said so far, in order.
+    /// The hash of all messages so far, in order.
     pub(super) fn head(&self) -> Digest {
         self.head
     }
@@ -122,7 +123,7 @@ impl<T: Transport> Rounds<T> {
         self.say(GIVES_UP, &[]);
     }
 
-    /// Says no more; returns when all others have heard all of it, or after a short while.
+    /// Stops sending; returns when all others have received everything, or after a short while.
     pub fn close(self) {
         self.transport.close(Instant::now() + self.times.linger);
     }
@@ -150,7 +151,7 @@ impl<T: Transport> Rounds<T> {
             return Err(Misdeed::OtherTask);
         }
         let (peer, number) = (&mut self.peers[from], u32::from_le_bytes(*number));
-        // One that starts again knows nothing of what it said: which does not matter before everybody is there.
+        // A restarted peer has lost what it sent, which does not matter before everyone is there.
         if self.number == 0 && number == 0 && peer.session.is_some_and(|known| known != *session) {
             *peer = Peer::default();
         }
@@ -158,7 +159,7 @@ impl<T: Transport> Rounds<T> {
             return Err(Misdeed::Vanished);
         }
         let place = match number.checked_sub(self.number) {
-            // Said again on a new connection.
+            // Repeated on a new connection.
             None => return Ok(()),
             Some(ahead @ 0..=1) => ahead as usize,
             Some(_) => return Err(Misdeed::Malformed),
@@ -168,13 +169,13 @@ impl<T: Transport> Rounds<T> {
     }
 }
 
-/// An aggregator is to blame; nobody in particular if there is none in this place.
+/// The fault of the aggregator at this index, or of nobody in particular if there is none.
 pub(super) fn fault(task: &Task, round: Round, misdeed: Misdeed, culprit: usize) -> Error {
     let culprit = task.aggregators().get(culprit).map(|site| site.name.clone());
     Error::Collection(Box::new(Fault { round, misdeed, culprit }))
 }
 
-/// Messages of exactly so many bytes.
+/// The messages, if each is exactly `N` bytes long.
 pub(super) fn exactly<const N: usize>(task: &Task, round: Round, messages: &[Vec<u8>]) -> Result<Vec<[u8; N]>> {
     let read = |(place, message): (usize, &Vec<u8>)| {
         let fixed = message.as_slice().try_into();

@@ -1,8 +1,8 @@
-//! Prio3, as bytes: shares of a report, and the proof that what was shared is an answer.
+//! Prio3, as bytes: shares of a report, and the proof that the shared answer is valid.
 //!
-//! Prio3 is a verifiable distributed aggregation function \[VDAF\]: a client splits its answer and a proof into one share for
-//! each aggregator; any set of shares but the whole is random. Together, in one round, the aggregators verify the proof without
-//! learning anything else. This file is the only one that knows the crate `prio`, which implements draft 18.
+//! Prio3 is a verifiable distributed aggregation function \[VDAF\]: a client splits its answer and a proof into one
+//! share per aggregator; any proper subset of the shares is random. Together, in one round, the aggregators verify the
+//! proof without learning anything else. Only this file uses the crate `prio`, which implements draft 18.
 
 use prio::codec::{Encode, ParameterizedDecode};
 use prio::flp::Type;
@@ -18,9 +18,9 @@ use super::statistic::{Answer, Statistic};
 use super::sums::{Addend, Sums};
 use crate::error::{Error, Result};
 
-/// A report's own number.
+/// The length of a report's number.
 pub(super) const NONCE_BYTES: usize = 16;
-/// What makes the verification unforeseeable for clients.
+/// The length of the key that makes verification unpredictable for clients.
 pub(super) const KEY_BYTES: usize = 32;
 
 pub(super) type Nonce = [u8; NONCE_BYTES];
@@ -39,14 +39,14 @@ enum Instance {
     Histogram(Prio3Histogram),
 }
 
-/// What each part of a report takes: the same for all reports of a task.
+/// The length of each part of a report, the same for all reports of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Lengths {
     /// The part of a report that all aggregators see.
     pub public: usize,
     /// Each aggregator's share.
     pub inputs: Vec<usize>,
-    /// What each aggregator says about a report when it is verified.
+    /// What each aggregator sends about a report to verify it.
     pub verifier: usize,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Sharded {
     pub inputs: Vec<Vec<u8>>,
 }
 
-/// Runs the same code on whichever instance it is.
+/// Runs the same code on any of the instances.
 macro_rules! with {
     ($scheme:expr, $vdaf:ident => $code:expr) => {
         match &$scheme.instance {
@@ -74,7 +74,8 @@ impl Scheme {
         Self::in_chunks(statistic, aggregators, optimal_chunk_length(cells))
     }
 
-    /// With a histogram's proof cut up otherwise than is best: the length of proofs depends on it, and nothing else.
+    /// With a different chunk length for a histogram's proof than the optimal one: it changes the proof's length, and
+    /// nothing else.
     pub fn in_chunks(statistic: &Statistic, aggregators: u8, chunk: usize) -> Result<Self> {
         let instance = match statistic {
             Statistic::Count => Prio3::new_count(aggregators).map(Instance::Count),
@@ -85,7 +86,7 @@ impl Scheme {
         }
         .map_err(|error| unusable(&error))?;
         let mut scheme = Self { instance, lengths: Lengths::default() };
-        // All reports have the same lengths, so one tells them.
+        // All reports have the same lengths, so one is enough.
         let (context, nonce) = (b"lengths", [0; NONCE_BYTES]);
         let report = scheme.shard(context, Answer(0), &nonce)?;
         let (_, verifier) = scheme
@@ -100,7 +101,7 @@ impl Scheme {
         &self.lengths
     }
 
-    /// A report of a client that says `answer`.
+    /// A client's report of `answer`.
     pub fn shard(&self, context: &[u8], answer: Answer, nonce: &Nonce) -> Result<Sharded> {
         match &self.instance {
             Instance::Count(vdaf) => shard(vdaf, context, &(answer.0 != 0), nonce),
@@ -110,11 +111,11 @@ impl Scheme {
         .map_err(|error| unusable(&error))
     }
 
-    /// What aggregator `me` keeps of a report and what it says about it to all; nothing if its share cannot be read.
+    /// What aggregator `me` keeps of a report and what it sends about it to all; `None` if its share cannot be read.
     ///
     /// # Privacy
-    /// Said once, it tells nothing but whether the answer is one. Said twice under two keys it would tell more: a task has one
-    /// key, and so the same is said of the same report whenever it is said.
+    /// Sent once, it reveals only whether the answer is valid. Under two keys it would reveal more: a task has one key,
+    /// so the same message is sent for the same report every time.
     pub fn begin(
         &self,
         key: &[u8; KEY_BYTES],
@@ -127,7 +128,7 @@ impl Scheme {
         with!(self, vdaf => begin(vdaf, key, context, me, nonce, public, input))
     }
 
-    /// This aggregator's share of the answer, if what all aggregators said about the report proves that it is one.
+    /// This aggregator's share of the answer, if the messages of all aggregators prove that the report is valid.
     pub fn finish(&self, context: &[u8], me: usize, kept: &[u8], said: &[&[u8]]) -> Option<Addend> {
         match &self.instance {
             Instance::Count(vdaf) => finish(vdaf, context, me, kept, said).map(Addend::Narrow),
@@ -191,7 +192,7 @@ fn finish<T: Type<Field: Signed>>(
     }
 }
 
-/// What can be written down; a name for it, so that one closure does for all.
+/// Values that can be encoded, under a common name so that one closure serves all.
 trait Encoded {
     fn bytes(&self) -> Vec<u8>;
 }

@@ -1,4 +1,4 @@
-//! All aggregators and clients in one process: to try out a task, and to see what an adversary would.
+//! All aggregators and clients in one process: to try out a task, and to examine an adversary's view.
 
 use std::thread;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use crate::keys::PrivateKey;
 use crate::times::Times;
 use crate::transport::{Memory, Transport};
 
-/// Nobody is slow in one process.
+/// Nothing is slow within one process.
 const TIMES: Times =
     Times { join: Duration::from_secs(600), round: Duration::from_secs(600), linger: Duration::from_secs(0) };
 
-/// A task whose aggregators are all here.
+/// A task whose aggregators all run in this process.
 pub struct Simulated {
     task: Task,
     keys: Vec<PrivateKey>,
@@ -28,10 +28,10 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// The same task with keys that were made up for it, so that its hash is another one.
+    /// The same task with temporary keys, so its hash differs.
     ///
     /// # Errors
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn new(mut draft: Draft) -> Result<Self> {
         let keys: Vec<PrivateKey> = draft.aggregators.iter().map(|_| PrivateKey::generate()).collect::<Result<_>>()?;
         draft.aggregators.iter_mut().zip(&keys).for_each(|(site, key)| site.key = key.public());
@@ -50,10 +50,10 @@ impl Simulated {
         &mut self.stores[place]
     }
 
-    /// A client sends its report to all aggregators.
+    /// Sends a client's report to all aggregators.
     ///
     /// # Errors
-    /// If there is no memory.
+    /// If memory runs out.
     pub fn send(&mut self, report: &Report) -> Result<()> {
         for (store, share) in self.stores.iter_mut().zip(report.shares()) {
             store.receive([share.as_slice()])?;
@@ -61,10 +61,10 @@ impl Simulated {
         Ok(())
     }
 
-    /// Many clients answer.
+    /// Answers on behalf of many clients.
     ///
     /// # Errors
-    /// If there is no memory.
+    /// If memory runs out.
     pub fn answer(&mut self, answers: impl IntoIterator<Item = Answer>) -> Result<()> {
         let reports: Vec<Report> =
             answers.into_iter().map(|answer| Report::new(&self.task, answer)).collect::<Result<_>>()?;
@@ -74,10 +74,10 @@ impl Simulated {
         Ok(())
     }
 
-    /// One collection; what each aggregator has of it. Nobody is charged, and the releases say so.
+    /// Runs one collection; returns each aggregator's result. Nothing is charged, and the releases say so.
     ///
     /// # Errors
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn collect(&mut self) -> Result<Vec<Result<Collected>>> {
         let permits: Vec<Permit> = self.keys.iter().map(|_| Ok(Permit::unaccounted()?)).collect::<Result<_>>()?;
         let mut permits = permits.into_iter();
@@ -86,19 +86,19 @@ impl Simulated {
         })
     }
 
-    /// One collection of aggregators that add no noise.
+    /// Runs one collection without noise.
     ///
     /// # Errors
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     #[cfg(feature = "test-util")]
     pub fn collect_silently(&mut self) -> Result<Vec<Result<Collected>>> {
         self.collect_with(Aggregator::silent)
     }
 
-    /// One collection of aggregators that are made otherwise.
+    /// Runs one collection with custom aggregators.
     ///
     /// # Errors
-    /// If one cannot be made.
+    /// If one cannot be constructed.
     pub fn collect_with<'all>(
         &'all mut self,
         aggregator: impl FnMut(&'all Task, usize, &'all PrivateKey, &'all mut Store) -> Result<Aggregator<'all>>,
@@ -107,7 +107,7 @@ impl Simulated {
         self.collect_over(network, TIMES, aggregator)
     }
 
-    /// One collection over any network.
+    /// Runs one collection over any network.
     pub(super) fn collect_over<'all>(
         &'all mut self,
         network: Vec<impl Transport + Send>,
@@ -129,10 +129,10 @@ impl Simulated {
     }
 }
 
-/// Clients answer, aggregators collect: the result, as the first aggregator has it.
+/// Simulates clients and aggregators; returns the result as the first aggregator has it.
 ///
 /// # Errors
-/// If the task means nothing, or there are too few answers.
+/// If the task is invalid, or there are too few answers.
 ///
 /// # Example
 /// ```

@@ -1,46 +1,46 @@
-//! What is asked of each client, and what comes out.
+//! What clients are asked, and what is released.
 
 use reticent::privacy::Adjacency;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// The most bars of a histogram: a report proves something about each of them.
+/// The largest number of buckets: a report proves something about each of them.
 pub const MOST_BUCKETS: usize = 1 << 12;
-/// How far from 0 the range of a sum may reach: so many reports as a batch can have never overflow.
+/// The largest absolute value of a sum's bounds, so that the largest batch never overflows.
 pub const FARTHEST_END: i64 = 1 << 40;
-/// A bucket's name.
+/// The longest bucket name, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Neighbours differ in what one report says. That a client has sent one is seen by all aggregators, and how many were counted
-/// is published: this is not hidden.
+/// Neighbours differ in the content of one report. All aggregators see that a client has sent one, and the number of
+/// counted reports is published: participation is not hidden.
 pub const ADJACENCY: Adjacency = Adjacency::Replace;
-/// Whose privacy is protected.
+/// The privacy unit.
 pub const UNIT: &str = "report";
 
-/// What is asked of each client.
+/// What clients are asked.
 ///
 /// # Privacy
-/// The sensitivity is that of [`Adjacency::Replace`]: what one honest report says instead of anything else that it might say.
+/// The sensitivity is that of [`Adjacency::Replace`]: one honest report changes from any valid answer to any other.
 ///
-/// | statistic | a client says | one report moves the result by at most |
+/// | statistic | a client's answer | one report changes the result by at most |
 /// |---|---|---|
 /// | count | yes or no | 1 |
 /// | sum | a whole number in a range | the width of the range |
-/// | histogram | one of some buckets | 2: one count falls, another rises |
+/// | histogram | one of several buckets | 2: one count falls, another rises |
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
-    /// How many clients say yes.
+    /// The number of clients that answer yes.
     Count,
-    /// The sum of what clients say.
+    /// The sum of the clients' answers.
     Sum {
-        /// The least that counts; whatever is below counts as this.
+        /// The lower clamping bound.
         lower: i64,
-        /// The most that counts; whatever is above counts as this.
+        /// The upper clamping bound.
         upper: i64,
     },
-    /// How many clients are in each bucket.
+    /// The number of clients in each bucket.
     Histogram {
         /// The buckets' names.
         buckets: Vec<String>,
@@ -48,10 +48,10 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// Checks it.
+    /// Validates the statistic.
     ///
     /// # Errors
-    /// If the range is empty or too wide, or if there are too few, too many or equal buckets.
+    /// If the range is empty or too wide, or there are too few, too many or duplicate buckets.
     pub(super) fn check(&self) -> Result<()> {
         match self {
             Self::Count => Ok(()),
@@ -83,7 +83,7 @@ impl Statistic {
         }
     }
 
-    /// How many numbers come out.
+    /// How many numbers are released.
     pub fn cells(&self) -> usize {
         match self {
             Self::Count | Self::Sum { .. } => 1,
@@ -91,7 +91,7 @@ impl Statistic {
         }
     }
 
-    /// What each number is called.
+    /// The name of each number.
     pub fn names(&self) -> Vec<&str> {
         match self {
             Self::Count => vec!["count"],
@@ -100,7 +100,7 @@ impl Statistic {
         }
     }
 
-    /// The most that one report adds to one number: reports are counted from the lower end of their range.
+    /// The most that one report adds to one number: answers are offset from the lower end of their range.
     pub(super) fn width(&self) -> u64 {
         match self {
             Self::Count | Self::Histogram { .. } => 1,
@@ -108,7 +108,7 @@ impl Statistic {
         }
     }
 
-    /// How far one report can move all numbers together: L1, in the adjacency of the statistic.
+    /// How much one report can change all numbers together: the L1 sensitivity, under this statistic's adjacency.
     pub fn sensitivity(&self) -> u64 {
         match self {
             Self::Count | Self::Sum { .. } => self.width(),
@@ -116,7 +116,7 @@ impl Statistic {
         }
     }
 
-    /// What a report has above what is proved about it.
+    /// The offset between an answer and the number that is proved.
     pub(super) fn lower(&self) -> i64 {
         match self {
             Self::Count | Self::Histogram { .. } => 0,
@@ -124,10 +124,10 @@ impl Statistic {
         }
     }
 
-    /// Reads what a client answers: `yes` or `no` (1 or 0), a whole number (clamped into the range), or a bucket's name.
+    /// Parses a client's answer: `yes` or `no` (1 or 0), a whole number (clamped to the range), or a bucket's name.
     ///
     /// # Errors
-    /// If it is no such thing. Nobody but the client itself gets to know.
+    /// If it is none of these. Only the client itself learns of this.
     pub fn read(&self, answer: &str) -> Result<Answer> {
         let answer = answer.trim();
         match self {
@@ -150,8 +150,8 @@ impl Statistic {
         }
     }
 
-    /// A whole number as an answer: clamped into the range of a sum or the buckets of a histogram; 0 is no and all else is yes
-    /// where clients are counted.
+    /// A whole number as an answer: clamped to the range of a sum or the buckets of a histogram; for a count, 0 is no
+    /// and anything else is yes.
     pub fn number(&self, number: i64) -> Answer {
         match self {
             Self::Count => Answer(u64::from(number != 0)),
@@ -161,7 +161,7 @@ impl Statistic {
     }
 }
 
-/// What a client answers, as it is proved: 0 or 1, a number counted from the lower end of its range, or the place of a bucket.
+/// A client's answer in its proved form: 0 or 1, an offset from the lower end of the range, or a bucket's index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer(pub(super) u64);
 

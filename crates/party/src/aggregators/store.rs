@@ -1,8 +1,8 @@
-//! What an aggregator keeps: its shares of reports, and which of them were ever opened.
+//! An aggregator's storage: its shares of reports, and which of them were ever opened.
 //!
-//! One SQLite file for one task, durable with every transaction (`synchronous=EXTRA` on a rollback journal). What is forgotten
-//! is overwritten. By itself the file tells nothing about any answer; with the files of all other aggregators it tells all,
-//! so shares are forgotten as soon as their batch is released.
+//! One SQLite file per task, durable with every transaction (`synchronous=EXTRA` on a rollback journal). Deleted
+//! content is overwritten. By itself the file reveals nothing about any answer; together with the files of all other
+//! aggregators it reveals everything, so shares are deleted as soon as their batch is released.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,18 +17,18 @@ use super::task::Task;
 use crate::error::{Error, Result};
 use crate::hex::{Digest, Hex};
 
-/// "RtAg": tells it from any other SQLite file.
+/// "RtAg": distinguishes the file from other SQLite files.
 const APPLICATION: i64 = 0x5274_4167;
 const VERSION: i64 = 1;
-/// So many times the largest batch may wait; what comes after that is not taken.
+/// How many of the largest batches may wait; reports beyond that are refused.
 const WAITING_BATCHES: u64 = 4;
 
-/// As many reports wait at one aggregator.
+/// How many reports may wait at one aggregator.
 pub(super) fn most_waiting(task: &Task) -> u64 {
     WAITING_BATCHES * task.maximum_reports()
 }
 
-/// How long one process waits for the other: reports come in while a batch is collected.
+/// How long one process waits for the other: reports arrive while a batch is collected.
 const BUSY: Duration = Duration::from_secs(60);
 
 const SCHEMA: &str = "
@@ -38,21 +38,21 @@ CREATE INDEX waiting ON report (nonce) WHERE share IS NOT NULL AND batch IS NULL
 CREATE INDEX in_batch ON report (batch) WHERE batch IS NOT NULL;
 ";
 
-/// What became of shares that came in.
+/// What happened to received shares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Received {
     /// Kept for the next batch.
     pub kept: u64,
-    /// Not kept: not a share of this task for this aggregator, a number that came before, or no room.
+    /// Not kept: not for this task and aggregator, a number seen before, or no room.
     pub refused: u64,
 }
 
-/// An aggregator's file of one task.
+/// An aggregator's file for one task.
 ///
 /// # Privacy
-/// The number of a report is never forgotten, so that no report is counted twice: a batch is a set of numbers, and two batches
-/// never share one. Which reports a batch has is durable here before this aggregator opens its share of the sums; until the
-/// batch is completed or [abandoned](Store::abandon), no other one is made.
+/// A report's number is kept forever, so that no report is counted twice: a batch is a set of numbers, and batches are
+/// disjoint. The set of reports in a batch is durable here before this aggregator opens its share of the sums; until
+/// the batch is completed or [abandoned](Store::abandon), no other one begins.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -62,10 +62,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the file, which is made if there is none.
+    /// Opens the file, creating it if it is missing.
     ///
     /// # Errors
-    /// If it cannot be used, or is of another task or another aggregator.
+    /// If it cannot be used, or belongs to another task or aggregator.
     pub fn open(path: &Path, task: &Task, place: usize) -> Result<Self> {
         let failed = |error: rusqlite::Error| Error::file("opened", path, error);
         reticent_durable::private(std::fs::OpenOptions::new().create(true).append(true))
@@ -75,10 +75,10 @@ impl Store {
         Self::on(connection, path, task, place)
     }
 
-    /// One that is gone with the process: for simulations.
+    /// An in-memory store, for simulations.
     ///
     /// # Errors
-    /// If there is no memory.
+    /// If memory runs out.
     pub fn in_memory(task: &Task, place: usize) -> Result<Self> {
         let path = Path::new("the store in memory");
         let connection = Connection::open_in_memory().map_err(|error| Error::file("opened", path, error))?;
@@ -107,19 +107,20 @@ impl Store {
                 transaction.pragma_update(None, "user_version", VERSION)
             })?;
         } else if application != APPLICATION || number("user_version").map_err(failed)? != VERSION {
-            return Err(Error::form(path, "it is not the file of an aggregator, or not from this version"));
+            return Err(Error::form(path, "not an aggregator's store, or from another version"));
         }
         let owner = [&task.hash().0[..], &[place as u8]].concat();
         if store.fact("owner", || Ok(owner.clone()))? != owner {
-            return Err(Error::form(path, "it belongs to another task or another aggregator; name another file"));
+            return Err(Error::form(path, "it belongs to another task or aggregator; use another file"));
         }
         Ok(store)
     }
 
-    /// Keeps shares that came in. What is refused is refused silently: whoever sends rubbish need not know which of it was.
+    /// Stores received shares. Refusals are silent: a client that sends garbage need not know which shares were
+    /// refused.
     ///
     /// # Errors
-    /// If the disk does not take it; then none is kept.
+    /// If the file cannot be written; then none is kept.
     pub fn receive<'share>(&mut self, shares: impl IntoIterator<Item = &'share [u8]>) -> Result<Received> {
         let mut room = most_waiting(&self.task).saturating_sub(self.waiting()?);
         let (task, place) = (self.task.clone(), self.place);
@@ -140,7 +141,7 @@ impl Store {
         Ok(received)
     }
 
-    /// How many reports wait for a batch.
+    /// How many reports are waiting for a batch.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -150,7 +151,7 @@ impl Store {
         Ok(waiting.map_err(|error| self.unreadable(&error))?.cast_unsigned())
     }
 
-    /// This aggregator's contribution to the verification key: made once, random.
+    /// This aggregator's contribution to the verification key, random and generated once.
     pub(super) fn contribution(&mut self) -> Result<Zeroizing<[u8; KEY_BYTES]>> {
         let made = self.fact("contribution", || {
             let mut bytes = vec![0; KEY_BYTES];
@@ -160,7 +161,7 @@ impl Store {
         made.try_into().map(Zeroizing::new).map_err(|_| Error::form(&self.path, "it is damaged"))
     }
 
-    /// Keeps the verification key; false if there is another one already.
+    /// Stores the verification key; `false` if a different one is stored already.
     pub(super) fn fix_key(&mut self, key: &[u8; KEY_BYTES]) -> Result<bool> {
         Ok(self.fact("key", || Ok(key.to_vec()))? == key)
     }
@@ -175,8 +176,9 @@ impl Store {
         Ok(batch.map_err(|error| self.unreadable(&error))?.map(Hex))
     }
 
-    /// The numbers of the reports that the next batch may have, in order: those of the pending batch, if there is one, otherwise of all
-    /// that wait. Were only the first of these offered, shares sent to one aggregator alone could hide all others.
+    /// The numbers of the reports the next batch may contain, in order: those of the pending batch, if any, otherwise
+    /// all that are waiting. If only the first ones were offered, shares sent to one aggregator alone could hide all
+    /// others.
     pub(super) fn candidates(&self) -> Result<Vec<Nonce>> {
         let query = match self.pending()? {
             Some(_) => "SELECT nonce FROM report WHERE batch IS NOT NULL AND share IS NOT NULL ORDER BY nonce LIMIT ?1",
@@ -190,7 +192,7 @@ impl Store {
         read().map_err(|error| self.unreadable(&error))
     }
 
-    /// This aggregator's share of a report that was not opened yet.
+    /// This aggregator's share of a report that has not been opened yet.
     pub(super) fn share(&self, nonce: &Nonce) -> Result<Option<Zeroizing<Vec<u8>>>> {
         let read = || {
             let mut statement = self.connection.prepare_cached("SELECT share FROM report WHERE nonce = ?1")?;
@@ -199,10 +201,10 @@ impl Store {
         Ok(read().map_err(|error| self.unreadable(&error))?.flatten().map(Zeroizing::new))
     }
 
-    /// Makes it durable that these reports are in this batch and in no other.
+    /// Durably assigns these reports to this batch and no other.
     ///
     /// # Errors
-    /// If one of them is in another batch, or was opened before.
+    /// If one of them is in another batch, or has been opened.
     pub(super) fn begin(&mut self, batch: Digest, reports: &[Nonce]) -> Result<()> {
         let mut taken = 0;
         let update =
@@ -222,8 +224,8 @@ impl Store {
         })
     }
 
-    /// Forgets the shares of a batch that was released; their numbers are kept, and so is the record until the next one: it is for
-    /// aggregators that ended before they had it.
+    /// Deletes the shares of a released batch. Their numbers are kept, and so is the record until the next one, for
+    /// aggregators that stopped before they received it.
     pub(super) fn complete(&mut self, record: &Record) -> Result<()> {
         let (batch, text) = (record.batch(), record.to_json());
         self.write(|transaction| {
@@ -232,7 +234,7 @@ impl Store {
         })
     }
 
-    /// The record of the last batch that was released; `None` if there is none.
+    /// The record of the last released batch; `None` if no batch was released.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -244,10 +246,10 @@ impl Store {
         kept.map(|kept| read(kept).ok_or_else(|| Error::form(&self.path, "it is damaged"))).transpose()
     }
 
-    /// Gives up a batch that was begun and cannot be completed: its reports are lost, and were perhaps opened in part.
+    /// Abandons a batch that was begun and cannot be completed: its reports are lost, and may have been partly opened.
     ///
     /// # Errors
-    /// If the disk does not take it.
+    /// If the file cannot be written.
     pub fn abandon(&mut self) -> Result<Option<Digest>> {
         let pending = self.pending()?;
         if let Some(batch) = pending {
@@ -256,8 +258,8 @@ impl Store {
         Ok(pending)
     }
 
-    /// Another aggregator does not have these reports. Those that were missed in the collection before, too, are given up: their clients
-    /// have not sent the other shares in all the time between. Their numbers are kept.
+    /// Notes that another aggregator does not have these reports. Those already missed in the collection before are
+    /// deleted, since their clients have not sent the other shares in all that time. Their numbers are kept.
     pub(super) fn miss(&mut self, reports: &[Nonce]) -> Result<()> {
         let query = "SELECT value FROM fact WHERE name = 'missed'";
         let before = self.connection.query_row(query, [], |row| row.get::<_, Vec<u8>>(0)).optional();
@@ -271,7 +273,7 @@ impl Store {
         })
     }
 
-    /// Forgets reports that prove nothing; their numbers are kept.
+    /// Deletes invalid reports; their numbers are kept.
     pub(super) fn drop_reports(&mut self, reports: &[Nonce]) -> Result<()> {
         self.write(|transaction| {
             let mut update = transaction.prepare_cached("UPDATE report SET share = NULL WHERE nonce = ?1")?;
@@ -279,7 +281,7 @@ impl Store {
         })
     }
 
-    /// A fact that is written down once.
+    /// A fact that is written once.
     fn fact(&mut self, name: &str, make: impl FnOnce() -> Result<Vec<u8>>) -> Result<Vec<u8>> {
         let query = "SELECT value FROM fact WHERE name = ?1";
         let known = self.connection.query_row(query, [name], |row| row.get(0)).optional();
@@ -297,7 +299,7 @@ impl Store {
         self.write_if(|transaction| work(transaction).map(|()| true)).map(drop)
     }
 
-    /// One transaction, which is undone if the work says so.
+    /// Runs one transaction, which is rolled back if `work` returns `false`.
     fn write_if(&mut self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<bool>) -> Result<bool> {
         let write = || {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

@@ -1,4 +1,4 @@
-//! What an aggregator adds up: residues, one for each number that comes out.
+//! What an aggregator adds up: residues, one per released number.
 
 use std::io::Cursor;
 
@@ -15,7 +15,7 @@ pub(super) enum Addend {
     Wide(Vec<Field128>),
 }
 
-/// An aggregator's share of the sums of many answers. It is random to whoever lacks another aggregator's share.
+/// An aggregator's share of the sums of many answers. It is random to anyone who lacks another aggregator's share.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Sums(Addend);
 
@@ -43,7 +43,7 @@ impl Sums {
         })
     }
 
-    /// What is left when another is taken away.
+    /// The difference to other sums.
     #[cfg(feature = "test-util")]
     pub fn less(mut self, other: &Self) -> Self {
         match &other.0 {
@@ -53,7 +53,7 @@ impl Sums {
         self
     }
 
-    /// Adds a share of an answer of the same scheme.
+    /// Adds a share of an answer under the same scheme.
     pub fn add(&mut self, addend: &Addend) {
         match (&mut self.0, addend) {
             (Addend::Narrow(sums), Addend::Narrow(more)) => add(sums, more),
@@ -75,7 +75,7 @@ impl Sums {
         }
     }
 
-    /// The whole numbers next to zero that have these residues.
+    /// The whole numbers closest to zero with these residues.
     pub fn numbers(&self) -> Vec<i64> {
         match &self.0 {
             Addend::Narrow(sums) => sums.iter().map(|&cell| cell.to_signed()).collect(),
@@ -83,7 +83,7 @@ impl Sums {
         }
     }
 
-    /// Little-endian, one after the other.
+    /// Little-endian residues, concatenated.
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut bytes = Vec::with_capacity(self.length());
         match &self.0 {
@@ -93,7 +93,7 @@ impl Sums {
         Zeroizing::new(bytes)
     }
 
-    /// How many bytes that is.
+    /// The length of the encoding, in bytes.
     pub fn length(&self) -> usize {
         match &self.0 {
             Addend::Narrow(sums) => sums.len() * Field64::ENCODED_SIZE,
@@ -101,7 +101,7 @@ impl Sums {
         }
     }
 
-    /// Reads sums of the same kind and number as these; `None` if they are not.
+    /// Decodes sums of the same kind and number as these; `None` if the bytes are anything else.
     pub fn decode_alike(&self, bytes: &[u8]) -> Option<Self> {
         match &self.0 {
             Addend::Narrow(sums) => decode(sums.len(), bytes).map(Addend::Narrow),

@@ -16,33 +16,33 @@ use crate::hex::{Digest, sha256};
 use crate::keys::PublicKey;
 use crate::task::draft::{Member, Number};
 
-/// Two are needed for one not to see everything; more than three are no use to anybody yet.
+/// At least two, so that none sees everything; there is no use for more than three yet.
 const AGGREGATORS: std::ops::RangeInclusive<usize> = 2..=3;
-/// The most reports of one batch; each takes 16 bytes of a message.
+/// The most reports in one batch; each takes 16 bytes of a message.
 pub const MOST_REPORTS: u64 = 1 << 20;
-/// A task file is read as a whole.
+/// A task file is read into memory.
 const LARGEST_FILE: u64 = 4 << 20;
-/// A title.
+/// The longest title, in bytes.
 const LONGEST_LINE: usize = 512;
-/// What the hash begins with, so that it is a hash of nothing else.
+/// Domain separation for the task's hash.
 const DOMAIN: &[u8] = b"reticent aggregators task 1\n";
-/// What Prio3's context begins with; the task's hash follows.
+/// The beginning of Prio3's context; the task's hash follows.
 const CONTEXT: &[u8] = b"reticent aggregators 1 prio3 ";
 
-/// What is collected, from whom, by whom, and what is promised.
+/// What is collected, from whom, by whom, and with which guarantee.
 ///
-/// | field | what it says | default |
+/// | field | meaning | default |
 /// |---|---|---|
-/// | `title` | what clients are asked, in words | – |
+/// | `title` | the question clients are asked | – |
 /// | `statistic` | `count`, `sum` or `histogram` | – |
-/// | `lower`, `upper` | the range of a client's number, for `sum` only; beyond it is clamped | – |
-/// | `buckets` | the buckets' names, for `histogram` only | – |
-/// | `epsilon` | what is promised to each report, and charged by each aggregator for each batch | – |
-/// | `allow_large_epsilon` | confirms an epsilon above 10, which promises next to nothing | false |
-/// | `colluders` | how many aggregators may pool what they know before less is promised | – |
-/// | `minimum_reports` | a batch of fewer reports is not opened | – |
-/// | `maximum_reports` | the most reports of a batch; the others wait for the next | 1048576 |
-/// | `[[aggregator]]` | `name`, `key`, `address` (for other aggregators) and `reports` (the address for clients) of each of two or three, in the order that counts | – |
+/// | `lower`, `upper` | the clamping bounds of a client's number, for `sum` only | – |
+/// | `buckets` | the bucket names, for `histogram` only | – |
+/// | `epsilon` | the guarantee for each report; each aggregator charges it for each batch | – |
+/// | `allow_large_epsilon` | confirms an epsilon above 10, which guarantees next to nothing | false |
+/// | `colluders` | how many aggregators may collude before the guarantee weakens | – |
+/// | `minimum_reports` | a smaller batch is not opened | – |
+/// | `maximum_reports` | the most reports in a batch; the others wait for the next | 1048576 |
+/// | `[[aggregator]]` | `name`, `key`, `address` (for other aggregators) and `reports` (the address for clients) of each of two or three, in an order that matters | – |
 ///
 /// # Example
 /// ```
@@ -82,10 +82,10 @@ pub struct Task {
     hash: Digest,
 }
 
-/// A task as it is written in TOML: nothing is checked yet, but that there is nothing else in it.
+/// A task as written in TOML; only checked for unknown fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "as the fields of a task")]
+#[allow(missing_docs, reason = "documented with the task's fields")]
 pub struct Draft {
     pub title: String,
     pub statistic: String,
@@ -106,22 +106,22 @@ pub struct Draft {
     pub aggregators: Vec<Site>,
 }
 
-/// An aggregator, as all others and all clients know it.
+/// An aggregator, as the other aggregators and all clients know it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Site {
     /// Its name: letters a–z, digits, `-` and `_`.
     pub name: String,
-    /// Who it is.
+    /// Its public key.
     pub key: PublicKey,
-    /// Where other aggregators find it: `HOST:PORT`.
+    /// Its address for other aggregators: `HOST:PORT`.
     pub address: String,
-    /// Where clients send their reports: `HOST:PORT`.
+    /// Its address for clients' reports: `HOST:PORT`.
     pub reports: String,
 }
 
 impl Site {
-    /// As a member of the aggregators' own network.
+    /// The aggregator as a member of the aggregators' own network.
     pub(super) fn member(&self) -> Member {
         Member { name: self.name.clone(), key: self.key, address: self.address.clone() }
     }
@@ -135,15 +135,15 @@ impl Task {
     /// Reads a task file.
     ///
     /// # Errors
-    /// If there is none, or it says what a task does not.
+    /// If the file is missing or not a valid task.
     pub fn read(path: &Path) -> Result<Self> {
         file::task(path, LARGEST_FILE, "at most 4 MiB")
     }
 
-    /// Checks a draft.
+    /// Validates a draft.
     ///
     /// # Errors
-    /// If it means nothing; what is wrong is named.
+    /// If it is invalid; the error names the field.
     pub fn new(draft: Draft) -> Result<Self> {
         if draft.title.is_empty() || draft.title.len() > LONGEST_LINE || draft.title.chars().any(char::is_control) {
             return Err(Error::parameter("title", &draft.title, "one line of at most 512 bytes"));
@@ -172,57 +172,58 @@ impl Task {
         Ok(Self { draft, statistic, epsilon, plan, scheme, hash })
     }
 
-    /// The same for two files exactly if they say the same: order of fields, comments and ways to write a number do not count.
+    /// The task's hash. It depends on the meaning alone, not on the order of fields, comments or the spelling of
+    /// numbers.
     pub fn hash(&self) -> Digest {
         self.hash
     }
 
-    /// What clients are asked.
+    /// The question clients are asked.
     pub fn title(&self) -> &str {
         &self.draft.title
     }
 
-    /// What comes out.
+    /// What is released.
     pub fn statistic(&self) -> &Statistic {
         &self.statistic
     }
 
-    /// What is promised to each report.
+    /// The guarantee for each report.
     pub fn epsilon(&self) -> &Epsilon {
         &self.epsilon
     }
 
-    /// [`Task::epsilon`] as a promise.
+    /// [`Task::epsilon`] as a guarantee.
     pub fn guarantee(&self) -> &Guarantee {
         self.plan.guarantee()
     }
 
-    /// How many aggregators may pool what they know.
+    /// How many aggregators may collude.
     pub fn colluders(&self) -> u32 {
         self.draft.colluders
     }
 
-    /// The noise: what each aggregator adds, the error bar of the result, and what holds against more colluders.
+    /// The noise: what each aggregator adds, the error bar of the result, and the guarantee against more colluders.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// A batch of fewer reports is not opened.
+    /// The smallest batch that is opened.
     pub fn minimum_reports(&self) -> u64 {
         self.draft.minimum_reports
     }
 
-    /// The most reports of a batch.
+    /// The most reports in a batch.
     pub fn maximum_reports(&self) -> u64 {
         self.draft.maximum_reports
     }
 
-    /// Who aggregates, in the order that counts.
+    /// The aggregators, in the task's order.
     pub fn aggregators(&self) -> &[Site] {
         &self.draft.aggregators
     }
 
-    /// The place of an aggregator.
+    /// The index of an aggregator.
     ///
     /// # Errors
     /// If there is none of that name.
@@ -237,13 +238,13 @@ impl Task {
         &self.scheme
     }
 
-    /// What every share and every proof is bound to: those of another task prove nothing here.
+    /// What every share and proof is bound to: those of another task are invalid here.
     pub(super) fn context(&self) -> Vec<u8> {
         [CONTEXT, &self.hash.0].concat()
     }
 }
 
-/// Each aggregator's part of the sums counts as a party's numbers; what masks are there, secret shares are here.
+/// Each aggregator's share of the sums takes the place of a party's numbers, and secret shares that of masks.
 fn plan(draft: &Draft, statistic: &Statistic, epsilon: &Epsilon) -> Result<Plan> {
     let parties = draft.aggregators.len() as u32;
     let protocol = Protocol::Masked { colluders: draft.colluders };
@@ -255,7 +256,7 @@ fn plan(draft: &Draft, statistic: &Statistic, epsilon: &Epsilon) -> Result<Plan>
 }
 
 fn hash(draft: &Draft, epsilon: &Epsilon) -> Digest {
-    // Fields have a fixed order; the one of many spellings is replaced by what it means.
+    // Fields have a fixed order; the one that can be spelled in several ways is replaced by its meaning.
     let rest = Draft { epsilon: Number::Integer(0), ..draft.clone() };
     let text = serde_json::to_vec(&(rest, epsilon)).expect("a task is plain data");
     sha256([DOMAIN, &text])
@@ -283,8 +284,8 @@ impl FromStr for Task {
 
     fn from_str(text: &str) -> Result<Self> {
         let draft: Draft = toml::from_str(text).map_err(|error| {
-            let allowed = format!("as its documentation says: {}", error.to_string().trim_end());
-            Error::parameter("the task", "not a task", allowed)
+            let allowed = format!("valid TOML with the documented fields: {}", error.to_string().trim_end());
+            Error::parameter("the task", "invalid", allowed)
         })?;
         Self::new(draft)
     }

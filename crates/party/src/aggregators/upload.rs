@@ -1,8 +1,8 @@
-//! Clients' reports on their way: each share over TLS to its own aggregator, and to nobody else.
+//! Uploading reports: each share goes over TLS to its own aggregator, and to nobody else.
 //!
-//! A client proves nothing about itself; that it talks with the aggregator of the task, the aggregator's key proves. The client
-//! says the task's hash (32 bytes), how many shares come (4 bytes, little-endian) and the shares, which all have the same length.
-//! The aggregator answers when they are on its disk: one byte, and how many it kept and refused (4 bytes each).
+//! Clients are anonymous; the aggregator authenticates itself with its key in the task. The client sends the task's
+//! hash (32 bytes), the number of shares (4 bytes, little-endian) and the shares, which all have the same length. Once
+//! they are on disk, the aggregator answers with one byte, and how many it kept and refused (4 bytes each).
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
@@ -22,36 +22,36 @@ use crate::error::{Error, Result};
 use crate::keys::PrivateKey;
 use crate::transport::tls;
 
-/// The most shares of one upload.
+/// The most shares in one upload.
 pub const MOST_AT_ONCE: usize = 1 << 16;
-/// Uploads that are read at the same time; see [`Guests`] for who gives way to one more.
+/// Uploads read at the same time; see [`Guests`] for which one makes room for a new one.
 pub(super) const MOST_CONNECTIONS: usize = 64;
 /// How long the other side may be silent, or behind [`SLOWEST`].
 const SILENCE: Duration = Duration::from_secs(10);
-/// How long a client may take for one byte: 2 KiB a second, half a modem's rate.
+/// The longest time per byte of a client: 2 KiB a second, half a modem's rate.
 const SLOWEST: Duration = Duration::from_nanos(1_000_000_000 / 2048);
-/// How long an upload may take as a whole.
+/// The longest time for a whole upload.
 pub(super) const UPLOAD: Duration = Duration::from_secs(120);
-/// How long a client asks for a place at an aggregator that has none, and how long it waits in between.
+/// How long a client keeps trying to get a place at a busy aggregator, and how long it pauses in between.
 const PERSISTENCE: Duration = Duration::from_secs(30);
 const BETWEEN: Duration = Duration::from_millis(250);
-/// About so much is read, and written to the disk, at a time.
+/// Roughly how many bytes are read, and written to disk, at a time.
 const PORTION_BYTES: usize = 1 << 20;
-/// So much at a time is read of what is not wanted.
+/// How many bytes of unwanted data are read at a time.
 const REST_BYTES: usize = 1 << 14;
-/// How long is waited when the system has no connection to give.
+/// How long to wait when the system has no connection to offer.
 const PAUSE: Duration = Duration::from_millis(50);
 
 const KEPT: u8 = 0;
 const OTHER_TASK: u8 = 1;
 const FAILED: u8 = 2;
 
-/// Sends reports to all aggregators of their task; what became of them at each, in the task's order.
+/// Sends reports to all aggregators of their task; returns what happened to them at each, in the task's order.
 ///
-/// Sent again after an error, the same reports are kept where they were missing and refused where they are already.
+/// After an error the same reports can be sent again: aggregators keep those they lack and refuse those they have.
 ///
 /// # Errors
-/// [`Error::Network`] if an aggregator cannot be reached, or does not take them.
+/// [`Error::Network`] if an aggregator cannot be reached, or does not accept them.
 pub fn upload(task: &Task, reports: &[Report]) -> Result<Vec<Received>> {
     let one_after_the_other = |place| {
         let mut received = Received::default();
@@ -85,12 +85,12 @@ pub(super) fn upload_to(task: &Task, place: usize, reports: &[Report]) -> Result
     let refused = refused.try_into().expect("there are eight bytes");
     match verdict {
         KEPT => Ok(Received { kept: u32::from_le_bytes(kept).into(), refused: u32::from_le_bytes(refused).into() }),
-        OTHER_TASK => Err(Error::network(format!("sending reports to {}", site.name), "it has another task")),
-        _ => Err(Error::network(format!("sending reports to {}", site.name), "it could not keep them")),
+        OTHER_TASK => Err(Error::network(format!("sending reports to {}", site.name), "it has a different task")),
+        _ => Err(Error::network(format!("sending reports to {}", site.name), "it could not store them")),
     }
 }
 
-/// A connection on which nothing was said yet. An aggregator that has no place closes it before that.
+/// A new connection. A busy aggregator closes it before anything is sent.
 fn call(address: &str, config: &Arc<ClientConfig>) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
     let start = Instant::now();
     loop {
@@ -125,19 +125,19 @@ fn connect(address: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// An aggregator's ear for reports.
+/// An aggregator's listener for reports.
 pub struct Reception {
     task: Task,
     place: usize,
     listener: TcpListener,
     config: Arc<ServerConfig>,
     store: Arc<Mutex<Store>>,
-    /// How long a client may be silent, or behind [`SLOWEST`], if nobody else comes.
+    /// How long a client may be silent, or behind [`SLOWEST`], while its place is not needed.
     pub(super) silence: Duration,
 }
 
 impl Reception {
-    /// Ready to listen.
+    /// A listener that is ready to run.
     ///
     /// # Errors
     /// If the key cannot be used for TLS.
@@ -147,7 +147,7 @@ impl Reception {
         Ok(Self { task: task.clone(), place, listener, config: Arc::new(config), store, silence: SILENCE })
     }
 
-    /// Takes reports for as long as the process lives. What a client does wrong ends its own connection and nothing else.
+    /// Receives reports for the lifetime of the process. A client's mistake ends its own connection and nothing else.
     pub fn run(self) {
         let Self { task, place, listener, config, store, silence } = self;
         let guests = Guests::new(MOST_CONNECTIONS);
@@ -157,13 +157,13 @@ impl Reception {
                     thread::sleep(PAUSE);
                     continue;
                 };
-                // Nobody waits for a place here, where others would wait behind it.
+                // A client without a place is turned away at once, so that it does not hold up others.
                 let Ok(Some(ticket)) = guests.admit(&stream) else { continue };
                 let deadline = Instant::now() + UPLOAD;
                 let heard = Heard { stream, ticket, deadline, silence, credit: silence };
                 let (task, config, store) = (&task, Arc::clone(&config), &store);
                 scope.spawn(move || {
-                    // A client that breaks off has sent nothing.
+                    // An upload that breaks off counts as not sent.
                     let _ = take(task, place, heard, config, store);
                 });
             }
@@ -171,8 +171,8 @@ impl Reception {
     }
 }
 
-/// A connection that is read until its deadline, as long as it keeps up: waiting for it uses up its credit, and what comes earns it
-/// again, but never more than one silence.
+/// A connection that is read until its deadline, as long as it keeps up: waiting uses up its credit, and received bytes
+/// restore it, up to one period of silence.
 struct Heard<'guests> {
     stream: TcpStream,
     ticket: Ticket<'guests>,
@@ -247,7 +247,7 @@ fn take(
     stream.write_all(&answer.concat())?;
     stream.conn.send_close_notify();
     stream.flush()?;
-    // What is left is read and forgotten: closing on it would take the answer away from a client that is still speaking.
+    // The rest is read and discarded: closing early could lose the answer for a client that is still sending.
     let mut rest = Zeroizing::new(vec![0; REST_BYTES]);
     while verdict != KEPT && stream.read(&mut rest)? > 0 {}
     Ok(())

@@ -1,8 +1,9 @@
-//! The key that makes verification unforeseeable for clients, and that no aggregator chooses.
+//! The key that makes verification unpredictable for clients, and that no aggregator chooses.
 //!
-//! Each aggregator has a random contribution, made once for a task. In each session all say a hash of theirs first and the
-//! contribution itself when all hashes are there: whoever chose last could not choose. The key is the hash of all of them. It is
-//! the same in every session of a task, so that a report that is verified again, after an abort, is verified in the same way.
+//! Each aggregator has a random contribution, generated once per task. In each session all first send a hash of theirs,
+//! and the contribution itself once all hashes have arrived, so that the last one cannot choose. The key is the hash of
+//! all of them. It is the same in every session of a task, so a report that is verified again after an abort is
+//! verified in the same way.
 
 use crate::hex::{Digest, Hex, sha256};
 
@@ -11,12 +12,12 @@ use super::scheme::KEY_BYTES;
 const COMMITMENT: &[u8] = b"reticent aggregators 1 commitment\n";
 const KEY: &[u8] = b"reticent aggregators 1 verification key\n";
 
-/// What an aggregator says of its contribution before it says the contribution.
+/// What an aggregator sends before its contribution.
 pub(super) fn commitment(task: Digest, place: usize, contribution: &[u8; KEY_BYTES]) -> Digest {
     sha256([COMMITMENT, &task.0, &[place as u8], contribution])
 }
 
-/// The key of a task; contributions in the aggregators' order.
+/// A task's key, from the contributions in the aggregators' order.
 pub(super) fn key(task: Digest, contributions: &[[u8; KEY_BYTES]]) -> [u8; KEY_BYTES] {
     let Hex(key) = sha256([KEY, &task.0].into_iter().chain(contributions.iter().map(|part| part.as_slice())));
     key

@@ -1,4 +1,4 @@
-//! What aggregators that pool all they know see of a batch: for audits.
+//! A coalition of aggregators' view of a batch, for audits.
 
 use reticent::Permit;
 
@@ -8,8 +8,8 @@ use super::task::Task;
 use crate::error::Result;
 use crate::hex::Hex;
 
-/// The opening of a batch, with what each aggregator alone knows: no reports, no proofs, only the sums of their answers, shared
-/// out at random as reports share them out.
+/// The opening of a batch, with what each aggregator alone knows: no reports or proofs, only the sums of their answers,
+/// randomly shared as reports would share them.
 pub struct Opening {
     record: Record,
     shares: Vec<Vec<u8>>,
@@ -17,7 +17,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Opens exact sums (counted from the lower end of the range), as all aggregators would.
+    /// Opens exact sums (offset from the lower end of the range), as all aggregators would.
     ///
     /// # Errors
     /// If the permit does not cover what each of them spends.
@@ -40,18 +40,18 @@ impl Opening {
         Ok(Self { record, shares, noise })
     }
 
-    /// What everybody sees: the noisy sums.
+    /// The public view: the noisy sums.
     ///
     /// # Errors
-    /// None for an opening.
+    /// Never for an opening.
     pub fn sums(&self, task: &Task) -> Result<Vec<i64>> {
         self.record.sums(task)
     }
 
-    /// What these aggregators see together: the noisy sums without the noise that they know.
+    /// The view of these aggregators together: the noisy sums without the noise that they know.
     ///
     /// # Errors
-    /// None for an opening.
+    /// Never for an opening.
     pub fn seen_by(&self, task: &Task, held: &[usize]) -> Result<Vec<i64>> {
         let mut sums = self.sums(task)?;
         for &place in held {
@@ -60,7 +60,7 @@ impl Opening {
         Ok(sums)
     }
 
-    /// What one aggregator opens.
+    /// The share that one aggregator opens.
     pub fn share(&self, place: usize) -> &[u8] {
         &self.shares[place]
     }

@@ -1,23 +1,24 @@
-//! Why an attempt does not go on, and who is named for it.
+//! Why an attempt fails, and who is blamed.
 //!
-//! At a deadline a party knows from whom it has not heard, and no more: some of these may be waiting themselves, for the one that
-//! is gone. So others are told a name only if there is no choice, and the party names whoever is still silent when all who are
-//! there were heard out. Hearing the word "abort", everybody who is there says so, too; then it is no longer silent.
+//! At a deadline a party only knows whom it has not heard from: some of these may themselves be waiting for the one
+//! that is gone. So it names a culprit to the others only if there is no other candidate, and then blames those still
+//! silent once all reachable parties have been heard. On hearing an abort, every reachable party sends one, too, and so
+//! is no longer silent.
 
 use super::inbox::Inbox;
 use crate::abort::Reason;
 use crate::error::Error;
 use crate::message::Kind;
 
-/// Why an attempt does not go on.
+/// Why an attempt fails.
 pub enum Trouble {
-    /// This party found something out.
+    /// This party detected it.
     Found(Reason, usize),
-    /// These did not come in time.
+    /// These did not answer in time.
     Missing(Vec<usize>),
-    /// A peer has ended it.
+    /// A peer aborted.
     Told { by: usize, reason: Reason, culprit: Option<u16> },
-    /// This party cannot go on.
+    /// This party itself failed.
     Own(Error),
 }
 
@@ -37,14 +38,14 @@ impl From<reticent::Error> for Trouble {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Blame {
     pub reason: Reason,
-    /// Their places.
+    /// Their indices.
     pub culprits: Vec<usize>,
-    /// Who says so, if it is not this party's own finding.
+    /// Who reported it, if this party did not find out itself.
     pub told_by: Option<usize>,
 }
 
 impl Trouble {
-    /// What is said to all others at once: why, and whose fault it is, if that is known already.
+    /// What is sent to all others at once: the reason, and the culprit if already known.
     pub fn statement(&self, me: usize) -> (Reason, Option<u16>) {
         let place = |place: usize| u16::try_from(place).expect("there are at most 256");
         match self {
@@ -58,25 +59,25 @@ impl Trouble {
         }
     }
 
-    /// Who is named here, by what has been heard in the meantime while `round` was waited for.
+    /// Who is blamed here, given what has been heard since, while waiting for `round`.
     pub fn blame(&self, inboxes: &[Inbox], round: Kind) -> Blame {
         let is_silent = |peer: &usize| inboxes[*peer].is_silent(round);
         match self {
             Self::Found(reason, peer) => Blame { reason: *reason, culprits: vec![*peer], told_by: None },
             Self::Missing(peers) => {
                 let silent: Vec<usize> = peers.iter().copied().filter(is_silent).collect();
-                // If they all came after all, they were late.
+                // If they all answered in the meantime, they were late.
                 let culprits = if silent.is_empty() { peers.clone() } else { silent };
                 Blame { reason: Reason::Vanished, culprits, told_by: None }
             }
-            // Several are missing elsewhere. Who is silent here, too?
+            // Another party misses several. Which are silent here, too?
             Self::Told { by, reason: Reason::Vanished, culprit: None } => {
                 let silent = (0..inboxes.len()).filter(is_silent).collect();
                 Blame { reason: Reason::Vanished, culprits: silent, told_by: Some(*by) }
             }
             Self::Told { by, reason, culprit } => {
                 let culprit = culprit.map(usize::from);
-                // Others pass it on, and may be faster; but this is for the one to say that it happened to.
+                // Others pass it on, and may be faster; but it counts as reported by the party that it happened to.
                 let confessed =
                     |&peer: &usize| inboxes[peer].last_word() == Some((Reason::Withdrew, u16::try_from(peer).ok()));
                 let first_hand = culprit.filter(|_| *reason == Reason::Withdrew).filter(confessed);
@@ -101,7 +102,7 @@ mod tests {
         let _ = inbox.take(Said { message, signature: Hex([0; 64]), frame }, Kind::Ready);
     }
 
-    /// Four parties that have said hello; the first is this one, and it is ready.
+    /// Four parties that have sent hello; the first is this one, and it is ready.
     fn inboxes() -> Vec<Inbox> {
         let mut inboxes: Vec<Inbox> = (0..4).map(|_| Inbox::default()).collect();
         inboxes.iter_mut().for_each(|inbox| take(inbox, Content::Hello { keys: vec![] }));
@@ -125,14 +126,14 @@ mod tests {
     fn of_those_missing_the_ones_that_stay_silent_are_named() {
         let (missing, mut inboxes) = (Trouble::Missing(vec![1, 2, 3]), inboxes());
         assert_eq!(missing.blame(&inboxes, Kind::Ready).culprits, [1, 2, 3]);
-        // It waits itself, and says so.
+        // It is itself waiting, and says so.
         take(&mut inboxes[2], vanished(Some(1)));
         assert_eq!(missing.blame(&inboxes, Kind::Ready).culprits, [1, 3]);
         // It is late.
         take(&mut inboxes[3], Content::Ready);
         let blame = missing.blame(&inboxes, Kind::Ready);
         assert_eq!(blame, Blame { reason: Reason::Vanished, culprits: vec![1], told_by: None });
-        // Nobody gets away by speaking when it is too late, if nobody else is to blame.
+        // Answering too late does not help if nobody else is to blame.
         take(&mut inboxes[1], vanished(Some(0)));
         assert_eq!(missing.blame(&inboxes, Kind::Ready).culprits, [1, 2, 3]);
     }
@@ -158,7 +159,7 @@ mod tests {
         let withdrew = |culprit| Content::Abort { reason: Reason::Withdrew, culprit };
         take(&mut inboxes[3], withdrew(Some(1)));
         assert_eq!(told.blame(&inboxes, Kind::Ready).told_by, Some(3));
-        // Something else is no confession.
+        // Anything else is not a confession.
         take(&mut inboxes[1], withdrew(Some(2)));
         assert_eq!(told.blame(&inboxes, Kind::Ready).told_by, Some(3));
         take(&mut inboxes[1], withdrew(Some(1)));

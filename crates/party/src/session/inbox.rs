@@ -1,15 +1,15 @@
-//! What was heard from one peer so far.
+//! What has been received from one peer.
 
 use crate::abort::Reason;
 use crate::keys::Signature;
 use crate::message::{Content, Kind, Message};
 use crate::state::MOST_ATTEMPTS;
 
-/// What was heard from one peer: at most one message of each kind, in order.
+/// The messages of one peer: at most one of each kind, in order.
 #[derive(Debug, Default)]
 pub struct Inbox {
     heard: Vec<Said>,
-    /// Why it has ended the attempt, and by whose fault, if it said so.
+    /// The reason and culprit of its abort, if it sent one.
     last_word: Option<(Reason, Option<u16>)>,
     over: bool,
     lost: bool,
@@ -23,74 +23,74 @@ pub struct Said {
     pub frame: Vec<u8>,
 }
 
-/// What a new message changes.
+/// The effect of a new message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Nothing: it was heard before, on a connection that was cut.
+    /// None: it was already received on a connection that has since been cut.
     Again,
     /// It is new.
     New,
-    /// The peer has ended the attempt.
+    /// The peer aborted.
     Aborted(Reason, Option<u16>),
 }
 
 impl Inbox {
-    /// The message of a round, if it came.
+    /// The message of a round, if received.
     pub fn get(&self, round: Kind) -> Option<&Said> {
         self.heard.get(place(round))
     }
 
-    /// Does the peer need nothing more?
+    /// Whether the peer needs nothing more.
     pub fn is_over(&self) -> bool {
         self.over || self.get(Kind::Done).is_some()
     }
 
-    /// Why it has ended the attempt, and by whose fault, if it said so.
+    /// The reason and culprit of its abort, if it sent one.
     pub fn last_word(&self) -> Option<(Reason, Option<u16>)> {
         self.last_word
     }
 
-    /// Is something of this round, or a last word, still to come?
+    /// Whether a message of this round, or an abort, is still to come.
     pub fn is_silent(&self, round: Kind) -> bool {
         self.get(round).is_none() && !self.is_over()
     }
 
-    /// Forgets a hello after which nothing came: the peer is gone, and says it again when it comes back, or another one.
+    /// Discards a hello that nothing followed: the peer is gone, and will send it or another one when it comes back.
     pub fn forget_hello(&mut self) {
         if self.heard.len() == 1 {
             self.heard.clear();
         }
     }
 
-    /// It needs nothing more, whatever else it said.
+    /// Marks the peer as needing nothing more, whatever else it sent.
     pub fn end(&mut self) {
         self.over = true;
     }
 
-    /// Its connection has ended.
+    /// Notes that its connection has ended.
     pub fn lose(&mut self) {
         self.lost = true;
     }
 
-    /// Its connection is there.
+    /// Notes that it is connected.
     pub fn find(&mut self) {
         self.lost = false;
     }
 
-    /// Has it said anything, and may it be told something?
+    /// Whether it has sent anything and can be reached.
     pub fn is_there(&self) -> bool {
         !self.heard.is_empty() && !self.lost
     }
 
-    /// Were these very bytes heard?
+    /// Whether exactly these bytes were received.
     pub fn has(&self, frame: &[u8]) -> bool {
         self.heard.iter().any(|said| said.frame == frame)
     }
 
-    /// Takes a message while `round` is waited for.
+    /// Accepts a message while waiting for `round`.
     ///
     /// # Errors
-    /// If it cannot be what an honest peer says now.
+    /// If an honest peer could not send it now.
     pub fn take(&mut self, said: Said, round: Kind) -> Result<Heard, Reason> {
         let (kind, attempt) = (said.message.content.kind(), said.message.attempt);
         if let Content::Abort { reason, culprit } = said.message.content {
@@ -105,7 +105,7 @@ impl Inbox {
             if before.frame == said.frame {
                 return Ok(Heard::Again);
             }
-            // An honest party proposes each attempt once: a later proposal is a process that was started again.
+            // An honest party proposes each attempt once: a later proposal comes from a restarted process.
             let restarted = kind == Kind::Hello && attempt > before.message.attempt;
             if restarted && round == Kind::Hello && self.heard.len() == 1 {
                 self.heard[0] = said;
@@ -117,7 +117,7 @@ impl Inbox {
                 (false, false) => Reason::Replayed,
             });
         }
-        // A peer that heard everybody may be one round ahead, and not more: for that it would need what is not yet said here.
+        // A peer that heard everyone may be one round ahead, but no more: that would take a message not yet sent here.
         if place(kind) != self.heard.len() || place(kind) > place(round) + 1 {
             return Err(Reason::Malformed);
         }

@@ -1,4 +1,4 @@
-//! Keys for masks: made for one attempt in one process, and gone with it.
+//! Keys for masks: generated for one attempt in one process, and gone with it.
 
 use reticent::multiparty::MaskSeed;
 use ring::agreement::{EphemeralPrivateKey, UnparsedPublicKey, X25519, agree_ephemeral};
@@ -11,20 +11,20 @@ use crate::hex::{Digest, Hex};
 use crate::keys::no_randomness;
 use crate::task::Task;
 
-/// What the key derivation begins with.
+/// Domain separation for the key derivation.
 const DOMAIN: &[u8] = b"reticent mask v1";
 
-/// One private key for each party of the task, the party itself included: a key is used for one agreement.
+/// One private key per party of the task, including this one: a key is used for a single agreement.
 pub struct MaskKeys {
     secrets: Vec<EphemeralPrivateKey>,
     public: Vec<Hex<32>>,
 }
 
 impl MaskKeys {
-    /// New ones.
+    /// Generates new keys.
     ///
     /// # Errors
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn generate(parties: usize) -> Result<Self> {
         let (random, mut secrets, mut public) = (SystemRandom::new(), Vec::new(), Vec::new());
         for _ in 0..parties {
@@ -36,14 +36,14 @@ impl MaskKeys {
         Ok(Self { secrets, public })
     }
 
-    /// What others are told.
+    /// The public keys.
     pub fn public(&self) -> Vec<Hex<32>> {
         self.public.clone()
     }
 
-    /// The seeds that party `me` has in common with each other party; an error is the place of one whose key is none.
+    /// The seeds that party `me` shares with each other party; the error is the index of a party whose key is invalid.
     ///
-    /// `theirs` are the keys that the parties made for `me`; `head` is the hash of all hellos, with the keys of everybody.
+    /// `theirs` are the keys that the parties made for `me`; `head` is the hash of all hellos, with everyone's keys.
     pub fn agree(
         self,
         task: &Task,

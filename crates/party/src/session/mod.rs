@@ -1,20 +1,21 @@
 //! One attempt, from one party's side.
 //!
-//! | round | a party says | only after |
+//! | round | a party sends | only after |
 //! |---|---|---|
 //! | hello | task, proposed attempt, keys for masks | the proposal is durable |
-//! | ready | that it has charged its ledger | it heard all hellos, of the same task; the attempt and the charge are durable |
-//! | contribution | its noisy statistic, masked | it heard that all are ready, and that all heard the same hellos |
-//! | seal | – | it heard all contributions, and that all heard the same before |
+//! | ready | that it has charged its ledger | it received all hellos, for the same task; the attempt and the charge are durable |
+//! | contribution | its noisy statistic, masked | it heard that all are ready, and that all received the same hellos |
+//! | seal | – | it received all contributions, and all confirmed the same earlier messages |
 //!
-//! Everything signs the hash of all rounds before. The result is there when all seals are. Whoever finds something amiss says
-//! `abort`, signed, to all others, and nothing more; it hears the others out before it says who is to blame.
+//! Every message signs the hash of all earlier rounds. The result is complete when all seals have arrived. A party that
+//! detects a problem sends a signed `abort` to all others, and nothing more; it hears the others before it says who is
+//! to blame.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `mod` | the rounds |
-//! | `blame` | why an attempt does not go on, and who is named |
-//! | `inbox` | what was heard from one peer |
+//! | `blame` | why an attempt fails, and who is blamed |
+//! | `inbox` | what has been received from one peer |
 //! | `masks` | keys for masks |
 
 mod blame;
@@ -40,22 +41,22 @@ use crate::times::Times;
 use crate::transcript::{Transcript, chain};
 use crate::transport::{Arrival, Heard, Transport};
 
-/// What a party does for itself, on demand of the rounds and in this order.
+/// What a party does itself when the rounds call for it, in this order.
 pub(crate) trait Own {
-    /// Makes it durable that this attempt, and all before it, are used.
+    /// Durably marks this attempt, and all before it, as used.
     fn use_up(&mut self, attempt: u32) -> Result<()>;
 
     /// Charges the ledger, durably.
     fn charge(&mut self, attempt: u32) -> Result<Permit>;
 
-    /// Computes the exact statistic: the first time that rows are looked at.
+    /// Computes the exact statistic: the first time that rows are read.
     fn statistic(&mut self, secret: [u8; 32]) -> Result<Vec<i64>>;
 
-    /// Keeps the transcript, before the result is shown.
+    /// Stores the transcript, before the result is shown.
     fn keep(&mut self, transcript: &Transcript) -> Result<()>;
 }
 
-/// Who takes part, as whom.
+/// A participant and its role.
 pub(crate) struct Seat<'seat> {
     pub task: &'seat Task,
     pub plan: &'seat Plan,
@@ -67,11 +68,11 @@ pub(crate) struct Seat<'seat> {
 pub(crate) struct Session<'seat, T> {
     seat: Seat<'seat>,
     transport: T,
-    /// By place; the party's own holds what it said itself.
+    /// By index; this party's own inbox holds what it sent.
     inboxes: Vec<Inbox>,
-    /// The first one proposed, until all hellos are there.
+    /// This party's proposal until all hellos have arrived.
     attempt: u32,
-    /// What is waited for.
+    /// The round being waited for.
     round: Kind,
     heads: Vec<Digest>,
     charged: bool,
@@ -79,18 +80,18 @@ pub(crate) struct Session<'seat, T> {
 }
 
 impl<'seat, T: Transport> Session<'seat, T> {
-    /// `attempt` is proposed, and is used up already.
+    /// `attempt` is this party's proposal, and is already marked as used.
     pub fn new(seat: Seat<'seat>, transport: T, attempt: u32) -> Self {
         let inboxes = seat.task.parties().iter().map(|_| Inbox::default()).collect();
         let (round, heads) = (Kind::Hello, Vec::new());
         Self { seat, transport, inboxes, attempt, round, heads, charged: false, contributed: false }
     }
 
-    /// Goes through all rounds. When this returns, everybody who can be reached knows how it ended.
+    /// Runs all rounds. When this returns, every reachable party knows the outcome.
     pub fn run(mut self, own: &mut dyn Own) -> Result<(Release<Vec<i64>>, Transcript)> {
         match self.rounds(own) {
             Ok((release, transcript)) => {
-                // Whatever becomes of the file, others have this party's seal, or still get it.
+                // Whether or not the file is written, the others have this party's seal, or will get it.
                 let kept = own.keep(&transcript);
                 self.say(Content::Done);
                 self.linger(self.seat.times.round, |inbox| inbox.is_over());
@@ -100,7 +101,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
             Err(trouble) => {
                 let (reason, culprit) = trouble.statement(self.seat.me);
                 self.say(Content::Abort { reason, culprit });
-                // Whoever has never spoken may never come, and whoever is gone may not come back.
+                // A party that never spoke may never come, and one that is gone may not come back.
                 self.linger(self.seat.times.linger, |inbox| inbox.is_over() || !inbox.is_there());
                 let error = self.error(trouble);
                 self.transport.close(Instant::now() + self.seat.times.linger);
@@ -144,7 +145,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
         Ok((release, transcript))
     }
 
-    /// Signs something and says it to everybody.
+    /// Signs a message and sends it to all.
     fn say(&mut self, content: Content) {
         let (task, previous) = (self.seat.task.hash(), self.head());
         let sender = u16::try_from(self.seat.me).expect("there are at most 256");
@@ -156,7 +157,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
         }
         let (_, signature) = frame.split_last_chunk().expect("a frame ends with its signature");
         let said = Said { message, signature: Hex(*signature), frame };
-        // What a party says itself is in order.
+        // A party's own messages are in order.
         let _ = self.inboxes[self.seat.me].take(said, self.round);
     }
 
@@ -164,7 +165,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
         self.heads.last().copied().unwrap_or_else(|| chain::beginning(self.seat.task.hash()))
     }
 
-    /// Waits until everybody has said what belongs to the round, and closes it.
+    /// Waits until all have sent their message of the round, and closes it.
     fn gather(&mut self, round: Kind) -> Result<(), Trouble> {
         self.round = round;
         let times = self.seat.times;
@@ -191,13 +192,13 @@ impl<'seat, T: Transport> Session<'seat, T> {
         let frame = match heard {
             Heard::Frame(frame) => frame,
             Heard::Oversized => {
-                // It is not listened to any more.
+                // Its messages are ignored from now on.
                 self.inboxes[from].end();
                 return Err(found(Reason::Oversized));
             }
             Heard::Lost => {
                 self.inboxes[from].lose();
-                // Whoever is not there while others are waited for has perhaps not come to stay.
+                // A party that leaves while others are still joining may not have been there to stay.
                 if self.round == Kind::Hello {
                     self.inboxes[from].forget_hello();
                 }
@@ -224,7 +225,8 @@ impl<'seat, T: Transport> Session<'seat, T> {
         Ok(Said { message, signature, frame })
     }
 
-    /// Does what a peer has said in this round, if anything, belong to this attempt and continue what was heard here?
+    /// Checks that a peer's message of this round, if any, belongs to this attempt and continues what was received
+    /// here.
     fn check(&self, peer: usize) -> Result<(), Trouble> {
         let Some(Said { message, .. }) = self.inboxes[peer].get(self.round) else { return Ok(()) };
         let found = |reason| Err(Trouble::Found(reason, peer));
@@ -266,7 +268,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
         said.map(|said| (said.message.clone(), said.signature)).collect()
     }
 
-    /// What comes of it here, when the others were heard out.
+    /// The error to return, once the others have been heard.
     fn error(&self, trouble: Trouble) -> Error {
         let Blame { reason, culprits, told_by } = trouble.blame(&self.inboxes, self.round);
         if let Trouble::Own(error) = trouble {
@@ -284,7 +286,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
         }))
     }
 
-    /// Stays until everybody else is done with this party, or for so long.
+    /// Stays until all others are done with this party, or until `time` is over.
     fn linger(&mut self, time: Duration, is_done: impl Fn(&Inbox) -> bool) {
         let deadline = Instant::now() + time;
         let me = self.seat.me;
@@ -299,7 +301,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
                     if said.message.content == Content::Done {
                         self.inboxes[from].end();
                     }
-                    // It changes nothing any more, except who is named.
+                    // It changes nothing any more, except who is blamed.
                     let _ = self.inboxes[from].take(said, self.round);
                 }
             }

@@ -1,4 +1,4 @@
-//! A task as it is written in TOML.
+//! A task as written in TOML.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::keys::PublicKey;
 
-/// A task as it is written: nothing is checked yet, but that there is nothing else in it. What each field says is told at
-/// [`Task`](super::Task).
+/// A task as written in TOML; only checked for unknown fields. The fields are documented at [`Task`](super::Task).
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "as the fields of a task")]
+#[allow(missing_docs, reason = "documented with the task's fields")]
 pub struct Draft {
     pub title: String,
     pub session: String,
@@ -38,7 +37,7 @@ pub struct Draft {
     pub parties: Vec<Member>,
 }
 
-/// As text, to be exact, or as TOML writes numbers.
+/// A number: exact as text, or as a TOML number.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 #[allow(missing_docs, reason = "the three ways to write a number")]
@@ -58,23 +57,23 @@ impl Number {
     }
 }
 
-/// A cell: a name, or a name and what a step is worth.
+/// A cell: a name, or a name and the value of a step.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum DraftCell {
-    /// Whole numbers are counted.
+    /// Whole numbers: a step is worth 1.
     Name(String),
-    /// The grid has another step.
+    /// Another grid step.
     Grid(Grid),
 }
 
-/// A cell whose grid is given.
+/// A cell with an explicit grid.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
     /// Its name.
     pub name: String,
-    /// What a step is worth.
+    /// The value of a step.
     pub step: Number,
 }
 
@@ -84,8 +83,8 @@ pub struct Grid {
 pub struct Member {
     /// Its name: letters a–z, digits, `-` and `_`.
     pub name: String,
-    /// Who it is.
+    /// Its public key.
     pub key: PublicKey,
-    /// Where it is found: `HOST:PORT`.
+    /// Its address: `HOST:PORT`.
     pub address: String,
 }

@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `mod` | [`Task`], and every rule that must hold before anything is sent |
-//! | [`draft`] | [`Draft`]: the same as it is written in TOML |
+//! | [`draft`] | [`Draft`]: the same as written in TOML |
 
 pub mod draft;
 
@@ -23,38 +23,38 @@ use crate::file;
 use crate::hex::{Digest, sha256};
 use crate::message::Shape;
 
-/// Everybody is connected to everybody.
+/// Every party connects to every other.
 pub const MOST_PARTIES: usize = 256;
-/// A message has all cells.
+/// One message contains all cells.
 pub const MOST_CELLS: usize = 1 << 20;
-/// A task file is read as a whole.
+/// A task file is read into memory.
 const LARGEST_FILE: u64 = 256 << 20;
-/// Names are part of file names.
+/// Names become part of file names.
 const LONGEST_NAME: usize = 64;
-/// A title, a session, a unit, an address, a cell's name.
+/// For titles, sessions, units, addresses and cell names.
 const LONGEST_LINE: usize = 512;
-/// It goes into the ledger's description.
+/// The query is part of the ledger's description.
 const LONGEST_SQL: usize = 1 << 15;
-/// What the hash begins with, so that it is a hash of nothing else.
+/// Domain separation for the task's hash.
 const DOMAIN: &[u8] = b"reticent party task 1\n";
 
 /// What the parties do together.
 ///
-/// | field | what it says | default |
+/// | field | meaning | default |
 /// |---|---|---|
-/// | `title` | what it is about, in words | – |
-/// | `session` | when: a task that is done again has another one | – |
+/// | `title` | what it is about | – |
+/// | `session` | when: a repeated task gets a new session | – |
 /// | `protocol` | `broadcast` or `masked` | – |
-/// | `colluders` | how many parties may pool what they know; for `masked` only, and there it must be given | – |
-/// | `epsilon` | what each party promises its own units, and charges to its own ledger; who is at k parties has k·ε | – |
-/// | `allow_large_epsilon` | confirms an epsilon above 10, which promises next to nothing | false |
-/// | `unit`, `adjacency` | whose privacy, and which tables are neighbours | – |
-/// | `sql` | the private query that each party asks of its own table | – |
-/// | `bounds`, `keys`, `max_rows`, `max_groups` | what the query needs to be bounded, as in a policy | none |
-/// | `bound` | the largest size of each party's number in each cell, in steps; beyond it is clamped | – |
-/// | `sensitivity` | how far one unit can move one party's numbers, in steps, L1 | – |
-/// | `cells` | the name of each number; or `{ name = …, step = … }`, where a step is not worth 1 | – |
-/// | `[[party]]` | `name`, `key` and `address` of each party, in the order that counts | – |
+/// | `colluders` | how many parties may collude; only for `masked`, and required there | – |
+/// | `epsilon` | each party's guarantee for its own units, charged to its own ledger; a unit in k parties' tables has k·ε | – |
+/// | `allow_large_epsilon` | confirms an epsilon above 10, which guarantees next to nothing | false |
+/// | `unit`, `adjacency` | the privacy unit, and which tables are neighbours | – |
+/// | `sql` | the private query that each party runs on its own table | – |
+/// | `bounds`, `keys`, `max_rows`, `max_groups` | clamping bounds, public keys and contribution bounds for the query, as in a policy | none |
+/// | `bound` | the largest absolute value of each party's number in each cell, in steps; larger ones are clamped | – |
+/// | `sensitivity` | how much one unit can change one party's numbers: L1, in steps | – |
+/// | `cells` | the name of each number; or `{ name = …, step = … }` if a step is not worth 1 | – |
+/// | `[[party]]` | `name`, `key` and `address` of each party, in an order that matters | – |
 ///
 /// # Example
 /// ```
@@ -89,12 +89,12 @@ pub struct Task {
     hash: Digest,
 }
 
-/// One number that is released.
+/// One released number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cell {
     /// Its name.
     pub name: String,
-    /// What a step is worth.
+    /// The value of a step.
     pub step: Rational,
 }
 
@@ -102,15 +102,15 @@ impl Task {
     /// Reads a task file.
     ///
     /// # Errors
-    /// If there is none, or it says what a task does not.
+    /// If the file is missing or not a valid task.
     pub fn read(path: &Path) -> Result<Self> {
         file::task(path, LARGEST_FILE, "at most 256 MiB")
     }
 
-    /// Checks a draft.
+    /// Validates a draft.
     ///
     /// # Errors
-    /// If it means nothing; what is wrong is named.
+    /// If it is invalid; the error names the field.
     pub fn new(draft: Draft) -> Result<Self> {
         for (field, text) in [("title", &draft.title), ("session", &draft.session), ("unit", &draft.unit)] {
             line(field, text)?;
@@ -132,23 +132,25 @@ impl Task {
         Ok(task)
     }
 
-    /// The same for two files exactly if they say the same: order of fields, comments and ways to write a number do not count.
+    /// The task's hash. It depends on the meaning alone, not on the order of fields, comments or the spelling of
+    /// numbers.
     pub fn hash(&self) -> Digest {
         self.hash
     }
 
     fn canonical(&self) -> Digest {
         let numbers = (&self.epsilon, self.adjacency, &self.cells);
-        // A draft is a fixed order of fields and of sorted maps; its two fields of many spellings are replaced by what they mean.
+        // A draft has a fixed order of fields and sorted maps; the two fields with several spellings are replaced by
+        // their meaning.
         let rest = Draft { epsilon: Number::Integer(0), cells: Vec::new(), ..self.draft.clone() };
         let text = serde_json::to_vec(&(rest, numbers)).expect("a task is plain data");
         sha256([DOMAIN, &text])
     }
 
-    /// How the parties speak, with which noise.
+    /// The protocol and its noise.
     ///
     /// # Errors
-    /// If ε, bound, sensitivity and the number of parties do not go together; never for a task that was made.
+    /// If ε, bound, sensitivity and the number of parties are incompatible; never for a validated task.
     pub fn plan(&self) -> Result<Plan> {
         let parties = u32::try_from(self.draft.parties.len()).expect("there are at most 256");
         let Draft { bound, sensitivity, .. } = self.draft;
@@ -159,7 +161,7 @@ impl Task {
         Shape { parties: self.draft.parties.len(), cells: self.cells.len() }
     }
 
-    /// The place of a party.
+    /// The index of a party.
     ///
     /// # Errors
     /// If there is none of that name.
@@ -180,17 +182,17 @@ impl Task {
         &self.draft.session
     }
 
-    /// How the parties speak.
+    /// The protocol.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// What is promised to each unit.
+    /// The guarantee for each unit.
     pub fn epsilon(&self) -> &Epsilon {
         &self.epsilon
     }
 
-    /// Whose privacy is protected.
+    /// The privacy unit.
     pub fn unit(&self) -> &str {
         &self.draft.unit
     }
@@ -200,22 +202,22 @@ impl Task {
         self.adjacency
     }
 
-    /// What each party asks of its own table.
+    /// The query that each party runs on its own table.
     pub fn sql(&self) -> &str {
         &self.draft.sql
     }
 
-    /// The bounds of columns, as in a policy.
+    /// The columns' clamping bounds, as in a policy.
     pub fn bounds(&self) -> &BTreeMap<String, String> {
         &self.draft.bounds
     }
 
-    /// The keys of columns, as in a policy.
+    /// The columns' public keys, as in a policy.
     pub fn keys(&self) -> &BTreeMap<String, Vec<String>> {
         &self.draft.keys
     }
 
-    /// How many rows of a unit count.
+    /// How many of a unit's rows count.
     pub fn max_rows(&self) -> Option<u64> {
         self.draft.max_rows
     }
@@ -225,27 +227,27 @@ impl Task {
         self.draft.max_groups
     }
 
-    /// The largest size of each party's number, in steps.
+    /// The largest absolute value of each party's number, in steps.
     pub fn bound(&self) -> i64 {
         self.draft.bound
     }
 
-    /// How far one unit can move a party's numbers: L1, in steps.
+    /// How much one unit can change a party's numbers: L1, in steps.
     pub fn sensitivity(&self) -> u64 {
         self.draft.sensitivity
     }
 
-    /// What is released.
+    /// The released numbers.
     pub fn cells(&self) -> &[Cell] {
         &self.cells
     }
 
-    /// Who takes part, in the order that counts.
+    /// The parties, in the task's order.
     pub fn parties(&self) -> &[Member] {
         &self.draft.parties
     }
 
-    /// The same task between others: for simulations.
+    /// The same task between other parties, for simulations.
     pub(crate) fn between(&self, parties: Vec<Member>) -> Result<Self> {
         Self::new(Draft { parties, ..self.draft.clone() })
     }
@@ -256,8 +258,8 @@ impl FromStr for Task {
 
     fn from_str(text: &str) -> Result<Self> {
         let draft: Draft = toml::from_str(text).map_err(|error| {
-            let allowed = format!("as its documentation says: {}", error.to_string().trim_end());
-            Error::parameter("the task", "not a task", allowed)
+            let allowed = format!("valid TOML with the documented fields: {}", error.to_string().trim_end());
+            Error::parameter("the task", "invalid", allowed)
         })?;
         Self::new(draft)
     }
@@ -286,7 +288,7 @@ fn protocol(draft: &Draft) -> Result<Protocol> {
         }
         ("masked", Some(colluders)) => Ok(Protocol::Masked { colluders }),
         ("masked", None) => {
-            let allowed = "given: how many parties may pool what they know; write for example colluders = 1";
+            let allowed = "given: how many parties may collude; for example, colluders = 1";
             Err(Error::parameter("colluders", "missing", allowed))
         }
         (other, _) => Err(Error::parameter("protocol", other, "broadcast or masked")),
@@ -344,11 +346,11 @@ pub(crate) fn members(parties: &[Member]) -> Result<()> {
     Ok(())
 }
 
-/// A task is sent around and kept in transcripts.
+/// Tasks are passed around and stored in transcripts, so they must not contain secrets.
 pub(crate) fn for_everybody(draft: &impl Serialize) -> Result<()> {
     match holds_a_key(&serde_json::to_string(draft).expect("a task is plain data")) {
         true => {
-            Err(Error::parameter("the task", "a text with a private key or a token in it", "one that anybody may read"))
+            Err(Error::parameter("the task", "a text with a private key or a token in it", "safe for anyone to read"))
         }
         false => Ok(()),
     }
@@ -357,7 +359,7 @@ pub(crate) fn for_everybody(draft: &impl Serialize) -> Result<()> {
 fn line(field: &'static str, text: &str) -> Result<()> {
     if text.is_empty() || text.len() > LONGEST_LINE || text.chars().any(char::is_control) {
         let value = if text.len() > LONGEST_LINE { format!("{} bytes long", text.len()) } else { format!("{text:?}") };
-        let allowed = "one line of text that is not empty, of at most 512 bytes, without control characters";
+        let allowed = "a single non-empty line of at most 512 bytes, without control characters";
         return Err(Error::parameter(field, value, allowed));
     }
     Ok(())

@@ -3,16 +3,16 @@
 use crate::hex::{Digest, sha256};
 use crate::message::Kind;
 
-/// What the chain begins with.
+/// The beginning of the chain.
 const DOMAIN: &[u8] = b"reticent party transcript 1\n";
 
-/// Before the first round: the task alone.
+/// The head before the first round: the task alone.
 pub fn beginning(task: Digest) -> Digest {
     sha256([DOMAIN, &task.0])
 }
 
-/// After a round, in which each party said one frame, in the task's order. Signatures are part of frames: a transcript is of one
-/// wording.
+/// The head after a round in which each party sent one frame, in the task's order. Frames include their signatures, so
+/// a transcript is unique byte for byte.
 pub fn after<'frame>(head: Digest, round: Kind, frames: impl IntoIterator<Item = &'frame [u8]>) -> Digest {
     let digests: Vec<Digest> = frames.into_iter().map(|frame| sha256([frame])).collect();
     let start = [&head.0[..], &[round.code()]];

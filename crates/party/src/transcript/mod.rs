@@ -1,10 +1,10 @@
-//! What was said, by whom, with all signatures: enough for anybody to check the result.
+//! The signed messages of an attempt: enough for anyone to check the result.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `mod` | [`Transcript`]: as it is kept, in JSON |
-//! | `chain` | the hashes that each round continues |
-//! | [`verify`] | whether everything is as it was said |
+//! | `mod` | [`Transcript`]: as stored, in JSON |
+//! | `chain` | the hashes that each round extends |
+//! | [`verify`] | verification |
 
 pub(crate) mod chain;
 pub mod verify;
@@ -22,81 +22,81 @@ use crate::keys::Signature;
 use crate::message::{Content, Kind, Message};
 use crate::task::Task;
 
-/// The version of the form.
+/// The format version.
 pub const VERSION: u32 = 1;
-/// A transcript is read as a whole.
+/// A transcript is read into memory.
 const LARGEST_FILE: u64 = 8 << 30;
 
-/// All that was said in one attempt, in rounds, each party's messages signed by it.
+/// All messages of one attempt, by round, each signed by its sender.
 ///
-/// Each message signs the hash of all rounds before its own ([`crate::message`]), so whoever said different things to different
-/// parties is found out in the next round, and the seals say that all parties have the same contributions.
+/// Each message signs the hash of all earlier rounds ([`crate::message`]), so a party that sends different messages to
+/// different parties is detected in the next round, and the seals confirm that all parties have the same contributions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transcript {
-    /// Of this form.
+    /// The format version.
     pub version: u32,
-    /// What was done, with the keys that everything is signed with.
+    /// The task, with the keys that all messages are signed with.
     pub task: Task,
     /// Its hash.
     pub task_hash: Digest,
     /// The attempt: the largest that was proposed.
     pub attempt: u32,
-    /// Who was there.
+    /// All hellos.
     pub hello: Vec<Hello>,
-    /// Who had charged its ledger.
+    /// The parties' confirmations that they have charged their ledgers.
     pub ready: Vec<Signed>,
-    /// What was contributed.
+    /// The contributions.
     pub contribution: Vec<Contribution>,
-    /// Who had heard all of it.
+    /// The parties' confirmations that they received all contributions.
     pub seal: Vec<Signed>,
-    /// The heads of the chain after each round.
+    /// The head of the chain after each round.
     pub heads: Vec<Digest>,
     /// The noisy sums, in steps of the cells' grids.
     pub output: Vec<i64>,
 }
 
-/// A hello as it is kept.
+/// A stored hello.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
-    /// Who.
+    /// The sender.
     pub party: String,
     /// The attempt it proposed.
     pub attempt: u32,
-    /// Its keys for masks, one for each party.
+    /// Its keys for masks, one per party.
     pub keys: Vec<Hex<32>>,
-    /// Signed by it.
+    /// Its signature.
     pub signature: Signature,
 }
 
-/// A message that says nothing but that it was said.
+/// A message without content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signed {
-    /// Who.
+    /// The sender.
     pub party: String,
-    /// Signed by it.
+    /// Its signature.
     pub signature: Signature,
 }
 
-/// A contribution as it is kept.
+/// A stored contribution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contribution {
-    /// Who.
+    /// The sender.
     pub party: String,
-    /// One word for each cell.
+    /// One word per cell.
     pub words: Vec<u64>,
-    /// Signed by it.
+    /// Its signature.
     pub signature: Signature,
 }
 
 impl Transcript {
-    /// Reads a transcript. Nothing is checked yet but its form.
+    /// Reads a transcript. Only its format is checked.
     ///
     /// # Errors
-    /// If there is none, or it is not one.
+    /// If the file is missing or not a transcript.
     pub fn read(path: &Path) -> Result<Self> {
         let failed = |error| Error::file("read", path, error);
         if fs::metadata(path).map_err(failed)?.len() > LARGEST_FILE {
@@ -109,29 +109,29 @@ impl Transcript {
     /// Reads a transcript from JSON.
     ///
     /// # Errors
-    /// If it is not one of this version.
+    /// If it is not a transcript of this version.
     pub fn from_json(text: &[u8]) -> Result<Self, String> {
         let transcript: Self = serde_json::from_slice(text).map_err(|error| format!("not a transcript: {error}"))?;
         if transcript.version != VERSION {
-            return Err(format!("a transcript of version {}, but this program reads {VERSION}", transcript.version));
+            return Err(format!("transcript version {}, but this program reads {VERSION}", transcript.version));
         }
         Ok(transcript)
     }
 
-    /// As JSON.
+    /// The transcript as JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a transcript is plain data") + "\n"
     }
 
-    /// Writes it, durably.
+    /// Writes the transcript durably.
     ///
     /// # Errors
-    /// If the disk does not take it.
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         replace(path, self.to_json().as_bytes()).map_err(|error| Error::file("written", path, error))
     }
 
-    /// Puts together what was said: rounds of messages in the task's order.
+    /// Assembles a transcript from rounds of messages in the task's order.
     pub(crate) fn new(
         task: &Task,
         attempt: u32,
@@ -170,7 +170,7 @@ impl Transcript {
         transcript
     }
 
-    /// What is kept of a round, as it was said: who, with which attempt, what, and the signature.
+    /// A round's messages as sent: sender, attempt, content and signature.
     fn round(&self, round: Kind) -> Vec<(&str, u32, Content, Signature)> {
         fn bare(said: &[Signed], attempt: u32, content: Content) -> Vec<(&str, u32, Content, Signature)> {
             said.iter().map(|one| (&*one.party, attempt, content.clone(), one.signature)).collect()

@@ -1,28 +1,28 @@
-//! Whether everything is as it was said.
+//! Verification of transcripts.
 
 use super::{Transcript, chain};
 use crate::message::{Kind, Message};
 use crate::task::Task;
 
-/// What was found in a transcript.
+/// The result of verifying a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// What is not as it should be, in words; empty if all is well.
+    /// The problems found, in words; empty if there are none.
     pub findings: Vec<String>,
-    /// How many signatures were right.
+    /// How many signatures are valid.
     pub signatures: usize,
 }
 
 impl Verdict {
-    /// Is all well?
+    /// Whether no problem was found.
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty()
     }
 }
 
 impl Transcript {
-    /// Checks every signature, the chain, the attempt and the sum. The keys are those in the transcript itself: give the task file
-    /// to know that they, and everything else that was agreed, are those that you know.
+    /// Checks every signature, the chain, the attempt and the sum. The keys are taken from the transcript itself: pass
+    /// the task file to check that they, and everything else that was agreed, are the ones you know.
     pub fn verify(&self, task: Option<&Task>) -> Verdict {
         let mut verdict = Verdict { findings: Vec::new(), signatures: 0 };
         let hash = self.task.hash();
@@ -32,11 +32,11 @@ impl Transcript {
         if let Some(task) = task
             && task.hash() != hash
         {
-            verdict.find(format!("it is of another task ({hash}) than the given one ({})", task.hash()));
+            verdict.find(format!("its task ({hash}) is not the given one ({})", task.hash()));
         }
         let proposed = self.hello.iter().map(|hello| hello.attempt).max();
         if proposed != Some(self.attempt) {
-            verdict.find(format!("the attempt is {}, but not the largest that was proposed", self.attempt));
+            verdict.find(format!("the attempt is {}, which is not the largest one proposed", self.attempt));
         }
         self.verify_rounds(&mut verdict);
         self.verify_output(&mut verdict);
@@ -52,7 +52,7 @@ impl Transcript {
         for (number, round) in Kind::ROUNDS.into_iter().enumerate() {
             let said = self.round(round);
             if !said.iter().map(|said| said.0).eq(task.parties().iter().map(|member| member.name.as_str())) {
-                verdict.find(format!("round `{round}` does not have one message of each party, in the task's order"));
+                verdict.find(format!("round `{round}` does not have one message per party, in the task's order"));
             }
             let mut frames = Vec::with_capacity(said.len());
             for (place, (party, attempt, content, signature)) in said.into_iter().enumerate() {
@@ -63,14 +63,14 @@ impl Transcript {
                     verdict.signatures += 1;
                 } else {
                     verdict
-                        .find(format!("round `{round}`: {party} has not signed this after all that was said before"));
+                        .find(format!("round `{round}`: {party} did not sign this message after these earlier rounds"));
                 }
                 frame.extend_from_slice(&signature.0);
                 frames.push(frame);
             }
             head = chain::after(head, round, frames.iter().map(Vec::as_slice));
             if self.heads.get(number).is_some_and(|kept| *kept != head) {
-                verdict.find(format!("the head after round `{round}` is not what was said until then"));
+                verdict.find(format!("the head after round `{round}` does not match the messages so far"));
             }
         }
     }
@@ -78,7 +78,7 @@ impl Transcript {
     fn verify_output(&self, verdict: &mut Verdict) {
         let plan = match self.task.plan() {
             Ok(plan) => plan,
-            Err(error) => return verdict.find(format!("the task cannot be planned: {error}")),
+            Err(error) => return verdict.find(format!("the task has no valid plan: {error}")),
         };
         let words: Vec<&[u64]> = self.contribution.iter().map(|one| one.words.as_slice()).collect();
         match plan.sum(&words) {

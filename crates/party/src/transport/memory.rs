@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::{Arrival, Heard, Transport};
 
-/// One party's end of a network in memory.
+/// One party's end of an in-memory network.
 #[derive(Debug)]
 pub struct Memory {
     me: usize,
@@ -15,7 +15,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A network of so many parties.
+    /// A network of `parties` parties.
     pub fn network(parties: usize) -> Vec<Self> {
         let (others, inboxes): (Vec<_>, Vec<_>) = (0..parties).map(|_| channel()).unzip();
         let ends = inboxes.into_iter().enumerate();
@@ -25,7 +25,7 @@ impl Memory {
 
 impl Transport for Memory {
     fn send(&mut self, to: usize, frame: &Arc<[u8]>) {
-        // Whoever is gone hears nothing.
+        // A party that is gone hears nothing.
         let _ = self.others[to].send(Arrival { from: self.me, heard: Heard::Frame(frame.to_vec()) });
     }
 

@@ -1,9 +1,9 @@
-//! TCP and mutual TLS between everybody and everybody.
+//! TCP and mutual TLS between all parties.
 //!
-//! Of two parties the one that comes later in the task dials the other, again and again until both are done: so they may start in
-//! any order, and a connection that is cut comes back. Everything that was said is said again on each new connection, and whoever
-//! hears the same frame twice takes no notice. A connection on which nothing comes, not even the empty frame that says "still
-//! here", is given up and made anew.
+//! Of two parties the one listed later in the task dials the other, repeatedly until both are done: so they may start
+//! in any order, and a broken connection is restored. All earlier frames are resent on each new connection, and
+//! duplicates are ignored. A connection on which nothing arrives, not even the empty keep-alive frame, is dropped and
+//! made anew.
 
 use std::io;
 use std::net::TcpListener as StdListener;
@@ -24,31 +24,31 @@ use crate::error::{Error, Result};
 use crate::keys::{PrivateKey, PublicKey};
 use crate::task::Member;
 
-/// A connection must be made, and its keys be proved, within this time.
+/// The time limit for connecting and proving keys.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// The pause before a party is dialled again; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
-/// But no longer than this.
+/// The longest such pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// So often an idle connection says that it is there.
+/// How often an idle connection sends a keep-alive frame.
 const STILL_HERE: Duration = Duration::from_secs(4);
-/// One that has been silent for so long is given up.
+/// How long a connection may be silent before it is dropped.
 const SILENCE: Duration = Duration::from_secs(15);
-/// Connections that have not proved a key yet, for each party; strangers beyond that wait.
+/// Connections per party that have not proved a key yet; further strangers wait.
 const UNPROVED_PER_PARTY: usize = 4;
-/// Large frames are read, and room is made for them, piece by piece.
+/// Large frames are read, and memory is allocated for them, piece by piece.
 const PIECE: usize = 1 << 16;
-/// How many frames of each peer wait to be looked at, before it has to wait.
+/// How many unread frames of each peer are queued before it has to wait.
 const WAITING_PER_PARTY: usize = 2;
 
-/// All that was said to one peer.
+/// All frames sent to one peer.
 type Said = Vec<Arc<[u8]>>;
 
 /// One party's connections to all others. Dropping it cuts them.
 #[derive(Debug)]
 pub struct Mesh {
     runtime: Option<Runtime>,
-    /// By place; none for the party itself.
+    /// By index; `None` for the party itself.
     said: Vec<Option<watch::Sender<Said>>>,
     heard: mpsc::Receiver<Arrival>,
     accepting: Option<JoinHandle<()>>,
@@ -65,18 +65,18 @@ struct Line {
 }
 
 impl Line {
-    /// Says that the connection has ended.
+    /// Reports that the connection has ended.
     async fn lose(&self) {
         let _ = self.heard.send(Arrival { from: self.peer, heard: Heard::Lost }).await;
     }
 }
 
 impl Mesh {
-    /// Listens for those who come after `me` in the roster, and dials those who come before, until dropped. Nobody has to be there
-    /// yet. Not to be called where a future runs.
+    /// Listens for those listed after `me` in the roster, and dials those listed before, until dropped. The others need
+    /// not be up yet. Must not be called from async code.
     ///
     /// # Errors
-    /// If the system gives no threads or does not let us listen.
+    /// If threads cannot be created or the listener cannot be used.
     pub fn start(
         roster: &[Member],
         me: usize,
@@ -162,7 +162,7 @@ impl Drop for Mesh {
     }
 }
 
-/// Lets in whoever proves a key of the roster; of two connections of one party the newer counts.
+/// Admits peers that prove a key of the roster; of two connections of one party the newer one counts.
 async fn accept(
     listener: TcpListener,
     acceptor: TlsAcceptor,
@@ -170,13 +170,13 @@ async fn accept(
 ) {
     let places = Arc::new(Semaphore::new(UNPROVED_PER_PARTY * (peers.len() + 1)));
     let peers = Arc::new(peers);
-    // They end with this one.
+    // They end with this task.
     let mut handshakes = JoinSet::new();
     loop {
         while handshakes.try_join_next().is_some() {}
         let place = Arc::clone(&places).acquire_owned().await.expect("it is never closed");
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of file descriptors, for example: others may be closed soon.
+            // Out of file descriptors, for example: some may be closed soon.
             sleep(FIRST_PAUSE).await;
             continue;
         };
@@ -193,7 +193,7 @@ async fn accept(
     }
 }
 
-/// Talks with a peer that dials.
+/// Talks to a peer that dials us.
 async fn answer(line: Line, mut streams: mpsc::Receiver<TlsStream<TcpStream>>) {
     let mut next = streams.recv().await;
     while let Some(stream) = next {
@@ -203,7 +203,7 @@ async fn answer(line: Line, mut streams: mpsc::Receiver<TlsStream<TcpStream>>) {
             newer = streams.recv() => {
                 match newer {
                     Some(_) => line.lose().await,
-                    // No others are let in any more; this one comes to its end.
+                    // No new connections are accepted; this one runs to its end.
                     None => drop(conversation.await),
                 }
                 newer
@@ -216,7 +216,7 @@ async fn answer(line: Line, mut streams: mpsc::Receiver<TlsStream<TcpStream>>) {
     }
 }
 
-/// Talks with a peer that must be dialled.
+/// Talks to a peer that we dial.
 async fn dial(line: Line, address: String, connector: TlsConnector) {
     let name = ServerName::try_from("party").expect("it is a name");
     let mut pause = FIRST_PAUSE;
@@ -241,13 +241,13 @@ async fn dial(line: Line, address: String, connector: TlsConnector) {
     }
 }
 
-/// Waits until there is nothing more to say.
+/// Waits until there is nothing more to send.
 async fn closed(line: &Line) {
     let mut said = line.said.clone();
     while said.changed().await.is_ok() {}
 }
 
-/// Talks until the connection ends, or both sides have said all they have to say. True if anything was heard.
+/// Talks until the connection ends, or both sides have sent everything. Returns `true` if anything was received.
 async fn converse(line: Line, stream: impl AsyncRead + AsyncWrite + Unpin) -> bool {
     let Line { peer, said, heard, largest } = line;
     let (reader, writer) = split(stream);
@@ -258,8 +258,9 @@ async fn converse(line: Line, stream: impl AsyncRead + AsyncWrite + Unpin) -> bo
         tokio::pin!(hear, speak);
         tokio::select! {
             _ = &mut hear => (),
-            // What the peer still says is read to its end: closing on it could take away what it has not heard yet. And if it is
-            // gone, which speaking to it notices first, its last words may lie here unread: why it is gone, for example.
+            // The peer's remaining data is read to its end: closing early could lose what it has not received yet. And
+            // if it is gone, which sending notices first, its last messages may still be unread here: the reason for
+            // it, for example.
             _ = &mut speak => drop(hear.await),
         }
     }
@@ -300,7 +301,7 @@ async fn hear(
         }
         if length > largest {
             let _ = heard.send(Arrival { from: peer, heard: Heard::Oversized }).await;
-            // Nothing that comes after it counts; but if it were left unread, the peer might not hear what it is told.
+            // Nothing after it counts; but if it were left unread, the peer might not receive what is sent to it.
             let mut rest = vec![0; PIECE];
             while timeout(SILENCE, reader.read(&mut rest)).await?? > 0 {}
             return Ok(());
@@ -311,7 +312,7 @@ async fn hear(
             frame.resize(length.min(start + PIECE), 0);
             timeout(SILENCE, reader.read_exact(&mut frame[start..])).await??;
         }
-        // Whoever has closed the mesh does not listen any more, but the peer is heard out.
+        // A closed mesh no longer listens, but the peer is read to its end.
         let _ = heard.send(Arrival { from: peer, heard: Heard::Frame(frame) }).await;
     }
 }
@@ -323,7 +324,7 @@ mod tests {
 
     use super::*;
 
-    /// The way to somebody who has gone.
+    /// The way to a peer that is gone.
     struct Gone;
 
     impl AsyncWrite for Gone {
@@ -345,7 +346,7 @@ mod tests {
         let words: Vec<Vec<u8>> = (1..=5).map(|word| vec![word; 3]).collect();
         let arrived: Vec<u8> = words.iter().flat_map(|word| [&[3, 0, 0, 0], word.as_slice()].concat()).collect();
         let (_outbox, said) = watch::channel(vec![Arc::from([9].as_slice())]);
-        // There is room for one frame: the others are still unread when speaking fails.
+        // There is room for one frame: the others are still unread when sending fails.
         let (heard, mut inbox) = mpsc::channel(1);
         let line = Line { peer: 0, said, heard, largest: 3 };
         let talk = converse(line, tokio::io::join(arrived.as_slice(), Gone));

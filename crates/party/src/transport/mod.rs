@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `mod` | [`Transport`]: what a session needs |
-//! | [`mesh`] | [`Mesh`]: TCP and mutual TLS between everybody and everybody |
+//! | [`mesh`] | [`Mesh`]: TCP and mutual TLS between all parties |
 //! | `tls` | raw public keys, pinned to those of the task |
 //! | [`memory`] | parties within one process |
 
@@ -17,35 +17,35 @@ use std::time::Instant;
 pub use self::memory::Memory;
 pub use self::mesh::Mesh;
 
-/// Carries frames: whole, in order, for as long as the sender lives; possibly several times each, after a connection was cut.
-/// Who sent a frame is certain.
+/// Carries frames: whole, in order, as long as the sender lives; possibly more than once each, after a connection was
+/// cut. The sender of a frame is authenticated.
 pub trait Transport {
-    /// Sends a frame to the party at a place, now or as soon as it can be reached.
+    /// Sends a frame to the party at this index, now or as soon as it can be reached.
     fn send(&mut self, to: usize, frame: &Arc<[u8]>);
 
-    /// The next thing that was heard; `None` if nothing came before the deadline.
+    /// The next arrival; `None` if there is none before the deadline.
     fn receive(&mut self, deadline: Instant) -> Option<Arrival>;
 
-    /// Says no more; returns when everybody who is connected has heard all of it, or at the deadline.
+    /// Stops sending; returns when all connected parties have received everything, or at the deadline.
     fn close(self, deadline: Instant);
 }
 
-/// What was heard from a party.
+/// Something that arrived from a party.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its place.
+    /// The sender's index.
     pub from: usize,
-    /// What it was.
+    /// What arrived.
     pub heard: Heard,
 }
 
-/// What was heard.
+/// What arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
-    /// A frame, not larger than allowed.
+    /// A frame within the size limit.
     Frame(Vec<u8>),
-    /// The announcement of a larger one. It was not read.
+    /// The announcement of a larger frame, which was not read.
     Oversized,
-    /// That its connection has ended. If it comes back, all it said is heard again.
+    /// The end of its connection. If it reconnects, all its frames arrive again.
     Lost,
 }

@@ -1,5 +1,5 @@
-//! Mutual TLS 1.3 with raw public keys (RFC 7250): no certificates, no authorities, no expiry. Whoever does not have the private
-//! half of a key that stands in the task is not talked to.
+//! Mutual TLS 1.3 with raw public keys (RFC 7250): no certificates, no authorities, no expiry. A peer that cannot prove
+//! the private half of a key in the task is rejected.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use rustls::{
 
 use crate::keys::{PrivateKey, PublicKey};
 
-/// What comes before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).
+/// The prefix of the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).
 const SPKI_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
-/// Which protocol is spoken inside.
+/// The protocol between parties.
 const ALPN: &[u8] = b"reticent-party/1";
-/// Which protocol is spoken by strangers.
+/// The protocol of anonymous clients.
 const STRANGERS_ALPN: &[u8] = b"reticent-reports/1";
 
-/// For connections that come in, from any of these peers.
+/// Accepts connections from any of these peers.
 pub fn server(key: &PrivateKey, peers: Vec<PublicKey>) -> Result<ServerConfig, Error> {
     let (provider, own) = (provider(), own(key)?);
     let pinned = Pinned::new(&provider, peers);
@@ -39,13 +39,13 @@ pub fn server(key: &PrivateKey, peers: Vec<PublicKey>) -> Result<ServerConfig, E
     Ok(config)
 }
 
-/// For connections to one peer.
+/// Connects to one peer.
 pub fn client(key: &PrivateKey, peer: PublicKey) -> Result<ClientConfig, Error> {
     let (provider, own) = (provider(), own(key)?);
     let pinned = Pinned::new(&provider, vec![peer]);
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])?
-        .dangerous() // only in that no authority is asked: the key itself is known
+        .dangerous() // only because no authority is involved: the key itself is known
         .with_custom_certificate_verifier(pinned)
         .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(own)));
     config.alpn_protocols = vec![ALPN.to_vec()];
@@ -54,7 +54,7 @@ pub fn client(key: &PrivateKey, peer: PublicKey) -> Result<ClientConfig, Error> 
     Ok(config)
 }
 
-/// For connections of anybody, who proves nothing: clients of aggregators.
+/// Accepts connections from anonymous clients of aggregators.
 pub fn server_for_strangers(key: &PrivateKey) -> Result<ServerConfig, Error> {
     let (provider, own) = (provider(), own(key)?);
     let mut config = ServerConfig::builder_with_provider(provider)
@@ -67,7 +67,7 @@ pub fn server_for_strangers(key: &PrivateKey) -> Result<ServerConfig, Error> {
     Ok(config)
 }
 
-/// For connections of a stranger to whoever has this key.
+/// Connects anonymously to the owner of this key.
 pub fn stranger(peer: PublicKey) -> Result<ClientConfig, Error> {
     let provider = provider();
     let pinned = Pinned::new(&provider, vec![peer]);
@@ -82,7 +82,7 @@ pub fn stranger(peer: PublicKey) -> Result<ClientConfig, Error> {
     Ok(config)
 }
 
-/// The key that the other side has proved to have.
+/// The key that the other side has proved to own.
 pub fn proved(certificates: Option<&[CertificateDer<'_>]>) -> Option<PublicKey> {
     match certificates? {
         [key] => public_key(key),
@@ -105,7 +105,7 @@ fn public_key(info: &[u8]) -> Option<PublicKey> {
     Some(PublicKey::from_bytes(key.try_into().ok()?))
 }
 
-/// Takes the keys that it knows, and no others.
+/// Accepts the known keys only.
 #[derive(Debug)]
 struct Pinned {
     keys: Vec<PublicKey>,
@@ -135,7 +135,7 @@ impl Pinned {
     }
 }
 
-/// Nothing older is configured.
+/// Older versions are not configured.
 fn only_tls13() -> Error {
     Error::General("parties speak TLS 1.3".into())
 }

@@ -1,57 +1,57 @@
-//! A clock that stands still while anything can still happen.
+//! A clock that stands still as long as anything can still happen.
 //!
-//! Whoever waits for somebody that has vanished waits for a deadline. On the clock of the wall that takes long, or it comes too early
-//! for those that are only slow. So here time passes when nothing else can: when all parties that are left wait, and everything that
-//! was said has been heard. Then the earliest deadline is over.
+//! Waiting for a party that has vanished means waiting for a deadline. On a wall clock that takes long, or the deadline
+//! comes too early for parties that are merely slow. So here time passes only when nothing else can happen: when all
+//! remaining parties are waiting, and every message has been received. Then the earliest deadline expires.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use reticent_party::transport::{Arrival, Heard, Transport};
 
-/// How often somebody who waits looks at the clock. Nothing depends on it but how soon a test is over.
+/// How often a waiting party checks the clock. It affects only how soon a test finishes.
 const LOOK: Duration = Duration::from_millis(5);
-/// Nothing waits so long unless something is broken.
+/// Nothing takes this long unless something is broken.
 const NEVER: Duration = Duration::from_secs(600);
 
-/// What a party does.
+/// What a party is doing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Doing {
-    /// Something, or it has not come yet.
+    /// It is working, or has not joined yet.
     Works,
-    /// It waits for others, until then.
+    /// It is waiting for others, until this deadline.
     Waits(Instant),
-    /// It hears nothing any more.
+    /// It no longer listens.
     Gone,
 }
 
 struct State {
-    /// By place.
+    /// By index.
     parties: Vec<Doing>,
-    /// What was said and not yet heard: by whom, to whom, what.
+    /// What was sent and not yet received: sender, recipient, frame.
     under_way: Vec<(usize, usize, Vec<u8>)>,
 }
 
-/// The clock of all parties that take part.
+/// The clock of all parties taking part.
 pub struct Clock {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 impl Clock {
-    /// For a village of so many, of which `absent` ones never come.
+    /// For a village of this size, of which the `absent` ones never join.
     pub fn new(parties: usize, absent: &[usize]) -> Self {
         let doing = |place| if absent.contains(&place) { Doing::Gone } else { Doing::Works };
         let state = State { parties: (0..parties).map(doing).collect(), under_way: Vec::new() };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// The connections of one party, by this clock.
+    /// One party's connections, on this clock.
     pub fn of<T: Transport>(self: &Arc<Self>, place: usize, inner: T) -> Timed<T> {
         Timed { inner: Some(inner), clock: Arc::clone(self), place }
     }
 
-    /// Waits until all others wait for this party and have heard all that they said to each other.
+    /// Waits until all others are waiting for this party and have received everything they sent to each other.
     pub fn until_all_wait_for(&self, place: usize) {
         let busy = |state: &mut State| {
             let works = |(other, doing): (usize, &Doing)| other != place && *doing == Doing::Works;
@@ -70,21 +70,21 @@ impl Clock {
 }
 
 impl State {
-    /// Is the time of this party over?
+    /// Whether this party's deadline has expired.
     fn is_up(&self, place: usize) -> bool {
         let deadline = |doing: &Doing| if let Doing::Waits(deadline) = doing { Some(*deadline) } else { None };
         let earliest = self.parties.iter().filter_map(deadline).min();
         !self.parties.contains(&Doing::Works) && self.under_way.is_empty() && deadline(&self.parties[place]) == earliest
     }
 
-    /// It hears nothing more.
+    /// Marks it as no longer listening.
     fn go(&mut self, place: usize) {
         self.parties[place] = Doing::Gone;
         self.under_way.retain(|&(_, to, _)| to != place);
     }
 }
 
-/// Connections by a clock. When they are dropped, the party dies; but all that it said before is heard.
+/// Connections on a clock. Dropping them kills the party; but everything it sent before is received.
 pub struct Timed<T> {
     inner: Option<T>,
     clock: Arc<Clock>,

@@ -1,4 +1,4 @@
-//! Somebody does not do what is agreed: all others abort, for the right reason, and have said nothing too early.
+//! One party violates the protocol: all others abort, for the right reason, and have sent nothing too early.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,15 +9,15 @@ use crate::clock::Clock;
 use crate::village::{Plan, Village, abort};
 use crate::wires::{Fate, Overtaken, Record, Wire, has, honest, kind};
 
-/// The place of the one that is not honest; neither the first nor the last.
+/// The index of the dishonest party; neither the first nor the last.
 const ROGUE: usize = 1;
 
-/// Runs everybody; the rogue's frames have fates. What came of it, and what each has sent.
+/// Runs all parties; the rogue's frames have fates. Returns the results, and what each party sent.
 fn with_rogue(village: &Village, fate: impl FnMut(usize, &[u8]) -> Fate + Send) -> (Vec<Result<Outcome>>, Vec<Record>) {
     with_rogue_of(village, &village.task, fate)
 }
 
-/// The same with a task of the rogue's own.
+/// The same with the rogue's own task.
 fn with_rogue_of(
     village: &Village,
     task: &Task,
@@ -28,7 +28,7 @@ fn with_rogue_of(
     let results = village.all(|place| {
         let record = &records[place];
         if place == ROGUE {
-            // Who meets the rogue before it has met the others can tell them nothing.
+            // A party that meets the rogue before it has met the others cannot tell them anything.
             clock.until_all_wait_for(ROGUE);
             let fate = fate.lock().unwrap().take().unwrap();
             village.run_over(place, task, |mesh| Wire::new(clock.of(place, mesh), record, fate))
@@ -39,12 +39,12 @@ fn with_rogue_of(
     (results, records)
 }
 
-/// All honest parties abort and name the rogue, somebody for this reason; and if the fault came before the contributions, nobody
-/// contributed.
+/// All honest parties abort and name the rogue, one of them for this reason; and if the fault came before the
+/// contributions, none of them contributed.
 fn all_abort(village: &Village, results: Vec<Result<Outcome>>, records: &[Record], reason: Reason, fault: Kind) {
     let mut reasons = Vec::new();
     for (place, result) in results.into_iter().enumerate() {
-        // The rogue may have a result: it heard everybody.
+        // The rogue may have a result: it heard everyone.
         if place == ROGUE {
             continue;
         }
@@ -58,26 +58,27 @@ fn all_abort(village: &Village, results: Vec<Result<Outcome>>, records: &[Record
             assert!(!has(&records[place], Kind::Seal));
         }
         assert!(has(&records[place], Kind::Abort), "it tells the others");
-        // Of two that have heard different things neither knows which is the rogue's doing.
+        // Of two parties that heard different messages neither knows which one is the rogue's doing.
         if reason != Reason::Equivocated {
             assert_eq!(abort.culprit.as_deref(), Some("p1"), "{abort}");
         }
         reasons.push(abort);
     }
     assert!(reasons.iter().any(|abort| abort.reason == reason), "{reasons:?}");
-    // Nobody is told anything else than what somebody found out.
+    // No party is told anything but what another one detected.
     let found: Vec<_> = reasons.iter().filter(|abort| abort.told_by.is_none()).map(|abort| abort.reason).collect();
     assert!(reasons.iter().all(|abort| found.contains(&abort.reason) || abort.told_by == Some("p1".into())));
 }
 
-/// It alone is named, also by one that it has spoken to, and that misses others who wait for it.
+/// The rogue alone is named, even by a party that it has spoken to and that misses others who are waiting for it.
 #[test]
 fn one_that_vanishes_in_any_round() {
     std::thread::scope(|scope| {
         for fault in Kind::ROUNDS {
             scope.spawn(move || {
                 let village = Village::new(Plan { parties: 4, ..Plan::default() });
-                // It may have spoken to the first when it dies; but who hears that all are ready, or have sealed, may go on.
+                // It may have reached the first party before it died; a party that hears that all are ready, or have
+                // sealed, may go on.
                 let spares_first = fault == Kind::Hello || fault == Kind::Contribution;
                 let (results, records) = with_rogue(&village, |to, frame| {
                     let dies = kind(frame) == Some(fault) && !(to == 0 && spares_first);
@@ -86,7 +87,7 @@ fn one_that_vanishes_in_any_round() {
                 for (place, result) in results.iter().enumerate().filter(|(place, _)| *place != ROGUE) {
                     let abort = result.as_ref().unwrap_err().abort().unwrap();
                     assert_eq!((abort.reason, abort.culprit.as_deref()), (Reason::Vanished, Some("p1")), "{place}");
-                    // Charged are those that heard all hellos.
+                    // Those that received all hellos have charged.
                     if fault > Kind::Hello {
                         assert!(abort.charged, "{abort}");
                     }
@@ -97,7 +98,7 @@ fn one_that_vanishes_in_any_round() {
     });
 }
 
-/// The last word may have been heard by some and not by others; but those who have the result all have the same.
+/// Some may have received the last message and others not; but all who have a result have the same one.
 #[test]
 fn one_that_seals_for_one_party_only_and_vanishes() {
     let village = Village::new(Plan { parties: 4, ..Plan::default() });
@@ -142,7 +143,7 @@ fn one_that_replays_what_it_said_in_an_earlier_attempt() {
         for (place, result) in results.into_iter().enumerate().filter(|(place, _)| *place != ROGUE) {
             let abort = abort(result);
             assert_eq!(abort.reason, Reason::Replayed, "{abort}");
-            // Who is told of it early has not charged for this attempt yet.
+            // A party that hears of it early has not charged for this attempt yet.
             assert!(abort.charged || fault == Kind::Ready, "{abort}");
             assert_eq!(village.charges(place), 1 + u64::from(abort.charged), "{abort}");
         }
@@ -165,7 +166,7 @@ fn one_that_repeats_what_another_said() {
     }
 }
 
-/// What becomes of a frame.
+/// What happens to a frame.
 type Change = fn(&[u8]) -> Vec<u8>;
 
 #[test]
@@ -217,7 +218,7 @@ fn one_that_sends_more_than_any_message_takes() {
     }
 }
 
-/// It signs both versions; each party by itself finds nothing wrong with what it hears.
+/// It signs both versions; no party by itself finds anything wrong with what it receives.
 #[test]
 fn one_that_says_different_things_to_different_parties() {
     for fault in [Kind::Hello, Kind::Contribution] {
@@ -257,7 +258,7 @@ fn one_that_says_two_things_to_one_party() {
     all_abort(&village, results, &records, Reason::Equivocated, Kind::Contribution);
 }
 
-/// The others hear it from the one that it happened to, and say so; even where somebody who passes it on is faster.
+/// The others hear it from the party that it happened to, and say so; even if one that passes it on is faster.
 #[test]
 fn a_statistic_that_cannot_be_computed_ends_it_for_all() {
     struct Broken;

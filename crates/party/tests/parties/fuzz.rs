@@ -1,4 +1,4 @@
-//! Changed messages, and changed transcripts: whatever is changed is found out, and nothing panics.
+//! Mutated messages and transcripts: every change is detected, and nothing panics.
 
 use std::sync::Mutex;
 
@@ -10,12 +10,12 @@ use serde_json::Value;
 use crate::village::{Plan, Village};
 use crate::wires::{Fate, Record, Wire, has, kind};
 
-/// So many runs, each with one change.
+/// The number of runs, each with one change.
 const RUNS: u64 = 60;
-/// So many single bytes of a transcript are changed.
+/// The number of single bytes of a transcript that are changed.
 const CHANGES: usize = 400;
 
-/// A small generator of numbers: the same ones each time.
+/// A small pseudorandom generator with a fixed seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -26,7 +26,7 @@ impl Numbers {
     }
 }
 
-/// One change to a frame. Earlier frames of the same party are there to be repeated.
+/// One change to a frame. Earlier frames of the same party are available to be repeated.
 fn change(numbers: &mut Numbers, frame: &[u8], earlier: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut changed = frame.to_vec();
     match numbers.below(6) {
@@ -93,7 +93,7 @@ fn a_change_to_any_part_of_a_transcript_is_found_out() {
         let mut bytes = whole.clone().into_bytes();
         let place = numbers.below(bytes.len());
         bytes[place] ^= 1 << numbers.below(7);
-        // White space, and other ways to write the same, do not count.
+        // White space, and other spellings of the same JSON, do not count.
         let same = serde_json::from_slice::<Value>(&bytes).is_ok_and(|value| value == original);
         assert_eq!(is_sound(&bytes), same, "byte {place}");
     }
@@ -102,7 +102,7 @@ fn a_change_to_any_part_of_a_transcript_is_found_out() {
     }
 }
 
-/// What becomes of a transcript.
+/// The outcome of reading and verifying a transcript.
 type Change = &'static dyn Fn(&mut Transcript);
 
 #[test]
@@ -117,11 +117,11 @@ fn what_is_wrong_with_a_transcript_is_said() {
     assert_eq!(findings(&|_| ()), "");
     let changes: [(&str, Change); 8] = [
         ("not the sum", &|transcript| transcript.output[0] += 1),
-        ("round `contribution`: p1 has not signed", &|transcript| transcript.contribution[1].words[0] ^= 1),
-        ("round `contribution`: p2 has not signed", &|transcript| transcript.hello[0].keys[1].0[0] ^= 1),
-        ("round `ready`: p0 has not signed", &|transcript| transcript.ready.swap(0, 1)),
+        ("round `contribution`: p1 did not sign", &|transcript| transcript.contribution[1].words[0] ^= 1),
+        ("round `contribution`: p2 did not sign", &|transcript| transcript.hello[0].keys[1].0[0] ^= 1),
+        ("round `ready`: p0 did not sign", &|transcript| transcript.ready.swap(0, 1)),
         ("in the task's order", &|transcript| drop(transcript.seal.pop())),
-        ("not the largest that was proposed", &|transcript| transcript.attempt += 1),
+        ("not the largest one proposed", &|transcript| transcript.attempt += 1),
         ("the head after round `seal`", &|transcript| transcript.heads[3].0[0] ^= 1),
         ("the task's hash", &|transcript| transcript.task_hash.0[0] ^= 1),
     ];

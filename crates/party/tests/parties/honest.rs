@@ -1,4 +1,4 @@
-//! Everybody does what is agreed.
+//! Everyone follows the protocol.
 
 use std::sync::{Condvar, Mutex};
 
@@ -32,7 +32,7 @@ fn twenty_parties_with_a_hundred_cells() {
     village.check(village.all(|place| village.run(place)));
 }
 
-/// Each starts when the one before it, in this order, is waiting for others.
+/// Each starts when the previous one, in this order, is waiting for others.
 #[test]
 fn parties_start_in_any_order() {
     for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
@@ -48,7 +48,7 @@ fn parties_start_in_any_order() {
             let record = crate::wires::Record::default();
             village.run_over(place, &village.task, |mesh| {
                 crate::wires::Wire::new(mesh, &record, |_, _: &[u8]| {
-                    // It has something to say, so it is there.
+                    // It has sent something, so it is there.
                     let mut turns = turn.lock().unwrap();
                     *turns = (*turns).max(mine + 1);
                     next.notify_all();
@@ -69,7 +69,7 @@ fn the_masked_words_of_one_party_say_nothing_and_those_of_broadcast_are_near_its
             let numbers = village.numbers(place).0;
             let near = |(word, number): (&u64, &i64)| word.cast_signed().abs_diff(*number) < 1000;
             let near = said.words.iter().zip(&numbers).filter(|&pair| near(pair)).count();
-            // A uniform word is that near with probability 2^-53.
+            // A uniform word is this close with probability 2^-53.
             assert_eq!(near, if is_masked { 0 } else { numbers.len() });
         }
     }
@@ -85,7 +85,7 @@ fn another_attempt_has_other_masks_and_is_charged_again() {
         assert_eq!(village.charges(place), 2);
         let words = |outcome: &reticent_party::Outcome| outcome.transcript.contribution[place].words.clone();
         let (before, after) = (words(&first[0]), words(&second[0]));
-        // Under the same masks the two would differ by noise alone.
+        // Under the same masks the two would differ only by noise.
         assert!(before.iter().zip(&after).all(|(one, other)| one.abs_diff(*other) > 1000));
     }
 }
@@ -103,6 +103,6 @@ fn a_simulation_goes_through_the_same_rounds() {
     assert!(simulate(&village.task, numbers(4)).unwrap_err().is_usage());
     let mut wrong: Vec<_> = numbers(5);
     wrong[3].0.pop();
-    // It is the party's own error that comes back, not what the others made of it.
+    // The error returned is the party's own, not the others' aborts.
     assert!(matches!(simulate(&village.task, wrong), Err(Error::Core(_))));
 }

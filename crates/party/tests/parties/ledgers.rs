@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::village::{Numbers, Plan, Village, abort, epsilon};
 use crate::wires::{Fate, Record, Wire, has, kind};
 
-/// Charges everything that a party has left to something else.
+/// Charges all of a party's remaining budget to something else.
 fn spend(village: &Village, place: usize) {
     let charge = Charge {
         dataset: "visits".into(),
@@ -45,7 +45,7 @@ fn a_party_without_budget_does_not_even_come() {
     }
 }
 
-/// The budget is gone between the look at it and the charge: all end before anybody has contributed.
+/// The budget runs out between the check and the charge: all stop before anyone has contributed.
 #[test]
 fn a_charge_that_is_refused_ends_it_for_all_before_anything_is_sent() {
     let village = Village::new(Plan { parties: 4, budget: epsilon("1"), ..Plan::default() });
@@ -73,7 +73,7 @@ fn a_charge_that_is_refused_ends_it_for_all_before_anything_is_sent() {
     }
 }
 
-/// Rows are looked at when this party's charge is durable, and all have said that theirs is, too.
+/// Rows are read once this party's charge is durable, and all have said that theirs is, too.
 #[test]
 fn the_statistic_is_asked_for_when_everybody_has_charged() {
     struct Witness<'village>(&'village Village, usize, &'village Mutex<Vec<u64>>);
@@ -142,7 +142,7 @@ fn an_attempt_that_was_charged_is_not_drawn_again_even_if_the_state_is_lost() {
     assert_eq!(outcomes[0].transcript.attempt, 2);
 }
 
-/// Attempts that parties have used without each other do not come again.
+/// Attempts that parties used without each other are not repeated.
 #[test]
 fn the_largest_proposal_is_taken() {
     let village = Village::new(Plan::default());

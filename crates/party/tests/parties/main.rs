@@ -1,16 +1,16 @@
-//! Parties on one machine: real TCP and TLS, one thread for each.
+//! Parties on one machine: real TCP and TLS, one thread each.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `village` | parties with keys, ledgers and state directories of their own |
-//! | `wires` | transports that listen in, change what is said, or die |
-//! | `clock` | a clock that stands still while anything can still happen |
+//! | `village` | parties with their own keys, ledgers and state directories |
+//! | `wires` | transports that record frames, change them, or die |
+//! | `clock` | a clock that stands still as long as anything can still happen |
 //! | `proxy` | a network that cuts connections |
-//! | `honest` | everybody does what is agreed |
-//! | `faults` | somebody does not: vanishes, lies, replays, equivocates, sends too much |
-//! | `network` | connections are cut; strangers come |
+//! | `honest` | everyone follows the protocol |
+//! | `faults` | one party does not: it vanishes, lies, replays, equivocates, sends too much |
+//! | `network` | connections are cut; strangers connect |
 //! | `ledgers` | charges come first, and attempts are never used twice |
-//! | `fuzz` | changed messages, and changed transcripts |
+//! | `fuzz` | mutated messages and transcripts |
 
 mod clock;
 mod faults;

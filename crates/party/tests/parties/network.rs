@@ -1,4 +1,4 @@
-//! Connections are cut; strangers come; a party starts again.
+//! Connections are cut; strangers connect; a party restarts.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::proxy::cutting;
 use crate::village::{LARGEST, Plan, Village, abort};
 
-/// How far each connection gets, in bytes from the one who dials: some within the handshake, some within messages.
+/// How far each connection gets, in bytes from the dialling side: some end during the handshake, some during messages.
 const CUTS: [usize; 8] = [100, 300, 600, 700, 900, 1100, 1500, 2000];
 
 #[test]
@@ -28,7 +28,7 @@ fn connections_that_are_cut_come_back() {
     });
     village.check(village.all(|place| village.run(place)));
     let cut: usize = cuts.iter().map(|cut| cut.load(Ordering::SeqCst)).sum();
-    // None of them gets far enough to be of use to the end. The last party is dialled by nobody.
+    // None of them gets far enough to last to the end. Nobody dials the last party.
     assert_eq!(cut, (village.parties() - 1) * CUTS.len());
 }
 
@@ -57,7 +57,7 @@ fn stranger_in_the_place_of(place: usize) {
             while !over.load(Ordering::SeqCst) {
                 heard.extend(mesh.receive(Instant::now() + Duration::from_millis(50)));
             }
-            // A connection may seem to be there until the other side has seen the key.
+            // A connection may seem to be up until the other side has seen the key.
             heard.retain(|arrival| arrival.heard != Heard::Lost);
             heard
         });
@@ -88,7 +88,7 @@ fn strangers_do_not_disturb_an_honest_run() {
         for place in 0..village.parties() {
             let (address, over) = (village.task.parties()[place].address.clone(), &over);
             scope.spawn(move || {
-                // Some say nothing, some nonsense, some what looks like the beginning of TLS.
+                // Some send nothing, some garbage, some what looks like the beginning of TLS.
                 let beginnings: [&[u8]; 4] = [b"", b"GET / HTTP/1.1\r\n\r\n", &[0x16, 3, 1, 0xff, 0xff], &[0xff; 64]];
                 let mut open = Vec::new();
                 for beginning in beginnings.iter().cycle().take(40) {
@@ -97,7 +97,7 @@ fn strangers_do_not_disturb_an_honest_run() {
                     }
                     let mut stream = TcpStream::connect(&address).unwrap();
                     let _ = stream.write_all(beginning);
-                    // Those that say nothing stay.
+                    // Silent ones stay connected.
                     if beginning.is_empty() && open.len() < 4 {
                         open.push(stream);
                     }
@@ -111,14 +111,14 @@ fn strangers_do_not_disturb_an_honest_run() {
     village.check(outcomes);
 }
 
-/// A process that is stopped and started again before everybody is there is welcome, with a new attempt.
+/// A process that is restarted before all have joined may rejoin with a new attempt.
 #[test]
 fn a_party_that_starts_again_before_everybody_is_there() {
     let village = Village::new(Plan::default());
     let (heard, is_heard) = channel();
     let outcomes = thread::scope(|scope| {
         let waiting = scope.spawn(|| village.run(1));
-        // Its first life ends when it has heard the one that waits.
+        // Its first life ends when it has heard from the waiting party.
         let first_life =
             village.run_over(2, &village.task, |mesh| Listener { inner: Some(mesh), mortal: true, heard: None });
         assert!(first_life.is_err());
@@ -126,7 +126,7 @@ fn a_party_that_starts_again_before_everybody_is_there() {
             let heard = Some(heard);
             village.run_over(2, &village.task, |mesh| Listener { inner: Some(mesh), mortal: false, heard })
         });
-        // Who waits has spoken on the new connection, and has done with the old one.
+        // The waiting party has spoken on the new connection, and is done with the old one.
         is_heard.recv().unwrap();
         let late = scope.spawn(|| village.run(0));
         vec![late.join().unwrap(), waiting.join().unwrap(), second_life.join().unwrap()]
@@ -136,7 +136,7 @@ fn a_party_that_starts_again_before_everybody_is_there() {
     assert!((0..3).all(|place| village.charges(place) == 1));
 }
 
-/// Tells when it hears something, or dies of it.
+/// Signals when it receives something, or dies of it.
 struct Listener<T> {
     inner: Option<T>,
     mortal: bool,

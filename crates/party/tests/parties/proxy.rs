@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Stands before an address and carries bytes both ways. The first connections are cut, each after so many bytes to the listener,
-/// unless one of the two ends it before. Gives its own address and the number of these connections that have ended so far.
+/// Sits in front of an address and forwards bytes both ways. The first connections are cut, each after a number of
+/// bytes to the listener, unless one of the two ends it earlier. Returns its own address and how many of these
+/// connections have ended so far.
 pub fn cutting(address: String, cuts: Vec<usize>) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = listener.local_addr().unwrap().to_string();
@@ -23,7 +24,7 @@ pub fn cutting(address: String, cuts: Vec<usize>) -> (String, Arc<AtomicUsize>) 
             let counter = Arc::clone(&counter);
             thread::spawn(move || {
                 carry(&near, &far, limit);
-                // It is counted before anybody can notice.
+                // It is counted before anyone can notice.
                 if limit.is_some() {
                     counter.fetch_add(1, Ordering::SeqCst);
                     close(&near, &far);
@@ -34,7 +35,7 @@ pub fn cutting(address: String, cuts: Vec<usize>) -> (String, Arc<AtomicUsize>) 
     (own, cut)
 }
 
-/// Carries bytes one way until the end, or until so many were carried.
+/// Forwards bytes one way until the end, or up to a limit.
 fn carry(mut from: &TcpStream, mut to: &TcpStream, limit: Option<usize>) {
     let mut left = limit.unwrap_or(usize::MAX);
     let mut piece = [0; 4096];
@@ -47,7 +48,7 @@ fn carry(mut from: &TcpStream, mut to: &TcpStream, limit: Option<usize>) {
                 }
                 left -= read;
             }
-            // One side has said all; the other may go on.
+            // One side has sent everything; the other may go on.
             Ok(_) => return drop(to.shutdown(Shutdown::Write)),
             Err(_) => return close(from, to),
         }

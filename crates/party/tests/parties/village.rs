@@ -1,4 +1,4 @@
-//! Parties with keys, ledgers and state directories of their own.
+//! Parties with their own keys, ledgers and state directories.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -14,11 +14,11 @@ use tempfile::TempDir;
 /// The unit and the dataset of all parties.
 const DATASET: &str = "visits";
 
-/// Generous: nobody waits so long but for somebody who has vanished, and then by a [clock](crate::clock).
+/// Generous: only a vanished party is waited for this long, and then on a [clock](crate::clock).
 pub const TIMES: Times =
     Times { join: Duration::from_secs(600), round: Duration::from_secs(120), linger: Duration::from_secs(60) };
 
-/// What a party knows: numbers.
+/// A party's numbers.
 pub struct Numbers(pub Vec<i64>);
 
 impl Statistic for Numbers {
@@ -61,7 +61,7 @@ impl Village {
         Self::behind(plan, |address| address)
     }
 
-    /// A village whose addresses are those of what stands before the parties.
+    /// A village whose addresses are those of proxies in front of the parties.
     pub fn behind(plan: Plan, mut before: impl FnMut(String) -> String) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let keys: Vec<_> = (0..plan.parties).map(|_| PrivateKey::generate().unwrap()).collect();
@@ -92,7 +92,7 @@ impl Village {
         self.keys.len()
     }
 
-    /// Where a party waits for others; it can be asked for again after an attempt.
+    /// A party's listener; it can be bound again after an attempt.
     pub fn listener(&self, place: usize) -> TcpListener {
         self.listeners[place].try_clone().unwrap()
     }
@@ -101,12 +101,12 @@ impl Village {
         self.folder.path().join(format!("{place}.state"))
     }
 
-    /// Lets a party do something.
+    /// Runs something as a party.
     pub fn with<T>(&self, place: usize, work: impl FnOnce(&Party<'_>) -> T) -> T {
         self.with_task(place, &self.task, work)
     }
 
-    /// Lets a party do something with a task of its own.
+    /// Runs something as a party with its own task.
     pub fn with_task<T>(&self, place: usize, task: &Task, work: impl FnOnce(&Party<'_>) -> T) -> T {
         let state = State::open(&self.state_directory(place)).unwrap();
         let (key, ledger) = (&self.keys[place], &self.ledgers[place]);
@@ -114,7 +114,7 @@ impl Village {
         work(&Party { task, place, key, ledger, dataset, state: &state, times, transcript })
     }
 
-    /// The numbers of a party: each is another power of ten.
+    /// A party's numbers: each is a different power of ten.
     pub fn numbers(&self, place: usize) -> Numbers {
         Numbers((0..self.task.cells().len()).map(|cell| 1000 * (place as i64 + 1) + cell as i64).collect())
     }
@@ -125,12 +125,12 @@ impl Village {
         (0..self.task.cells().len()).map(|cell| all.iter().map(|numbers| numbers[cell]).sum()).collect()
     }
 
-    /// A party takes part over the network.
+    /// Runs a party over the network.
     pub fn run(&self, place: usize) -> Result<Outcome> {
         self.with(place, |party| party.run(self.listener(place), &mut self.numbers(place)))
     }
 
-    /// A party takes part over a transport that is made from its connections.
+    /// Runs a party over a transport made from its connections.
     pub fn run_over<T: Transport>(
         &self,
         place: usize,
@@ -142,7 +142,7 @@ impl Village {
         self.with_task(place, task, |party| party.run_over(start, &mut self.numbers(place)))
     }
 
-    /// Everybody at once, each on its own thread.
+    /// Runs all parties at once, each on its own thread.
     pub fn all<T: Send>(&self, act: impl Fn(usize) -> T + Sync) -> Vec<T> {
         let act = &act;
         thread::scope(|scope| {
@@ -151,7 +151,7 @@ impl Village {
         })
     }
 
-    /// How often a party was charged.
+    /// How often a party's ledger was charged.
     pub fn charges(&self, place: usize) -> u64 {
         self.ledgers[place].account(DATASET).unwrap().unwrap().charges
     }
@@ -161,7 +161,7 @@ impl Village {
         self.ledgers[place].account(DATASET).unwrap().unwrap().spent[0].1.clone()
     }
 
-    /// All have the same transcript, it is sound, and the sums are about right.
+    /// Checks that all have the same transcript, that it is sound, and that the sums are about right.
     pub fn check(&self, outcomes: Vec<Result<Outcome>>) -> Vec<Outcome> {
         let outcomes: Vec<Outcome> = outcomes.into_iter().map(Result::unwrap).collect();
         let first = &outcomes[0].transcript;
@@ -182,10 +182,10 @@ impl Village {
     }
 }
 
-/// What the largest frame of a village takes.
+/// The size of a village's largest frame.
 pub const LARGEST: usize = 1 << 16;
 
-/// The abort that came of it.
+/// The resulting abort.
 pub fn abort(result: Result<Outcome>) -> Abort {
     match result {
         Err(Error::Aborted(abort)) => *abort,

@@ -1,4 +1,4 @@
-//! Transports that listen in, change what is said, or die.
+//! Transports that record frames, change them, or die.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -7,27 +7,27 @@ use std::time::Instant;
 use reticent_party::message::Kind;
 use reticent_party::transport::{Arrival, Heard, Transport};
 
-/// Which kind of message a frame says it is.
+/// The kind of message that a frame claims to be.
 pub fn kind(frame: &[u8]) -> Option<Kind> {
     let kinds = [Kind::Hello, Kind::Ready, Kind::Contribution, Kind::Seal, Kind::Done, Kind::Abort];
     kinds.into_iter().find(|kind| frame.get(16) == Some(&kind.code()))
 }
 
-/// All frames that a party has sent: to whom, what.
+/// All frames that a party has sent: recipient and frame.
 pub type Record = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
 
-/// Has a record anything of this kind?
+/// Whether a record contains a frame of this kind.
 pub fn has(record: &Record, wanted: Kind) -> bool {
     record.lock().unwrap().iter().any(|(_, frame)| kind(frame) == Some(wanted))
 }
 
-/// What becomes of a frame.
+/// What happens to a frame.
 pub enum Fate {
-    /// It is sent as it is.
+    /// It is sent unchanged.
     Sent,
     /// These are sent instead.
     Instead(Vec<Vec<u8>>),
-    /// The party is dead from now on: all its connections are cut, and it hears and says nothing.
+    /// The party dies: all its connections are cut, and it receives and sends nothing.
     Death,
 }
 
@@ -44,7 +44,7 @@ impl<T: Transport, F: FnMut(usize, &[u8]) -> Fate> Wire<T, F> {
     }
 }
 
-/// Everything is sent as it is.
+/// Everything is sent unchanged.
 pub fn honest(_: usize, _: &[u8]) -> Fate {
     Fate::Sent
 }
@@ -77,11 +77,11 @@ impl<T: Transport, F: FnMut(usize, &[u8]) -> Fate> Transport for Wire<T, F> {
     }
 }
 
-/// A transport on which the last word of one party comes after what another one made of it.
+/// A transport on which one party's last message arrives after what another one made of it.
 pub struct Overtaken<T> {
     inner: T,
     slow: usize,
-    /// What has come of the slow one since its last word.
+    /// What has arrived from the slow one since its last message.
     held: VecDeque<Arrival>,
     overtaken: bool,
 }

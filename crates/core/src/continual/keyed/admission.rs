@@ -1,4 +1,4 @@
-//! Keys that nobody knew beforehand.
+//! Keys that are not known in advance.
 
 use crate::continual::keyed::{Crowd, each_key};
 use crate::continual::kind::Kind;
@@ -8,19 +8,19 @@ use crate::error::{Error, Result};
 use crate::numeric::laplace_sum::LaplaceSum;
 use crate::privacy::Guarantee;
 
-/// When a key that came with the data is released: from the first step on at which its noisy sum reaches a threshold, then
+/// When a key found in the data is released: from the first step at which its noisy sum reaches a threshold, and then
 /// for ever.
 ///
-/// A key that one person alone has must not appear: its mere presence would say that the person is there. Nor may the time
-/// at which a key appears say when its first event came.
+/// A key that only one person has must not appear: its mere presence would reveal the person. Nor may the time
+/// at which a key appears reveal when its first event came.
 ///
 /// # Privacy
-/// (ε, δ)-differential privacy for all releases of all keys at all steps. Think of a counter for every key there could be,
-/// each running since step 1: y_t = S_t + N_t, with noise that is ε-private for all keys together ([`each_key`]). A key is
-/// *examined* from the step of its first event on and *admitted* at the first examined step with y_t ≥ τ_t; what is shown of
-/// it is F_a(y): nothing before admission, y_t from then on, where a is the step of its first event. Let c be the number of
-/// events of a unit, k how many keys they can touch (c under add/remove, 2c under replace), and m = c·max(high, 0). The
-/// thresholds are such that
+/// (ε, δ)-differential privacy for all releases of all keys at all steps. Imagine a counter for every possible key,
+/// each running since step 1: y_t = S_t + N_t, with noise that is ε-private for all keys together ([`each_key`]). A key
+/// is *examined* from the step of its first event on and *admitted* at the first examined step with y_t ≥ τ_t; its
+/// output is F_a(y): nothing before admission, y_t from then on, where a is the step of its first event. Let c be the
+/// number of events of a unit, k how many keys they can touch (c under add/remove, 2c under replace), and m =
+/// c·max(high, 0). The thresholds are such that
 ///
 /// > P(m + N_t ≥ τ_t) ≤ δ_t with Σ δ_t ≤ δ/k: δ_t = δ/(k·T) with a horizon T, and δ_t = 6δ/(π²t²k) without one.
 ///
@@ -33,21 +33,21 @@ use crate::privacy::Guarantee;
 ///
 /// > P(F_a(y) ∈ O) ≤ δ + P(F_a′(y) ∈ O) ≤ δ + e^ε·P(F_a′(y′) ∈ O),
 ///
-/// the second step because F_a′ is one fixed function of the noisy sums, which are ε-private. Inputs that are chosen after
-/// seeing earlier releases change nothing: a key's noise is independent of all that was released before the key was
+/// the second step because F_a′ is one fixed function of the noisy sums, which are ε-private. Inputs chosen after
+/// seeing earlier releases change nothing: a key's noise is independent of everything released before the key was
 /// examined, and "m + N_t ≥ τ_t at some step" is an event of that noise alone. ∎
 ///
-/// The proof needs the noise of a late key to have the law it would have had, had the counter run since step 1: otherwise
-/// the variance of later releases would tell the step of the first event. [`Strategy::skip`] sees to that.
+/// The proof requires that the noise of a late key has the law it would have had if the counter had run since step 1:
+/// otherwise the variance of later releases would reveal the step of the first event. [`Strategy::skip`] ensures that.
 ///
-/// The number of keys that wait to be admitted is bounded, and part of ε pays for that: see [`Crowd`].
+/// The number of keys waiting for admission is bounded, and part of ε pays for that: see [`Crowd`].
 ///
-/// What is *not* covered: memory in use, the time that closing a step takes, and the saved state, all of which depend on how
+/// *Not* covered: memory use, the time that closing a step takes, and the saved state, all of which depend on how
 /// many keys came, admitted or not.
 ///
 /// # Accuracy
-/// A key is admitted once its sum exceeds τ_t − N_t. Among keys with small sums those admitted are the ones whose noise was
-/// large; they are too high as a rule when they first appear. The error bars are those of the noise alone.
+/// A key is admitted once its sum exceeds τ_t − N_t. Among keys with small sums those with large noise are admitted, so
+/// values tend to be too high when they first appear. The error bars cover the noise alone.
 ///
 /// # Algorithm
 /// N_t is a sum of j independent discrete Laplace draws of scale b. For 0 < x < 1 and s = x/b, E e^(sK) = 1/(1 − u) with
@@ -55,15 +55,15 @@ use crate::privacy::Guarantee;
 ///
 /// > λ = (ln(1/δ_t) − j·ln(1 − u))·b/x.
 ///
-/// *Every* x gives a λ that holds, so the search for the smallest needs no proof; it is the one that error bars use. λ is
-/// enlarged by one part in 10^8 for the floats (x ≤ 1 − 10^−6 keeps the error of ln(1 − u) below 10^−9 of it)
-/// and rounded up: τ_t = m + ⌈λ⌉. For a single draw P(K ≥ λ) = p^λ/(1+p), p = e^(−1/b), is used instead.
-/// For thresholds on one release only see [`Threshold`](crate::mechanism::Threshold).
+/// *Every* x gives a valid λ, so the search for the smallest needs no proof; it is the one used for error bars. λ is
+/// enlarged by one part in 10^8 for floating-point rounding (x ≤ 1 − 10^−6 keeps the error of ln(1 − u) below 10^−9 of
+/// it) and rounded up: τ_t = m + ⌈λ⌉. For a single draw P(K ≥ λ) = p^λ/(1+p), p = e^(−1/b), is used instead. For
+/// thresholds on a single release see [`Threshold`](crate::mechanism::Threshold).
 ///
 /// [`Strategy::skip`]: crate::continual::Strategy::skip
 #[derive(Debug, Clone)]
 pub struct Admission {
-    /// m: how much of a sum may be one unit's.
+    /// m: how much one unit can contribute to a sum.
     reach: i128,
     /// ln(k/δ), rounded up.
     log_keys_over_delta: f64,
@@ -72,26 +72,26 @@ pub struct Admission {
     pub(super) crowd: Crowd,
 }
 
-/// Pays for all rounding of floats.
+/// Covers all floating-point rounding.
 const MARGIN: f64 = 1.0 + 1e-8;
 
 impl Admission {
-    /// What must be said beside the error bars of keys that were admitted.
-    pub const SELECTED: &str = "a key is shown from the first step on at which its noisy sum reaches a threshold, so one near it appears only \
-                                if its noise was high: the level holds for every key, before those shown were selected";
+    /// The caveat for the error bars of admitted keys.
+    pub const SELECTED: &str = "a key is shown from the first step at which its noisy sum reaches a threshold, so a key near the threshold \
+                                appears only if its noise was high: the level holds for each key before that selection";
 
     /// The counters with which keys can be admitted: those whose noise is a sum of draws of one discrete Laplace law.
     pub const KINDS: &[Kind] = &[Kind::OutputNoise, Kind::InputNoise, Kind::TwoLevel, Kind::Binary];
 
-    /// For a stream and a guarantee of ε and δ; also the pure guarantee that the noise has to keep, which is a little less than ε: see
-    /// [`Crowd`].
+    /// For a stream and a guarantee of ε and δ; also returns the pure guarantee left for the noise, which is a little
+    /// less than ε: see [`Crowd`].
     ///
     /// # Errors
     /// If the guarantee is of another kind, δ is below 10^−300, or the unit is a whole step.
     pub fn new(stream: &Stream, guarantee: &Guarantee) -> Result<(Self, Guarantee)> {
         let Guarantee::Approx(epsilon, delta) = guarantee else {
             let allowed =
-                "given as epsilon and delta when keys are not known beforehand: a key may show with probability delta";
+                "given as epsilon and delta when keys are not known in advance: a key may show with probability delta";
             return Err(Error::parameter("guarantee", guarantee, allowed));
         };
         let down = delta.value().to_f64_down();

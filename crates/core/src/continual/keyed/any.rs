@@ -1,19 +1,19 @@
-//! Counters with keys whose kind is known only when the program runs.
+//! Keyed counters whose kind is known only at run time.
 
-/// One enum over the counters with keys of all strategies; used beside the list of strategies.
+/// One enum over the keyed counters of all strategies; used next to the list of strategies.
 macro_rules! keyed_counters {
     ($($variant:ident),+) => {
-        /// A counter with keys finds them by hash, and which of them came would lie in memory.
+        /// A keyed counter finds keys by hash, so memory would reveal which of them came.
         const NOT_PAN_PRIVATE: &str = "one that is not pan-private when there are keys; see `SeizableKeyedCounter`";
 
-        /// Any counter with keys.
+        /// Any keyed counter.
         #[derive(Debug)]
         #[non_exhaustive]
         pub enum AnyKeyedCounter<K> {
             $(#[allow(missing_docs, reason = "named as its type")] $variant(Box<super::KeyedCounter<K, $variant>>),)+
         }
 
-        /// Any counter with keys, as it is written down.
+        /// Any keyed counter, ready to be saved.
         #[derive(Debug, Serialize)]
         #[serde(rename_all = "kebab-case", bound = "K: Serialize")]
         #[non_exhaustive]
@@ -22,13 +22,13 @@ macro_rules! keyed_counters {
         }
 
         impl<K> AnyKeyedSaving<'_, K> {
-            /// Larger than those of all earlier savings of the same counter.
+            /// Larger than in all earlier saved states of the same counter.
             pub fn epoch(&self) -> u64 {
                 match self { $(Self::$variant(saving) => saving.epoch(),)+ }
             }
         }
 
-        /// Any counter with keys, written down.
+        /// Any keyed counter's saved state.
         #[derive(Debug, Clone, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         #[non_exhaustive]
@@ -37,7 +37,7 @@ macro_rules! keyed_counters {
         }
 
         impl super::KeyedPlan<AnyStrategy> {
-            /// Charges the whole stream to the permit and starts counting; `keys` are those that are known beforehand.
+            /// Charges the whole stream to the permit and starts counting; `keys` are those known in advance.
             ///
             /// # Errors
             /// If the permit does not cover the guarantee, or there is no key and none can be admitted.
@@ -57,7 +57,7 @@ macro_rules! keyed_counters {
         }
 
         impl super::KeyedPlan<AnyStrategy> {
-            /// Starts on a charge that was taken before: see [`StreamCounter::begin`].
+            /// Starts on a charge made earlier: see [`StreamCounter::begin`].
             ///
             /// # Errors
             /// If there is no key and none can be admitted.
@@ -108,7 +108,7 @@ macro_rules! keyed_counters {
             /// See [`KeyedCounter::close_step`](super::KeyedCounter::close_step).
             ///
             /// # Errors
-            /// At the horizon, or if fresh entropy is due and cannot be had.
+            /// At the horizon, or if fresh entropy is due and not available.
             pub fn close_step(&mut self) -> Result<()> {
                 match self { $(Self::$variant(counter) => counter.close_step(),)+ }
             }
@@ -130,7 +130,7 @@ macro_rules! keyed_counters {
             /// See [`KeyedCounter::release`](super::KeyedCounter::release).
             ///
             /// # Errors
-            /// None that the last step did not have.
+            /// None beyond those of the last step.
             pub fn release<Q>(&self, key: &Q) -> Result<Option<crate::Release<i64>>>
             where
                 K: std::borrow::Borrow<Q>,
@@ -206,7 +206,7 @@ macro_rules! keyed_counters {
         }
 
         impl<K: std::hash::Hash + Ord + Clone> AnyKeyedCounter<K> {
-            /// Writes the counter down, in a new epoch.
+            /// Saves the counter, in a new epoch.
             pub fn save(&mut self) -> AnyKeyedSaving<'_, K> {
                 match self { $(Self::$variant(counter) => AnyKeyedSaving::$variant(counter.save()),)+ }
             }
@@ -214,7 +214,7 @@ macro_rules! keyed_counters {
             /// See [`KeyedCounter::restore`](super::KeyedCounter::restore).
             ///
             /// # Errors
-            /// If the state is stale or damaged, or the permit is of another charge.
+            /// If the state is stale or damaged, or the permit is for another charge.
             pub fn restore(saved: AnyKeyedSaved<K>, newest_epoch: u64, permit: Permit) -> Result<Self> {
                 Ok(match saved {
                     $(AnyKeyedSaved::$variant(saved) => {
@@ -225,7 +225,7 @@ macro_rules! keyed_counters {
         }
 
         impl<K> AnyKeyedSaved<K> {
-            /// Larger than those of all earlier savings of the same counter.
+            /// Larger than in all earlier saved states of the same counter.
             pub fn epoch(&self) -> u64 {
                 match self { $(Self::$variant(saved) => saved.epoch(),)+ }
             }

@@ -1,4 +1,4 @@
-//! A statistic for each key, released again and again.
+//! A running sum for each key, released at every step.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
@@ -19,21 +19,20 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// A running sum for each key, all released after every step.
 ///
 /// # Privacy
-/// One charge covers all keys and all steps: see [`each_key`](super::each_key). Every known key is released at every step,
-/// also when it had no event: silence must not show. An event with a key that is not known is ignored, or, if the plan
-/// [admits](super::Admission) keys, counted until the key may be shown. Known keys come first and in their own order, then
-/// admitted ones by the step of their admission and in their own order: nothing in it depends on events but through
-/// releases.
+/// One charge covers all keys and all steps: see [`each_key`](super::each_key). Every known key is released at every
+/// step, even without events: silence must not show. An event with an unknown key is ignored or, if the plan
+/// [admits](super::Admission) keys, counted until the key may be shown. Known keys come first, sorted, then admitted
+/// ones by the step of their admission, sorted within a step: the order depends on events only through releases.
 ///
 /// The memory holds the exact sums: this is the curator's counter.
 ///
 /// # Accuracy
-/// As a counter's with one key: every key has noise of its own, and the error bar holds for each by itself.
+/// That of a counter without keys: each key has its own noise, and the error bar holds for each key separately.
 ///
 /// # Algorithm
-/// Events go to their key's pending sum by a hash table whose seed is drawn anew for every counter; closing a step gives
-/// every key the next noise of its own strategy state. A key admitted late gets the noise of all earlier steps at once
-/// ([`Strategy::skip`]). A key takes its own size twice, about 150 bytes for sums, value and table, and the
+/// Events are added to their key's pending sum in a hash table whose seed is drawn anew for every counter; closing a
+/// step adds the next noise of each key's own strategy state. A key admitted late gets the noise of all earlier steps
+/// at once ([`Strategy::skip`]). A key takes twice its own size, about 150 bytes for sums, value and table, and the
 /// strategy's state.
 ///
 /// # Example
@@ -63,11 +62,11 @@ pub struct KeyedCounter<K, S: Strategy> {
     pub(super) epoch: u64,
     pub(super) steps: u64,
     pub(super) keys: KeyTable<K>,
-    /// As long as the table, but for the keys that came since the last step was closed.
+    /// As long as the table, except for keys that came since the last step was closed.
     pub(super) counters: Vec<Running<S::State>>,
-    /// The keys that are released, in the order of their release.
+    /// The released keys, in the order of their release.
     pub(super) shown: Vec<u32>,
-    /// Where keys are admitted: since when those that are not have not been forgotten.
+    /// If keys are admitted: the current era.
     pub(super) era: Option<Era>,
 }
 
@@ -81,7 +80,7 @@ pub(super) struct Running<T> {
 }
 
 impl<S: Strategy> KeyedPlan<S> {
-    /// Charges the whole stream to the permit and starts counting; `keys` are those that are known beforehand.
+    /// Charges the whole stream to the permit and starts counting; `keys` are those known in advance.
     ///
     /// # Errors
     /// If the permit does not cover the guarantee, or there is no key and none can be admitted.
@@ -94,7 +93,7 @@ impl<S: Strategy> KeyedPlan<S> {
         self.begin_with(keys, || permit.into_stream(&guarantee))
     }
 
-    /// Starts on a charge that was taken before: see [`StreamCounter::begin`](crate::continual::StreamCounter::begin).
+    /// Starts on a charge made earlier: see [`StreamCounter::begin`](crate::continual::StreamCounter::begin).
     ///
     /// # Errors
     /// If there is no key and none can be admitted.
@@ -115,7 +114,7 @@ impl<S: Strategy> KeyedPlan<S> {
         known.sort_unstable();
         known.dedup();
         if known.is_empty() && self.admission.is_none() {
-            return Err(Error::parameter("keys", "an empty list", "at least one, or admitted by a threshold"));
+            return Err(Error::parameter("keys", "an empty list", "at least one, unless the plan admits keys"));
         }
         if u32::try_from(known.len()).is_err() {
             return Err(Error::parameter("keys", known.len(), "fewer than 2^32"));
@@ -147,7 +146,7 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         self.add_sum(key, self.plan.stream.clamp(value).into());
     }
 
-    /// Counts events of one key that were clamped, each for itself ([`Stream::clamp`]), and added up elsewhere.
+    /// Adds the sum of events of one key that were clamped one by one ([`Stream::clamp`]) and added up elsewhere.
     #[inline]
     pub fn add_sum<Q>(&mut self, key: &Q, sum: i128)
     where
@@ -164,7 +163,7 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         }
     }
 
-    /// Counts many events of the open step: the fastest way, above all for keys of text.
+    /// Counts many events of the open step: the fastest way, especially for text keys.
     pub fn add_all<Q>(&mut self, events: &[(&Q, i64)])
     where
         K: Borrow<Q>,
@@ -183,12 +182,13 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         }
     }
 
-    /// Whether too many keys came in the open step: the keys that are not admitted were forgotten, and no new key counts until it closes.
+    /// Whether too many keys came in the open step: keys not admitted were forgotten, and no new key counts until it
+    /// closes.
     pub fn is_crowded(&self) -> bool {
         self.era.is_some_and(|era| era.over)
     }
 
-    /// Is there a sum for this key?
+    /// Whether there is a sum for this key.
     pub fn counts<Q>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
@@ -203,14 +203,14 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         forget(&mut self.keys, &mut self.counters, &mut self.shown);
     }
 
-    /// Closes the step and makes the values that are to be released.
+    /// Closes the step and computes the values to release.
     ///
     /// # Errors
-    /// [`Error::HorizonReached`] at the horizon; [`Error::Entropy`] if fresh entropy is due and cannot be had. The step is
-    /// not taken then.
+    /// [`Error::HorizonReached`] at the horizon; [`Error::Entropy`] if fresh entropy is due and not available. The step
+    /// is not taken then.
     pub fn close_step(&mut self) -> Result<()> {
         check_horizon(&self.plan.stream, self.steps, 1)?;
-        // Whether too many keys came is decided first: then none is admitted.
+        // Whether too many keys came is decided first: if so, none is admitted.
         if self.era.is_some_and(|era| era.ends(self.keys.keys().len())) {
             self.crowd_out();
         }
@@ -241,7 +241,7 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
             }
         }
         let keys = self.keys.keys();
-        // By key: the order in which keys came is as secret as they were.
+        // By key: the order in which keys came is as secret as the keys were.
         self.shown[before..].sort_unstable_by(|&a, &b| keys[a as usize].cmp(&keys[b as usize]));
         if let (Some(admission), Some(era)) = (&self.plan.admission, self.era) {
             let crowd = &admission.crowd;
@@ -254,13 +254,13 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         Ok(())
     }
 
-    /// The last values of all keys that are released, without new noise; none before the first step.
+    /// The latest values of all released keys, without new noise; empty before the first step.
     pub fn values(&self) -> impl ExactSizeIterator<Item = (&K, i64)> {
         let shown = if self.steps == 0 { &[] } else { self.shown.as_slice() };
         shown.iter().map(|&place| (&self.keys.keys()[place as usize], self.counters[place as usize].value))
     }
 
-    /// The last value of a key; none before the first step, or if the key is not released.
+    /// The latest value of a key; `None` before the first step, or if the key is not released.
     pub fn value<Q>(&self, key: &Q) -> Option<i64>
     where
         K: Borrow<Q>,
@@ -270,10 +270,10 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         (self.steps > 0 && counter.shown).then_some(counter.value)
     }
 
-    /// The last release of a key; none before the first step, or if the key is not released.
+    /// The latest release of a key; `None` before the first step, or if the key is not released.
     ///
     /// # Errors
-    /// None that the last step did not have.
+    /// None beyond those of the last step.
     pub fn release<Q>(&self, key: &Q) -> Result<Option<Release<i64>>>
     where
         K: Borrow<Q>,
@@ -283,7 +283,7 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         Ok(Some(Release::new(value, self.error()?, self.plan.guarantee.clone(), self.accounting().clone())))
     }
 
-    /// The error bar of the last values, the same for every key, for each by itself.
+    /// The error bar of the latest values, the same for every key, and valid for each separately.
     ///
     /// # Errors
     /// Before the first step.
@@ -307,12 +307,12 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         error_bar::half_width(self.plan.strategy.shape(step), level)
     }
 
-    /// The threshold that admits a key at a step; none if only known keys are counted.
+    /// The threshold that admits a key at a step; `None` if only known keys are counted.
     pub fn threshold(&self, step: u64) -> Option<i128> {
         self.plan.admission.as_ref()?.threshold(step, self.plan.strategy.shape(step)).ok()
     }
 
-    /// How its noise is made.
+    /// The plan of its noise.
     pub fn plan(&self) -> &KeyedPlan<S> {
         &self.plan
     }
@@ -322,7 +322,7 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         &self.plan.stream
     }
 
-    /// What all releases of all keys together promise.
+    /// The guarantee of all releases of all keys together.
     pub fn guarantee(&self) -> &Guarantee {
         &self.plan.guarantee
     }
@@ -332,15 +332,15 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         self.permit.accounting()
     }
 
-    /// How many steps have been released.
+    /// The number of steps released so far.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 }
 
-/// Keeps the keys that are shown, with what is pending for them, and nothing of the others.
+/// Keeps the keys that are shown, with their pending sums, and nothing of the others.
 fn forget<K: Hash + Ord + Clone, T>(keys: &mut KeyTable<K>, counters: &mut Vec<Running<T>>, shown: &mut [u32]) {
-    // Those that came since the last step was closed have no counter, and are not shown.
+    // Keys that came since the last step was closed have no counter, and are not shown.
     keys.take_pending(|place, pending| {
         if let Some(counter) = counters.get_mut(place) {
             counter.sum += pending;

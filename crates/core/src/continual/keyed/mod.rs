@@ -1,4 +1,4 @@
-//! One counter for each key.
+//! One counter per key.
 //!
 //! Events have a key (a page, a region, an error code) and a value; after every step each key's running sum is released.
 //! All counters share one [`Strategy`], one generator and one charge.
@@ -7,9 +7,9 @@
 //! |---|---|
 //! | [`plan`] | [`KeyedPlan`]: what one event can change when there are keys, and how the noise is made |
 //! | [`counter`] | [`KeyedCounter`]: the sums, the noise and the releases |
-//! | [`admission`] | [`Admission`]: the threshold that lets in keys nobody knew beforehand |
+//! | [`admission`] | [`Admission`]: the threshold that admits keys not known in advance |
 //! | [`crowd`] | [`Crowd`]: when keys that were not admitted are forgotten |
-//! | [`saved`] | [`KeyedSaving`], [`KeyedSaved`]: writing down and reading back |
+//! | [`saved`] | [`KeyedSaving`], [`KeyedSaved`]: saving and restoring |
 //!
 //! [`Strategy`]: super::Strategy
 

@@ -9,23 +9,23 @@ use crate::continual::stream::{Stream, Unit};
 use crate::error::{Error, Result};
 use crate::privacy::{Adjacency, Guarantee};
 
-/// The stream that the counter of one key is made for, so that the counters of all keys together keep its guarantee.
+/// The stream that one key's counter is designed for, so that the counters of all keys together satisfy the guarantee.
 ///
 /// # Privacy
-/// Write y for the p-sums of all keys' counters side by side. An event belongs to one key: added or removed, it moves the
-/// p-sums of that key alone, exactly as in a counter without keys. So under [`Adjacency::AddRemove`] the stream stays as it
-/// is, and all keys together cost what one costs.
+/// Write y for the p-sums of all keys' counters side by side. An event belongs to one key: added or removed, it changes
+/// the p-sums of that key alone, exactly as in a counter without keys. So under [`Adjacency::AddRemove`] the stream is
+/// unchanged, and all keys together cost what one costs.
 ///
-/// Under [`Adjacency::Replace`] an event may change its key: one counter loses a value v, another gains a value v′. That is
-/// one event removed and one added, each of size at most max(|low|, |high|): the stream of a unit with 2c events under
-/// add/remove, where c was the number of events before. (When the key stays the value moves by |v − v′|, which is not
-/// more.) Note that high − low, the size that a stream without keys has under replace, would not do: a value between 10 and
-/// 15 that changes its key moves two counters by up to 15 each. The L1 bound is attained. In the L2 norm two different
-/// counters move by √2·max(|low|, |high|) only, and by twice as much when the range is symmetric and the key stays; the
-/// larger of the two is used for every range.
+/// Under [`Adjacency::Replace`] an event may change its key: one counter loses a value v, another gains a value v′.
+/// That is one event removed and one added, each of size at most max(|low|, |high|): the stream of a unit with 2c
+/// events under add/remove, where c was the number of events before. (If the key stays, the value changes by |v − v′|,
+/// which is no more.) Note that high − low, the size for a stream without keys under replace, would not do: a value
+/// between 10 and 15 that changes its key changes two counters by up to 15 each. The L1 bound is attained. In the L2
+/// norm two different counters change by only √2·max(|low|, |high|), and by 2·max(|low|, |high|) if the range is
+/// symmetric and the key stays; the larger of the two is used for every range.
 ///
-/// A strategy may take from its stream only c and r: that a unit moves R·x by at most c·r·‖R‖ (the triangle inequality over
-/// its events). That the events of one unit lie in different steps must not be used: with keys they need not.
+/// A strategy may use only c and r of its stream: a unit changes R·x by at most c·r·‖R‖ (the triangle inequality over
+/// its events). It must not assume that the events of one unit are in different steps: with keys they need not be.
 ///
 /// # Errors
 /// If the unit is a whole step, which could change every key at once.
@@ -45,7 +45,7 @@ pub fn each_key(stream: &Stream) -> Result<Stream> {
     stream.clone().with_adjacency(Adjacency::AddRemove)?.with_unit(Unit::Steps(events))
 }
 
-/// How a [`KeyedCounter`](super::KeyedCounter) makes its noise; nothing is charged yet.
+/// The plan of a [`KeyedCounter`](super::KeyedCounter)'s noise; nothing is charged yet.
 ///
 /// # Example
 /// ```
@@ -72,11 +72,11 @@ pub struct KeyedPlan<S> {
 }
 
 impl<S: Strategy> KeyedPlan<S> {
-    /// For keys that are known beforehand; `strategy` is asked for the counter of one key. The plan promises what the strategy
-    /// promises, which may be less than was asked for: ε alone where ε and δ were given.
+    /// For keys known in advance; `strategy` returns the strategy for one key's counter. The plan has the strategy's
+    /// guarantee, which may be stronger than the one given: ε alone where ε and δ were given.
     ///
     /// # Errors
-    /// As [`each_key`]'s and the strategy's; if the strategy is for another stream, or costs more than the guarantee.
+    /// As [`each_key`] and the strategy; if the strategy is for another stream, or costs more than the guarantee.
     pub fn known_with(
         stream: Stream,
         guarantee: Guarantee,
@@ -92,7 +92,7 @@ impl<S: Strategy> KeyedPlan<S> {
 }
 
 fn check_made_for(fits: bool) -> Result<()> {
-    let allowed = "one for the stream and the guarantee that it is asked for";
+    let allowed = "one for the given stream and guarantee";
     if fits { Ok(()) } else { Err(Error::parameter("strategy", "one for something else", allowed)) }
 }
 
@@ -102,17 +102,17 @@ impl<S> KeyedPlan<S> {
         &self.stream
     }
 
-    /// What all releases of all keys together promise.
+    /// The guarantee of all releases of all keys together.
     pub fn guarantee(&self) -> &Guarantee {
         &self.guarantee
     }
 
-    /// How the noise of one key is made, for the stream [`each_key`] gives.
+    /// The strategy of one key's noise, for the stream [`each_key`] returns.
     pub fn strategy(&self) -> &S {
         &self.strategy
     }
 
-    /// How keys are admitted that nobody knew; none if only known keys are counted.
+    /// How unknown keys are admitted; `None` if only known keys are counted.
     pub fn admission(&self) -> Option<&Admission> {
         self.admission.as_ref()
     }
@@ -131,7 +131,7 @@ impl<S> KeyedPlan<S> {
 }
 
 impl KeyedPlan<PSums> {
-    /// For keys that nobody knows beforehand, too: see [`Admission`].
+    /// For unknown keys, too: see [`Admission`].
     ///
     /// # Errors
     /// If the guarantee is not given as ε and δ, δ is below 10^−300, or as [`KeyedPlan::known_with`].
@@ -149,22 +149,22 @@ impl KeyedPlan<PSums> {
 }
 
 impl KeyedPlan<AnyStrategy> {
-    /// For keys that are known beforehand. Where `auto` finds that ε alone serves better than ε and δ, ε is all that the plan
-    /// promises, and costs.
+    /// For keys known in advance. If `auto` finds that ε alone is better than ε and δ, the plan's guarantee and cost
+    /// are ε alone.
     ///
     /// # Errors
-    /// If the unit is a whole step, or the counter cannot serve the stream and the guarantee.
+    /// If the unit is a whole step, or the counter does not support the stream and the guarantee.
     pub fn known(kind: Kind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
         let strategy = kind.plan(each_key(&stream)?, guarantee)?;
         let guarantee = strategy.guarantee().clone();
         Ok(Self { stream, guarantee, admission: None, strategy })
     }
 
-    /// For keys that nobody knows beforehand, too: see [`Admission`].
+    /// For unknown keys, too: see [`Admission`].
     ///
     /// # Errors
-    /// If the counter is not one of [`Admission::KINDS`] (or `auto`, the best of them), the guarantee is not given as ε and
-    /// δ, the unit is a whole step, or the counter cannot serve the stream and the guarantee.
+    /// If the counter is not one of [`Admission::KINDS`] (or `auto`, the best of them), the guarantee is not given as ε
+    /// and δ, the unit is a whole step, or the counter does not support the stream and the guarantee.
     pub fn admitting(kind: Kind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
         let kinds = Admission::KINDS.iter().copied();
         let plan = |kind: Kind| {
@@ -178,12 +178,12 @@ impl KeyedPlan<AnyStrategy> {
             let steps = stream.steps().unwrap_or(1 << 20);
             let error = |plan: &KeyedPlan<PSums>| plan.strategy.average_variance(steps);
             let best = kinds.filter_map(|kind| plan(kind).ok()).min_by(|a, b| error(a).total_cmp(&error(b)));
-            // None can serve: input-noise, which serves all streams, says why.
+            // None supports it: input-noise, which supports all streams, says why.
             best.map_or_else(|| plan(Kind::InputNoise), Ok)?
         } else if Admission::KINDS.contains(&kind) {
             plan(kind)?
         } else {
-            let allowed = "auto, input-noise, two-level, binary or output-noise when keys are not known beforehand";
+            let allowed = "auto, input-noise, two-level, binary or output-noise when keys are not known in advance";
             return Err(Error::parameter("counter", kind, allowed));
         };
         Ok(chosen.map(AnyStrategy::from))

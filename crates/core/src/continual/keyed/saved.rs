@@ -1,4 +1,4 @@
-//! A counter with keys, written down.
+//! Saved states of keyed counters.
 
 use std::hash::Hash;
 
@@ -17,11 +17,12 @@ use crate::ledger::Accounting;
 use crate::permit::Permit;
 use crate::privacy::Guarantee;
 
-/// A counter with keys written down: everything but the generator, which starts anew, and the seed of the table.
+/// A keyed counter's saved state: everything but the generator, which starts anew, and the seed of the table.
 ///
 /// # Privacy
-/// It holds the exact sums, the noise, the events of the open step and all keys, admitted or not: as secret as the data. As
-/// with [`Saved`](crate::continual::Saved), every saving has a larger *epoch* than the one before, one for all keys.
+/// It contains the exact sums, the noise, the events of the open step and all keys, admitted or not: as secret as the
+/// data. As with [`Saved`](crate::continual::Saved), every saved state has a larger *epoch* than the one before, shared
+/// by all keys.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(bound = "K: Deserialize<'de>")]
 pub struct KeyedSaved<K, S: Strategy> {
@@ -41,7 +42,7 @@ pub struct KeyedSaved<K, S: Strategy> {
 struct SavedKey<K, T> {
     key: K,
     pending: i128,
-    /// None if the key came since the last step was closed: its noise is yet to be drawn.
+    /// `None` if the key came since the last step was closed: its noise is yet to be drawn.
     counter: Option<SavedCounter<T>>,
 }
 
@@ -52,11 +53,11 @@ struct SavedCounter<T> {
     state: T,
 }
 
-/// A counter with keys as it is written down: what is read back is a [`KeyedSaved`]. It is borrowed, since counters of ten
-/// thousand keys are megabytes, and written at the end of every step.
+/// A keyed counter ready to be saved; it is read back as a [`KeyedSaved`]. It is borrowed, since counters of ten
+/// thousand keys take megabytes, and are saved at the end of every step.
 ///
 /// # Privacy
-/// As [`KeyedSaved`]'s.
+/// As [`KeyedSaved`].
 #[derive(Debug, Serialize)]
 #[serde(bound = "K: Serialize")]
 pub struct KeyedSaving<'a, K, S: Strategy> {
@@ -91,14 +92,14 @@ impl<K: Serialize, T: Serialize> Serialize for Keys<'_, K, T> {
 }
 
 impl<K, S: Strategy> KeyedSaving<'_, K, S> {
-    /// Larger than those of all earlier savings of the same counter.
+    /// Larger than in all earlier saved states of the same counter.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 }
 
 impl<K, S: Strategy> KeyedSaved<K, S> {
-    /// Larger than those of all earlier savings of the same counter.
+    /// Larger than in all earlier saved states of the same counter.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
@@ -110,7 +111,7 @@ impl<K, S: Strategy> KeyedSaved<K, S> {
 }
 
 impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
-    /// Writes the counter down, in a new epoch; the events of the open step are in it.
+    /// Saves the counter, in a new epoch, with the events of the open step.
     pub fn save(&mut self) -> KeyedSaving<'_, K, S> {
         self.epoch += 1;
         KeyedSaving {
@@ -127,12 +128,12 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         }
     }
 
-    /// Goes on from a saved state. The permit must be of the same charge; nothing is taken off it.
+    /// Resumes from a saved state. The permit must be for the same charge; nothing is deducted from it.
     ///
     /// # Errors
-    /// [`Error::StaleState`] if the state is older than `newest_epoch`, the largest that the caller knows of (0 if none);
-    /// [`Error::DamagedState`] if it cannot be the state of such a counter; [`Error::OtherCharge`] if the permit is of
-    /// another charge.
+    /// [`Error::StaleState`] if the state is older than `newest_epoch`, the largest that the caller knows of (0 if
+    /// none); [`Error::DamagedState`] if it cannot be the state of such a counter; [`Error::OtherCharge`] if the permit
+    /// is for another charge.
     pub fn restore(saved: KeyedSaved<K, S>, newest_epoch: u64, permit: Permit) -> Result<Self> {
         let KeyedSaved { epoch, stream, guarantee, admits, accounting, parameters, steps, keys, shown, era } = saved;
         if epoch < newest_epoch {
@@ -174,7 +175,7 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
                 _ => return Err(Error::DamagedState),
             }
         }
-        // What was there when the era began is shown, and is never forgotten.
+        // Keys that existed when the era began are shown, and never forgotten.
         let known = era.map_or(counters.len(), |era| era.known as usize);
         if era.is_some() != admits || counters.get(..known).is_none_or(|known| known.iter().any(|key| !key.shown)) {
             return Err(Error::DamagedState);

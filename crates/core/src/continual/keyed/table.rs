@@ -1,4 +1,4 @@
-//! Where a key's events of the open step are added up.
+//! Where events of the open step are added up by key.
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
@@ -6,10 +6,10 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// The keys in the order in which they came, each with the sum of its events in the open step, found by hash.
+/// The keys in order of arrival, each with the sum of its events in the open step, found by hash.
 ///
-/// A key's sum lies beside a copy of the key in the table itself: with a million keys an event costs one line of memory that
-/// is not in any cache, not three.
+/// A key's sum is stored next to a copy of the key in the table itself: with a million keys an event costs one cache
+/// miss, not three.
 #[derive(Debug)]
 pub(super) struct KeyTable<K> {
     hasher: RandomState,
@@ -17,21 +17,21 @@ pub(super) struct KeyTable<K> {
     keys: Vec<K>,
 }
 
-/// A key, its number, and what came for it since the last step was closed.
+/// A key, its number, and its pending sum since the last step was closed.
 #[derive(Debug)]
 pub(super) struct Entry<K> {
     /// Up to 2^64 values of 64 bits: it cannot overflow.
     pending: i128,
     key: K,
     place: u32,
-    /// Part of the hash: most other keys are told apart without a look at them, which for text lies elsewhere.
+    /// Part of the hash: distinguishes most other keys without a look at them, which for text are stored elsewhere.
     tag: u32,
 }
 
-/// Events that are looked up together: while one waits for memory, the others do, too.
+/// Events that are looked up together, so that they wait for memory at the same time.
 const BATCH: usize = 32;
 
-/// Bits of the hash that the table itself makes least use of.
+/// The bits of the hash that the table itself uses least.
 fn tag(hash: u64) -> u32 {
     (hash >> 25) as u32
 }
@@ -42,12 +42,12 @@ impl<K: Hash + Eq + Clone> KeyTable<K> {
         Self { hasher, entries: HashTable::with_capacity(keys), keys: Vec::with_capacity(keys) }
     }
 
-    /// All keys, by their places.
+    /// All keys, by index.
     pub fn keys(&self) -> &[K] {
         &self.keys
     }
 
-    /// Where a key is.
+    /// A key's index.
     pub fn find<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<usize>
     where
         K: Borrow<Q>,
@@ -57,7 +57,7 @@ impl<K: Hash + Eq + Clone> KeyTable<K> {
         Some(entry.place as usize)
     }
 
-    /// Adds to a key's sum; false if there is no such key.
+    /// Adds to a key's sum; `false` if the key is not in the table.
     #[inline]
     pub fn add<Q: Hash + Eq + ?Sized>(&mut self, key: &Q, value: i128) -> bool
     where
@@ -68,7 +68,7 @@ impl<K: Hash + Eq + Clone> KeyTable<K> {
         entry.map(|entry| entry.pending += value).is_some()
     }
 
-    /// [`KeyTable::add`] for many; those that are not there are given to `missing`, which may insert them.
+    /// [`KeyTable::add`] for many; keys not in the table are passed to `missing`, which may insert them.
     pub fn add_all<Q: Hash + Eq + ?Sized>(
         &mut self,
         events: &[(&Q, i64)],
@@ -84,7 +84,7 @@ impl<K: Hash + Eq + Clone> KeyTable<K> {
                 *bucket = self.entries.find_bucket_index(hash, |entry| entry.tag == tag(hash)).unwrap_or(usize::MAX);
             }
             for (&bucket, &(key, given)) in buckets.iter().zip(batch) {
-                // A bucket is only a guess: the tag may be another key's, or the table may have grown since.
+                // A bucket is only a guess: the tag may belong to another key, or the table may have grown since.
                 let value = value(given);
                 if let Some(entry) = self.entries.get_bucket_mut(bucket)
                     && entry.key.borrow() == key
@@ -97,7 +97,7 @@ impl<K: Hash + Eq + Clone> KeyTable<K> {
         }
     }
 
-    /// Puts a key at the end; false if it is there already.
+    /// Appends a key; `false` if it is already there.
     pub fn insert(&mut self, key: K, pending: i128) -> bool {
         let hash = self.hasher.hash_one(&key);
         if self.entries.find(hash, |entry| entry.key == key).is_some() {
@@ -118,7 +118,7 @@ impl<K: Hash + Eq + Clone> KeyTable<K> {
         }
     }
 
-    /// The sums by place.
+    /// The sums by index.
     pub fn pending(&self) -> Vec<i128> {
         let mut pending = vec![0; self.keys.len()];
         for entry in &self.entries {

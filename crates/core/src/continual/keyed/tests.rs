@@ -1,4 +1,4 @@
-//! What holds for counters with keys.
+//! Properties of keyed counters.
 
 use super::*;
 use crate::continual::{
@@ -26,7 +26,7 @@ fn bits(horizon: u64) -> Stream {
     Stream::bits().until(horizon).unwrap()
 }
 
-/// At ε = 900 a p-sum is off once in e^(900/7): the sums themselves can be read.
+/// At ε = 900 a p-sum is off with probability e^(−900/7): the sums themselves can be read.
 #[test]
 fn totals_are_those_of_the_events() {
     let stream = Stream::new(-3, 3).unwrap().until(7).unwrap();
@@ -53,7 +53,7 @@ fn totals_are_those_of_the_events() {
     assert!(matches!(counter.close_step(), Err(crate::Error::HorizonReached { horizon: 7 })));
 }
 
-/// Many events at once, new keys among them while the table grows, count as one by one.
+/// Many events at once, with new keys among them while the table grows, count as one by one.
 #[test]
 fn events_in_bulk_are_events() {
     let events: Vec<(u64, i64)> = (0..5000).map(|event| (event * event % 997, (event % 5) as i64 - 1)).collect();
@@ -106,7 +106,7 @@ fn what_cannot_be_kept_is_refused() {
     assert!(KeyedPlan::known(Kind::Binary, bits(8), pure("1")).unwrap().start(no_keys, permit(1)).is_err());
 }
 
-/// P(N ≥ λ) for a sum of discrete Laplace draws, by adding up all ways (what lies beyond `REACH` is less than e^−100).
+/// P(N ≥ λ) for a sum of discrete Laplace draws, by convolution (the mass beyond `REACH` is less than e^−100).
 fn exact_tail(scale: f64, terms: u64, from: i128) -> f64 {
     const REACH: i128 = 1500;
     let p = (-1.0 / scale).exp();
@@ -171,7 +171,7 @@ fn thresholds_of_a_stream_without_end_spend_delta_once() {
 
 /// Runs of each simulated audit.
 const RUNS: u64 = 10_000;
-/// Of a false alarm.
+/// One minus the probability of a false alarm.
 const LEVEL: f64 = 1.0 - 1e-6;
 
 /// How often a key with events in these steps is admitted at some step.
@@ -191,7 +191,8 @@ fn admitted(delta: &str, horizon: u64, events: &[u64], admit: impl Fn(&AnyKeyedC
     admitted
 }
 
-/// δ = 0.05 over 64 steps. Seen: a threshold that spends δ at each step shows the key in far more than 5 % of the runs.
+/// δ = 0.05 over 64 steps. Detected: a threshold that spends δ at each step shows the key in far more than 5 % of the
+/// runs.
 #[test]
 fn one_event_does_not_show_a_key() {
     const HORIZON: u64 = 64;
@@ -215,12 +216,12 @@ fn one_event_does_not_show_a_key() {
     assert!(clopper_pearson_lower(shown, RUNS, LEVEL).unwrap() > 0.05, "{shown}");
 }
 
-/// The noise of a key that came late has the variance it would have had: otherwise releases would tell when it came. A
+/// The noise of a late key has the variance it would have had: otherwise releases would reveal when it came. A
 /// counter whose noise starts with the key has 1 or 2 of the 3 draws at step 7.
 #[test]
 fn noise_does_not_tell_when_a_key_came() {
     const FEWER: u64 = 5000;
-    /// 4.9·√((6 − 1)/FEWER) = 0.155, and room for the skewness of squares.
+    /// 4.9·√((6 − 1)/FEWER) = 0.155, with a margin for the skewness of squares.
     const TOLERANCE: f64 = 0.22;
     /// Far above any threshold.
     const EVENTS: i64 = 300;
@@ -242,7 +243,7 @@ fn noise_does_not_tell_when_a_key_came() {
             assert!((squares / variance - 1.0).abs() < TOLERANCE, "{kind} {first}: {}", squares / variance);
         }
     }
-    // The mutant would be seen: noise that starts with the key.
+    // The mutant is detected: noise that starts with the key.
     let parameters = PSums::named(Kind::Binary, &bits(7)).unwrap();
     let strategy = PSums::new(bits(7), pure("1"), parameters).unwrap();
     let mut entropy = Entropy::seeded(1);
@@ -251,7 +252,7 @@ fn noise_does_not_tell_when_a_key_came() {
     assert!(squares as f64 / FEWER as f64 / strategy.variance(7) < 1.0 - TOLERANCE);
 }
 
-/// Once shown, a key stays; new ones follow in their own order, whatever the order of their events.
+/// Once shown, a key stays; new ones follow in sorted order, whatever the order of their events.
 #[test]
 fn keys_come_by_admission_and_then_in_their_own_order() {
     let plan = KeyedPlan::admitting(Kind::Binary, bits(4), approx("900", "1e-6")).unwrap();
@@ -277,7 +278,7 @@ fn a_restored_counter_goes_on_with_the_noise_it_had() {
     for plan in [known, admitting] {
         let mut counter = plan.start([3u64, 1, 2], permit(1)).unwrap();
         for step in 0..20u64 {
-            // Saved with a step half done.
+            // Saved in the middle of a step.
             (0..20).for_each(|_| counter.add(&(step % 7), 1));
             let text = serde_json::to_string(&counter.save()).unwrap();
             let saved: AnyKeyedSaved<u64> = serde_json::from_str(&text).unwrap();
@@ -298,7 +299,7 @@ fn a_restored_counter_goes_on_with_the_noise_it_had() {
     }
 }
 
-/// Whatever `auto` chose, also ε alone where ε and δ were given.
+/// Whatever `auto` chose, including ε alone where ε and δ were given.
 #[test]
 fn every_plan_goes_on_under_the_law_and_the_promise_it_began_with() {
     type Plan = fn(Kind, Stream, Guarantee) -> crate::Result<KeyedPlan<AnyStrategy>>;
@@ -345,7 +346,7 @@ fn a_strategy_for_another_promise_or_stream_is_refused() {
         KeyedPlan::known_with(bits(8), guarantee, strategy).map(|plan| plan.guarantee().clone())
     };
     assert_eq!(known(&made, pure("1")).unwrap(), pure("1"));
-    // Less may be promised than was asked for, and is then what is said and charged.
+    // The guarantee may be stronger than the one given, and is then what is stated and charged.
     assert_eq!(known(&|stream, _| made(stream, pure("1")), approx("1", "1e-6")).unwrap(), pure("1"));
     assert!(known(&|stream, _| made(stream, pure("2")), pure("1")).is_err());
     assert!(known(&|_, guarantee| made(bits(4), guarantee), pure("1")).is_err());
@@ -377,7 +378,7 @@ fn damaged_states_are_refused() {
     }
 }
 
-/// Keys that many others crowd out are forgotten, and what is released stays as it is.
+/// Keys that many others crowd out are forgotten, and releases are unaffected.
 #[test]
 fn keys_that_are_not_admitted_are_forgotten_when_too_many_have_come() {
     let plan = KeyedPlan::admitting(Kind::InputNoise, bits(8), approx("8", "1e-6")).unwrap();
@@ -393,13 +394,13 @@ fn keys_that_are_not_admitted_are_forgotten_when_too_many_have_come() {
     counter.close_step().unwrap();
     let before: Vec<_> = counter.values().map(|(key, _)| *key).collect();
     assert_eq!((before, kept(&mut counter).0), (vec![3, 7, 5], 4));
-    // A second of an attack: they are not held even until the step is closed, and what is released goes on counting.
+    // A second of an attack: they are not kept even until the step closes, and released keys go on counting.
     (0..2 * Crowd::MOST).for_each(|key| counter.add(&(1000 + key), 1));
     assert!(counter.is_crowded() && counter.counts(&5) && !counter.counts(&1));
     (0..300).for_each(|_| counter.add(&5, 1));
     let (keys, _, text) = kept(&mut counter);
     assert_eq!(keys, 3);
-    // Nor are they when the counter was written down and read back in between.
+    // Nor are they if the counter was saved and restored in between.
     let mut counter = AnyKeyedCounter::<u64>::restore(serde_json::from_str(&text).unwrap(), 0, permit(4)).unwrap();
     counter.add_all(&[(&1u64, 500); 3]);
     counter.close_step().unwrap();
@@ -418,7 +419,8 @@ fn keys_that_are_not_admitted_are_forgotten_when_too_many_have_come() {
     assert!(AnyKeyedCounter::<u64>::restore(serde_json::from_str(&damaged).unwrap(), 0, permit(2)).is_err());
 }
 
-/// Whether keys are forgotten does not hang on one key: near the limit it is a matter of chance, and one key more hardly changes it.
+/// Whether keys are forgotten does not depend on one key: near the limit it is random, and one key more hardly changes
+/// it.
 #[test]
 fn one_key_hardly_decides_whether_others_are_forgotten() {
     let (admission, rest) = Admission::new(&bits(8), &approx("1", "1e-6")).unwrap();
@@ -444,10 +446,10 @@ fn one_key_hardly_decides_whether_others_are_forgotten() {
 #[test]
 fn a_million_counters_fit_in_a_gibibyte() {
     const KEYS: usize = 1_000_000;
-    /// What an allocation costs besides its bytes, generously.
+    /// The overhead of an allocation, generously.
     const OVERHEAD: usize = 32;
     let plan = KeyedPlan::known(Kind::Binary, bits(1 << 30), pure("1")).unwrap();
-    // A table of a power of two entries, at least 7/16 full, with a byte of control each; the key; its place in the order.
+    // A table of a power of two entries, at least 7/16 full, with a control byte each; the key; its place in the order.
     let table = (size_of::<table::Entry<u64>>() + 1) * 16 / 7 + size_of::<u64>() + size_of::<u32>();
     let one = table + size_of::<counter::Running<crate::continual::p_sums::Accumulators>>();
     let bytes = KEYS * (one + plan.strategy().state_bytes() + OVERHEAD);

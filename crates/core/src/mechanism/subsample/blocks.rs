@@ -10,38 +10,38 @@ use crate::noise::bits::always;
 use crate::noise::uniform::below;
 use crate::privacy::Adjacency;
 
-/// More blocks than this are a mistake.
+/// A larger number of blocks is a mistake.
 const MOST_BLOCKS: u64 = 1 << 24;
 
-/// What a unit is, when rows are split into blocks.
+/// The privacy unit for splitting rows into blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
-    /// Every row is a unit of its own and gets a block of its own by lot.
+    /// Each row is a unit and goes to a random block of its own.
     Row,
-    /// All rows with the same id are one unit and go to the same block; a row without an id is a unit of its own.
+    /// All rows with the same id are one unit and go to the same block; a row without an id is its own unit.
     Id,
 }
 
-/// A split of a table into a fixed number of blocks, each unit in one of them, by lot.
+/// A random split of a table into a fixed number of blocks, with each unit in one of them.
 ///
 /// # Privacy
-/// The lots are cast independently of what the rows say, so a guarantee that holds for every outcome of the lots holds on
-/// average over them. With the lots fixed, let j be the number of blocks in which neighbours can differ:
+/// The assignment is drawn independently of the rows' content, so a guarantee that holds for every assignment holds on
+/// average over them. With the assignment fixed, let j be the number of blocks in which neighbours can differ:
 ///
 /// | unit | add/remove | replace |
 /// |---|---|---|
-/// | row | 1 | 1: the new row takes the old row's lot |
+/// | row | 1 | 1: the new row takes the old row's place |
 /// | id | 1 | 2: the new unit may have another id, and so another block |
 ///
-/// As many times that where blocks are [asked together](Blocks::asked_together).
+/// Multiply by the group size if blocks are [run together](Blocks::asked_together).
 ///
-/// A row's lot is a fresh draw. Its position in the table would not do: with one row less all later rows would move to
-/// other blocks. For rows with lots of their own, neighbours are compared lot by lot, so that only the row in question makes
-/// a difference; an id's block is a function of the id and a key, for which the same is true whatever the key.
-/// So privacy does not rest on the keyed function being pseudorandom; that the blocks are alike does.
+/// A row's block is a fresh draw. Its position in the table would not do: with one row less all later rows would move
+/// to other blocks. For rows with their own draws, neighbours are compared draw by draw, so that only the row in
+/// question makes a difference; an id's block is a function of the id and a key, for which the same is true whatever
+/// the key. So privacy does not depend on the keyed function being pseudorandom; only the similarity of the blocks does.
 ///
-/// Blocks keep the order of the input. What is computed from a block may depend on that order as long as neighbouring tables
-/// list their other rows in the same order; where they may not (a table sorted by what a unit may change), it must not.
+/// Blocks keep the order of the input. A block's answer may depend on that order as long as neighbouring tables list
+/// their other rows in the same order; where they may not (a table sorted by something a unit can change), it must not.
 ///
 /// # Example
 /// ```
@@ -60,7 +60,7 @@ pub enum Unit {
 pub struct Blocks {
     number: u64,
     unit: Unit,
-    /// How many are asked at a time, where one may get in the way of the others.
+    /// How many blocks run at a time, if one can affect the others.
     together: u64,
 }
 
@@ -76,12 +76,12 @@ impl Blocks {
         Ok(Self { number, unit, together: 1 })
     }
 
-    /// The same blocks, asked so many at a time where one may take time, memory or disk from the others: in fixed groups, each of which ends
-    /// before the next one begins.
+    /// The same blocks, run this many at a time where one may take time, memory or disk from the others: in fixed
+    /// groups, each of which ends before the next one begins.
     ///
     /// # Privacy
-    /// One unit may make its block's query so greedy that the others of its group have another answer, or none. It touches
-    /// all of a group then, and that is what [`Blocks::touched`] says.
+    /// One unit may make its block's query so greedy that the others in its group give a different answer, or none. It
+    /// then affects the whole group, which [`Blocks::touched`] takes into account.
     ///
     /// # Errors
     /// If it is 0 or above 2^24.
@@ -92,12 +92,12 @@ impl Blocks {
         Ok(Self { together, ..self })
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// What a unit is.
+    /// The privacy unit.
     pub fn unit(&self) -> Unit {
         self.unit
     }
@@ -111,7 +111,7 @@ impl Blocks {
         own * self.together
     }
 
-    /// Splits rows, each a unit of its own.
+    /// Splits rows, each a unit.
     pub fn split<T, R: CryptoRng + ?Sized>(&self, rows: impl IntoIterator<Item = T>, rng: &mut R) -> Vec<Vec<T>> {
         let lots = Lots { number: self.number, key: None };
         let mut blocks = self.empty();
@@ -126,7 +126,7 @@ impl Blocks {
     /// `id` must be a function of the row alone, and must not panic.
     ///
     /// # Errors
-    /// If the split was made for [`Unit::Row`]: what was derived from that would not hold.
+    /// If the split is for [`Unit::Row`]: its guarantee would not hold.
     pub fn split_by<T, I: AsRef<[u8]>, R: CryptoRng + ?Sized>(
         &self,
         rows: impl IntoIterator<Item = T>,
@@ -143,7 +143,7 @@ impl Blocks {
         Ok(blocks)
     }
 
-    /// The lots of one split, under a fresh key where units have ids.
+    /// A fresh assignment, under a fresh key where units have ids.
     pub(super) fn lots<R: CryptoRng + ?Sized>(&self, rng: &mut R) -> Lots {
         let key = match self.unit {
             Unit::Row => None,
@@ -152,13 +152,11 @@ impl Blocks {
         Lots { number: self.number, key }
     }
 
-    /// Is the split made for ids?
+    /// Checks that the split is for ids.
     pub(super) fn check_ids(&self) -> Result<()> {
         match self.unit {
             Unit::Id => Ok(()),
-            Unit::Row => {
-                Err(Error::parameter("unit of the blocks", "a row", "an id, where rows are split by their ids"))
-            }
+            Unit::Row => Err(Error::parameter("unit of the blocks", "a row", "an id when rows are split by their ids")),
         }
     }
 
@@ -167,11 +165,11 @@ impl Blocks {
     }
 }
 
-/// The lots of one split: which block the next row goes to.
+/// One random assignment: yields the block of each row in turn.
 #[derive(Debug)]
 pub(super) struct Lots {
     number: u64,
-    /// None where every row is a unit of its own: an id would tie rows together there that may change one by one.
+    /// `None` if each row is a unit: there an id would tie rows together that may change one by one.
     key: Option<BlockKey>,
 }
 
@@ -185,18 +183,18 @@ impl Lots {
     }
 }
 
-/// The key of a function from ids to blocks, for one release: rows that are spread over several machines find their blocks
-/// by it without meeting.
+/// The key of a function from ids to blocks, for one release: rows spread over several machines find their blocks
+/// by it without coordination.
 ///
 /// # Accuracy
-/// Blocks are equally likely up to one part in 2^64/blocks, and independent as far as ChaCha20 is pseudorandom: whoever
-/// chose the ids could not have aimed at a block.
+/// Blocks are equally likely up to one part in 2^64/blocks, and independent as far as ChaCha20 is pseudorandom: an
+/// adversary who chooses the ids cannot aim at a block.
 ///
 /// # Algorithm
-/// The cascade \[BCK96\] over the ChaCha20 block function, which maps a 256-bit key and 128 bits (counter and nonce) to 64
-/// bytes: the id is led by its length, which makes the encoding prefix-free, and cut into pieces of 128 bits; each
-/// piece turns the key into the next one. An id of 8 bytes takes one call. The last output's first 64 bits u give the block
-/// ⌊u·blocks/2^64⌋.
+/// The cascade \[BCK96\] over the ChaCha20 block function, which maps a 256-bit key and 128 bits (counter and nonce) to
+/// 64 bytes: the id is prefixed by its length, which makes the encoding prefix-free, and cut into pieces of 128 bits;
+/// each piece turns the key into the next one. An id of 8 bytes takes one call. The last output's first 64 bits u give
+/// the block ⌊u·blocks/2^64⌋.
 #[derive(Clone)]
 pub struct BlockKey([u8; 32]);
 
@@ -258,7 +256,7 @@ mod tests {
     use super::*;
     use crate::noise::Entropy;
 
-    /// 100,000 ids over 7 blocks, each share within 5.5 standard deviations (1e-6 for all): 4 % of a block is seen.
+    /// 100,000 ids over 7 blocks, each share within 5.5 standard deviations (1e-6 for all): 4 % of a block is detected.
     fn assert_even(blocks: impl Iterator<Item = usize>) {
         let mut counts = BTreeMap::new();
         blocks.for_each(|block| *counts.entry(block).or_insert(0) += 1);
@@ -283,7 +281,7 @@ mod tests {
         assert_even(split.iter().enumerate().flat_map(|(block, rows)| vec![block; rows.len()]));
     }
 
-    /// Padding and cutting make no two ids one: all strings of zeros and ones up to 26 bytes with few ones.
+    /// Padding and cutting never make two ids the same: all strings of zeros and ones up to 26 bytes with few ones.
     #[test]
     fn different_ids_are_different_to_the_key() {
         let key = BlockKey::draw(&mut Entropy::seeded(2).draw().unwrap());

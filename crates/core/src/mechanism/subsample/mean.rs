@@ -1,4 +1,4 @@
-//! The mean of what the blocks say, with noise.
+//! The noisy mean of the blocks' answers.
 
 use std::ops::RangeInclusive;
 
@@ -12,46 +12,48 @@ use crate::permit::{Permit, PermittedDraw};
 use crate::privacy::{Adjacency, Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Outcome, Refusal, Release};
 
-/// A mean is released if no more than one in so many blocks, with noise, has no answer.
+/// A mean is released if the noisy share of blocks without an answer is at most 1/N.
 const TOLERATED: u64 = 10;
-/// If every block has an answer, the noise alone makes it a refusal once in a thousand times at the most: two-sided.
+/// If every block has an answer, noise alone causes a refusal with probability at most 1/1000: two-sided.
 const CALM: (u64, u64) = (998, 1000);
 
-/// Subsample and aggregate for numbers: asks any query of each of k disjoint blocks, clamps the answers and releases their
-/// mean with noise; or refuses, if too many blocks have no answer.
+/// Subsample and aggregate for numbers: runs any query on each of k disjoint blocks, clamps the answers and releases
+/// their noisy mean; or refuses, if too many blocks have no answer.
 ///
 /// # Privacy
 /// ε. With the split fixed, one unit replaces the answers of at most j = [`Blocks::touched`] blocks; each is clamped to
-/// [L, U], so the sum of the answers moves by at most j·(U − L), and the mean by j·(U − L)/k. The sum, in half steps, is
-/// released by the [`Laplace`] mechanism and divided by k afterwards. The split is drawn independently of the rows;
-/// averaging over it keeps ε. Bounds and k are public.
+/// [L, U], so the sum of the answers changes by at most j·(U − L), and the mean by j·(U − L)/k. The sum, in half steps,
+/// is released by the [`Laplace`] mechanism and divided by k afterwards. The split is drawn independently of the rows;
+/// averaging over it preserves ε. Bounds and k are public.
 ///
-/// *No answer.* A query that panics on some block has no answer there. It counts as the middle, (L + U)/2; and how many blocks have none
-/// is counted, with noise of scale 2·j/ε. That costs nothing more: a block that has an answer on both of two neighbours moves the sum
-/// by U − L at the most, and not the count; one that has an answer on one of them only moves the sum by (U − L)/2 at the most, and the
-/// count by 1. The loss of one block is ε/j in the first case, and ε/(2j) + ε/(2j) in the second. So the noisy count is paid for: if it is
-/// above [`SubsampleMean::tolerated`], the outcome is a refusal; otherwise it widens the error bar. With [`SubsampleMean::counting`] another
-/// number counts for such blocks; then all have an answer, and nothing is refused.
+/// *No answer.* A query that panics on some block has no answer there. The block counts as the middle, (L + U)/2, and
+/// the number of such blocks is itself counted, with noise of scale 2·j/ε. That costs nothing more: a block with an
+/// answer on both of two neighbours changes the sum by at most U − L, and the count not at all; one with an answer on
+/// only one of them changes the sum by at most (U − L)/2, and the count by 1. The loss per block is ε/j in the first
+/// case, and ε/(2j) + ε/(2j) in the second. So the noisy count is paid for: if it is above
+/// [`SubsampleMean::tolerated`], the outcome is a refusal; otherwise it widens the error bar. With
+/// [`SubsampleMean::counting`] such blocks count as a given number; then all have an answer, and nothing is refused.
 ///
-/// What [`SubsampleMode`](super::SubsampleMode) asks of a query holds here, too.
+/// The query must satisfy the requirements of [`SubsampleMode`](super::SubsampleMode).
 ///
 /// # Accuracy
-/// The error bar covers the noise and the blocks without an answer. Whatever such a block would have said, it is wrong by (U − L)/2 at the
-/// most, and the mean by (U − L)/(2k) for each of them. The bar at 95 % is about 4·j·(U − L)/(k·ε), for the noise of sum and count together,
-/// and (U − L)/(2k) more for each block of the noisy count. With [`SubsampleMean::counting`] it covers the noise alone, about
-/// 3·j·(U − L)/(k·ε). The level is that of all outcomes, a refusal being no miss: if more blocks than are tolerated have no answer, a
-/// mean is rarely shown, and then the count was too low.
+/// The error bar covers the noise and the blocks without an answer. Whatever such a block would have answered, the
+/// middle is off by at most (U − L)/2, and the mean by (U − L)/(2k) for each of them. The 95 % bar is about 4·j·(U −
+/// L)/(k·ε), for the noise of sum and count together, plus (U − L)/(2k) for each block of the noisy count. With
+/// [`SubsampleMean::counting`] it covers the noise alone, about 3·j·(U − L)/(k·ε). The level is over all outcomes, a
+/// refusal not counting as a miss: if more blocks than tolerated have no answer, a mean is rarely released, and then
+/// the count was too low.
 ///
-/// How far the mean over blocks of n/k rows is from the answer for all rows is the query's own affair: more blocks, less noise, smaller
-/// blocks.
+/// How far the mean over blocks of n/k rows is from the answer for all rows depends on the query: more blocks mean less
+/// noise, but smaller blocks.
 ///
 /// # Algorithm
-/// \[NRS07\] with a clamped mean for the aggregate \[DR14, section 7.2\]. Answers are whole numbers: put real ones on a grid
-/// of which the step is chosen beforehand (cents, thousandths), and divide the release by it.
+/// \[NRS07\] with a clamped mean as the aggregate \[DR14, section 7.2\]. Answers are whole numbers: put real ones on a
+/// grid whose step is chosen beforehand (cents, thousandths), and divide the release by it.
 ///
 /// # Errors
-/// If L ≥ U, if k·(U − L) exceeds 2^61, if 2·j·(U − L)/ε lies outside 0.001 to 2^50, if there are so few blocks that half of them could go
-/// without an answer unnoticed, or (when releasing) if the permit does not cover ε.
+/// If L ≥ U, if k·(U − L) exceeds 2^61, if 2·j·(U − L)/ε lies outside 0.001 to 2^50, if there are so few blocks that
+/// half of them could lack an answer unnoticed, or (when releasing) if the permit does not cover ε.
 ///
 /// # Example
 /// ```
@@ -79,32 +81,32 @@ const CALM: (u64, u64) = (998, 1000);
 pub struct SubsampleMean {
     blocks: Blocks,
     bounds: RangeInclusive<i64>,
-    /// In half steps, on which the middle lies.
+    /// In half steps, so that the middle is on the grid.
     laplace: Laplace,
     error: ErrorBar,
     silence: Silence,
 }
 
-/// What a block without an answer comes to.
+/// How a block without an answer counts.
 #[derive(Debug, Clone)]
 enum Silence {
-    /// It counts as this.
+    /// As this number.
     Counts(i64),
-    /// It counts as the middle, and is counted.
+    /// As the middle; and the number of such blocks is counted.
     Refused {
-        /// How the number of such blocks is blurred.
+        /// The noise on the number of such blocks.
         noise: DiscreteLaplace,
-        /// So many are not refused.
+        /// The largest noisy number that is not refused.
         tolerated: u64,
     },
 }
 
 impl SubsampleMean {
-    /// Over these blocks, with answers clamped to `bounds`, for neighbours as in `adjacency`.
+    /// Over these blocks, with answers clamped to `bounds`, for neighbours under `adjacency`.
     ///
     /// # Errors
-    /// If the bounds are empty or a single number, too wide for k blocks in 64 bits, 2·j·(U − L)/ε lies outside 0.001 to 2^50, or
-    /// half of the blocks could go without an answer unnoticed.
+    /// If the bounds are empty or a single number, too wide for k blocks in 64 bits, 2·j·(U − L)/ε lies outside 0.001
+    /// to 2^50, or half of the blocks could lack an answer unnoticed.
     pub fn new(blocks: Blocks, bounds: RangeInclusive<i64>, adjacency: Adjacency, epsilon: &Epsilon) -> Result<Self> {
         let (laplace, width) = noise(&blocks, &bounds, adjacency, epsilon)?;
         let silence = Silence::noticed(&blocks, blocks.touched(adjacency), epsilon)?;
@@ -116,7 +118,7 @@ impl SubsampleMean {
     /// The same with a number that counts for blocks without an answer: nothing is refused.
     ///
     /// # Errors
-    /// As for [`SubsampleMean::new`], but for the number of blocks.
+    /// As for [`SubsampleMean::new`], except for the number of blocks.
     pub fn counting(
         default: i64,
         blocks: Blocks,
@@ -130,8 +132,8 @@ impl SubsampleMean {
         Ok(Self { blocks, bounds, laplace, error, silence: Silence::Counts(default) })
     }
 
-    /// How many blocks may be without an answer, with noise, before the mean is refused: a tenth of them, or as many as noise alone makes
-    /// of none once in a thousand times; `None` if a number counts for them.
+    /// The largest noisy number of blocks without an answer for which the mean is still released: a tenth of the blocks
+    /// or, if larger, what noise alone turns none into with probability 1/1000; `None` if a number counts for them.
     pub fn tolerated(&self) -> Option<u64> {
         match &self.silence {
             Silence::Counts(_) => None,
@@ -139,18 +141,18 @@ impl SubsampleMean {
         }
     }
 
-    /// What a release promises, and costs.
+    /// The guarantee of a release, which is also its cost.
     pub fn guarantee(&self) -> &Guarantee {
         self.laplace.guarantee()
     }
 
-    /// How far the noise may carry the mean, known before anything is asked: the error bar if the noisy count of blocks without an answer
-    /// is 0 or less. Each that is counted adds [`SubsampleMean::pull`].
+    /// The error due to noise, known before any query runs: the error bar if the noisy count of blocks without an
+    /// answer is 0 or less. Each counted block adds [`SubsampleMean::pull`].
     pub fn error(&self) -> ErrorBar {
         self.error
     }
 
-    /// How far one block without an answer pulls the mean at the most, (U − L)/(2k); 0 if a number counts for it.
+    /// The most that one block without an answer shifts the mean, (U − L)/(2k); 0 if a number counts for it.
     pub fn pull(&self) -> f64 {
         match &self.silence {
             Silence::Counts(_) => 0.0,
@@ -158,12 +160,12 @@ impl SubsampleMean {
         }
     }
 
-    /// How the rows are split.
+    /// The split.
     pub fn blocks(&self) -> &Blocks {
         &self.blocks
     }
 
-    /// Asks `query` of every block; each row is a unit.
+    /// Runs `query` on every block; each row is a unit.
     ///
     /// # Errors
     /// If the permit does not cover ε.
@@ -178,10 +180,10 @@ impl SubsampleMean {
         Ok(self.aggregate(split.iter().map(|block| answer(&query, block)), &mut draw))
     }
 
-    /// Asks `query` of every block; all rows with the same id are a unit, and so is a row without one.
+    /// Runs `query` on every block; all rows with the same id are a unit, and so is a row without one.
     ///
     /// # Errors
-    /// If the blocks were not made for [`Unit::Id`](super::Unit::Id), or the permit does not cover ε.
+    /// If the blocks are not for [`Unit::Id`](super::Unit::Id), or the permit does not cover ε.
     pub fn release_by<T, I: AsRef<[u8]>>(
         &self,
         rows: impl IntoIterator<Item = T>,
@@ -195,7 +197,7 @@ impl SubsampleMean {
         Ok(self.aggregate(split.iter().map(|block| answer(&query, block)), &mut draw))
     }
 
-    /// The mean of the answers, one for each block, with noise; or a refusal.
+    /// The noisy mean of the answers, one per block; or a refusal.
     pub(super) fn aggregate(
         &self,
         answers: impl Iterator<Item = Option<i64>>,
@@ -214,7 +216,7 @@ impl SubsampleMean {
             return Outcome::Refused(Refusal::new(guarantee, accounting));
         }
         let error = self.error.widened(silent.max(0) as f64 * self.pull());
-        // The only float is the one that is shown.
+        // The only float is the one shown.
         let double = 2 * i128::from(self.blocks.number());
         let mean = (noisy + double * i128::from(*self.bounds.start())) as f64 / double as f64;
         Outcome::Released(Release::new(mean, error, guarantee, accounting))
@@ -237,7 +239,7 @@ impl SubsampleMean {
 
 impl Silence {
     fn noticed(blocks: &Blocks, touched: u64, epsilon: &Epsilon) -> Result<Self> {
-        // No narrower than noise can be drawn; wider noise promises more.
+        // No narrower than noise can be drawn; wider noise gives a stronger guarantee.
         let narrowest = &Rational::ONE / &Rational::from(1000);
         let scale = &Rational::from(2 * touched) / epsilon.value();
         let noise = DiscreteLaplace::new(&scale.max(narrowest))?;
@@ -248,8 +250,8 @@ impl Silence {
             return Err(Error::parameter(
                 "number of blocks",
                 format!("{} instead of at least {fewest}", blocks.number()),
-                "such that noise cannot hide that half of them have no answer: take more blocks or a larger epsilon, or say what counts \
-                 for a block without an answer",
+                "such that noise cannot hide that half of them have no answer: use more blocks or a larger epsilon, or give a number \
+                 that counts for a block without an answer",
             ));
         }
         Ok(Self::Refused { noise, tolerated })
@@ -283,14 +285,14 @@ fn noise(
     Ok((Laplace::new(double * touched, epsilon)?, width))
 }
 
-/// The smallest t, in half steps, such that |N + w·Z| ≤ t with probability [`LEVEL`]: N is the noise of the sum, Z that of the count, and a
-/// block without an answer is wrong by w = U − L half steps at the most.
+/// The smallest t, in half steps, such that |N + w·Z| ≤ t with probability [`LEVEL`]: N is the noise of the sum, Z that
+/// of the count, and a block without an answer is off by at most w = U − L half steps.
 ///
-/// With s such blocks the sum is wrong by N + b, |b| ≤ w·s, and the bar is t + w·max(s + Z, 0). Let b ≥ 0. Then N + b is above the bar
-/// only if N − w·Z > t, and below it only if N + w·Z < −t. Z is symmetric, so that each has the probability of N + w·Z > t; likewise for
-/// b ≤ 0.
+/// With s such blocks the sum is off by N + b, |b| ≤ w·s, and the bar is t + w·max(s + Z, 0). Let b ≥ 0. Then N + b is
+/// above the bar only if N − w·Z > t, and below it only if N + w·Z < −t. Z is symmetric, so each has the probability of
+/// N + w·Z > t; likewise for b ≤ 0.
 fn half_width_of_sum_and_count(width: u64, scale: f64) -> u64 {
-    // A margin of 10^−9 pays for the floats.
+    // A margin of 10^−9 covers floating-point rounding.
     let fits = |t: u64| 2.0 * tail_of_sum_and_count(t, width, scale) * (1.0 + 1e-9) <= 1.0 - LEVEL;
     smallest(fits)
 }
@@ -329,8 +331,8 @@ mod tests {
         }
     }
 
-    /// All answers of one block, or of two, against all others, at the ends of the range and far outside: sum and count together lose no
-    /// more than ε, and as much as that.
+    /// All answers of one block, or of two, against all others, at the ends of the range and far outside: sum and count
+    /// together lose at most ε, and exactly ε in the worst case.
     #[test]
     fn sum_and_count_move_by_no_more_than_the_noise_is_made_for() {
         let answers = [None, Some(i64::MIN), Some(-3), Some(0), Some(4), Some(i64::MAX)];
@@ -361,7 +363,7 @@ mod tests {
                 }
                 assert_eq!(most, 14 * touched as u64, "{default:?}");
                 if let Silence::Refused { noise, .. } = &mean.silence {
-                    // 14·touched of the sum are ε, and so 7 are as much as one block of the count.
+                    // 14·touched of the sum are ε, so 7 are as much as one block of the count.
                     assert_eq!(noise.scale(), &(2 * touched).into());
                 }
             }
@@ -386,13 +388,14 @@ mod tests {
             (mean.tolerated(), [0, 10, 20].map(|silent| of(&mean, silent))),
             (None, [Some(10.0), Some(5.0), Some(0.0)])
         );
-        // Where noise alone would make many of none, many are tolerated.
+        // Where noise alone would turn none into many, many are tolerated.
         let few = Blocks::new(25, Unit::Row).unwrap();
         let few = SubsampleMean::new(few, 0..=10, Adjacency::Replace, &"1".parse().unwrap()).unwrap();
         assert_eq!(few.tolerated(), Some(12));
     }
 
-    /// With ten blocks and ε = 1 noise alone makes twelve of none: all ten could be without an answer, and a mean would be shown.
+    /// With ten blocks and ε = 1 noise alone turns none into twelve: all ten could lack an answer, and a mean would be
+    /// released.
     #[test]
     fn blocks_are_so_many_that_most_have_an_answer() {
         let with = |number: u64, epsilon: &str, default: Option<i64>| {
@@ -405,15 +408,15 @@ mod tests {
         for number in [1, 10, 24] {
             let error = with(number, "1", None).unwrap_err().to_string();
             assert!(error.starts_with(&format!("number of blocks is {number} instead of at least 25")), "{error}");
-            // What it says to do helps.
+            // Its advice helps.
             assert!(
                 with(25, "1", None).is_ok() && with(number, "20", None).is_ok() && with(number, "1", Some(0)).is_ok()
             );
         }
     }
 
-    /// Sixteen blocks of 200 have no answer, and would have said what all others say: 1000. Without them in the bar it would cover once
-    /// in 300 times.
+    /// Sixteen of 200 blocks have no answer, and would have answered like all others: 1000. A bar that ignored them
+    /// would cover once in 300 times.
     #[test]
     fn the_bar_covers_what_blocks_without_an_answer_would_have_said() {
         const ROUNDS: u32 = 20_000;
@@ -427,12 +430,12 @@ mod tests {
             let missed =
                 shown.iter().filter(|release| (release.value() - 1000.0).abs() > release.error().half_width()).count();
             assert!(shown.len() as f64 > fewest_shown * f64::from(ROUNDS));
-            // Four standard deviations of a share of 5 % of half the rounds are below 1 %.
+            // Four standard deviations of a 5 % share of half the rounds are below 1 %.
             assert!((missed as f64) < 0.06 * shown.len() as f64, "{silent}: {missed} of {}", shown.len());
         }
     }
 
-    /// The formula, against a sum over all that the count's noise can be.
+    /// The formula, against a sum over all values of the count's noise.
     #[test]
     fn the_tail_of_sum_and_count_is_that_of_their_noise() {
         for (width, scale) in [(1u64, 2.0f64), (7, 14.0), (10, 3.0), (10, 100.0), (5, 0.5)] {

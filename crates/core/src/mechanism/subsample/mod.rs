@@ -1,12 +1,12 @@
-//! Any query, asked of many parts of the data; what most parts agree on is released.
+//! Any query, run on many parts of the data; the release is what most parts agree on, or their noisy mean.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`blocks`] | [`Blocks`], [`BlockKey`]: which block a unit's rows go to, by lot |
+//! | [`blocks`] | [`Blocks`], [`BlockKey`]: which block a unit's rows go to, at random |
 //! | [`mode`] | [`SubsampleMode`]: the answer that most disjoint blocks give, or a refusal |
-//! | [`mean`] | [`SubsampleMean`]: the mean of the blocks' clamped answers, with noise, or a refusal |
-//! | [`round`] | [`Round`]: either of them step by step, for blocks that are asked elsewhere |
-//! | [`resample`] | [`ResampledMode`]: the answer that most samples with repetition give, or a refusal |
+//! | [`mean`] | [`SubsampleMean`]: the noisy mean of the blocks' clamped answers, or a refusal |
+//! | [`round`] | [`Round`]: either of them step by step, for blocks whose queries run elsewhere |
+//! | [`resample`] | [`ResampledMode`]: the answer that most samples with replacement give, or a refusal |
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -24,14 +24,14 @@ pub use mode::SubsampleMode;
 pub use resample::ResampledMode;
 pub use round::Round;
 
-/// What a query says of some rows; `None` if it panics.
+/// A query's answer on some rows; `None` if it panics.
 ///
-/// That the caller sees no broken state afterwards is part of what is asked of a query: it keeps none.
+/// Queries must keep no state, so a panic leaves none broken for the caller.
 fn answer<T, A>(query: &impl Fn(&[T]) -> A, rows: &[T]) -> Option<A> {
     match catch_unwind(AssertUnwindSafe(|| query(rows))) {
         Ok(answer) => Some(answer),
         Err(payload) => {
-            // Whatever was thrown may itself panic when it is dropped.
+            // The payload may itself panic when dropped.
             std::mem::forget(payload);
             None
         }

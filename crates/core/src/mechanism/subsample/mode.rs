@@ -8,41 +8,42 @@ use crate::permit::Permit;
 use crate::privacy::{Adjacency, Delta, Epsilon, Guarantee};
 use crate::release::Outcome;
 
-/// Subsample and aggregate: asks any query of each of k disjoint blocks and releases the answer that most of them give, or
-/// refuses.
+/// Subsample and aggregate: runs any query on each of k disjoint blocks and releases the answer that most of them give,
+/// or refuses.
 ///
-/// The query may be anything: a classifier's choice, the best of several models, a range, a rounded number. It need not be
-/// private, and nothing need be known about it. It is answered if the data answers it alike again and again.
+/// The query may be anything: a classifier's choice, the best of several models, a range, a rounded number. It need not
+/// be private, and nothing need be known about it. It is answered if its answer is stable across the data.
 ///
 /// # Privacy
-/// (ε, δ). With the split fixed, one unit touches at most j = [`Blocks::touched`] blocks, so it replaces at most j of the k
-/// answers. With g the gap between the two most frequent answers and Δ = ⌈g/2⌉, that moves Δ by at most j; and if it changes
-/// the most frequent answer from v to w, f_v − f_w ≥ 0 before, ≤ 0 after, and moved by at most 2j, so that g ≤ 2j
-/// and Δ ≤ j on both sides. That is what [`StableRelease`] asks for, with C = j. The split is drawn independently of the
-/// rows; averaging over it keeps (ε, δ).
+/// (ε, δ). With the split fixed, one unit touches at most j = [`Blocks::touched`] blocks, so it replaces at most j of
+/// the k answers. With g the gap between the two most frequent answers and Δ = ⌈g/2⌉, that changes Δ by at most j; and
+/// if it changes the most frequent answer from v to w, f_v − f_w is ≥ 0 before, ≤ 0 after, and changes by at most 2j,
+/// so that g ≤ 2j and Δ ≤ j on both sides. That is what [`StableRelease`] requires, with C = j. The split is drawn
+/// independently of the rows; averaging over it preserves (ε, δ).
 ///
-/// For this the query must be a function of its block: no state that it keeps from one block to the next, no clock, no files
-/// that depend on the rows. It may be asked of an empty block. How long it takes is not hidden.
+/// For this the query must be a function of its block: no state kept from one block to the next, no clock, no files
+/// that depend on the rows. It may be run on an empty block. Its running time is not hidden.
 ///
-/// *Panics.* A query that panics on some block has no answer there; having no answer is counted like any other, and if most
+/// *Panics.* A query that panics on some block has no answer there; that is counted like any other answer, and if most
 /// blocks have none, the outcome is a refusal. The panic's message is data: it goes to the panic hook, which by default
-/// writes it to standard error, so install a hook that says nothing if others read that. Where panics abort (WebAssembly,
+/// writes it to standard error, so install a silent hook if others can read that. Where panics abort (WebAssembly,
 /// `panic = "abort"`) nothing can be caught, and the query must not panic.
 ///
 /// # Accuracy
-/// A released answer is exactly what most blocks say. It is refused with the probability
-/// [`StableRelease::refusal_probability`] of ⌈g/2⌉, which is at most ⌈k/2⌉: with ε = 1 and δ = 10⁻⁸, a query on which 9 of 10
-/// of 200 blocks agree is refused with probability below 10⁻²⁰. What a block of n/k rows can tell is the query's own affair.
+/// A released answer is exactly what most blocks say. It is refused with probability
+/// [`StableRelease::refusal_probability`] of ⌈g/2⌉, which is at most ⌈k/2⌉: with ε = 1 and δ = 10⁻⁸, a query on which 9
+/// of 10 of 200 blocks agree is refused with probability below 10⁻²⁰. How well a block of n/k rows answers depends on
+/// the query.
 ///
 /// # Algorithm
-/// \[NRS07\] with the stable mode for numbers of any kind \[DR14, section 7.3\].
+/// \[NRS07\] with the stable mode for values of any kind \[DR14, section 7.3\].
 ///
 /// # Errors
 /// If C/ε lies outside 0.001 to 2^50, if δ is below e^−4096, if there are so few blocks that even unanimous answers would be
 /// refused more often than not, or (when releasing) if the permit does not cover (ε, δ).
 ///
 /// # Example
-/// In which range does the median income lie? The ranges are public; so is the number of blocks.
+/// Which range contains the median income? The ranges are public; so is the number of blocks.
 /// ```
 /// use reticent::Permit;
 /// use reticent::mechanism::subsample::{Blocks, SubsampleMode, Unit};
@@ -67,10 +68,10 @@ pub struct SubsampleMode {
 }
 
 impl SubsampleMode {
-    /// Over these blocks, for neighbours as in `adjacency`.
+    /// Over these blocks, for neighbours under `adjacency`.
     ///
     /// # Errors
-    /// If C/ε lies outside 0.001 to 2^50, δ is below e^−4096, or there are too few blocks for an answer to be likely ever.
+    /// If C/ε lies outside 0.001 to 2^50, δ is below e^−4096, or there are too few blocks for any answer to be likely.
     pub fn new(blocks: Blocks, adjacency: Adjacency, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
         let test = StableRelease::new(blocks.touched(adjacency), epsilon, delta)?;
         if test.threshold() > blocks.number().div_ceil(2) {
@@ -79,7 +80,7 @@ impl SubsampleMode {
         Ok(Self { blocks, test })
     }
 
-    /// What an outcome promises, and costs.
+    /// The guarantee of an outcome, which is also its cost.
     pub fn guarantee(&self) -> &Guarantee {
         self.test.guarantee()
     }
@@ -89,12 +90,12 @@ impl SubsampleMode {
         &self.test
     }
 
-    /// How the rows are split.
+    /// The split.
     pub fn blocks(&self) -> &Blocks {
         &self.blocks
     }
 
-    /// Asks `query` of every block; each row is a unit.
+    /// Runs `query` on every block; each row is a unit.
     ///
     /// # Errors
     /// If the permit does not cover (ε, δ).
@@ -109,13 +110,13 @@ impl SubsampleMode {
         Ok(self.test.decide(propose(split.iter().map(|block| answer(&query, block))), &mut draw))
     }
 
-    /// Asks `query` of every block; all rows with the same id are a unit, and so is a row without one.
+    /// Runs `query` on every block; all rows with the same id are a unit, and so is a row without one.
     ///
     /// # Errors
-    /// If the blocks were not made for [`Unit::Id`](super::Unit::Id), or the permit does not cover (ε, δ).
+    /// If the blocks are not for [`Unit::Id`](super::Unit::Id), or the permit does not cover (ε, δ).
     ///
     /// # Example
-    /// Which colour do people buy most often, whatever one of them buys?
+    /// Which colour do people buy most often, whatever any one of them buys?
     /// ```
     /// use std::collections::BTreeMap;
     ///
@@ -151,11 +152,11 @@ impl SubsampleMode {
     }
 }
 
-/// Why a number of blocks, or of samples, is refused.
+/// Why a number of blocks, or of samples, is too small.
 pub(super) const TOO_FEW: &str =
     "larger: with so few, even unanimous answers would be refused more often than not at this epsilon and delta";
 
-/// The most frequent answer, having none included, at distance ⌈gap/2⌉.
+/// The most frequent answer, counting "no answer" as one, at distance ⌈gap/2⌉.
 pub(super) fn propose<A: Ord>(answers: impl Iterator<Item = Option<A>>) -> Proposal<A> {
     let (mode, gap) = mode_and_gap(answers.map(|answer| (answer, 1)));
     Proposal { answer: mode.flatten(), distance: gap.div_ceil(2) }

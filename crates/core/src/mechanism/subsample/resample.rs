@@ -1,4 +1,4 @@
-//! The answer that most samples give, each drawn with repetition from all rows.
+//! The answer that most samples give, each drawn with replacement from all rows.
 
 use dashu_int::UBig;
 use dashu_int::ops::BitTest;
@@ -14,36 +14,36 @@ use crate::permit::Permit;
 use crate::privacy::{Delta, Epsilon, Guarantee};
 use crate::release::Outcome;
 
-/// Subsample and aggregate by resampling: asks any query of k independent samples of m rows each, drawn with repetition from
-/// all n rows, and releases the answer that most of them give, or refuses.
+/// Subsample and aggregate by resampling: runs any query on k independent samples of m rows each, drawn with
+/// replacement from all n rows, and releases the answer that most of them give, or refuses.
 ///
-/// Samples may overlap, so there can be many more of them than there are disjoint blocks of that size, and the frequencies
-/// of the answers are steadier; in return a row is in several. Either way n/m must be at least about 2·ln(1/δ)/ε for an
-/// answer; [`SubsampleMode`](super::SubsampleMode) asks the query far less often and keeps all of δ for its test.
+/// Samples may overlap, so there can be many more of them than there are disjoint blocks of that size, and the
+/// frequencies of the answers are more stable; in return a row is in several. Either way n/m must be at least about
+/// 2·ln(1/δ)/ε for an answer; [`SubsampleMode`](super::SubsampleMode) runs the query far less often and keeps all of δ
+/// for its test.
 ///
 /// # Privacy
 /// (ε, δ) under [`Adjacency::Replace`](crate::privacy::Adjacency::Replace), n being public; the unit is a row.
 ///
-/// A sample contains a given row with probability π = 1 − (1 − 1/n)^m, independently of the other samples, so that
-/// B ~ Bin(k, π) of them do. The lots that choose the rows do not depend on what the rows say; for given lots with B ≤ L,
-/// replacing the row replaces at most L of the k answers, and the test of [`StableRelease`] with C = L on Δ = ⌈gap/2⌉ gives
-/// (ε, δ₁) with δ₁ = P(L + K ≥ τ), K of scale L/ε (the argument is that of `SubsampleMode` with j = L). Lots with B > L have
-/// probability δ₂ = P(B > L). Summing over the lots, P(M(x) ∈ S) ≤ e^ε·P(M(x′) ∈ S) + δ₁ + δ₂.
+/// A sample contains a given row with probability π = 1 − (1 − 1/n)^m, independently of the other samples, so that B ~
+/// Bin(k, π) of them do. The choice of rows does not depend on their content; for a given choice with B ≤ L, replacing
+/// the row replaces at most L of the k answers, and the test of [`StableRelease`] with C = L on Δ = ⌈gap/2⌉ gives (ε,
+/// δ₁) with δ₁ = P(L + K ≥ τ), K of scale L/ε (the argument is that of `SubsampleMode` with j = L). Choices with B > L
+/// have probability δ₂ = P(B > L). Summing over the choices, P(M(x) ∈ S) ≤ e^ε·P(M(x′) ∈ S) + δ₁ + δ₂.
 ///
-/// *The split of δ.* L is the smallest number with δ₂ ≤ δ/2, at least 1; what is left, δ − δ₂ ≥ δ/2, sets τ. (τ grows with
-/// L·ln(1/δ₁): it pays to keep L small, and half of δ for δ₁ costs at most (L/ε)·ln 2.) Both are fractions that are
-/// not below the truth.
+/// *The split of δ.* L is the smallest number with δ₂ ≤ δ/2, at least 1; the rest, δ − δ₂ ≥ δ/2, sets τ. (τ grows with
+/// L·ln(1/δ₁): it pays to keep L small, and half of δ for δ₁ costs at most (L/ε)·ln 2.) Both are rational upper bounds.
 ///
-/// What `SubsampleMode` asks of a query, and what becomes of panics, holds here, too.
+/// The requirements on the query, and the treatment of panics, are those of `SubsampleMode`.
 ///
 /// # Accuracy
-/// A released answer is exactly what most samples say, and refused with the probability
+/// A released answer is exactly what most samples say. It is refused with probability
 /// [`StableRelease::refusal_probability`] of Δ ≤ ⌈k/2⌉.
 ///
 /// # Algorithm
-/// The notes' mechanism after \[NRS07; DR14, section 7\], with the gap instead of the mode's frequency and all constants
-/// explicit. δ₂ is bounded by 1 − Σ_{i≤L} t_i with every t_i = C(k,i)·π^i·(1−π)^(k−i) rounded down and π rounded up
-/// (the tail grows with π), in binary fractions wide enough for t₀ ≥ 2^(−3kπ).
+/// The notes' mechanism after \[NRS07; DR14, section 7\], with the gap instead of the mode's frequency and all
+/// constants explicit. δ₂ is bounded by 1 − Σ_{i≤L} t_i with every t_i = C(k,i)·π^i·(1−π)^(k−i) rounded down and π
+/// rounded up (the tail grows with π), in binary fractions wide enough for t₀ ≥ 2^(−3kπ).
 ///
 /// # Errors
 /// If n, k or m is 0, if π ≥ 1/2, if a row would be in more than 16,384 samples on average, if there are so few samples that
@@ -72,7 +72,7 @@ pub struct ResampledMode {
     test: StableRelease,
 }
 
-/// More samples than this may not contain a row on average.
+/// The largest average number of samples that contain a given row.
 const MOST_OVERLAP: u64 = 1 << 14;
 /// Fractional bits of π.
 const BITS: usize = 256;
@@ -99,7 +99,7 @@ impl ResampledMode {
         Ok(Self { rows, samples, size, overlap_failure, test })
     }
 
-    /// What an outcome promises, and costs.
+    /// The guarantee of an outcome, which is also its cost.
     pub fn guarantee(&self) -> &Guarantee {
         self.test.guarantee()
     }
@@ -114,10 +114,10 @@ impl ResampledMode {
         &self.overlap_failure
     }
 
-    /// Asks `query` of every sample. (Rows that are large are sampled as references: `T` may be `&Row`.)
+    /// Runs `query` on every sample. (Large rows can be sampled as references: `T` may be `&Row`.)
     ///
     /// # Errors
-    /// If there are not as many rows as stated, which under replacement is no secret; if the permit does not cover (ε, δ).
+    /// If the number of rows is not n, which is public under replacement; if the permit does not cover (ε, δ).
     pub fn release<T: Clone, A: Ord>(
         &self,
         rows: &[T],
@@ -125,7 +125,7 @@ impl ResampledMode {
         permit: &mut Permit,
     ) -> Result<Outcome<A>> {
         if rows.len() as u64 != self.rows {
-            return Err(Error::parameter("number of rows", rows.len(), "what the mechanism was made for"));
+            return Err(Error::parameter("number of rows", rows.len(), "the number the mechanism was made for"));
         }
         let mut draw = permit.spend(self.guarantee())?;
         let mut sample = Vec::with_capacity(self.size as usize);
@@ -167,7 +167,7 @@ fn overlap(n: u64, k: u64, m: u64, allowed: &Rational) -> Result<(u64, Rational)
         overlap += 1;
         rest -= &term;
     }
-    // Rounding up to 20 digits must not exceed what was allowed: half of δ is left for the test whatever δ is.
+    // Rounding up to 20 digits must not exceed the allowed value: half of δ is left for the test whatever δ is.
     let bound = Rational::from_big(rest.clone(), UBig::ONE << bits).round_up(20);
     let allowed = Rational::from_big(allowed, UBig::ONE << bits);
     Ok((overlap, bound.min(allowed)))
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(mechanism.guarantee().to_string(), "ε = 5, δ = 0.001");
     }
 
-    /// The largest overlap that is allowed still takes well under a minute unoptimised.
+    /// The largest allowed overlap takes well under a minute unoptimised.
     #[test]
     fn the_size_of_the_notes_can_be_had() {
         // k = ε·(n/m)³ with n/m = 100.
@@ -260,8 +260,9 @@ mod tests {
         assert!(panicking.released().is_none());
     }
 
-    /// The exact law where it can be summed: n = 10 rows of two kinds, samples of one row, the query is the row. The number
-    /// of samples that say "a" is Bin(k, share of a), and the outcome depends on it alone. In floats, good to 10⁻¹².
+    /// The exact law where it can be summed: n = 10 rows of two kinds, samples of one row, the query returns the row.
+    /// The number of samples that say "a" is Bin(k, share of a), and the outcome depends on it alone. In floats,
+    /// accurate to 10⁻¹².
     #[test]
     fn the_exact_law_keeps_the_promise() {
         let (epsilon, delta, k) = (8.0_f64, 0.1, 200u64);

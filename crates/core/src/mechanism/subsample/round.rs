@@ -1,4 +1,4 @@
-//! A mechanism step by step: rows are dealt out one by one, the blocks are asked elsewhere, their answers come back.
+//! A mechanism step by step: rows are assigned one by one, the blocks' queries run elsewhere, their answers come back.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use crate::error::{Error, Result};
 use crate::permit::{Permit, PermittedDraw};
 use crate::release::Outcome;
 
-/// [`SubsampleMode`] or [`SubsampleMean`] in three steps, for blocks that are too large to be held as rows or are asked by
-/// several processes at once: which block each row goes to, asking the blocks, and the release.
+/// [`SubsampleMode`] or [`SubsampleMean`] in three steps, for blocks that are too large to be held in memory or are
+/// queried by several processes at once: assigning each row to a block, running the queries, and the release.
 ///
 /// # Privacy
-/// That of the mechanism, which was paid for when the round began, if two things are as [`SubsampleMode::release`] makes
-/// them: every row goes to the block that [`Round::block`] says, and each answer is computed from its own block alone. A
-/// block that has no answer is `None`; that is counted, too.
+/// That of the mechanism, paid for when the round begins, provided that two things hold as in
+/// [`SubsampleMode::release`]: every row goes to the block that [`Round::block`] returns, and each answer is computed
+/// from its own block alone. A block without an answer is `None`; that is counted, too.
 ///
 /// # Errors
-/// If there are not as many answers as blocks. How many there are must not depend on the rows.
+/// If the number of answers is not the number of blocks. It must not depend on the rows.
 ///
 /// # Example
 /// ```
@@ -51,15 +51,15 @@ impl<M: fmt::Debug> fmt::Debug for Round<'_, M> {
 }
 
 impl<M> Round<'_, M> {
-    /// The block of the next row, counted from 0: that of its id, or a fresh lot for a row without one. Where every row is a
-    /// unit of its own, ids are ignored.
+    /// The block of the next row, counted from 0: that of its id, or a random one for a row without an id. If each row
+    /// is a unit, ids are ignored.
     pub fn block(&mut self, id: Option<&[u8]>) -> usize {
         self.lots.block(id, &mut self.draw)
     }
 }
 
 impl SubsampleMode {
-    /// Pays for a round and opens it.
+    /// Pays for a round and starts it.
     ///
     /// # Errors
     /// If the permit does not cover (ε, δ).
@@ -74,7 +74,7 @@ impl Round<'_, SubsampleMode> {
     /// Releases the most frequent answer, or refuses.
     ///
     /// # Errors
-    /// If there are not as many answers as blocks.
+    /// If the number of answers is not the number of blocks.
     pub fn decide<A: Ord>(mut self, answers: impl ExactSizeIterator<Item = Option<A>>) -> Result<Outcome<A>> {
         check(answers.len(), self.mechanism.blocks().number())?;
         Ok(self.mechanism.test().decide(propose(answers), &mut self.draw))
@@ -82,7 +82,7 @@ impl Round<'_, SubsampleMode> {
 }
 
 impl SubsampleMean {
-    /// Pays for a round and opens it.
+    /// Pays for a round and starts it.
     ///
     /// # Errors
     /// If the permit does not cover ε.
@@ -94,20 +94,20 @@ impl SubsampleMean {
 }
 
 impl Round<'_, SubsampleMean> {
-    /// Releases the mean of the answers, with noise; or refuses, if too many blocks have none.
+    /// Releases the noisy mean of the answers; or refuses, if too many blocks have none.
     ///
     /// # Errors
-    /// If there are not as many answers as blocks.
+    /// If the number of answers is not the number of blocks.
     pub fn decide(mut self, answers: impl ExactSizeIterator<Item = Option<i64>>) -> Result<Outcome<f64>> {
         check(answers.len(), self.mechanism.blocks().number())?;
         Ok(self.mechanism.aggregate(answers, &mut self.draw))
     }
 }
 
-/// One answer for each block: with more or fewer, one unit would weigh more than the noise was made for.
+/// One answer per block: with more or fewer, one unit would have more influence than the noise covers.
 fn check(answers: usize, blocks: u64) -> Result<()> {
     if answers as u64 != blocks {
-        return Err(Error::parameter("number of answers", answers, "the number of blocks: one for each"));
+        return Err(Error::parameter("number of answers", answers, "the number of blocks"));
     }
     Ok(())
 }
@@ -126,7 +126,7 @@ mod tests {
         SubsampleMode::new(blocks, Adjacency::AddRemove, &"1".parse().unwrap(), &"1e-6".parse().unwrap()).unwrap()
     }
 
-    /// The whole mechanism at once and step by step draw alike, so they must say the same.
+    /// The mechanism at once and step by step makes the same draws, so the results must agree.
     #[test]
     fn a_round_gives_what_the_whole_mechanism_gives() {
         let rows: Vec<(u64, u64)> = (0..3000).map(|row| (row % 700, row)).collect();
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// With rows for units an id must not decide: all rows of one id in one block would move together.
+    /// If rows are units an id must not decide: all rows of one id in one block would move together.
     #[test]
     fn ids_are_ignored_where_rows_are_units() {
         let blocks_of_one_id = |unit: Unit| {

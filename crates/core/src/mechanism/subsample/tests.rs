@@ -1,4 +1,4 @@
-//! One unit more, less or other, and the lots the same: how many blocks notice?
+//! One unit added, removed or replaced, with the same random draws: how many blocks change?
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ fn changed<T: PartialEq>(left: &[Vec<T>], right: &[Vec<T>]) -> u64 {
     left.iter().zip(right).filter(|(left, right)| left != right).count() as u64
 }
 
-/// All tables of at most four rows over three values, each a unit: a new last row, or any row replaced. (A row that is added
-/// elsewhere has a lot of its own, and the others' lots are drawn alike: by symmetry it may be taken for the last.)
+/// All tables of at most four rows over three values, each a unit: a new last row, or any row replaced. (A row added
+/// elsewhere has its own draw, and the others' draws have the same law: by symmetry it can be considered the last.)
 #[test]
 fn a_row_touches_one_block() {
     let blocks = Blocks::new(3, Unit::Row).unwrap();
@@ -51,7 +51,7 @@ fn a_unit_with_an_id_touches_one_block_and_two_when_replaced() {
     let blocks = Blocks::new(4, Unit::Id).unwrap();
     let unit = |id: u8, values: &[u8]| values.iter().map(|value| (Some(id), *value)).collect::<Vec<Row>>();
     let split = |units: &[Vec<Row>], seed: u64| {
-        // One row of every unit after another: a unit's rows need not stand together.
+        // One row of every unit after another: a unit's rows need not be adjacent.
         let mut rows: Vec<Row> =
             (0..2).flat_map(|turn| units.iter().filter_map(move |unit| unit.get(turn).copied())).collect();
         rows.push((None, 9));
@@ -76,7 +76,7 @@ fn a_unit_with_an_id_touches_one_block_and_two_when_replaced() {
     assert_eq!((removed, replaced), (blocks.touched(Adjacency::AddRemove), blocks.touched(Adjacency::Replace)));
 }
 
-/// By index, one row less moves all later rows: why lots are drawn.
+/// If blocks were assigned by index, one row less would move all later rows: why they are drawn.
 #[test]
 fn blocks_by_index_would_change_everywhere() {
     let by_index = |rows: &[u8]| {
@@ -108,7 +108,7 @@ fn stable_queries_are_answered_and_others_refused() {
                 assert_eq!(outcome.guarantee(), mechanism.guarantee());
                 outcome.released().map(|release| release.into_value())
             };
-            // The mean of about 50 of the numbers below 5,000 is below 4,000 with all but certainty.
+            // The mean of about 50 of the numbers below 5,000 is below 4,000 almost certainly.
             assert_eq!(ask(|block| block.iter().sum::<u64>() / (block.len() as u64).max(1) / 4000), Some(0));
             assert_eq!(ask(|block| block.iter().sum::<u64>() % 1000), None);
             // A query that panics everywhere has no answer, and one that panics on few blocks has one.

@@ -1,4 +1,4 @@
-//! Reports that are none: dropped, for all aggregators, and nothing else changes.
+//! Invalid reports: dropped by all aggregators, and nothing else changes.
 
 use super::*;
 use crate::aggregators::{Received, Report, Task};
@@ -7,7 +7,7 @@ use crate::aggregators::{Received, Report, Task};
 const NONCE: usize = 1 + 1 + 32;
 const PARTS: usize = NONCE + 16;
 
-/// The share of an honest report, changed; sent with all its other shares.
+/// Changes one share of an honest report; sends it with all its other shares.
 fn send_changed(simulated: &mut Simulated, answer: Answer, place: usize, change: impl FnOnce(&mut Vec<u8>)) {
     let report = Report::new(simulated.task(), answer).unwrap();
     let mut change = Some(change);
@@ -20,7 +20,7 @@ fn send_changed(simulated: &mut Simulated, answer: Answer, place: usize, change:
     }
 }
 
-/// Adds to the first residue of a first aggregator's share: a client that says more than it may.
+/// Adds to the first residue of a first aggregator's share: a client that claims more than it may.
 fn add(share: &mut [u8], from: usize, more: u64) {
     const PRIME: u128 = (1 << 64) - (1 << 32) + 1;
     let bytes = &mut share[from..from + 8];
@@ -28,7 +28,7 @@ fn add(share: &mut [u8], from: usize, more: u64) {
     bytes.copy_from_slice(&(sum as u64).to_le_bytes());
 }
 
-/// A client cannot count twice, or a million times, or less than nothing.
+/// A client cannot count twice, a million times, or less than nothing.
 #[test]
 fn an_answer_outside_the_range_counts_as_nothing() {
     for statistic in [Statistic::Count, sum()] {
@@ -50,7 +50,7 @@ fn a_share_that_was_changed_proves_nothing() {
             let mut simulated = simulated(&statistic, 3);
             simulated.answer(answers(&statistic, &[0; 5])).unwrap();
             let length = crate::aggregators::report::share_length(simulated.task(), place);
-            // What a report says to an aggregator about its own share, in the part for all, is not asked: it sees for itself.
+            // An aggregator ignores what the public part says about its own share: it computes that itself.
             let own = PARTS + 32 * place..PARTS + 32 * (place + 1);
             let unasked = |byte: &usize| simulated.task().scheme().lengths().public > 0 && own.contains(byte);
             let some = (PARTS..length).step_by(1 + (length - PARTS) / 6).chain([length - 1]);
@@ -64,7 +64,7 @@ fn a_share_that_was_changed_proves_nothing() {
     }
 }
 
-/// Shares are bound to the task by Prio3's context, not only by the header that says so.
+/// Shares are bound to the task by Prio3's context, not only by the header.
 #[test]
 fn a_report_of_another_task_counts_as_nothing() {
     for statistic in [Statistic::Count, histogram()] {
@@ -119,7 +119,7 @@ fn a_number_comes_once() {
     );
 }
 
-/// A report that one aggregator does not have waits until it has.
+/// A report that one aggregator lacks waits until it arrives there.
 #[test]
 fn a_report_that_not_all_have_waits() {
     let statistic = Statistic::Count;
@@ -145,19 +145,19 @@ fn too_few_reports_are_not_opened_and_wait() {
     assert_eq!(released(simulated.collect_silently().unwrap()).0, [4]);
 }
 
-/// What comes in beyond some batches is not kept.
+/// Reports beyond a few batches are not kept.
 #[test]
 fn a_store_has_an_end() {
     let statistic = Statistic::Count;
     let mut simulated = Simulated::new(Draft { maximum_reports: 5, ..draft(&statistic, 2) }).unwrap();
     simulated.answer(answers(&statistic, &[1; 30])).unwrap();
     assert_eq!(simulated.store(0).waiting().unwrap(), 20);
-    // Each has others of the thirty only if it had less room; they come in the same order.
+    // Aggregators keep different reports of the thirty only if one has less room; they arrive in the same order.
     assert_eq!(released(simulated.collect_silently().unwrap()).0, [5]);
     assert_eq!(simulated.store(0).waiting().unwrap(), 15);
 }
 
-/// Shares that one aggregator alone has hide no report that all have, and do not keep its room for ever.
+/// Shares that only one aggregator has hide no report that all have, and do not take up its room for ever.
 #[test]
 fn shares_for_one_aggregator_alone_hide_nothing_and_are_given_up() {
     let statistic = Statistic::Count;
@@ -165,17 +165,17 @@ fn shares_for_one_aggregator_alone_hide_nothing_and_are_given_up() {
     draft.maximum_reports = 5;
     let mut simulated = Simulated::new(draft).unwrap();
     let task = simulated.task().clone();
-    // The room of four batches, but for one of them.
+    // Room for four batches, minus one report.
     let alone: Vec<Report> = (0..15).map(|_| Report::new(&task, statistic.number(1)).unwrap()).collect();
     let kept = simulated.store(0).receive(alone.iter().map(|report| report.shares()[0].as_slice())).unwrap().kept;
     assert_eq!(kept, 15);
     simulated.answer(answers(&statistic, &[1; 5])).unwrap();
     assert_eq!(released(simulated.collect_silently().unwrap()).0, [5]);
-    // A client that is slow has time until the next collection.
+    // A slow client has time until the next collection.
     simulated.store(1).receive([alone[0].shares()[1].as_slice()]).unwrap();
     simulated.answer(answers(&statistic, &[1; 2])).unwrap();
     assert_eq!(released(simulated.collect_silently().unwrap()).0, [3]);
     assert_eq!(simulated.store(0).waiting().unwrap(), 0);
-    // What was given up does not come again.
+    // Deleted reports are not accepted again.
     assert_eq!(simulated.store(0).receive([alone[1].shares()[0].as_slice()]).unwrap().kept, 0);
 }

@@ -1,11 +1,11 @@
-//! Whatever comes in as bytes: read or refused, never a panic.
+//! Arbitrary incoming bytes: accepted or rejected, never a panic.
 
 use super::*;
 use crate::aggregators::fault::Round;
 use crate::aggregators::report::{self, share_length};
 use crate::aggregators::{Aggregator, Report, Task, batch};
 
-/// A small generator that needs no seed from anywhere: these are not secrets.
+/// A small generator with a fixed seed: nothing here is secret.
 struct Bytes(u64);
 
 impl Bytes {
@@ -18,7 +18,7 @@ impl Bytes {
         self.next() as usize % end.max(1)
     }
 
-    /// Something like `bytes`: cut, longer, or with some bits changed.
+    /// A variant of `bytes`: truncated, extended, or with some bits flipped.
     fn mutated(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
         match self.below(4) {
@@ -126,7 +126,7 @@ fn records_and_tasks() {
     }
 }
 
-/// Frames of every round, changed in all ways: the honest aggregator ends, and if it has a result it is one that all signed.
+/// Frames of every round, mutated in every way: the honest aggregator finishes, and any result it has is signed by all.
 #[test]
 fn frames_of_every_round() {
     const ROUNDS: [Round; 8] = [

@@ -57,7 +57,7 @@ fn honestly() -> Lie {
     Box::new(|_, frame| Some(frame))
 }
 
-/// Breaks off in a round.
+/// Breaks off in a given round.
 fn broken_off(round: Round) -> Lie {
     Box::new(move |_, mut frame| {
         if frame[KIND] == round as u8 {
@@ -80,7 +80,7 @@ fn each_batch_is_charged_by_each_aggregator_and_then_no_more() {
     let outcomes = world.collect(honestly());
     assert!(outcomes.iter().any(|outcome| outcome.as_ref().is_err_and(|error| error.is_overdrawn())));
     assert!(outcomes.iter().all(Result::is_err));
-    // Nothing was opened, so the reports wait for a budget.
+    // Nothing was opened, so the reports wait for more budget.
     assert_eq!(world.simulated.store(0).pending().unwrap(), None);
     assert_eq!(world.simulated.store(0).waiting().unwrap(), 5);
 }
@@ -106,7 +106,7 @@ fn a_batch_that_was_opened_in_part_is_completed_and_nothing_else() {
         assert!(first[0].as_ref().unwrap_err().to_string().contains("the charge is kept"));
         let pending = world.simulated.store(0).pending().unwrap().unwrap();
         world.answer(7);
-        // The one that broke off when it signed had heard everything, and is done; the other one has the record from it.
+        // The one that broke off while signing had received everything, and is done; the other gets the record from it.
         assert_eq!(world.simulated.store(1).pending().unwrap().is_some(), round == Round::Open);
         let (_, record) = released(world.collect(honestly()));
         assert_eq!((record.batch(), record.reports()), (pending, 5));
@@ -116,7 +116,7 @@ fn a_batch_that_was_opened_in_part_is_completed_and_nothing_else() {
     }
 }
 
-/// One aggregator has begun a batch that the other cannot complete: no other batch is opened until it is given up.
+/// One aggregator has begun a batch that the other cannot complete: no other batch is opened until it is abandoned.
 #[test]
 fn a_begun_batch_stands_in_the_way_of_all_others() {
     let mut world = World::new("9");
@@ -133,8 +133,8 @@ fn a_begun_batch_stands_in_the_way_of_all_others() {
     assert_eq!(world.simulated.store(0).abandon().unwrap(), None);
 }
 
-/// One aggregator is killed at every call to its disk in turn; on the disk is what was written, or what a power cut leaves of it. More
-/// reports than a batch may have wait when it comes back.
+/// One aggregator is killed at every disk call in turn; the disk then holds what was written, or what a power cut
+/// leaves of it. When it comes back, more reports are waiting than fit in a batch.
 #[test]
 fn a_batch_is_completed_wherever_an_aggregator_is_killed() {
     const POWER_CUTS: [Survivors; 3] = [Survivors::Nothing, Survivors::Writes(1), Survivors::Sectors(2)];
@@ -146,7 +146,7 @@ fn a_batch_is_completed_wherever_an_aggregator_is_killed() {
     }
 }
 
-/// Was there such a call?
+/// Whether there was such a call.
 fn killed_and_recovered(disk: Disk, call: usize, survivors: Survivors) -> bool {
     use crash_disk::Call::{Access, Delete, Open, Read, Share, Size, Sync, Truncate, Write};
     disk.load(&Image::default());

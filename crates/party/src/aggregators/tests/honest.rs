@@ -1,4 +1,4 @@
-//! What comes out if all do as they should.
+//! The results when everyone follows the protocol.
 
 use super::*;
 use crate::aggregators::{Report, Task};
@@ -22,7 +22,7 @@ fn sums_are_exact_below_the_noise() {
     }
 }
 
-/// Noise is there, and of the size that the error bar says; a batch that was opened is not opened again.
+/// Noise is present and as large as the error bar says; an opened batch is not opened again.
 #[test]
 fn sums_are_noisy_and_batches_are_opened_once() {
     let statistic = Statistic::Count;
@@ -32,7 +32,7 @@ fn sums_are_noisy_and_batches_are_opened_once() {
         simulated.answer(answers(&statistic, &[1; 10])).unwrap();
         let (sums, record) = released(simulated.collect().unwrap());
         assert_eq!(record.reports(), 10);
-        // Each of 20 is beyond this with a probability of 10^−10.
+        // Each of 20 exceeds this with probability 10^−10.
         assert!((sums[0] - 10).abs() < 40);
         seen.insert(sums[0]);
     }
@@ -41,7 +41,7 @@ fn sums_are_noisy_and_batches_are_opened_once() {
     assert!(again.iter().all(|outcome| matches!(outcome, Ok(Collected::TooFew { accepted: 0, dropped: 0 }))));
 }
 
-/// Portions are verified one after the other; here there are several.
+/// Portions are verified one after another; here there are several.
 #[test]
 fn many_reports_come_in_portions() {
     let buckets = (0..1000).map(|bucket| bucket.to_string()).collect();

@@ -1,4 +1,4 @@
-//! Aggregators that do not do as they should: an honest one comes to an end, and opens nothing that it should not.
+//! Aggregators that violate the protocol: an honest one finishes, and opens nothing that it should not.
 
 use super::*;
 use crate::aggregators::fault::{Misdeed, Round};
@@ -15,7 +15,7 @@ fn in_round(round: Round, mut lie: impl FnMut(usize, &mut Vec<u8>) + Send + 'sta
     })
 }
 
-/// What the honest aggregators have of a collection with a liar.
+/// The honest aggregators' results of a collection with a liar.
 fn outcomes(statistic: &Statistic, aggregators: usize, lie: Lie) -> Vec<Result<Collected>> {
     let mut simulated = simulated(statistic, aggregators);
     simulated.answer(answers(statistic, &[1; 5])).unwrap();
@@ -36,7 +36,8 @@ fn last(aggregators: usize) -> Option<String> {
     Some(format!("aggregator-{}", aggregators - 1))
 }
 
-/// Whoever changes what it says about proofs, or refuses what it accepts, comes to another batch than all others.
+/// An aggregator that falsifies a verification, or rejects what it accepts, arrives at a different batch than the
+/// others.
 #[test]
 fn one_that_lies_about_proofs_is_found_out_before_anything_is_opened() {
     for statistic in [Statistic::Count, sum(), histogram()] {
@@ -48,7 +49,7 @@ fn one_that_lies_about_proofs_is_found_out_before_anything_is_opened() {
     }
 }
 
-/// One that keeps to its lie is not: reports that it spoils are dropped, and count as nothing.
+/// A consistent liar is not detected: reports that it spoils are dropped, and do not count.
 #[test]
 fn one_that_spoils_its_shares_can_drop_reports_but_not_count_others() {
     let statistic = Statistic::Count;
@@ -77,7 +78,7 @@ fn one_that_says_different_things_is_found_out_before_anything_is_opened() {
         }
     });
     for (round, misdeed, _) in misdeeds(outcomes(&Statistic::Count, 3, two_faced)) {
-        // Either this one finds it out, or it hears that another one has.
+        // Either this one detects it, or it hears that another one has.
         assert_eq!(round, Round::Agree);
         assert!(matches!(misdeed, Misdeed::Disagreed | Misdeed::Vanished), "{misdeed:?}");
     }
@@ -97,7 +98,7 @@ fn nobody_chooses_the_verification_key() {
     assert_eq!(misdeeds(outcomes(&Statistic::Count, 2, lie)), [blamed]);
 }
 
-/// A second key for the same reports would tell more about them than that they are some.
+/// A second key for the same reports would reveal more about them than that they are valid.
 #[test]
 fn the_verification_key_stays_the_same() {
     let statistic = Statistic::Count;
@@ -120,7 +121,7 @@ fn one_that_says_too_much_or_too_little_is_named() {
         let less = in_round(round, |_, frame| frame.truncate(frame.len() - 1));
         let found = outcomes(&sum(), 2, less).remove(0);
         match round {
-            // What is opened is first read when all of it is there.
+            // Opened shares are first decoded when all have arrived.
             Open => assert!(found.unwrap_err().is_usage()),
             _ => assert_eq!(misdeeds(vec![found]), [(round, Misdeed::Malformed, last(2))], "{round}"),
         }

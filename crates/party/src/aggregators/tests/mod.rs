@@ -1,12 +1,12 @@
 //! | module | holds |
 //! |---|---|
-//! | `honest` | what comes out if all do as they should |
-//! | `clients` | reports that are none |
-//! | `liars` | aggregators that do not do as they should |
+//! | `honest` | the results when everyone follows the protocol |
+//! | `clients` | invalid reports |
+//! | `liars` | aggregators that violate the protocol |
 //! | `durable` | charges, crashes, batches that never overlap |
-//! | `decoders` | whatever comes in as bytes |
-//! | `network` | a network with a liar in it, and a clock of its own |
-//! | `reception` | clients that come over the network |
+//! | `decoders` | arbitrary incoming bytes |
+//! | `network` | a network with a liar in it, and its own clock |
+//! | `reception` | clients that connect over the network |
 //! | `vectors` | the published test vectors |
 
 mod clients;
@@ -33,7 +33,7 @@ use crate::keys::PrivateKey;
 use crate::task::draft::Number;
 use crate::times::Times;
 
-/// Nobody is slow in one process; whoever is silent is waited for so long, by the network's own clock.
+/// Nothing is slow within one process; these are the timeouts for silent peers, by the network's own clock.
 const PATIENT: Times =
     Times { join: Duration::from_secs(60), round: Duration::from_secs(60), linger: Duration::from_secs(0) };
 
@@ -103,6 +103,6 @@ fn released(outcomes: Vec<Result<Collected>>) -> (Vec<i64>, Record) {
     first
 }
 
-/// Where the kind of round stands in a frame, and where the message begins.
+/// Where the kind of round is in a frame, and where the message begins.
 const KIND: usize = 32 + 16 + 4;
 const MESSAGE: usize = KIND + 1;

@@ -1,5 +1,6 @@
-//! A network in memory, with a liar in it, on which time passes when nothing else can: when all wait and have heard everything.
-//! Then the earliest deadline is over. So a slow machine comes to the same end as a fast one, and nobody really waits.
+//! An in-memory network with a liar in it, on which time passes only when nothing else can happen: when all are waiting
+//! and have received everything. Then the earliest deadline expires. So slow and fast machines get the same result, and
+//! nobody really waits.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
@@ -7,10 +8,10 @@ use std::time::Instant;
 
 use crate::transport::{Arrival, Heard, Transport};
 
-/// Changes what an aggregator says: to whom, and the frame; `None` for nothing at all.
+/// Changes an aggregator's messages: takes the recipient and the frame; `None` to send nothing.
 pub type Lie = Box<dyn FnMut(usize, Vec<u8>) -> Option<Vec<u8>> + Send>;
 
-/// What is on its way to one aggregator, and what that one does.
+/// What is on its way to one aggregator, and what that one is doing.
 #[derive(Default)]
 struct Ear {
     arrivals: VecDeque<Arrival>,
@@ -24,7 +25,7 @@ struct Network {
     changed: Condvar,
 }
 
-/// An aggregator's end of the network, with a liar before it.
+/// An aggregator's end of the network, behind a liar.
 pub struct Lying {
     me: usize,
     network: Arc<Network>,
@@ -42,7 +43,7 @@ pub fn network(aggregators: usize, lie: Lie) -> Vec<Lying> {
     (0..aggregators).map(end).collect()
 }
 
-/// Is the time of this one over?
+/// Whether this one's deadline has expired.
 fn is_up(ears: &[Ear], me: usize) -> bool {
     let mut left = ears.iter().filter(|ear| !ear.gone);
     let earliest = ears.iter().filter_map(|ear| ear.waits_until).min();

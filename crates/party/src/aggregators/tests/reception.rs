@@ -15,7 +15,7 @@ use crate::aggregators::upload::{MOST_AT_ONCE, MOST_CONNECTIONS, UPLOAD, upload_
 use crate::aggregators::{Reception, Report, Store};
 use crate::transport::tls;
 
-/// An aggregator that waits so long for whoever is slow.
+/// An aggregator that waits this long for slow clients.
 fn listening(silence: Duration) -> (Task, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -34,11 +34,11 @@ fn report(task: &Task) -> Report {
     Report::new(task, answers(&Statistic::Count, &[1]).remove(0)).unwrap()
 }
 
-/// Were idle connections waited for, they would all be gone when it is somebody else's turn.
+/// If the server waited for idle connections to time out, all of them would be gone by the honest client's turn.
 #[test]
 fn idle_connections_give_way_one_by_one() {
     let (task, address) = listening(Duration::from_secs(60));
-    // Any more of one source would themselves make others give way.
+    // More from one source would themselves push out others.
     let mut idle: Vec<_> = (0..MOST_CONNECTIONS * 3 / 4).map(|_| TcpStream::connect(address).unwrap()).collect();
     assert_eq!(upload_to(&task, 0, &[report(&task)]).unwrap().kept, 1);
     let gone = idle.iter_mut().filter_map(|stream| {
@@ -48,7 +48,7 @@ fn idle_connections_give_way_one_by_one() {
     assert_eq!(gone.count(), 1);
 }
 
-/// A client that has said how many shares will come, and then sends them byte by byte.
+/// A client that has announced how many shares will come, and then sends them byte by byte.
 struct Dripping(StreamOwned<ClientConnection, TcpStream>);
 
 impl Dripping {
@@ -62,13 +62,13 @@ impl Dripping {
         Ok(Self(stream))
     }
 
-    /// Is it still listened to?
+    /// Whether its connection is still open.
     fn drip(&mut self) -> bool {
         self.0.write_all(&[0]).and_then(|()| self.0.flush()).is_ok()
     }
 }
 
-/// They were waited for until the end of the time that an upload may take as a whole.
+/// A regression: they used to keep their places for as long as a whole upload may take.
 #[cfg(target_os = "linux")]
 #[test]
 fn dripping_connections_of_some_sources_keep_no_other_out() {
@@ -87,7 +87,7 @@ fn dripping_connections_of_some_sources_keep_no_other_out() {
             thread::sleep(Duration::from_millis(50));
         }
     });
-    // By then all have said what they want: before that, each would give way as an idle one.
+    // By then all have sent their request: before that, each could be closed as idle.
     assert_eq!(dripping.1.iter().take(20).count(), 20);
     let (sent, answered) = mpsc::channel();
     thread::spawn(move || sent.send(upload_to(&task, 0, &[report(&task)]).unwrap().kept));

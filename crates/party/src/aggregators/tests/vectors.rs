@@ -46,7 +46,7 @@ macro_rules! vectors {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../vectors/", $name, ".json")))),*] };
 }
 
-/// All bytes that are kept, said and opened, and the result.
+/// All bytes that are kept, sent and opened, and the result.
 #[test]
 fn good_reports_give_the_published_bytes() {
     for (name, text) in
@@ -85,7 +85,7 @@ fn good_reports_give_the_published_bytes() {
     }
 }
 
-/// What must be refused is refused by at least one aggregator, so by all.
+/// Invalid reports are rejected by at least one aggregator, and hence by all.
 #[test]
 fn bad_reports_are_refused() {
     for (name, text) in vectors!(
