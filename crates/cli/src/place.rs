@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use reticent_ledger::Location;
 use reticent_durable::sync_directory;
+use reticent_ledger::Location;
 
 use crate::exit::usage;
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use reticent::local::{Admission, Collection, Rejection, Report, TaskId};
-use reticent_durable::{Access, Database, Form};
 use reticent_durable::SystemFiles;
+use reticent_durable::{Access, Database, Form};
 use rusqlite::{Transaction, params};
 
 use crate::collected::Collected;

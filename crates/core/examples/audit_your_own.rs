@@ -21,7 +21,12 @@ fn main() -> Result<()> {
         let first = || 100 + law.sample(&mut here) / divisor;
         let second = || 101 + law.sample(&mut there) / divisor;
         let found = EmpiricalEpsilon::measure(first, second, 0.0, SAMPLES, 0.999)?;
-        println!("{name}: ε is at least {:.3} ({}); claimed {claim}: {:?}", found.lower_bound, found.event, found.verdict(&claim));
+        println!(
+            "{name}: ε is at least {:.3} ({}); claimed {claim}: {:?}",
+            found.lower_bound,
+            found.event,
+            found.verdict(&claim)
+        );
     }
     Ok(())
 }

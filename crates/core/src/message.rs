@@ -40,10 +40,13 @@ pub enum Piece {
 impl Message {
     /// The text, with settings spelled one way.
     pub fn spelled(&self, spelling: Spelling) -> String {
-        self.0.iter().map(|piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Setting(name) => spelling.name(name),
-        }).collect()
+        self.0
+            .iter()
+            .map(|piece| match piece {
+                Piece::Text(text) => text.clone(),
+                Piece::Setting(name) => spelling.name(name),
+            })
+            .collect()
     }
 
     /// The first setting that it names.

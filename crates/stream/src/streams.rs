@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use reticent::continual::Kind;
-use reticent_ledger::DurableLedger;
 use reticent_durable::{Files, SystemFiles};
+use reticent_ledger::DurableLedger;
 
 use crate::board::Board;
 use crate::catalogue::Entry;

@@ -38,8 +38,8 @@ use reticent::continual::keyed::Admission;
 use reticent::continual::{AnyStrategy, KeyedPlan, Kind, SavedTally, Stream, Tally};
 use reticent::ledger::{Accounting, Releases};
 use reticent::privacy::Guarantee;
-use reticent_ledger::hash::Hash;
 use reticent_durable::beside;
+use reticent_ledger::hash::Hash;
 
 pub use arguments::Arguments;
 use definition::Definition;

@@ -158,7 +158,6 @@ fn bar(part: f64) -> String {
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

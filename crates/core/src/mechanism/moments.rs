@@ -260,12 +260,9 @@ mod tests {
 
     #[test]
     fn the_cost_is_one_epsilon_in_all() {
-        let mechanism = BoundedVariance::new(
-            &"0..1".parse().unwrap(),
-            &contribution(Adjacency::Replace),
-            &"0.1".parse().unwrap(),
-        )
-        .unwrap();
+        let mechanism =
+            BoundedVariance::new(&"0..1".parse().unwrap(), &contribution(Adjacency::Replace), &"0.1".parse().unwrap())
+                .unwrap();
         let parts = [&mechanism.count, &mechanism.sum, &mechanism.squares].map(|part| part.guarantee().clone());
         assert_eq!(Guarantee::sequential(parts).unwrap().as_ref(), Some(mechanism.guarantee()));
     }

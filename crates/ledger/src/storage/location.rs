@@ -7,8 +7,8 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use reticent::secrets::hide;
 
-use reticent_durable::beside;
 use crate::error::{Error, Result};
+use reticent_durable::beside;
 
 /// Where a ledger is.
 ///

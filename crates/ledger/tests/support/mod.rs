@@ -15,9 +15,9 @@ use std::io;
 use std::path::Path;
 
 use crash_disk::Disk;
+use reticent_durable::FileId;
 use reticent_durable::Files;
 use reticent_ledger::storage::sqlite::Sqlite;
-use reticent_durable::FileId;
 use reticent_ledger::{DurableLedger, Entry, Result};
 
 /// The ledger's file.

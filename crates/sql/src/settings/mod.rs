@@ -112,9 +112,10 @@ impl Settings {
         for (name, said, slot) in caps {
             if let Some(text) = one(name, said)? {
                 let number = text.parse::<u64>().ok().filter(|number| (1..=LARGEST_CAP).contains(number));
-                *slot = Some(number.ok_or_else(|| {
-                    Error::Option(format!("{name} is {text}, but it must be a positive integer"))
-                })?);
+                *slot =
+                    Some(number.ok_or_else(|| {
+                        Error::Option(format!("{name} is {text}, but it must be a positive integer"))
+                    })?);
             }
         }
         for (column, text) in &asked.bounds {

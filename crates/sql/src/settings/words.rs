@@ -57,7 +57,9 @@ fn written_keys(column: &str, text: &str, folder: Option<&Path>) -> Result<Vec<S
         if text.contains(',') || !text.contains(['/', '.']) {
             return Ok(text.split(',').map(|key| key.trim().to_owned()).collect());
         }
-        return Err(Error::Option(format!("--keys {column}={text}: there is no such file (to list keys, write a,b,c)")));
+        return Err(Error::Option(format!(
+            "--keys {column}={text}: there is no such file (to list keys, write a,b,c)"
+        )));
     }
     let text = std::fs::read_to_string(&path)
         .map_err(|error| Error::Option(format!("--keys {column}={}: {error}", path.display())))?;

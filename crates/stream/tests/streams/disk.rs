@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crash_disk::{Call, Disk, Failure, Fault, Image, Replay, Survivors};
-use reticent_durable::Files;
 use reticent_durable::FileId;
+use reticent_durable::Files;
 use reticent_ledger::Event;
 use reticent_stream::{Error, Hold, Result, StepRelease, Stream, Streams};
 

@@ -6,7 +6,7 @@ use crate::audit::exact::{BITS, Output, Pair};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::Enclosure;
-use crate::mechanism::{PerGroup, Quantile, ApproxBounds, Selection, Threshold};
+use crate::mechanism::{ApproxBounds, PerGroup, Quantile, Selection, Threshold};
 use crate::noise::DiscreteLaplace;
 use crate::privacy::Adjacency;
 use crate::statistic::{Contribution, Rows};

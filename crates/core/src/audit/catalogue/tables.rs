@@ -4,7 +4,7 @@ use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
 use crate::audit::exact::{BITS, Output, Pair};
 use crate::error::Result;
-use crate::mechanism::{Batch, Laplace, BoundedMean, Part, BoundedVariance};
+use crate::mechanism::{Batch, BoundedMean, BoundedVariance, Laplace, Part};
 use crate::noise::{DiscreteLaplace, Law};
 use crate::privacy::Adjacency;
 use crate::statistic::{Bounds, Contribution, Grid, Rows};
