@@ -1,8 +1,11 @@
 //! Exit codes.
 
 use std::borrow::Cow;
+use std::error::Error;
 use std::process::ExitCode;
 
+use reticent::error::{Class, Explained};
+use reticent::message::Spelling;
 use reticent::secrets::hide;
 
 /// Usage or bad configuration: nothing was spent.
@@ -42,28 +45,46 @@ pub fn of_arguments(error: &clap::Error) -> ! {
     error.exit()
 }
 
-/// Prints an error and returns the exit code.
-pub fn report(error: &anyhow::Error) -> ExitCode {
-    crate::output::say!("error: {error:#}");
-    let of_ledger = error.downcast_ref::<reticent_ledger::Error>();
-    let of_party = error.downcast_ref::<reticent_party::Error>();
-    let of_core = error.downcast_ref::<reticent::Error>();
-    let of_server = error.downcast_ref::<reticent_server::Error>();
-    if of_ledger.is_some_and(reticent_ledger::Error::is_overdrawn)
-        || of_party.is_some_and(reticent_party::Error::is_overdrawn)
-        || of_server.is_some_and(reticent_server::Error::is_overdrawn)
-        // A device is its own ledger.
-        || of_core.is_some_and(reticent::Error::is_already_answered)
-        || error.is::<Overdrawn>()
-    {
-        return ExitCode::from(OVERDRAWN);
+impl Explained for Usage {
+    fn class(&self) -> Class {
+        Class::Request
     }
-    let usage = error.is::<Usage>()
-        || of_core.is_some_and(reticent::Error::is_parameter)
-        || error.downcast_ref::<reticent_sql::Error>().is_some_and(reticent_sql::Error::is_usage)
-        || error.downcast_ref::<reticent_collector::Error>().is_some_and(reticent_collector::Error::is_usage)
-        || of_party.is_some_and(reticent_party::Error::is_usage)
-        || of_server.is_some_and(reticent_server::Error::is_usage)
-        || of_ledger.is_some_and(reticent_ledger::Error::is_usage);
-    if usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
+}
+
+impl Explained for Overdrawn {
+    fn class(&self) -> Class {
+        Class::Exhausted
+    }
+}
+
+/// Prints an error, with settings spelled as flags, and returns the exit code.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    let sentences = error.chain().map(|cause| match explained(cause) {
+        Some(explained) => explained.message().spelled(Spelling::Flag),
+        None => cause.to_string(),
+    });
+    crate::output::say!("error: {}", sentences.collect::<Vec<_>>().join(": "));
+    match error.chain().find_map(explained).map_or(Class::Machine, Explained::class) {
+        Class::Exhausted => ExitCode::from(OVERDRAWN),
+        Class::Request | Class::Missing | Class::Conflict => ExitCode::from(USAGE),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// The error as one of those that can be explained.
+fn explained<'error>(cause: &'error (dyn Error + 'static)) -> Option<&'error dyn Explained> {
+    fn as_one<'one, E: Explained + 'static>(cause: &'one (dyn Error + 'static)) -> Option<&'one dyn Explained> {
+        cause.downcast_ref::<E>().map(|error| error as &dyn Explained)
+    }
+    let known = [
+        as_one::<Usage>,
+        as_one::<Overdrawn>,
+        as_one::<reticent::Error>,
+        as_one::<reticent_collector::Error>,
+        as_one::<reticent_ledger::Error>,
+        as_one::<reticent_party::Error>,
+        as_one::<reticent_server::Error>,
+        as_one::<reticent_sql::Error>,
+    ];
+    known.iter().find_map(|as_one| as_one(cause))
 }

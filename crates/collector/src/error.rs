@@ -1,5 +1,7 @@
 //! This crate's error type.
 
+use reticent::error::{Class, Explained};
+use reticent::message::Message;
 use reticent_durable::{Failure, FromFailure};
 use thiserror::Error;
 
@@ -68,15 +70,6 @@ impl Error {
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::TooFew { .. } | Self::NoShuffling(_))
     }
-
-    /// Whether the caller can fix the error by changing the request.
-    pub fn is_usage(&self) -> bool {
-        match self {
-            Self::OtherTask(_) | Self::Damaged(_) | Self::TaskFile { .. } => true,
-            Self::Core(error) => error.is_parameter(),
-            _ => false,
-        }
-    }
 }
 
 impl From<Failure> for Error {
@@ -91,5 +84,20 @@ impl From<Failure> for Error {
 impl FromFailure for Error {
     fn is_failure(&self) -> bool {
         matches!(self, Self::Storage { .. } | Self::Damaged(_))
+    }
+}
+
+impl Explained for Error {
+    fn class(&self) -> Class {
+        match self {
+            Self::OtherTask(_) | Self::TaskFile { .. } => Class::Request,
+            Self::TooFew { .. } | Self::NoShuffling(_) => Class::Conflict,
+            Self::Core(error) => error.class(),
+            _ => Class::Machine,
+        }
+    }
+
+    fn message(&self) -> Message {
+        if let Self::Core(error) = self { error.message() } else { self.to_string().into() }
     }
 }

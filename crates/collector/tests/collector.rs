@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::thread;
 
+use reticent::error::Explained;
 use reticent::local::{Admission, Answers, Device, Report, ShortMemory, Task};
 use reticent::noise::Entropy;
 use reticent_collector::Collector;

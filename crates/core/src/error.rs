@@ -2,6 +2,9 @@
 
 use thiserror::Error;
 
+use crate::message;
+use crate::message::Message;
+
 /// What can go wrong outside the rows: an invalid parameter, an exhausted budget, a machine without randomness.
 ///
 /// No variant ever carries row data, so an error may be logged and shown.
@@ -28,6 +31,19 @@ pub enum Error {
         value: String,
         /// What is allowed.
         allowed: &'static str,
+    },
+
+    /// A guarantee so weak that it must be confirmed.
+    #[error("{}", self.message())]
+    Unconfirmed {
+        /// The parameter's name as the user knows it.
+        parameter: &'static str,
+        /// The value that was given.
+        value: String,
+        /// What is allowed without confirmation.
+        allowed: &'static str,
+        /// Why larger values must be confirmed.
+        why: &'static str,
     },
 
     /// A permit does not cover what a release would cost.
@@ -126,21 +142,74 @@ pub enum Class {
     Conflict,
     /// Not enough budget left; nothing was charged.
     Exhausted,
+    /// The dataset is suspended until its operator has investigated a failure; nothing was charged.
+    Suspended,
+    /// The service is stopping; nothing was charged.
+    Stopping,
     /// The machine, its disk or its network failed. What was charged stays charged.
     Machine,
 }
 
-impl Error {
+/// An error that an interface can explain to its own users.
+pub trait Explained: std::error::Error {
     /// What kind of error it is.
-    pub fn class(&self) -> Class {
+    fn class(&self) -> Class;
+
+    /// What is wrong and what to do, with the names of settings apart from the text.
+    fn message(&self) -> Message {
+        self.to_string().into()
+    }
+
+    /// The setting that is wrong, if it is one.
+    fn setting(&self) -> Option<&str> {
+        self.message().setting()
+    }
+
+    /// Whether the caller can fix the error by changing the request.
+    fn is_usage(&self) -> bool {
+        matches!(self.class(), Class::Request | Class::Missing | Class::Conflict)
+    }
+
+    /// Whether there is not enough budget left.
+    fn is_overdrawn(&self) -> bool {
+        self.class() == Class::Exhausted
+    }
+}
+
+impl Explained for Error {
+    fn class(&self) -> Class {
         match self {
-            Self::Parameter { .. } => Class::Request,
+            Self::Parameter { .. } | Self::Unconfirmed { .. } => Class::Request,
             // A device is its own ledger.
             Self::AlreadyAnswered { .. } => Class::Exhausted,
             _ => Class::Machine,
         }
     }
 
+    fn message(&self) -> Message {
+        match self {
+            Self::Unconfirmed { parameter, value, allowed, why } => {
+                message!("{parameter} is {value}, but it must be {allowed}, or confirmed with ", [CONFIRM], ": {why}")
+            }
+            other => other.to_string().into(),
+        }
+    }
+
+    fn setting(&self) -> Option<&str> {
+        match self {
+            // A name with a space is derived from settings, and is none itself.
+            Self::Parameter { parameter, .. } | Self::Unconfirmed { parameter, .. } if !parameter.contains(' ') => {
+                Some(parameter)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The setting that confirms a weak guarantee.
+const CONFIRM: &str = "allow-large-epsilon";
+
+impl Error {
     /// A parameter that is out of range.
     pub(crate) fn parameter(parameter: &'static str, value: impl std::fmt::Display, allowed: &'static str) -> Self {
         Self::Parameter { parameter, value: value.to_string(), allowed }
@@ -148,7 +217,7 @@ impl Error {
 
     /// Is this about a parameter that the caller can correct?
     pub fn is_parameter(&self) -> bool {
-        matches!(self, Self::Parameter { .. })
+        matches!(self, Self::Parameter { .. } | Self::Unconfirmed { .. })
     }
 
     /// Has a device given all the answers that the task allows?

@@ -12,6 +12,8 @@ pub enum Spelling {
     Flag,
     /// `max_rows` 3: a field of JSON.
     Field,
+    /// `max-rows` 3: neither, in a text whose reader is unknown.
+    Plain,
 }
 
 impl Spelling {
@@ -20,6 +22,7 @@ impl Spelling {
         match self {
             Self::Flag => format!("--{setting}"),
             Self::Field => format!("`{}`", setting.replace('-', "_")),
+            Self::Plain => format!("`{setting}`"),
         }
     }
 }
@@ -58,10 +61,10 @@ impl Message {
     }
 }
 
-/// With settings spelled as fields, which every reader understands.
+/// With settings spelled plainly.
 impl fmt::Display for Message {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.spelled(Spelling::Field))
+        formatter.write_str(&self.spelled(Spelling::Plain))
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 use reticent::Permit;
+use reticent::error::{Class, Explained};
 use reticent::ledger::{Charge, Charged, Ledger, Receipt};
 use reticent::noise::Entropy;
 use reticent::secrets::holds_a_key;
@@ -394,7 +395,7 @@ impl DurableLedger {
 
     fn noted<T>(&self, outcome: Result<T>) -> Result<T> {
         outcome.inspect_err(|error| {
-            if error.is_machine() {
+            if error.class() == Class::Machine && !matches!(error, Error::Core(_)) {
                 *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
             }
         })

@@ -1,5 +1,7 @@
 //! This crate's error type.
 
+use reticent::error::{Class, Explained};
+use reticent::message::Message;
 use thiserror::Error;
 
 use crate::budget::Overdraft;
@@ -187,53 +189,47 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Whether there is not enough budget left.
-    pub fn is_overdrawn(&self) -> bool {
-        matches!(self, Self::Overdrawn(_))
-    }
-
     /// Whether the dataset is suspended.
     pub fn is_suspended(&self) -> bool {
         matches!(self, Self::Suspended { .. })
     }
 
-    /// Whether the caller can fix the error by changing the request.
-    pub fn is_usage(&self) -> bool {
+    /// Whether the disk or the server failed.
+    pub fn is_storage(&self) -> bool {
+        matches!(self, Self::Storage { .. })
+    }
+}
+
+impl Explained for Error {
+    fn class(&self) -> Class {
         match self {
-            Self::NoSuchDataset(_)
-            | Self::DatasetExists(_)
+            Self::Overdrawn(_) => Class::Exhausted,
+            Self::Suspended { .. } => Class::Suspended,
+            Self::NoSuchDataset(_) => Class::Missing,
+            Self::DatasetExists(_)
             | Self::AlreadySpent { .. }
             | Self::Uncountable { .. }
             | Self::OtherUnit { .. }
             | Self::OtherAdjacency { .. }
-            | Self::OtherCurrency { .. }
             | Self::OtherRequest { .. }
-            | Self::StreamStarted { .. }
+            | Self::StreamStarted { .. } => Class::Conflict,
+            Self::OtherCurrency { .. }
             | Self::UnknownReceipt { .. }
             | Self::Unusable { .. }
             | Self::Missing(_)
-            | Self::NotALedger(_) => true,
-            Self::Core(error) => error.is_parameter(),
-            Self::Overdrawn(_)
-            | Self::Suspended { .. }
-            | Self::Damaged(_)
-            | Self::NotAnchored(_)
-            | Self::Replaced(_)
-            | Self::Older(_)
-            | Self::Storage { .. } => false,
+            | Self::NotALedger(_) => Class::Request,
+            Self::Core(error) => error.class(),
+            Self::Damaged(_) | Self::NotAnchored(_) | Self::Replaced(_) | Self::Older(_) | Self::Storage { .. } => {
+                Class::Machine
+            }
         }
     }
 
-    /// Whether the fault lies with the ledger, its disk or its server rather than with the request.
-    pub fn is_machine(&self) -> bool {
-        matches!(
-            self,
-            Self::Damaged(_) | Self::NotAnchored(_) | Self::Replaced(_) | Self::Older(_) | Self::Storage { .. }
-        )
+    fn message(&self) -> Message {
+        if let Self::Core(error) = self { error.message() } else { self.to_string().into() }
     }
 
-    /// Whether the disk or the server failed.
-    pub fn is_storage(&self) -> bool {
-        matches!(self, Self::Storage { .. })
+    fn setting(&self) -> Option<&str> {
+        if let Self::Core(error) = self { error.setting() } else { None }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use reticent::error::Explained;
 use reticent::ledger::{Charge, Charged, Ledger};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::entry::Row;

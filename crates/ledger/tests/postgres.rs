@@ -7,6 +7,7 @@ mod suite;
 
 use std::sync::{Arc, Mutex};
 
+use reticent::error::Explained;
 use reticent::ledger::Ledger;
 use reticent_ledger::entry::{Event, Row};
 use reticent_ledger::storage::Storage;

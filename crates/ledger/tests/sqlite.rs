@@ -5,6 +5,7 @@ mod suite;
 use std::fs;
 use std::path::PathBuf;
 
+use reticent::error::Explained;
 use reticent::ledger::Ledger;
 use reticent_ledger::storage::sqlite::Sqlite;
 use reticent_ledger::{DurableLedger, Error, Location};

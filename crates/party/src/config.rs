@@ -77,6 +77,7 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use reticent::error::Explained;
     use std::fs;
     use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! This crate's error type.
 
+use reticent::error::{Class, Explained};
+use reticent::message::Message;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -111,26 +113,30 @@ impl Error {
         Self::Network { doing: doing.into(), reason: reason.to_string() }
     }
 
-    /// Whether the caller can fix it by changing the request.
-    pub fn is_usage(&self) -> bool {
-        match self {
-            Self::Parameter { .. } | Self::Form { .. } => true,
-            Self::Ledger(error) => error.is_usage(),
-            Self::Core(error) => error.is_parameter(),
-            _ => false,
-        }
-    }
-
-    /// Whether the budget is exhausted.
-    pub fn is_overdrawn(&self) -> bool {
-        matches!(self, Self::Ledger(error) if error.is_overdrawn())
-    }
-
     /// The abort, if this is one.
     pub fn abort(&self) -> Option<&Abort> {
         match self {
             Self::Aborted(abort) => Some(abort),
             _ => None,
+        }
+    }
+}
+
+impl Explained for Error {
+    fn class(&self) -> Class {
+        match self {
+            Self::Parameter { .. } | Self::Form { .. } => Class::Request,
+            Self::Ledger(error) => error.class(),
+            Self::Core(error) => error.class(),
+            _ => Class::Machine,
+        }
+    }
+
+    fn message(&self) -> Message {
+        match self {
+            Self::Ledger(error) => error.message(),
+            Self::Core(error) => error.message(),
+            other => other.to_string().into(),
         }
     }
 }

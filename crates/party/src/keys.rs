@@ -202,6 +202,8 @@ fn others_may_read(_: &fs::Metadata) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use reticent::error::Explained;
+
     use super::*;
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use reticent::Permit;
+use reticent::error::Explained;
 use reticent::ledger::{Charge, Charged, Ledger, Receipt};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Terms};
 use reticent_sql::RunLimits;

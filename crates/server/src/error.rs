@@ -2,6 +2,8 @@
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use reticent::error::{Class, Explained};
+use reticent::message::Spelling;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -86,28 +88,17 @@ impl Error {
         Self::Asked { field: None, message: message.into() }
     }
 
-    /// Rewrites a message about command-line flags in terms of JSON fields.
-    pub fn from_arguments(message: &str) -> Self {
-        let mut field = None;
-        let words = message.split(' ').map(|word| {
-            let Some(flag) = word.strip_prefix("--") else { return word.to_owned() };
-            let end = flag.find(|letter: char| !letter.is_ascii_lowercase() && letter != '-').unwrap_or(flag.len());
-            let name = flag[..end].replace('-', "_");
-            field.get_or_insert_with(|| name.clone());
-            format!("`{name}`{}", &flag[end..])
-        });
-        let message = words.collect::<Vec<_>>().join(" ");
-        Self::Asked { field, message }
-    }
-
-    /// Whether the request, rather than the machine or the budget, is at fault.
-    pub fn is_usage(&self) -> bool {
-        !matches!(self, Self::Machine(_) | Self::Overdrawn(_))
-    }
-
-    /// Whether there is not enough budget left.
-    pub fn is_overdrawn(&self) -> bool {
-        matches!(self, Self::Overdrawn(_))
+    /// An error of a library, as this service reports it.
+    fn explained(error: &impl Explained) -> Self {
+        let message = error.message().spelled(Spelling::Field);
+        match error.class() {
+            Class::Request => Self::Asked { field: error.setting().map(|name| name.replace('-', "_")), message },
+            Class::Missing => Self::Missing(message),
+            Class::Conflict | Class::Suspended => Self::Conflict(message),
+            Class::Exhausted => Self::Overdrawn(message),
+            Class::Stopping => Self::Busy("the service is being stopped"),
+            _ => Self::Machine(message),
+        }
     }
 
     /// The HTTP status.
@@ -158,52 +149,35 @@ impl IntoResponse for Error {
     }
 }
 
-impl From<reticent_ledger::Error> for Error {
-    fn from(error: reticent_ledger::Error) -> Self {
-        use reticent_ledger::Error as Ledger;
-        let message = error.to_string();
-        match error {
-            Ledger::Overdrawn(_) => Self::Overdrawn(message),
-            Ledger::NoSuchDataset(_) => Self::Missing(message),
-            Ledger::DatasetExists(_)
-            | Ledger::AlreadySpent { .. }
-            | Ledger::Uncountable { .. }
-            | Ledger::OtherUnit { .. }
-            | Ledger::OtherAdjacency { .. }
-            | Ledger::OtherRequest { .. }
-            | Ledger::StreamStarted { .. }
-            | Ledger::Suspended { .. } => Self::Conflict(message),
-            error if error.is_usage() => Self::from_arguments(&message),
-            _ => Self::Machine(message),
+impl Explained for Error {
+    fn class(&self) -> Class {
+        match self {
+            Self::Machine(_) => Class::Machine,
+            Self::Overdrawn(_) => Class::Exhausted,
+            Self::Missing(_) => Class::Missing,
+            Self::Conflict(_) => Class::Conflict,
+            _ => Class::Request,
         }
     }
 }
 
-impl From<reticent_stream::Error> for Error {
-    fn from(error: reticent_stream::Error) -> Self {
-        use reticent_stream::Error as Stream;
-        let message = error.to_string();
-        match error {
-            Stream::Parameter { field, .. } => Self::field(field, message),
-            Stream::Exists(_) | Stream::Ended(_) | Stream::InUse(_) => Self::Conflict(message),
-            Stream::Missing(_) => Self::Missing(message),
-            Stream::Stopped => Self::Busy("the service is stopping"),
-            Stream::Ledger(error) => error.into(),
-            Stream::Core(error) => error.into(),
-            _ => Self::Machine(message),
+macro_rules! from_library {
+    ($($library:ident),+) => {$(
+        impl From<$library::Error> for Error {
+            fn from(error: $library::Error) -> Self {
+                Self::explained(&error)
+            }
         }
-    }
+    )+};
 }
+
+from_library!(reticent, reticent_ledger, reticent_sql, reticent_stream);
 
 impl From<reticent_collector::Error> for Error {
     fn from(error: reticent_collector::Error) -> Self {
-        use reticent_collector::Error as Collect;
-        let message = error.to_string();
         match error {
-            Collect::TooFew { .. } | Collect::NoShuffling(_) => Self::Conflict(message),
-            Collect::OtherTask(_) => Self::field("survey", message),
-            Collect::Core(error) => error.into(),
-            _ => Self::Machine(message),
+            reticent_collector::Error::OtherTask(_) => Self::field("survey", error.to_string()),
+            error => Self::explained(&error),
         }
     }
 }
@@ -211,24 +185,6 @@ impl From<reticent_collector::Error> for Error {
 impl From<reticent_table::Error> for Error {
     fn from(error: reticent_table::Error) -> Self {
         reticent_sql::Error::from(error).into()
-    }
-}
-
-impl From<reticent_sql::Error> for Error {
-    fn from(error: reticent_sql::Error) -> Self {
-        if error.is_usage() { Self::from_arguments(&error.to_string()) } else { Self::Machine(error.to_string()) }
-    }
-}
-
-impl From<reticent::Error> for Error {
-    fn from(error: reticent::Error) -> Self {
-        let message = error.to_string();
-        match error {
-            // A name with a space is not a field, but derived from the request.
-            reticent::Error::Parameter { parameter, .. } if !parameter.contains(' ') => Self::field(parameter, message),
-            error if error.is_parameter() => Self::asked(message),
-            _ => Self::Machine(message),
-        }
     }
 }
 
@@ -244,10 +200,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_become_fields() {
-        let error = Error::from_arguments("age needs bounds: add --bounds age=LO..HI, or --max-groups 2");
-        let Error::Asked { field, message } = error else { panic!("it was asked") };
+    fn settings_become_fields() {
+        let error = reticent_sql::Error::Bounds { column: "--max-rows".into() };
+        let Error::Asked { field, message } = error.into() else { panic!("the request is at fault") };
         assert_eq!(field.as_deref(), Some("bounds"));
-        assert_eq!(message, "age needs bounds: add `bounds` age=LO..HI, or `max_groups` 2");
+        // A name that looks like a flag stays what it is.
+        let expected = "--max-rows needs bounds, chosen without looking at the data: add `bounds` --max-rows=LO..HI";
+        assert_eq!(message, expected);
     }
 }

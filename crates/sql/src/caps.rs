@@ -1,5 +1,8 @@
 //! Contribution bounds: given, or implied by the query.
 
+use reticent::message;
+use reticent::message::Piece;
+
 use crate::algebra::Statistic;
 use crate::error::{Error, Result};
 use crate::options::{Options, Unit};
@@ -28,13 +31,23 @@ pub(crate) fn touched(resolved: &Resolved, unit: &Unit, options: &Options) -> Re
 }
 
 fn missing(unit: &str, rows: bool, groups: bool) -> Error {
-    let rows = rows.then(|| format!("--max-rows N (how many rows of one {unit} count in a group)"));
-    let groups = groups.then(|| format!("--max-groups N (in how many groups one {unit} counts)"));
-    let flags: Vec<String> = rows.into_iter().chain(groups).collect();
-    Error::Option(format!(
-        "one {unit} may have many rows, so contribution bounds are required: add {}. Choose a bound that nearly every {unit} stays within, \
-         from what you know without this data: rows beyond it are left out, and the noise grows with it. With --dry-run the noise is \
-         shown and nothing is charged",
-        flags.join(" and ")
-    ))
+    let mut missing = Vec::new();
+    if rows {
+        missing.push(message!(["max-rows"], " N (how many rows of one {unit} count in a group)"));
+    }
+    if groups {
+        missing.push(message!(["max-groups"], " N (in how many groups one {unit} counts)"));
+    }
+    let mut message = message!("one {unit} may have many rows, so contribution bounds are required: add ");
+    for (place, bound) in missing.into_iter().enumerate() {
+        message.extend((place > 0).then(|| Piece::Text(" and ".into())));
+        message.extend(bound);
+    }
+    message.extend(message!(
+        ". Choose a bound that nearly every {unit} stays within, from what you know without this data: rows beyond it are left \
+         out, and the noise grows with it. With ",
+        ["dry-run"],
+        " the noise is shown and nothing is charged"
+    ));
+    Error::option(message)
 }

@@ -91,11 +91,11 @@ fn read(option: &[&Token], written: &mut Written) -> Result<()> {
         "max_rows_contributed" => &mut written.max_rows,
         _ => {
             let message = format!("unknown option {name} in OPTIONS; there are {}", NAMES.join(", "));
-            return Err(Error::Option(message));
+            return Err(Error::option(message));
         }
     };
     if slot.replace(text.collect()).is_some() {
-        return Err(Error::Option(format!("the option {name} is given twice")));
+        return Err(Error::option(format!("the option {name} is given twice")));
     }
     Ok(())
 }

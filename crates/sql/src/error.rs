@@ -1,5 +1,9 @@
 //! Errors: what went wrong, and what to write instead.
 
+use reticent::error::{Class, Explained};
+use reticent::message;
+use reticent::message::Message;
+
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -13,7 +17,7 @@ pub enum Error {
         /// The user's name for the table.
         table: String,
         /// What is wrong, and what to do.
-        reason: String,
+        reason: Message,
     },
     /// The text is not SQL, or not a single query.
     #[error("invalid query: {0}")]
@@ -27,7 +31,7 @@ pub enum Error {
         /// The user's own words.
         what: String,
         /// The reason, and what to write instead.
-        why: String,
+        why: Message,
     },
     /// Valid SQL that is not supported, whether or not it could be answered privately.
     #[error("{what} is not supported: {why}")]
@@ -35,18 +39,18 @@ pub enum Error {
         /// The user's own words.
         what: String,
         /// What to write instead.
-        why: String,
+        why: Message,
     },
     /// It can be answered privately, but not by several parties together.
     #[error("{what} cannot be answered by several parties together: {why}")]
     NotJoint {
         /// The user's own words.
-        what: String,
+        what: Message,
         /// The reason, and what to write instead.
-        why: String,
+        why: Message,
     },
     /// A column that is summed or ranked has no clamping bounds.
-    #[error("{column} needs bounds, chosen without looking at the data: add --bounds {column}=LO..HI")]
+    #[error("{}", self.message())]
     Bounds {
         /// The user's own expression.
         column: String,
@@ -56,7 +60,7 @@ pub enum Error {
     TooLarge(#[from] crate::algebra::TooLarge),
     /// An option is wrong or missing.
     #[error("{0}")]
-    Option(String),
+    Option(Message),
     /// A mechanism's parameters are out of range.
     #[error(transparent)]
     Mechanism(#[from] reticent::Error),
@@ -67,36 +71,73 @@ pub enum Error {
 
 impl Error {
     /// A problem with a table.
-    pub(crate) fn table(table: &str, reason: impl Into<String>) -> Self {
+    pub(crate) fn table(table: &str, reason: impl Into<Message>) -> Self {
         Self::Table { table: table.into(), reason: reason.into() }
     }
 
     /// A query that has no private form.
-    pub(crate) fn not_private(what: impl Into<String>, why: impl Into<String>) -> Self {
+    pub(crate) fn not_private(what: impl Into<String>, why: impl Into<Message>) -> Self {
         Self::NotPrivate { what: what.into(), why: why.into() }
     }
 
     /// Unsupported SQL.
-    pub(crate) fn unsupported(what: impl Into<String>, why: impl Into<String>) -> Self {
+    pub(crate) fn unsupported(what: impl Into<String>, why: impl Into<Message>) -> Self {
         Self::Unsupported { what: what.into(), why: why.into() }
     }
 
     /// A query that parties cannot answer together.
-    pub(crate) fn not_joint(what: impl Into<String>, why: impl Into<String>) -> Self {
+    pub(crate) fn not_joint(what: impl Into<Message>, why: impl Into<Message>) -> Self {
         Self::NotJoint { what: what.into(), why: why.into() }
     }
 
-    /// Whether the request is at fault, rather than the machine.
-    pub fn is_usage(&self) -> bool {
-        !matches!(self, Self::Reading)
+    /// An option that is wrong or missing.
+    pub(crate) fn option(message: impl Into<Message>) -> Self {
+        Self::Option(message.into())
+    }
+}
+
+impl Explained for Error {
+    fn class(&self) -> Class {
+        match self {
+            Self::Reading => Class::Machine,
+            // A failing source of randomness is the machine's fault.
+            Self::Mechanism(error @ reticent::Error::Entropy(_)) => error.class(),
+            _ => Class::Request,
+        }
+    }
+
+    fn message(&self) -> Message {
+        let about = |before: &str, what: &str, between: &str, why: &Message| {
+            let text = message!("{before}{what}{between}");
+            text.into_iter().chain(why.clone()).collect()
+        };
+        match self {
+            Self::Table { table, reason } => about("table ", table, ": ", reason),
+            Self::NotPrivate { what, why } => about("", what, " cannot be answered privately: ", why),
+            Self::Unsupported { what, why } => about("", what, " is not supported: ", why),
+            Self::NotJoint { what, why } => {
+                let between: Message = " cannot be answered by several parties together: ".into();
+                what.clone().into_iter().chain(between).chain(why.clone()).collect()
+            }
+            Self::Bounds { column } => {
+                message!(
+                    "{column} needs bounds, chosen without looking at the data: add ",
+                    ["bounds"],
+                    " {column}=LO..HI"
+                )
+            }
+            Self::Option(message) => message.clone(),
+            Self::Mechanism(error) => error.message(),
+            other => other.to_string().into(),
+        }
     }
 }
 
 impl From<reticent_table::Error> for Error {
     fn from(error: reticent_table::Error) -> Self {
         match error {
-            reticent_table::Error::Table { table, reason } => Self::Table { table, reason },
-            other => Self::Option(other.to_string()),
+            reticent_table::Error::Table { table, reason } => Self::Table { table, reason: reason.into() },
+            other => Self::option(other.to_string()),
         }
     }
 }

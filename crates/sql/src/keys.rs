@@ -7,6 +7,8 @@ use arrow_array::{Array, ArrayRef, StringViewArray, UInt32Array};
 use arrow_select::take::take;
 use reticent_bounding::PublicKeys;
 
+use reticent::message;
+
 use crate::algebra::column::{Column, cell};
 use crate::algebra::data::sound;
 use crate::algebra::function::Membership;
@@ -47,7 +49,8 @@ impl KnownKeys {
                     continue;
                 }
                 let keys: Vec<&str> = resolved.keys.iter().map(|key| key.words.as_str()).collect();
-                return Err(Error::Option(format!("--keys {name}=…: {}", no_such("key in GROUP BY", name, &keys))));
+                let fault = no_such("key in GROUP BY", name, &keys);
+                return Err(Error::option(message!(["keys"], " {name}=…: {fault}")));
             };
             known[place] = Some(typed(name, values, resolved.measured.keys[place].kind())?);
         }
@@ -97,8 +100,11 @@ fn typed<'text>(name: &str, values: &'text [String], to: Type) -> Result<Listed<
             .into_array(to, distinct.len()),
     };
     match (0..typed.len()).find(|&row| typed.is_null(row)) {
-        Some(row) => Err(Error::Option(format!("--keys {name}=…: {:?} is not {to}, the column's type", distinct[row]))),
-        None if distinct.is_empty() => Err(Error::Option(format!("--keys {name}=…: the list is empty"))),
+        Some(row) => {
+            let key = distinct[row];
+            Err(Error::option(message!(["keys"], " {name}=…: {key:?} is not {to}, the column's type")))
+        }
+        None if distinct.is_empty() => Err(Error::option(message!(["keys"], " {name}=…: the list is empty"))),
         None => Ok((typed, distinct)),
     }
 }
@@ -107,7 +113,7 @@ fn typed<'text>(name: &str, values: &'text [String], to: Type) -> Result<Listed<
 fn product(columns: &[Listed<'_>]) -> Result<KnownKeys> {
     let total = columns.iter().try_fold(1usize, |total, (column, _)| total.checked_mul(column.len()));
     let total = total.filter(|&total| total <= MOST_KEYS);
-    let total = total.ok_or_else(|| Error::Option(format!("--keys has more than {MOST_KEYS} combinations")))?;
+    let total = total.ok_or_else(|| Error::option(message!(["keys"], " has more than {MOST_KEYS} combinations")))?;
     let mut repeat = total;
     let mut all = Vec::new();
     for (column, _) in columns {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use reticent::Permit;
+use reticent::message;
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::statistic::Grid;
 use reticent_bounding::{BYTES_PER_BIN, Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, PublicKeys};
@@ -93,7 +94,7 @@ impl Query {
             Stability::Unit => Unit::Column(unit_name(&inputs, rows.tables().iter().copied(), &options)),
             Stability::Row(copies) => {
                 if copies.values().any(|&copies| copies > 1) {
-                    let why = "name the unit's column with --unit, or use each table once";
+                    let why = message!("name the unit's column with ", ["unit"], ", or use each table once");
                     return Err(Error::unsupported("a query in which one row counts several times", why));
                 }
                 Unit::Row
@@ -132,7 +133,7 @@ impl Query {
         let (needed, most) = (groups.saturating_mul(bins).saturating_mul(BYTES_PER_BIN), limits.memory());
         if needed > most {
             let mebibytes = |bytes: usize| bytes.div_ceil(1 << 20);
-            return Err(Error::Option(format!(
+            return Err(Error::option(format!(
                 "histograms with {groups} × {bins} bins take {} MiB, more than the memory limit of {} MiB; ask for fewer bins, list \
                  fewer keys, or raise the limit",
                 mebibytes(needed),
@@ -318,7 +319,7 @@ impl Query {
             Some(keys) => {
                 let schema = engine::schema(&self.resolved.measured.rows, &self.computed());
                 let order = keys.typed.order(&self.layout(&self.design), &schema);
-                order.map_err(|error| Error::Option(error.to_string()))
+                order.map_err(|error| Error::option(error.to_string()))
             }
         }
     }
@@ -397,7 +398,10 @@ fn check_bounds(resolved: &Resolved, inputs: &[Input], options: &Options) -> Res
         None => Ok(()),
         Some(name) => {
             let known: Vec<&str> = columns.iter().flatten().map(String::as_str).collect();
-            Err(Error::Option(format!("--bounds {name}=…: {}", no_such("column", name, &known))))
+            {
+                let fault = no_such("column", name, &known);
+                Err(Error::option(message!(["bounds"], " {name}=…: {fault}")))
+            }
         }
     }
 }
@@ -407,7 +411,7 @@ fn check_numbers(design: &Design, keys: Option<&KnownKeys>) -> Result<()> {
     let groups = keys.map_or(1, KnownKeys::len);
     let numbers: usize = design.additive.iter().map(|paid| draw::width(&paid.part)).sum();
     if groups.checked_mul(numbers).is_none_or(|all| all > MOST_NUMBERS) {
-        return Err(Error::Option(format!(
+        return Err(Error::option(format!(
             "the answer would have {groups} × {numbers} numbers (groups of public keys × numbers in each), but the limit is \
              {MOST_NUMBERS}; list fewer keys, or ask for fewer bins"
         )));
@@ -429,7 +433,10 @@ fn weights(resolved: &Resolved, options: &Options) -> Result<Vec<u32>> {
         let by_name = asked().find(|(column, _)| column == name).map(|(_, place)| place);
         let place = by_name.or(by_words).ok_or_else(|| {
             let known: Vec<&str> = asked().map(|(name, _)| name).collect();
-            Error::Option(format!("--weight {name}=…: {}", no_such("aggregate", name, &known)))
+            {
+                let fault = no_such("aggregate", name, &known);
+                Error::option(message!(["weight"], " {name}=…: {fault}"))
+            }
         })?;
         weights[place] = *weight;
     }

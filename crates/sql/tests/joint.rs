@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use parquet::arrow::ArrowWriter;
 use reticent::Permit;
+use reticent::error::Explained;
 use reticent::exact::Rational;
 use reticent::noise::Entropy;
 use reticent::privacy::Guarantee;

@@ -7,6 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use reticent::error::Explained;
 use reticent::ledger::{Accounting, Charge, Ledger, Releases};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Event, Terms, fresh_id};
 

@@ -1,5 +1,7 @@
 //! This crate's error type.
 
+use reticent::error::{Class, Explained};
+use reticent::message::Message;
 use thiserror::Error;
 
 /// Why an operation failed. No variant contains anything from an event, so errors may be logged and shown.
@@ -89,21 +91,6 @@ impl Error {
         Self::Storage { doing, reason: reason.to_string() }
     }
 
-    /// Whether the caller can fix the error by changing the request.
-    pub fn is_usage(&self) -> bool {
-        match self {
-            Self::Parameter { .. } | Self::Exists(_) | Self::Missing(_) => true,
-            Self::Ledger(error) => error.is_usage(),
-            Self::Core(error) => error.is_parameter(),
-            _ => false,
-        }
-    }
-
-    /// Whether there is not enough budget left.
-    pub fn is_overdrawn(&self) -> bool {
-        matches!(self, Self::Ledger(error) if error.is_overdrawn())
-    }
-
     /// Whether the stream has ended.
     pub fn is_ended(&self) -> bool {
         matches!(self, Self::Ended(_))
@@ -112,5 +99,36 @@ impl Error {
     /// Whether the disk or the server failed. A retry may succeed.
     pub fn is_storage(&self) -> bool {
         matches!(self, Self::Storage { .. }) || matches!(self, Self::Ledger(error) if error.is_storage())
+    }
+}
+
+impl Explained for Error {
+    fn class(&self) -> Class {
+        match self {
+            Self::Parameter { .. } => Class::Request,
+            Self::Missing(_) => Class::Missing,
+            Self::Exists(_) | Self::Ended(_) | Self::InUse(_) => Class::Conflict,
+            Self::Stopped => Class::Stopping,
+            Self::Ledger(error) => error.class(),
+            Self::Core(error) => error.class(),
+            _ => Class::Machine,
+        }
+    }
+
+    fn message(&self) -> Message {
+        match self {
+            Self::Ledger(error) => error.message(),
+            Self::Core(error) => error.message(),
+            other => other.to_string().into(),
+        }
+    }
+
+    fn setting(&self) -> Option<&str> {
+        match self {
+            Self::Parameter { field, .. } => Some(field),
+            Self::Ledger(error) => error.setting(),
+            Self::Core(error) => error.setting(),
+            _ => None,
+        }
     }
 }

@@ -158,7 +158,7 @@ impl Streams {
     /// ends in between, the charge is found when the directory is opened, and not repeated.
     ///
     /// # Errors
-    /// [`Error::Exists`]; [`Error::Unopened`]; any error of the ledger ([`Error::is_overdrawn`] if there is not enough
+    /// [`Error::Exists`]; [`Error::Unopened`]; any error of the ledger ([`Explained::is_overdrawn`](reticent::error::Explained::is_overdrawn) if there is not enough
     /// budget left), in which case no stream is created; [`Error::Storage`] if the disk fails.
     pub fn create(&self, definition: Definition, caller: &str) -> Result<Arc<Stream>> {
         let _alone = self.creating.lock().unwrap_or_else(PoisonError::into_inner);

@@ -69,6 +69,16 @@ fn told(error: Error) -> String {
         Error::Parameter { parameter, value, allowed } => {
             [parameter, " is ", &value, ", but it must be ", allowed].concat()
         }
+        Error::Unconfirmed { parameter, value, allowed, why } => [
+            parameter,
+            " is ",
+            &value,
+            ", but it must be ",
+            allowed,
+            ", or confirmed with `allow-large-epsilon`: ",
+            why,
+        ]
+        .concat(),
         Error::Memory(reason) => ["the device's memory failed: ", &reason, "; nothing was sent"].concat(),
         Error::AlreadyAnswered { answers: 1 } => "this device has already answered; the task allows one answer".into(),
         Error::AlreadyAnswered { answers } => {

@@ -1,8 +1,10 @@
 //! A task from arguments, as TOML.
 
 use anyhow::Result;
-use reticent::local::Task;
-use serde_json::{Map, Value, json};
+use reticent::Error;
+use reticent::error::Explained;
+use reticent::local::{Domain, Task};
+use serde_json::{Map, Value};
 
 use crate::exit::usage;
 
@@ -58,58 +60,67 @@ pub struct Draft {
 impl Draft {
     /// The task, validated.
     pub fn task(&self) -> Result<Task> {
-        let mut task = json!({
-            "question": self.question,
-            "domain": self.domain()?,
-            "epsilon": self.epsilon,
-            "mechanism": self.mechanism,
-            "memoisation": self.memoisation,
-            "lifetime-epsilon": self.lifetime_epsilon,
-            "allow-large-epsilon": self.allow_large_epsilon.then_some(true),
-            "minimum-batch": self.minimum_batch,
-            "time-precision": self.time_precision,
-            "expires": self.expires,
-        });
-        if let Value::Object(fields) = &mut task {
-            fields.retain(|_, value| !value.is_null());
+        let epsilon = self.epsilon.parse().map_err(flagged)?;
+        let expires = self.expires.parse().map_err(|error| as_flag("expires", error))?;
+        let mut task =
+            Task::builder(&self.question, self.domain()?, epsilon, expires).minimum_batch(self.minimum_batch);
+        if let Some(mechanism) = &self.mechanism {
+            task = task.mechanism(mechanism);
         }
+        if let Some(memoisation) = &self.memoisation {
+            task = task.memoisation(memoisation.parse().map_err(flagged)?);
+        }
+        if let Some(lifetime) = &self.lifetime_epsilon {
+            task = task.lifetime_epsilon(lifetime.parse().map_err(|error| as_flag("lifetime-epsilon", error))?);
+        }
+        if self.allow_large_epsilon {
+            task = task.allow_large_epsilon();
+        }
+        if let Some(precision) = &self.time_precision {
+            task = task.time_precision(precision.parse().map_err(flagged)?);
+        }
+        let task = task.build().map_err(flagged)?;
         // It is shown to everyone who is asked.
-        if reticent::secrets::holds_a_key(&task.to_string()) {
+        if reticent::secrets::holds_a_key(&serde_json::to_string(&task)?) {
             return Err(usage(
                 "the task contains a private key or a token, but anyone may read it; leave the secret out",
             ));
         }
-        serde_json::from_value(task).map_err(|error| usage(named(&error.to_string())))
+        Ok(task)
     }
 
-    fn domain(&self) -> Result<Value> {
+    fn domain(&self) -> Result<Domain> {
         if let Some(choices) = &self.choices {
-            let choices: Vec<&str> = choices.split(',').map(str::trim).collect();
-            return Ok(json!({ "choices": choices }));
+            return Ok(Domain::choices(choices.split(',').map(str::trim)));
         }
         if let Some(integers) = &self.integers {
             let (lower, upper) =
                 crate::numbers::range(integers).map_err(|error| usage(format!("--integers {integers}: {error}")))?;
-            return Ok(json!({ "integers": { "lower": lower, "upper": upper } }));
+            return Ok(Domain::Integers { lower, upper });
         }
         if let Some(numbers) = &self.numbers {
-            return Ok(json!({ "numbers": numbers }));
+            return Ok(Domain::Numbers(
+                numbers.parse().map_err(|error| usage(format!("--numbers {numbers}: {error}")))?,
+            ));
         }
-        Ok(json!({ "texts": { "alphabet": self.alphabet, "longest": self.longest } }))
+        let (alphabet, longest) = (self.alphabet.clone().unwrap_or_default(), self.longest.unwrap_or_default());
+        Ok(Domain::Texts { alphabet, longest })
     }
 }
 
-/// Replaces the parameter at the beginning of a message by its flag.
-fn named(message: &str) -> String {
-    const FIELDS: [&str; 7] =
-        ["epsilon", "mechanism", "memoisation", "lifetime-epsilon", "minimum-batch", "question", "choices"];
-    let flag = |name: &str| message.strip_prefix(name).filter(|rest| rest.starts_with(' '));
-    if let Some((name, rest)) = FIELDS.iter().find_map(|name| Some((name, flag(name)?))) {
-        return format!("--{name}{rest}");
+/// An error about a setting that is a flag of its own here.
+fn flagged(error: Error) -> anyhow::Error {
+    match error.setting().map(str::to_owned) {
+        Some(setting) => as_flag(&setting, error),
+        None => error.into(),
     }
-    match flag("day") {
-        Some(rest) => format!("--expires{rest}"),
-        None => message.to_owned(),
+}
+
+/// An error about a parameter, which this command calls `flag`.
+fn as_flag(flag: &str, error: Error) -> anyhow::Error {
+    match error {
+        Error::Parameter { value, allowed, .. } => usage(format!("--{flag} is {value}, but it must be {allowed}")),
+        other => other.into(),
     }
 }
 
@@ -161,6 +172,8 @@ fn inline(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -178,12 +191,5 @@ mod tests {
             let read: Task = toml::from_str(&toml).unwrap_or_else(|error| panic!("{error}: {toml}"));
             assert_eq!((read.id(), &read), (task.id(), &task));
         }
-    }
-
-    #[test]
-    fn mistakes_are_told_of_the_argument() {
-        assert_eq!(named("epsilon is 0, but it must be greater"), "--epsilon is 0, but it must be greater");
-        assert_eq!(named("day is tomorrow, but"), "--expires is tomorrow, but");
-        assert_eq!(named("number of values is 3"), "number of values is 3");
     }
 }

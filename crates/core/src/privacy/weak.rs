@@ -14,9 +14,13 @@ const ONE_IN: u64 = 1_000_000;
 /// and nothing otherwise, satisfies it: it exposes one person in a thousand.
 const LARGEST_DELTA_ONE_IN: u64 = 1000;
 
-/// The error text for a larger ε.
-pub(crate) const EPSILON_TO_CONFIRM: &str = "at most 10, or confirmed with --allow-large-epsilon: above that, an observer of the releases \
-                                             may become all but certain about any one person";
+/// The explanation in errors about a larger ε.
+pub(crate) const LARGE_EPSILON: &str =
+    "above that, an observer of the releases may become all but certain about any one person";
+
+/// The explanation in errors about a larger δ.
+const LARGE_DELTA: &str = "delta is the probability that anything at all may be revealed, and publishing every thousandth row \
+                           unchanged satisfies a delta of 0.001";
 
 impl Guarantee {
     /// Whether ε is above [`LARGEST_EPSILON`], or δ above 1/1000. For ρ it is the implied ε at δ = 10^−6.
@@ -56,19 +60,18 @@ impl Guarantee {
         if is_meant || !self.is_weak() {
             return Ok(self);
         }
-        Err(match &self {
+        let (parameter, value, allowed, why) = match &self {
             Self::Approx(epsilon, delta) if *epsilon.value() <= Rational::from(LARGEST_EPSILON) => {
-                let allowed = "at most 0.001, or confirmed with --allow-large-epsilon: delta is the probability that anything at all \
-                               may be revealed, and publishing every thousandth row unchanged satisfies a delta of 0.001";
-                Error::parameter("delta", delta, allowed)
+                ("delta", delta.to_string(), "at most 0.001", LARGE_DELTA)
             }
-            Self::Pure(epsilon) | Self::Approx(epsilon, _) => Error::parameter("epsilon", epsilon, EPSILON_TO_CONFIRM),
+            Self::Pure(epsilon) | Self::Approx(epsilon, _) => {
+                ("epsilon", epsilon.to_string(), "at most 10", LARGE_EPSILON)
+            }
             Self::Zcdp(rho) => {
-                let allowed = "such that epsilon is at most 10 at a delta of 1e-6, or confirmed with --allow-large-epsilon: above that, \
-                               an observer of the releases may become all but certain about any one person";
-                Error::parameter("rho", rho, allowed)
+                ("rho", rho.to_string(), "such that epsilon is at most 10 at a delta of 1e-6", LARGE_EPSILON)
             }
-        })
+        };
+        Err(Error::Unconfirmed { parameter, value, allowed, why })
     }
 
     /// A caveat to add wherever a text says that something is protected; empty unless the guarantee is weak.
@@ -105,7 +108,7 @@ mod tests {
         let weak_deltas = [approx("1", "0.0010001"), approx("0.1", "0.999"), approx("11", "0.5")];
         for weak in [pure("10.000001"), pure("1e400"), rho("2"), rho("1e30")].into_iter().chain(weak_deltas) {
             let error = weak.clone().confirmed(false).unwrap_err();
-            assert!(error.is_parameter() && error.to_string().contains("--allow-large-epsilon"), "{error}");
+            assert!(error.is_parameter() && error.to_string().contains("`allow-large-epsilon`"), "{error}");
             assert!(weak.caveat().contains(&weak.to_string()));
             assert_eq!(weak.clone().confirmed(true), Ok(weak));
         }

@@ -169,6 +169,8 @@ fn is_password(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use reticent::error::Explained;
+
     use super::*;
 
     fn shown(url: &str) -> String {

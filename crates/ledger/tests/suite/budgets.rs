@@ -3,6 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
+use reticent::error::Explained;
 use reticent::ledger::{Charged, Ledger};
 use reticent::privacy::Adjacency;
 use reticent_ledger::{Budget, Dataset, DurableLedger, Error, Event, Registration, Spend, Terms};

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use reticent::error::Explained;
 use reticent::ledger::{Accounting, Charged, Ledger};
 use reticent_ledger::entry::Row;
 use reticent_ledger::storage::{Pages, Storage};

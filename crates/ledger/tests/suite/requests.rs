@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::thread;
 
+use reticent::error::Explained;
 use reticent::ledger::{Accounting, Charge, Charged, Ledger, Receipt, Releases};
 use reticent::mechanism::Laplace;
 use reticent::privacy::Adjacency;

@@ -1,5 +1,6 @@
 //! Every change in the storage is found.
 
+use reticent::error::Explained;
 use reticent::ledger::{Charge, Ledger, Releases};
 use reticent_ledger::entry::Row;
 use reticent_ledger::hash::Hash;

@@ -167,6 +167,8 @@ pub struct Answer(pub(super) u64);
 
 #[cfg(test)]
 mod tests {
+    use reticent::error::Explained;
+
     use super::*;
 
     fn buckets(names: &[&str]) -> Statistic {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::keys::PrivateKey;
+use reticent::error::Explained;
 
 const TASK: &str = r#"
 title = "Patients with influenza"

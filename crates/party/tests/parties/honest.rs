@@ -2,6 +2,7 @@
 
 use std::sync::{Condvar, Mutex};
 
+use reticent::error::Explained;
 use reticent::ledger::Accounting;
 use reticent_party::{Error, simulate};
 

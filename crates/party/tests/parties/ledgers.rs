@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::{Arc, Mutex};
 
+use reticent::error::Explained;
 use reticent::ledger::{Charge, Ledger, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_party::message::Kind;

@@ -137,7 +137,7 @@ impl JointQuery {
     pub fn answer(&self, sum: &[i64], noise: &Noise<'_>) -> Result<Answer> {
         if sum.len() != self.shape.cells() {
             let (is, must) = (sum.len(), self.shape.cells());
-            return Err(Error::Option(format!("the sum has {is} numbers, but the query needs {must}")));
+            return Err(Error::option(format!("the sum has {is} numbers, but the query needs {must}")));
         }
         let design = self.query.design();
         let mut rest = sum;
@@ -194,6 +194,6 @@ pub fn epsilon(options: &Options) -> Result<&reticent::privacy::Epsilon> {
     refuse::other_guarantees(&options.guarantee)?;
     match &options.guarantee {
         Guarantee::Pure(epsilon) => Ok(epsilon),
-        other => Err(Error::Option(format!("{other} is not pure"))),
+        other => Err(Error::option(format!("{other} is not pure"))),
     }
 }

@@ -1,5 +1,6 @@
 //! Queries without a shape that is public and the same at every party, and what to write instead.
 
+use reticent::message;
 use reticent::privacy::Guarantee;
 
 use crate::algebra::Statistic;
@@ -13,8 +14,12 @@ use crate::resolve::{AskedWords, Resolved};
 pub fn other_guarantees(guarantee: &Guarantee) -> Result<()> {
     let (what, why) = match guarantee {
         Guarantee::Pure(_) => return Ok(()),
-        Guarantee::Approx(..) => ("--delta", "parties release with pure ε: leave --delta out"),
-        Guarantee::Zcdp(_) => ("--rho", "parties release with pure ε: use --epsilon 1 instead"),
+        Guarantee::Approx(..) => {
+            (message!(["delta"]), message!("parties release with pure ε: leave ", ["delta"], " out"))
+        }
+        Guarantee::Zcdp(_) => {
+            (message!(["rho"]), message!("parties release with pure ε: use ", ["epsilon"], " 1 instead"))
+        }
     };
     Err(Error::not_joint(what, why))
 }
@@ -27,9 +32,13 @@ pub fn shapeless(resolved: &Resolved, keys: Option<&KnownKeys>, options: &Option
         let key = &unknown.next().unwrap_or(first).words;
         return Err(Error::not_joint(
             format!("GROUP BY {key}"),
-            format!(
-                "which groups there are must be public and the same at every party: list them with --keys {key}=a,b,c or \
-                 --keys {key}=FILE"
+            message!(
+                "which groups there are must be public and the same at every party: list them with ",
+                ["keys"],
+                " {key}=a,b,c or \
+                 ",
+                ["keys"],
+                " {key}=FILE"
             ),
         ));
     }
@@ -46,8 +55,8 @@ pub fn shapeless(resolved: &Resolved, keys: Option<&KnownKeys>, options: &Option
         if asked.range == Some(Range::Auto) {
             let column = &asked.of;
             return Err(Error::not_joint(
-                format!("--bounds {column}=auto"),
-                format!("no party knows the others' values: agree on a range, as in --bounds {column}=0..100"),
+                message!(["bounds"], " {column}=auto"),
+                message!("no party knows the others' values: agree on a range, as in ", ["bounds"], " {column}=0..100"),
             ));
         }
     }
@@ -66,16 +75,20 @@ fn statistic(asked: &AskedWords, measured: &Statistic) -> Result<()> {
         | Statistic::StandardDeviation { .. }
         | Statistic::Histogram { .. } => return Ok(()),
         // No one can tell who has data at several parties, or at how many.
-        Statistic::Units => format!(
-            "someone with data at several parties would be counted at each: use COUNT(*) with --max-rows 1, which is the sum of the \
+        Statistic::Units => message!(
+            "someone with data at several parties would be counted at each: use COUNT(*) with ",
+            ["max-rows"],
+            " 1, which is the sum of the \
              parties' numbers of {of}"
         ),
         Statistic::Quantile { .. } | Statistic::StableMedian(_) => {
-            format!("ranks do not add up over parties: use AVG({of}), or read it off HISTOGRAM({of}, 20)")
+            message!("ranks do not add up over parties: use AVG({of}), or read it off HISTOGRAM({of}, 20)")
         }
         Statistic::StableMode(_) => {
-            format!(
-                "the most frequent value does not add up over parties: use COUNT(*) … GROUP BY {of}, with --keys {of}=…"
+            message!(
+                "the most frequent value does not add up over parties: use COUNT(*) … GROUP BY {of}, with ",
+                ["keys"],
+                " {of}=…"
             )
         }
     };

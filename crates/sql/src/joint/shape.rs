@@ -1,6 +1,7 @@
 //! The shape of a joint query: which numbers it consists of.
 
 use reticent::exact::Rational;
+use reticent::message;
 use reticent::privacy::Adjacency;
 use reticent::statistic::Moments;
 use serde::{Deserialize, Serialize};
@@ -285,7 +286,14 @@ fn fraction(numerator: u128, denominator: u128) -> Result<(u64, u64)> {
 }
 
 fn too_sensitive() -> Error {
-    let why = "the sensitivity does not fit in 64 bits; lower --max-groups, --max-rows or --weight";
+    let why = message!(
+        "the sensitivity does not fit in 64 bits; lower ",
+        ["max-groups"],
+        ", ",
+        ["max-rows"],
+        " or ",
+        ["weight"]
+    );
     Error::not_joint("these aggregates", why)
 }
 

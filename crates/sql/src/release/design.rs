@@ -4,6 +4,7 @@ use reticent::Error as CoreError;
 use reticent::exact::Rational;
 use reticent::mechanism::stable::{StableMedian, StableMode};
 use reticent::mechanism::{Batch, Part, PerGroup, Quantiles, Selection, Threshold};
+use reticent::message;
 use reticent::privacy::{Delta, Epsilon, Guarantee, Rho};
 use reticent::release::{LEVEL, joint_level};
 use reticent::statistic::{Grid, Sensitivity};
@@ -514,18 +515,27 @@ impl Purse {
     fn new(budget: &Guarantee, weights: u64, others: bool, need_delta: usize, batched: bool) -> Result<Self> {
         match budget {
             Guarantee::Zcdp(_) if others => {
-                return Err(Error::Option(
-                    "with --rho only counts, sums, means, variances and histograms of known keys can be released; use \
-                     --epsilon (and --delta), or list the keys with --keys"
-                        .into(),
-                ));
+                return Err(Error::option(message!(
+                    "with ",
+                    ["rho"],
+                    " only counts, sums, means, variances and histograms of known keys can be released; use \
+                     ",
+                    ["epsilon"],
+                    " (and ",
+                    ["delta"],
+                    "), or list the keys with ",
+                    ["keys"]
+                )));
             }
             Guarantee::Pure(_) if need_delta > 0 => {
-                return Err(Error::Option(
-                    "a δ is needed where keys come from the data or an exact answer may be given: add --delta 1e-8, or list \
-                     the keys with --keys COLUMN=FILE"
-                        .into(),
-                ));
+                return Err(Error::option(message!(
+                    "a δ is needed where keys come from the data or an exact answer may be given: add ",
+                    ["delta"],
+                    " 1e-8, or list \
+                     the keys with ",
+                    ["keys"],
+                    " COLUMN=FILE"
+                )));
             }
             _ => {}
         }

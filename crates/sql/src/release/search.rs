@@ -4,6 +4,7 @@ use reticent::Permit;
 use reticent::exact::Rational;
 use reticent::mechanism::ApproxBounds;
 use reticent::mechanism::range::BINS;
+use reticent::message;
 use reticent::privacy::{Epsilon, Guarantee};
 use reticent::release::Release;
 use reticent::statistic::{Bounds, Contribution, Grid, Rows};
@@ -68,8 +69,12 @@ impl Search {
             }
             Guarantee::Zcdp(_) => {
                 let column = &wanted[0].1;
-                return Err(Error::Option(format!(
-                    "bounds are found for a part of ε, not of ρ: use --epsilon, or give them with --bounds {column}=LO..HI"
+                return Err(Error::option(message!(
+                    "bounds are found for a part of ε, not of ρ: use ",
+                    ["epsilon"],
+                    ", or give them with ",
+                    ["bounds"],
+                    " {column}=LO..HI"
                 )));
             }
         };

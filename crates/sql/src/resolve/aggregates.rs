@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use reticent::exact::Rational;
+use reticent::message;
 use sqlparser::ast::{self, DuplicateTreatment, FunctionArguments, Visit, Visitor};
 
 use super::coerce::{as_condition, as_number};
@@ -215,7 +216,11 @@ impl<'a> Asked<'a> {
     fn units(&self, resolver: &mut Resolver<'_>, rows: &Rows, columns: &[Named]) -> Result<Statistic> {
         let words = &self.words;
         if rows.unit().is_none() {
-            let why = "only units can be counted this way: name the unit's column with --unit and count that";
+            let why = message!(
+                "only units can be counted this way: name the unit's column with ",
+                ["unit"],
+                " and count that"
+            );
             return Err(Error::unsupported(words, why));
         }
         let of = match &self.arguments[..] {

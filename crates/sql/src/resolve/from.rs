@@ -10,6 +10,8 @@ use sqlparser::ast::{self, TableFactor};
 use super::Resolver;
 use super::query::{refuse, refused};
 use super::scope::{Body, Named, Relation, Written, find};
+use reticent::message;
+
 use crate::algebra::data::sound;
 use crate::algebra::{Data, Plain, Rows, Type};
 use crate::error::{Error, Result, no_such};
@@ -133,7 +135,10 @@ impl Resolver<'_> {
         {
             let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
             let fault = no_such("column", unit, &columns);
-            return Err(Error::table(table, format!("its unit is missing: {fault} (add --unit {table}.COLUMN)")));
+            return Err(Error::table(
+                table,
+                message!("its unit is missing: {fault} (add ", ["unit"], " {table}.COLUMN)"),
+            ));
         }
         let columns: Vec<Named> = self
             .used(input, unit.as_deref())

@@ -10,6 +10,8 @@ use super::expression::{Names, all_of, conjuncts};
 use super::functions::call;
 use super::query::refused;
 use super::scope::{Body, Named, Relation, Written, column};
+use reticent::message;
+
 use crate::algebra::function::Comparison;
 use crate::algebra::{Expr, Function, Lookup, Node, Plain, Rows};
 use crate::error::{Error, Result};
@@ -179,7 +181,7 @@ impl Resolver<'_> {
         kept: Kept,
     ) -> Result<Arc<Rows>> {
         if ours.unit().is_none() || theirs.unit().is_none() {
-            let why = "it needs the unit on both sides: name its column with --unit, and join on it";
+            let why = message!("it needs the unit on both sides: name its column with ", ["unit"], ", and join on it");
             return Err(Error::not_private("joining two private tables", why));
         }
         let is_unit = |of: &Expr, names: &[Named]| of.as_column().is_some_and(|place| names[place].is_unit);
@@ -248,7 +250,10 @@ impl Resolver<'_> {
             }
             return Err(Error::unsupported(
                 format!("a join with a public table in which {words} is not unique"),
-                "one private row would count several times; make it unique, or name the unit's column with --unit",
+                message!(
+                    "one private row would count several times; make it unique, or name the unit's column with ",
+                    ["unit"]
+                ),
             ));
         }
         let found = Rows::lookup(rows, lookup)

@@ -152,7 +152,7 @@ impl<'a> Resolver<'a> {
             }
             Body::Public(_) => {
                 let why = "there is nothing to protect, so use any SQL engine";
-                return Err(Error::Option(format!("no table of this query is private: {why}")));
+                return Err(Error::option(format!("no table of this query is private: {why}")));
             }
         };
         let columns = relation.columns.into_iter().map(|column| (column.name, column.origin)).collect();

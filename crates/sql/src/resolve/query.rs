@@ -8,6 +8,8 @@ use super::Resolver;
 use super::coerce::same;
 use super::expression::{Names, constant_number};
 use super::scope::{Body, Named, Origin, Relation, Written, column};
+use reticent::message;
+
 use crate::algebra::order::Direction;
 use crate::algebra::{Data, Expr, Plain, Rows, Type, Value};
 use crate::error::{Error, Result};
@@ -149,7 +151,8 @@ impl Resolver<'_> {
                 let project = |rows: &Arc<Rows>, columns: Vec<Expr>| Rows::project(rows, columns).map(Arc::new);
                 let both = project(&left, ours).zip(project(&right, theirs)).map(|(one, other)| vec![one, other]);
                 let union = both.and_then(Rows::union).ok_or_else(|| {
-                    let why = "both tables need the same unit: name its column with --unit TABLE.COLUMN";
+                    let why =
+                        message!("both tables need the same unit: name its column with ", ["unit"], " TABLE.COLUMN");
                     Error::unsupported("UNION ALL of private tables", why)
                 })?;
                 Body::Private(Arc::new(union))

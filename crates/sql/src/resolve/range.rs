@@ -1,6 +1,7 @@
 //! The range of an expression, from the ranges of its columns.
 
 use reticent::exact::Rational;
+use reticent::message;
 use reticent::statistic::Bounds;
 
 use super::Resolver;
@@ -28,13 +29,9 @@ impl Resolver<'_> {
         }
         let (lower, upper) = interval(of, columns).map_err(|why| match why {
             Unknown::Column(name) => Error::Bounds { column: name },
-            Unknown::Auto(name) => Error::Option(format!(
-                "the bounds of {name} can only be found privately if {name} is aggregated by itself; give them with --bounds {name}=LO..HI"
-            )),
-            Unknown::Function => Error::Option(format!(
-                "the range of {words} cannot be derived from its columns: name it in a sub-query, as in FROM (SELECT {words} AS x …), \
-                 and give that name bounds, as in --bounds x=LO..HI"
-            )),
+            Unknown::Auto(name) => Error::option(message!("the bounds of {name} can only be found privately if {name} is aggregated by itself; give them with ", ["bounds"], " {name}=LO..HI")),
+            Unknown::Function => Error::option(message!("the range of {words} cannot be derived from its columns: name it in a sub-query, as in FROM (SELECT {words} AS x …), \
+                 and give that name bounds, as in ", ["bounds"], " x=LO..HI")),
         })?;
         let upper = if lower == upper { &upper + &Rational::ONE } else { upper };
         Ok(Range::Public(Bounds::new(lower, upper)?))

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use reticent::message;
 use reticent::privacy::{Adjacency, Guarantee};
 
 use crate::dialect;
@@ -91,12 +92,12 @@ impl Settings {
             policy.apply(&inputs, &mut options, &mut budget)?;
         }
         if let Some(adjacency) = &asked.adjacency {
-            options.adjacency = parsed::<Adjacency>("--adjacency", adjacency)?;
+            options.adjacency = parsed::<Adjacency>("adjacency", adjacency)?;
         }
         if let Some(sql) = &written.unit
             && let Some(flag) = asked.units.iter().find(|flag| *flag != sql && !flag.ends_with(&format!(".{sql}")))
         {
-            return Err(Error::Option(format!(
+            return Err(Error::option(format!(
                 "the unit is {flag} in the arguments but {sql} in the SQL; give it once"
             )));
         }
@@ -106,15 +107,15 @@ impl Settings {
             set_unit(unit, &by_policy, &inputs, &mut options)?;
         }
         let caps = [
-            ("--max-groups", [&asked.max_groups, &written.max_groups], &mut options.max_groups),
-            ("--max-rows", [&asked.max_rows, &written.max_rows], &mut options.max_rows),
+            ("max-groups", [&asked.max_groups, &written.max_groups], &mut options.max_groups),
+            ("max-rows", [&asked.max_rows, &written.max_rows], &mut options.max_rows),
         ];
         for (name, said, slot) in caps {
             if let Some(text) = one(name, said)? {
                 let number = text.parse::<u64>().ok().filter(|number| (1..=LARGEST_CAP).contains(number));
                 *slot =
                     Some(number.ok_or_else(|| {
-                        Error::Option(format!("{name} is {text}, but it must be a positive integer"))
+                        Error::option(message!([name], " is {text}, but it must be a positive integer"))
                     })?);
             }
         }
@@ -126,8 +127,9 @@ impl Settings {
         for (name, weight) in &asked.weights {
             let number = weight.parse::<u32>().ok().filter(|number| (1..=LARGEST_WEIGHT).contains(number));
             let number = number.ok_or_else(|| {
-                Error::Option(format!(
-                    "--weight {name}={weight}: a weight must be an integer from 1 to {LARGEST_WEIGHT}"
+                Error::option(message!(
+                    ["weight"],
+                    " {name}={weight}: a weight must be an integer from 1 to {LARGEST_WEIGHT}"
                 ))
             })?;
             options.weights.insert(name.clone(), number);
@@ -218,8 +220,9 @@ fn place(table: &Table) -> PathBuf {
 /// The owner of a table sets the unit in its policy: an argument may repeat it, but not change it.
 fn set_unit(text: &str, by_policy: &BTreeMap<String, Unit>, inputs: &[Input], options: &mut Options) -> Result<()> {
     if text.is_empty() {
-        let instead = "--unit is empty; write --unit row, or the column that identifies the person";
-        return Err(Error::Option(instead.into()));
+        let instead =
+            message!(["unit"], " is empty; write ", ["unit"], " row, or the column that identifies the person");
+        return Err(Error::option(instead));
     }
     let unit = |name: &str| if name.eq_ignore_ascii_case("row") { Unit::Row } else { Unit::Column(name.into()) };
     let of_table = text.split_once('.').filter(|(table, _)| inputs.iter().any(|input| input.table.name() == *table));
@@ -228,7 +231,7 @@ fn set_unit(text: &str, by_policy: &BTreeMap<String, Unit>, inputs: &[Input], op
         **policy != said && of_table.is_none_or(|(only, _)| only == table.as_str())
     };
     if let Some((table, policy)) = by_policy.iter().find(contradicts) {
-        return Err(Error::Option(format!(
+        return Err(Error::option(format!(
             "the unit of {table} is {said} in the request but {policy} in its policy; give it once"
         )));
     }
@@ -240,11 +243,10 @@ fn set_unit(text: &str, by_policy: &BTreeMap<String, Unit>, inputs: &[Input], op
 }
 
 /// A value that was given once, or twice with the same value.
-fn one<'text>(name: &str, said: [&'text Option<String>; 2]) -> Result<Option<&'text String>> {
+fn one<'text>(name: &'static str, said: [&'text Option<String>; 2]) -> Result<Option<&'text String>> {
     match said {
         [Some(flag), Some(sql)] if flag != sql => {
-            let name = name.trim_start_matches("--");
-            Err(Error::Option(format!("{name} is {flag} in the arguments but {sql} in the SQL; give it once")))
+            Err(Error::option(message!([name], " is {flag} in the arguments but {sql} in the SQL; give it once")))
         }
         [flag, sql] => Ok(flag.as_ref().or(sql.as_ref())),
     }

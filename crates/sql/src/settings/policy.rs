@@ -95,7 +95,7 @@ impl Policy {
     /// If there is no such file, or it is not a valid policy.
     pub fn read(path: &Path) -> Result<Self> {
         let origin = format!("the policy {}", path.display());
-        let failed = |error: &dyn std::fmt::Display| Error::Option(format!("{origin}: {error}"));
+        let failed = |error: &dyn std::fmt::Display| Error::option(format!("{origin}: {error}"));
         let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
         let rules: Rules = toml::from_str(&text).map_err(|error| failed(&error))?;
         Ok(Self { origin, folder: path.parent().map(Into::into), rules })
@@ -124,7 +124,7 @@ impl Policy {
     }
 
     fn failed(&self, error: &dyn std::fmt::Display) -> Error {
-        Error::Option(format!("{}: {error}", self.origin))
+        Error::option(format!("{}: {error}", self.origin))
     }
 
     /// The files that keys are read from: their contents are public.
@@ -175,7 +175,9 @@ impl Policy {
         let table = match (&self.rules.table, &private[..]) {
             (Some(name), all) if all.contains(&name.as_str()) => name.clone(),
             (Some(name), _) => {
-                return Err(self.failed(&format!("it is for the table {name}, which --table does not name")));
+                return Err(
+                    self.failed(&format!("it is for the table {name}, which is not among the tables of the query"))
+                );
             }
             (None, [only]) => (*only).to_owned(),
             (None, _) => return Err(self.failed(&"there are several tables; choose one with table = \"NAME\"")),

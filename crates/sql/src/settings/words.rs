@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use reticent::message;
 use reticent::privacy::Guarantee;
 use reticent::secrets::holds_a_key;
 
@@ -14,14 +15,16 @@ use crate::options::Range;
 /// If parameters are missing, contradictory or invalid.
 pub fn guarantee(epsilon: Option<&str>, delta: Option<&str>, rho: Option<&str>) -> Result<Guarantee> {
     Ok(match (epsilon, delta, rho) {
-        (Some(epsilon), None, None) => Guarantee::Pure(parsed("--epsilon", epsilon)?),
-        (Some(epsilon), Some(delta), None) => {
-            Guarantee::Approx(parsed("--epsilon", epsilon)?, parsed("--delta", delta)?)
+        (Some(epsilon), None, None) => Guarantee::Pure(parsed("epsilon", epsilon)?),
+        (Some(epsilon), Some(delta), None) => Guarantee::Approx(parsed("epsilon", epsilon)?, parsed("delta", delta)?),
+        (None, None, Some(rho)) => Guarantee::Zcdp(parsed("rho", rho)?),
+        (None, Some(_), None) => {
+            return Err(Error::option(message!(["delta"], " requires ", ["epsilon"], "; add ", ["epsilon"], " 1")));
         }
-        (None, None, Some(rho)) => Guarantee::Zcdp(parsed("--rho", rho)?),
-        (None, Some(_), None) => return Err(Error::Option("--delta requires --epsilon; add --epsilon 1".into())),
-        (Some(_), _, Some(_)) => return Err(Error::Option("give either epsilon or --rho, not both".into())),
-        _ => return Err(Error::Option("no budget given; add --epsilon 1 (smaller is more private)".into())),
+        (Some(_), _, Some(_)) => {
+            return Err(Error::option(message!("give either ", ["epsilon"], " or ", ["rho"], ", not both")));
+        }
+        _ => return Err(Error::option(message!("no budget given; add ", ["epsilon"], " 1 (smaller is more private)"))),
     })
 }
 
@@ -33,7 +36,7 @@ pub fn range(column: &str, text: &str) -> Result<Range> {
     if text.trim() == "auto" {
         return Ok(Range::Auto);
     }
-    let bounds = text.parse().map_err(|error| Error::Option(format!("--bounds {column}={text}: {error}")))?;
+    let bounds = text.parse().map_err(|error| Error::option(message!(["bounds"], " {column}={text}: {error}")))?;
     Ok(Range::Public(bounds))
 }
 
@@ -44,8 +47,9 @@ pub fn range(column: &str, text: &str) -> Result<Range> {
 pub fn keys(column: &str, text: &str, folder: Option<&Path>) -> Result<Vec<String>> {
     let keys = written_keys(column, text, folder)?;
     if keys.iter().any(|key| holds_a_key(key)) {
-        return Err(Error::Option(format!(
-            "--keys {column}: these are private keys or tokens, not group keys, which are printed with every answer"
+        return Err(Error::option(message!(
+            ["keys"],
+            " {column}: these are private keys or tokens, not group keys, which are printed with every answer"
         )));
     }
     Ok(keys)
@@ -57,12 +61,15 @@ fn written_keys(column: &str, text: &str, folder: Option<&Path>) -> Result<Vec<S
         if text.contains(',') || !text.contains(['/', '.']) {
             return Ok(text.split(',').map(|key| key.trim().to_owned()).collect());
         }
-        return Err(Error::Option(format!(
-            "--keys {column}={text}: there is no such file (to list keys, write a,b,c)"
+        return Err(Error::option(message!(
+            ["keys"],
+            " {column}={text}: there is no such file (to list keys, write a,b,c)"
         )));
     }
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| Error::Option(format!("--keys {column}={}: {error}", path.display())))?;
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        let path = path.display();
+        Error::option(message!(["keys"], " {column}={path}: {error}"))
+    })?;
     Ok(key_column(column, &text))
 }
 
@@ -84,9 +91,9 @@ fn key_column(column: &str, text: &str) -> Vec<String> {
 }
 
 /// Parses a parameter.
-pub(super) fn parsed<T: std::str::FromStr>(flag: &str, text: &str) -> Result<T>
+pub(super) fn parsed<T: std::str::FromStr>(setting: &'static str, text: &str) -> Result<T>
 where
     T::Err: std::fmt::Display,
 {
-    text.trim().parse().map_err(|error: T::Err| Error::Option(format!("{flag}: {error}")))
+    text.trim().parse().map_err(|error: T::Err| Error::option(message!([setting], ": {error}")))
 }

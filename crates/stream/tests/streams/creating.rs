@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use reticent::error::Explained;
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, Terms};
 use reticent_stream::{Definition, Error, Streams};

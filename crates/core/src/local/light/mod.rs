@@ -28,7 +28,7 @@ use super::report::Payload;
 use super::task::{Answer, Canonical, Day, Memoisation, TaskId, TimePrecision, rules};
 use crate::error::{Error, Result};
 use crate::noise::bits::always;
-use crate::privacy::weak::{EPSILON_TO_CONFIRM, LARGEST_EPSILON};
+use crate::privacy::weak::{LARGE_EPSILON, LARGEST_EPSILON};
 
 /// A complete task, field by field.
 #[derive(Debug, Clone)]
@@ -126,18 +126,17 @@ impl LightTask {
                 }
             };
         let unknown = |name, value: &str, allowed| Error::parameter(name, value, allowed);
-        let memoisation = Memoisation::named(fields.memoisation)
-            .ok_or_else(|| unknown("memoisation", fields.memoisation, "first, per-answer or never"))?;
+        let memoisation: Memoisation = fields.memoisation.parse()?;
         // Every number is written in exactly one way.
         if memoisation == Memoisation::First && fields.lifetime_epsilon != fields.epsilon {
             return Err(unknown("lifetime-epsilon", fields.lifetime_epsilon, rules::LIFETIME_OF_FIRST));
         }
         if !fields.allow_large_epsilon && amount::is_above(fields.lifetime_epsilon, LARGEST_EPSILON) {
-            let name = if fields.lifetime_epsilon == fields.epsilon { "epsilon" } else { "lifetime-epsilon" };
-            return Err(unknown(name, fields.lifetime_epsilon, EPSILON_TO_CONFIRM));
+            let parameter = if fields.lifetime_epsilon == fields.epsilon { "epsilon" } else { "lifetime-epsilon" };
+            let (value, allowed, why) = (fields.lifetime_epsilon.to_owned(), "at most 10", LARGE_EPSILON);
+            return Err(Error::Unconfirmed { parameter, value, allowed, why });
         }
-        let time_precision = TimePrecision::named(fields.time_precision)
-            .ok_or_else(|| unknown("time-precision", fields.time_precision, "none, hour, day or week"))?;
+        let time_precision: TimePrecision = fields.time_precision.parse()?;
         Ok(Self {
             id: id(fields),
             mechanism,

@@ -14,6 +14,8 @@ pub mod domain;
 pub mod identity;
 pub(super) mod rules;
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 pub use self::builder::TaskBuilder;
@@ -120,6 +122,14 @@ impl Memoisation {
     }
 }
 
+impl FromStr for Memoisation {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::named(name).ok_or_else(|| Error::parameter("memoisation", name, "first, per-answer or never"))
+    }
+}
+
 /// How precisely reports say when they were made. A report's exact time can reveal whose it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -162,6 +172,14 @@ impl TimePrecision {
             Self::Day => "day",
             Self::Week => "week",
         }
+    }
+}
+
+impl FromStr for TimePrecision {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::named(name).ok_or_else(|| Error::parameter("time-precision", name, "none, hour, day or week"))
     }
 }
 
@@ -341,8 +359,8 @@ impl TryFrom<Written> for Task {
         }
         let promise = Guarantee::Pure(lifetime.clone()).confirmed(written.allow_large_epsilon);
         let promise = promise.map_err(|error| match error {
-            Error::Parameter { value, allowed, .. } if lifetime != written.epsilon => {
-                Error::Parameter { parameter: "lifetime-epsilon", value, allowed }
+            Error::Unconfirmed { value, allowed, why, .. } if lifetime != written.epsilon => {
+                Error::Unconfirmed { parameter: "lifetime-epsilon", value, allowed, why }
             }
             other => other,
         })?;

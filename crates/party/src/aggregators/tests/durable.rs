@@ -1,6 +1,7 @@
 //! Charges, crashes, and batches that never overlap.
 
 use crash_disk::{Disk, Failure, Fault, Image, Replay, Survivors};
+use reticent::error::Explained;
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
 use tempfile::TempDir;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::aggregators::{Report, Task};
+use reticent::error::Explained;
 
 /// Without noise the sums are exact, for every statistic and number of aggregators.
 #[test]

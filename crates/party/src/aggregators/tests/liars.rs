@@ -4,6 +4,7 @@ use super::*;
 use crate::aggregators::fault::{Misdeed, Round};
 use crate::aggregators::{Aggregator, Report, Store};
 use crate::error::Error;
+use reticent::error::Explained;
 
 /// A lie in one kind of round.
 fn in_round(round: Round, mut lie: impl FnMut(usize, &mut Vec<u8>) + Send + 'static) -> Lie {
