@@ -58,7 +58,13 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     {
         return ExitCode::from(OVERDRAWN);
     }
+    #[cfg(unix)]
+    let of_subsample =
+        error.downcast_ref::<reticent_subsample::Error>().is_some_and(reticent_subsample::Error::is_usage);
+    #[cfg(not(unix))]
+    let of_subsample = false;
     let usage = error.is::<Usage>()
+        || of_subsample
         || of_core.is_some_and(reticent::Error::is_parameter)
         || error.downcast_ref::<reticent_sql::Error>().is_some_and(reticent_sql::Error::is_usage)
         || error.downcast_ref::<reticent_collect::Error>().is_some_and(reticent_collect::Error::is_usage)
