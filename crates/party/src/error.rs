@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::abort::Abort;
 use crate::aggregators::Fault;
+use crate::hex::Digest;
 
 /// Why something was not done. No variant carries anything of a row, or a secret, so an error may be logged and shown.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -81,6 +82,45 @@ pub enum Error {
     #[error("the statistic could not be computed: {0}; the charge is kept")]
     Statistic(String),
 
+    /// The numbers of the task are not those of its query: the guarantee would not hold, or the answer would be wrong.
+    #[error("the task says {what} {said}, but its query has {derived}; `reticent party task new` writes what is right")]
+    OtherTerms {
+        /// Which number, as a sentence has it.
+        what: String,
+        /// What the task says.
+        said: String,
+        /// What follows from the query.
+        derived: String,
+    },
+
+    /// The query has other cells in this party's table than in the task.
+    #[error(
+        "the query has other cells in this party's table than in the task, because of the types of its columns; write \
+         CAST(… AS DOUBLE) or CAST(… AS VARCHAR) around those that it computes with"
+    )]
+    OtherCells,
+
+    /// The query reads a table that the configuration does not name.
+    #[error("the query reads a table {table}: say where it is, as in tables = {{ {table} = \"FILE\" }}")]
+    NoTable {
+        /// The table's name in the query.
+        table: String,
+    },
+
+    /// The statistic was prepared for another task than the one that is to be run.
+    #[error("the statistic was checked against the task {checked}, but this task is {task}")]
+    OtherTask {
+        /// The hash of the task that it was checked against.
+        checked: Digest,
+        /// The hash of the task that is to be run.
+        task: Digest,
+    },
+
+    /// The query cannot be asked of several parties, or not of this party's tables.
+    #[cfg(feature = "sql")]
+    #[error(transparent)]
+    Query(#[from] reticent_sql::Error),
+
     /// The ledger said no.
     #[error(transparent)]
     Ledger(#[from] reticent_ledger::Error),
@@ -114,7 +154,14 @@ impl Error {
     /// Is it something that the caller can put right by asking otherwise?
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Parameter { .. } | Self::Form { .. } => true,
+            Self::Parameter { .. }
+            | Self::Form { .. }
+            | Self::OtherTerms { .. }
+            | Self::OtherCells
+            | Self::NoTable { .. }
+            | Self::OtherTask { .. } => true,
+            #[cfg(feature = "sql")]
+            Self::Query(error) => error.is_usage(),
             Self::Ledger(error) => error.is_usage(),
             Self::Core(error) => error.is_parameter(),
             _ => false,

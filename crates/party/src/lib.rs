@@ -1,15 +1,20 @@
 //! A party's process: m organisations, each with rows of its own, release one statistic of all rows together; nobody trusts
 //! anybody but itself.
 //!
-//! All parties have the same [`Task`] file; each has a [`Config`], a [`PrivateKey`], a ledger and a [`Statistic`] of its own.
-//! [`run()`] does the rest; see [`simulate()`] for all of them in one process:
+//! All parties have the same [`Task`] file; each has a [`Config`], a [`PrivateKey`], a ledger and a [`Statistic`] of its own: the task's
+//! SQL over its own tables ([`query`]), or your own. [`run()`] does the rest; see [`simulate()`] for all of them in one process:
 //!
 //! ```
-//! use reticent_party::{PrivateKey, Statistic, Task, simulate};
+//! use reticent_party::{Error, PrivateKey, Statistic, Task, simulate};
 //!
 //! struct Patients(i64);
 //!
 //! impl Statistic for Patients {
+//!     fn check(&self, task: &Task) -> Result<(), Error> {
+//!         assert_eq!((task.cells().len(), task.sensitivity()), (1, 1)); // one number, to which each patient adds 1
+//!         Ok(())
+//!     }
+//!
 //!     fn exact(&mut self, _: &Task, _: [u8; 32]) -> Result<Vec<i64>, String> {
 //!         Ok(vec![self.0])
 //!     }
@@ -43,6 +48,7 @@
 //! | [`keys`] | who a party is |
 //! | [`task`] | what all parties agree on, hashed into every message |
 //! | [`config`] | what one party alone knows |
+//! | [`query`] | the task's SQL: the check that it has the task's numbers, and its answer (feature `sql`) |
 //! | [`mod@run`] | a party's process, from its configuration to its result |
 //! | [`aggregators`] | many untrusted clients, and two or three aggregators that add up what none of them sees |
 //! | [`mod@simulate`] | all parties in one process |
@@ -52,6 +58,7 @@
 //! | [`transcript`] | all that was said, and whether it is as it was said |
 //! | [`state`] | which attempts were used |
 //! | `charge` | a party's own ledger |
+//! | [`promise`] | the guarantee in words |
 //! | [`mod@abort`] | how an attempt ends without a result |
 //! | [`times`] | how long is waited for what |
 //! | `file` | files that people write |
@@ -79,6 +86,9 @@ mod file;
 pub mod hex;
 pub mod keys;
 pub mod message;
+pub mod promise;
+#[cfg(feature = "sql")]
+pub mod query;
 pub mod run;
 mod session;
 pub mod simulate;
@@ -93,6 +103,8 @@ pub use config::Config;
 pub use error::{Error, Result};
 pub use hex::{Digest, Hex};
 pub use keys::{PrivateKey, PublicKey};
+#[cfg(feature = "sql")]
+pub use query::{CheckedTask, OwnRows};
 pub use run::{Outcome, Party, Statistic, check, run};
 pub use simulate::{Simulated, simulate};
 pub use state::State;

@@ -22,6 +22,13 @@ use crate::transport::{Mesh, Transport};
 
 /// Where a party's exact numbers come from.
 pub trait Statistic {
+    /// Does this statistic have the numbers of the task: its cells, their steps, and at most its sensitivity? Asked before anything is
+    /// charged or sent.
+    ///
+    /// # Errors
+    /// If not: the guarantee would not hold, or the sum would mean something else.
+    fn check(&self, task: &Task) -> Result<()>;
+
     /// The exact statistic of this party's rows, one number for each cell of the task, in steps of its grid.
     ///
     /// Asked for once, after the charge is durable and all parties are ready. The secret was drawn by the charge's own generator: it decides
@@ -64,42 +71,47 @@ pub struct Party<'party> {
     pub transcript: Option<PathBuf>,
 }
 
-/// Takes part as a configuration says. Not to be called where a future runs.
+/// Takes part in a task as a configuration says. Do not call it where a future runs.
+///
+/// The task is the one that is given here; `config.task`, the file, is not read again. So what runs is what was
+/// [checked](Statistic::check), whatever becomes of the file.
 ///
 /// # Privacy
-/// The order is: nothing is read or sent before key, task, plan and ledger are known to go together; the attempt is durable before
+/// The order is: nothing is read or sent before statistic, key, task, plan and ledger are known to go together; the attempt is durable before
 /// the first message; the charge is durable before any row is looked at; the contribution is sent only when all parties have said
 /// that they have the same task, have heard the same, and have charged, too; the transcript is durable before the result is shown.
 ///
 /// # Errors
 /// If something does not go together; if there is not enough budget left; if the parties do not come to an end together
 /// ([`Error::Aborted`]). What was charged is kept.
-pub fn run(config: &Config, statistic: &mut dyn Statistic) -> Result<Outcome> {
-    with_party(config, State::open, |party, listener| party.run(listener, statistic))
+pub fn run(config: &Config, task: &Task, statistic: &mut dyn Statistic) -> Result<Outcome> {
+    statistic.check(task)?;
+    with_party(config, task, State::open, |party, listener| party.run(listener, statistic))
 }
 
 /// Checks all that [`run`] needs, as it does, and stops before the first message. Nothing is charged, sent or kept: a state directory
-/// that is not there yet is not made.
+/// that does not exist yet is not created.
 ///
 /// # Errors
 /// As [`run`] would be refused before it sends anything.
-pub fn check(config: &Config) -> Result<()> {
-    with_party(config, State::look, |party, _| party.state.next(party.task.hash()).map(drop))
+pub fn check(config: &Config, task: &Task, statistic: &dyn Statistic) -> Result<()> {
+    statistic.check(task)?;
+    with_party(config, task, State::look, |party, _| party.state.next(party.task.hash()).map(drop))
 }
 
 /// What a configuration says, checked, with a listener that is bound.
 fn with_party<T>(
     config: &Config,
+    task: &Task,
     state: fn(&Path) -> Result<State>,
     go_on: impl FnOnce(&Party<'_>, TcpListener) -> Result<T>,
 ) -> Result<T> {
-    let task = Task::read(&config.task)?;
     let place = task.place(&config.party)?;
     let key = PrivateKey::read(&config.key)?;
     let ledger = DurableLedger::open(&config.ledger()?)?;
     let state = state(&config.state)?;
     let party = Party {
-        task: &task,
+        task,
         place,
         key: &key,
         ledger: &ledger,
@@ -121,7 +133,7 @@ fn with_party<T>(
 }
 
 impl Party<'_> {
-    /// Does everything go together, and does the budget reach? Nothing is charged or sent.
+    /// Do key, task and ledger go together, and is there enough budget left? Nothing is charged or sent.
     ///
     /// # Errors
     /// If not.
@@ -170,6 +182,7 @@ impl Party<'_> {
         transport: impl FnOnce() -> Result<T>,
         statistic: &mut dyn Statistic,
     ) -> Result<Outcome> {
+        statistic.check(self.task)?;
         let plan = self.plan()?;
         let attempt = self.state.next(self.task.hash())?;
         self.state.use_up(self.task.hash(), attempt)?;

@@ -4,8 +4,6 @@
 //! |---|---|
 //! | `keygen` | who a party is |
 //! | `task` | the file that all parties agree on: making, checking and reading it |
-//! | `terms` | what a task asks, as a query of a table, and whether its numbers are those of that query |
-//! | `tables` | a party's own rows |
 //! | `run` | taking part |
 //! | `simulate` | all parties in one process, and what some of them would see |
 //! | `verify` | is a transcript what was said? |
@@ -17,9 +15,7 @@ mod keygen;
 mod run;
 mod show;
 mod simulate;
-mod tables;
 mod task;
-mod terms;
 mod verify;
 
 use std::process::ExitCode;
