@@ -142,6 +142,19 @@ pub enum Error {
         allowed: &'static str,
     },
 
+    /// A file that is to be a dataset cannot be found.
+    #[error("cannot read {file}: {reason}")]
+    File {
+        /// The file.
+        file: String,
+        /// What the system said.
+        reason: String,
+    },
+
+    /// A file whose path is not Unicode cannot be the name of a dataset.
+    #[error("{0} has no name in Unicode; give the dataset a name")]
+    FileName(String),
+
     /// There is no ledger at this place.
     #[error("there is no ledger {0}; `reticent ledger create` makes one")]
     Missing(String),
@@ -212,6 +225,8 @@ impl Error {
             | Self::StreamStarted { .. }
             | Self::UnknownReceipt { .. }
             | Self::Unusable { .. }
+            | Self::File { .. }
+            | Self::FileName(_)
             | Self::Missing(_)
             | Self::NotALedger(_) => true,
             Self::Core(error) => error.is_parameter(),

@@ -13,6 +13,7 @@
 //! | `rules`, `chain` | what happens within one transaction |
 //! | [`entry`] | what is written down, each entry with the hash of the one before |
 //! | `limit` | a limit for a dataset that had none |
+//! | [`claims`] | same rows, one budget: which dataset a request is charged to, and which datasets stand against that |
 //! | [`files`] | which file it is, whatever it is called, and whose rows it holds |
 //! | [`history`] | what was written down, entry by entry |
 //! | [`verify`] | whether everything is as it was written |
@@ -35,6 +36,7 @@ pub mod account;
 pub mod anchor;
 pub mod budget;
 mod chain;
+pub mod claims;
 pub mod durable;
 pub mod entry;
 pub mod error;
@@ -51,6 +53,7 @@ mod witness;
 pub use account::{Account, Registration};
 pub use anchor::{Anchor, Head};
 pub use budget::{Budget, Overdraft, Spend};
+pub use claims::{Subject, Use, dataset_of_file};
 pub use durable::{DurableLedger, fresh_id};
 pub use entry::{Dataset, Entry, Event, Terms};
 pub use error::{Error, Result};
