@@ -41,6 +41,7 @@ Commands:
                                             word, only the rules whose description contains it
   wasm [--write]                            Build the module that randomises answers in a browser, check its size, and compare
                                             it with the copy that the service includes; --write writes the copy
+  figures                                   Draw the figures of the documentation from fresh runs
   bench [noise] [--format table|json]       Compare the noise samplers with NumPy and OpenDP on one core.
                                             NumPy and OpenDP are installed into target/bench-venv
   bench once [--format table|json]          Compare whole releases with OpenDP and with the computation without
@@ -67,6 +68,7 @@ enum Task {
     Lint,
     Mutants { word: String },
     Wasm { write: bool },
+    Figures,
     BenchNoise { format: bench::Format },
     BenchOnce { format: bench::Format },
     BenchContinual { format: bench::Format },
@@ -95,6 +97,7 @@ fn main() -> ExitCode {
         Task::Lint => lint::run(),
         Task::Mutants { word } => mutants::run(&word),
         Task::Wasm { write } => wasm::run(write),
+        Task::Figures => figures(),
         Task::BenchNoise { format } => bench::noise(format),
         Task::BenchOnce { format } => bench::once(format),
         Task::BenchContinual { format } => bench::continual(format),
@@ -113,6 +116,12 @@ fn main() -> ExitCode {
     }
 }
 
+/// Draws the figures of the documentation anew.
+fn figures() -> Result<(), String> {
+    let draw = process::Invocation::new("cargo run --release -p reticent-bench --bin figures docs/figures");
+    if draw.succeeds() { Ok(()) } else { Err(format!("FAILED: run it again with: {draw}")) }
+}
+
 fn parse(arguments: &[&str]) -> Result<Task, String> {
     let Some((&command, options)) = arguments.split_first() else { return Err("which command?".into()) };
     if options.iter().any(|option| ["-h", "--help"].contains(option)) {
@@ -125,6 +134,7 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("mutants", []) => Ok(Task::Mutants { word: String::new() }),
         ("mutants", [word]) => Ok(Task::Mutants { word: (*word).to_owned() }),
         ("wasm", []) => Ok(Task::Wasm { write: false }),
+        ("figures", []) => Ok(Task::Figures),
         ("wasm", ["--write"]) => Ok(Task::Wasm { write: true }),
         ("bench", ["continual", options @ ..]) => parse_format(options).map(|format| Task::BenchContinual { format }),
         ("bench", ["local", options @ ..]) => parse_format(options).map(|format| Task::BenchLocal { format }),
@@ -179,6 +189,7 @@ mod tests {
         assert_eq!(parse(&["mutants", "clock"]), Ok(Task::Mutants { word: "clock".into() }));
         assert_eq!(parse(&["wasm"]), Ok(Task::Wasm { write: false }));
         assert_eq!(parse(&["wasm", "--write"]), Ok(Task::Wasm { write: true }));
+        assert_eq!(parse(&["figures"]), Ok(Task::Figures));
         assert_eq!(parse(&["bench"]), Ok(Task::BenchNoise { format: Format::Table }));
         assert_eq!(parse(&["bench", "noise", "--format", "json"]), Ok(Task::BenchNoise { format: Format::Json }));
         assert_eq!(parse(&["bench", "--format=json"]), Ok(Task::BenchNoise { format: Format::Json }));

@@ -8,14 +8,14 @@ use reticent::ledger::{
     Accounting, Answered, Charge, Charged, Ended, Interrupted, Ledger, Receipt, Releases, UNFINISHED,
 };
 use reticent::privacy::{Adjacency, Guarantee};
-use reticent_ledger::{Anchor, Budget, Dataset, DurableLedger, Error, Location, Owner, Spend, Terms, fresh_id};
+use reticent_ledger::{
+    Anchor, Budget, Dataset, DurableLedger, Error, Location, Owner, Spend, Subject, Terms, Use, dataset_of_file,
+    fresh_id,
+};
 
 use crate::exit::usage;
 use crate::output::say;
-use crate::place::{self, Place};
-
-/// What a stream without a name is accounted for as.
-const STANDARD_INPUT: &str = "standard input";
+use crate::place::Place;
 
 /// The arguments that every releasing command has.
 #[derive(Debug, clap::Args)]
@@ -80,11 +80,9 @@ pub enum Account {
 pub struct Session {
     ledger: DurableLedger,
     place: Place,
-    dataset: String,
+    subject: Subject,
     /// The id that the user gave.
     request: Option<String>,
-    /// No name was given, and none can be told.
-    nameless: bool,
 }
 
 impl Account {
@@ -94,48 +92,28 @@ impl Account {
     /// If the ledger cannot be used, or the dataset is not registered where it must be; if nothing is to be charged, but
     /// the dataset has a budget; if the file has a budget under another path.
     pub fn new(arguments: &Arguments, file: Option<&Path>) -> Result<Self> {
-        let account = Self::named(arguments, file)?;
-        account.refuse_other_budgets(&file.map(PathBuf::from).into_iter().collect::<Vec<_>>())?;
-        Ok(account)
-    }
-
-    /// [`Account::new`], which knows the file by its path alone.
-    fn named(arguments: &Arguments, file: Option<&Path>) -> Result<Self> {
-        let dataset = match (&arguments.dataset, file) {
-            (Some(name), _) => name.clone(),
-            (None, Some(file)) => place::dataset_of_file(file)?,
-            (None, None) => STANDARD_INPUT.into(),
-        };
-        let own_name = file.and_then(|file| place::dataset_of_file(file).ok()).filter(|own_name| *own_name != dataset);
+        let subject = Subject::new(arguments.dataset.as_deref(), file).map_err(named_by_flag)?;
+        let files: Vec<PathBuf> = file.map(PathBuf::from).into_iter().collect();
         if arguments.no_ledger {
-            let names = [Some(&dataset), own_name.as_ref()];
-            refuse_if_limited(&names.into_iter().flatten().map(String::as_str).collect::<Vec<_>>())?;
+            refuse_if_limited(subject.name(), &files)?;
             return Ok(Self::Unaccounted);
         }
         let place = Place::new(arguments.ledger.as_deref())?;
         let ledger = open(&place)?;
-        // Under another name the rows would be counted as if they had no budget.
-        if let Some(own_name) = &own_name
-            && let Some(budget) = limit(&ledger, own_name)?
-        {
-            return Err(usage(format!(
-                "{own_name} has a budget of {budget} in this ledger, and what is released about it is charged to it; leave \
-                 --dataset out (a saved counter of other data cannot go on with it)"
-            )));
-        }
+        let own = file.and_then(|file| dataset_of_file(file).ok());
+        refuse_other_budgets(&ledger, &subject, &files, own.as_deref())?;
         let ledger = match &arguments.anchor {
             Some(anchor) => ledger.anchored(Anchor::new(anchor)),
             None => ledger,
         };
-        if place.named && ledger.dataset(&dataset)?.is_none() {
-            let (dataset, location) = (&dataset, &place.location);
+        if place.named && ledger.dataset(subject.name())?.is_none() {
+            let (dataset, location) = (subject.name(), &place.location);
             return Err(usage(format!(
                 "the ledger {location} has no dataset {dataset}; name one that it has with --dataset, or register it with \
                  `reticent ledger create`"
             )));
         }
-        let (request, nameless) = (arguments.request.clone(), arguments.dataset.is_none() && file.is_none());
-        Ok(Self::Charged(Box::new(Session { ledger, place, dataset, request, nameless })))
+        Ok(Self::Charged(Box::new(Session { ledger, place, subject, request: arguments.request.clone() })))
     }
 
     /// Charges, durably, and says so; or gives back what was released for the same request.
@@ -153,30 +131,15 @@ impl Account {
     }
 
     /// Refuses files that have a budget of their own, or lie in a folder that has one, which would not be charged. Files
-    /// that are asked about together have one dataset, and theirs must not be forgotten over it.
+    /// that are asked about together are charged to one dataset, and their own budgets must not be forgotten.
     ///
     /// # Errors
     /// If there is such a file.
     pub fn refuse_other_budgets(&self, files: &[PathBuf]) -> Result<()> {
-        let session = match self {
-            Self::Unaccounted => {
-                let Some((ledger, _)) = own_ledger()? else { return Ok(()) };
-                let owners = ledger.owners(files)?;
-                let names: Vec<&str> = owners.iter().map(|owner| owner.account.dataset.name.as_str()).collect();
-                return refuse_if_limited(&names);
-            }
-            Self::Charged(session) => session,
-        };
-        for Owner { account, .. } in session.ledger.owners(files)?.into_iter().filter(Owner::is_limited) {
-            let (Dataset { name, budget, .. }, dataset) = (&account.dataset, &session.dataset);
-            if name != dataset {
-                return Err(usage(format!(
-                    "{name} has a budget of {budget} in this ledger, and this would be charged to {dataset} alone; ask about \
-                     {name} by itself, under its own name"
-                )));
-            }
+        match self {
+            Self::Unaccounted => refuse_uncharged(files),
+            Self::Charged(session) => refuse_other_budgets(&session.ledger, &session.subject, files, None),
         }
-        Ok(())
     }
 
     /// How the user's request was described when it was charged; `None` if it was not.
@@ -186,7 +149,7 @@ impl Account {
     pub fn remembered(&self) -> Result<Option<String>> {
         let Self::Charged(session) = self else { return Ok(None) };
         let Some(request) = &session.request else { return Ok(None) };
-        Ok(session.ledger.request(&session.dataset, request)?.map(|charge| charge.description))
+        Ok(session.ledger.request(session.subject.name(), request)?.map(|charge| charge.description))
     }
 
     /// Gives the dataset a limit, unless it has that limit already.
@@ -196,7 +159,7 @@ impl Account {
     pub fn set_budget(&self, limit: &Guarantee, unit: &str, adjacency: Adjacency) -> Result<()> {
         let Self::Charged(session) = self else { return Ok(()) };
         let terms = Some(Terms { unit: unit.into(), adjacency });
-        let dataset = Dataset { name: session.dataset.clone(), budget: Budget::Limit(limit.clone()), terms };
+        let dataset = Dataset { name: session.subject.name().into(), budget: Budget::Limit(limit.clone()), terms };
         session.ledger.register(&dataset)?;
         Ok(())
     }
@@ -298,17 +261,12 @@ impl Session {
 
     /// The charge for what is asked. In the user's own ledger a dataset is registered when it is first charged.
     fn prepare(&self, asked: Request, releases: Releases) -> Result<Charge> {
-        if !self.place.named && self.ledger.dataset(&self.dataset)?.is_none() {
-            let unlimited = Dataset { name: self.dataset.clone(), budget: Budget::Unlimited, terms: None };
-            match self.ledger.register(&unlimited) {
-                // Somebody else was faster.
-                Ok(_) | Err(Error::DatasetExists(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
+        if !self.place.named {
+            self.ledger.ensure(self.subject.name())?;
         }
         let Request { description, unit, adjacency, guarantee } = asked;
         let request = self.request.clone().map_or_else(fresh_id, Ok)?;
-        let (dataset, caller) = (self.dataset.clone(), caller());
+        let (dataset, caller) = (self.subject.name().to_owned(), caller());
         Ok(Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases })
     }
 
@@ -350,7 +308,7 @@ impl Session {
             }
         };
         say!("{charged} to {dataset}{whose}, entry {entry}; {all}");
-        if self.nameless {
+        if self.subject.is_nameless() {
             say!("all streams without a name are added up together; name yours with --dataset");
         }
     }
@@ -368,10 +326,29 @@ fn open(place: &Place) -> Result<DurableLedger> {
     })
 }
 
-/// The limit of a dataset, if it has one.
-fn limit(ledger: &DurableLedger, dataset: &str) -> Result<Option<Budget>> {
-    let dataset = ledger.dataset(dataset)?;
-    Ok(dataset.map(|dataset| dataset.budget).filter(|budget| *budget != Budget::Unlimited))
+/// The command line's way to name a dataset.
+fn named_by_flag(error: Error) -> anyhow::Error {
+    match error {
+        Error::FileName(file) => usage(format!("{file} has no name in Unicode; name the dataset with --dataset")),
+        error => error.into(),
+    }
+}
+
+/// Refuses files whose rows have another budget in this ledger than the one that is to be charged; `own` is the dataset that would be
+/// charged if none were named.
+fn refuse_other_budgets(ledger: &DurableLedger, subject: &Subject, files: &[PathBuf], own: Option<&str>) -> Result<()> {
+    let Some(owner) = ledger.conflict(files, Use::Charged(subject.name()))? else { return Ok(()) };
+    let (Dataset { name, budget, .. }, dataset) = (&owner.account.dataset, subject.name());
+    Err(usage(match own == Some(name) {
+        true => format!(
+            "{name} has a budget of {budget} in this ledger, and what is released about it is charged to it; leave --dataset out \
+             (a saved counter of other data cannot go on with it)"
+        ),
+        false => format!(
+            "{name} has a budget of {budget} in this ledger, and this would be charged to {dataset} alone; ask about {name} by itself, \
+             under its own name"
+        ),
+    }))
 }
 
 /// The user's own ledger, to be read.
@@ -404,9 +381,9 @@ pub fn refuse_public(ledger: Option<&str>, files: &[PathBuf]) -> Result<()> {
     }
 }
 
-/// What is somebody's secret in a ledger is nobody's public table.
+/// Rows that were ever protected in a ledger are not a public table.
 fn refuse_owned(ledger: &DurableLedger, place: &Location, files: &[PathBuf]) -> Result<()> {
-    let Some(Owner { file, account }) = ledger.owners(files)?.into_iter().next() else { return Ok(()) };
+    let Some(Owner { file, account }) = ledger.conflict(files, Use::Public)? else { return Ok(()) };
     let (file, Dataset { name, budget, .. }) = (file.display(), &account.dataset);
     let why = match budget {
         Budget::Limit(_) => format!("has a budget of {budget}"),
@@ -417,18 +394,28 @@ fn refuse_owned(ledger: &DurableLedger, place: &Location, files: &[PathBuf]) -> 
     )))
 }
 
-/// Whoever wants to charge nothing must not have promised to.
-fn refuse_if_limited(names: &[&str]) -> Result<()> {
-    let Some((ledger, place)) = own_ledger()? else { return Ok(()) };
-    for name in names {
-        if let Some(budget) = limit(&ledger, name)? {
-            return Err(usage(format!(
-                "{name} has a budget of {budget} in the ledger {}, and everything about it is charged; leave --no-ledger out",
-                place.location
-            )));
-        }
+/// A dataset with a limit in the user's own ledger is charged whatever happens.
+fn refuse_if_limited(dataset: &str, files: &[PathBuf]) -> Result<()> {
+    if let Some((ledger, place)) = own_ledger()?
+        && let Some(budget) = ledger.limit(dataset)?
+    {
+        return Err(must_be_charged(dataset, &budget, &place));
     }
-    Ok(())
+    refuse_uncharged(files)
+}
+
+/// And so are files that belong to one.
+fn refuse_uncharged(files: &[PathBuf]) -> Result<()> {
+    let Some((ledger, place)) = own_ledger()? else { return Ok(()) };
+    let Some(owner) = ledger.conflict(files, Use::Uncharged)? else { return Ok(()) };
+    Err(must_be_charged(&owner.account.dataset.name, &owner.account.dataset.budget, &place))
+}
+
+fn must_be_charged(dataset: &str, budget: &Budget, place: &Place) -> anyhow::Error {
+    let location = &place.location;
+    usage(format!(
+        "{dataset} has a budget of {budget} in the ledger {location}, and everything about it is charged; leave --no-ledger out"
+    ))
 }
 
 fn warn() {

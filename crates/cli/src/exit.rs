@@ -85,6 +85,8 @@ fn explained<'error>(cause: &'error (dyn Error + 'static)) -> Option<&'error dyn
         as_one::<reticent_party::Error>,
         as_one::<reticent_server::Error>,
         as_one::<reticent_sql::Error>,
+        #[cfg(unix)]
+        as_one::<reticent_subsample::Error>,
     ];
     known.iter().find_map(|as_one| as_one(cause))
 }

@@ -5,7 +5,6 @@ mod audit;
 mod care;
 mod count;
 mod exit;
-mod figures;
 mod ledger;
 mod local;
 mod marks;
@@ -72,8 +71,6 @@ enum Command {
     #[cfg(unix)]
     #[command(hide = true)]
     BlockSql(subsample::BlockArguments),
-    /// Redraw every chart in the documentation from fresh runs
-    Figures(figures::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -93,7 +90,6 @@ fn main() -> ExitCode {
         Command::Subsample(arguments) => subsample::run(&arguments),
         #[cfg(unix)]
         Command::BlockSql(arguments) => subsample::answer_block(&arguments),
-        Command::Figures(arguments) => figures::run(&arguments),
     };
     outcome.unwrap_or_else(|error| exit::report(&error))
 }

@@ -4,15 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
-use indicatif::ProgressBar;
 
 /// Processes each item, on all cores, and returns the results in the order of the items.
-pub fn in_parallel<T: Sync, R: Send>(
-    items: &[T],
-    bar: &ProgressBar,
-    work: impl Fn(&T) -> Result<R> + Sync,
-) -> Result<Vec<R>> {
-    bar.inc_length(items.len() as u64);
+pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
@@ -24,7 +18,6 @@ pub fn in_parallel<T: Sync, R: Send>(
                     let Some(item) = items.get(place) else { break };
                     let result = work(item);
                     results.lock().unwrap_or_else(PoisonError::into_inner).push((place, result));
-                    bar.inc(1);
                 }
             });
         }
@@ -41,8 +34,8 @@ mod tests {
     #[test]
     fn results_come_in_the_order_of_their_items() {
         let items: Vec<u32> = (0..100).collect();
-        let doubled = in_parallel(&items, &ProgressBar::hidden(), |item| Ok(item * 2)).unwrap();
+        let doubled = in_parallel(&items, |item| Ok(item * 2)).unwrap();
         assert_eq!(doubled, items.iter().map(|item| item * 2).collect::<Vec<_>>());
-        assert!(in_parallel(&items, &ProgressBar::hidden(), |_| -> Result<()> { anyhow::bail!("no") }).is_err());
+        assert!(in_parallel(&items, |_| -> Result<()> { anyhow::bail!("no") }).is_err());
     }
 }

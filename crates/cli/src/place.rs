@@ -78,16 +78,3 @@ fn own_file() -> Result<PathBuf> {
     })?;
     Ok(folder.join("reticent").join("ledger.sqlite"))
 }
-
-/// A file's dataset name: its full path, with links resolved. The content does not matter: a copy, or the same file
-/// under a new name, is another dataset.
-///
-/// # Errors
-/// If there is no such file.
-pub fn dataset_of_file(path: &Path) -> Result<String> {
-    let full = path.canonicalize().map_err(|error| usage(format!("cannot read {}: {error}", path.display())))?;
-    let name = full.into_os_string().into_string();
-    name.map_err(|_| {
-        usage(format!("the name of {} is not valid Unicode; name the dataset with --dataset", path.display()))
-    })
-}

@@ -144,6 +144,19 @@ pub enum Error {
         allowed: &'static str,
     },
 
+    /// There is no such file.
+    #[error("cannot read {file}: {reason}")]
+    File {
+        /// The file.
+        file: String,
+        /// The system's reason.
+        reason: String,
+    },
+
+    /// A file whose path is not Unicode cannot name a dataset.
+    #[error("the name of {0} is not valid Unicode; give the dataset a name")]
+    FileName(String),
+
     /// There is no ledger at this location.
     #[error("there is no ledger {0}; `reticent ledger create` makes one")]
     Missing(String),
@@ -216,6 +229,8 @@ impl Explained for Error {
             Self::OtherCurrency { .. }
             | Self::UnknownReceipt { .. }
             | Self::Unusable { .. }
+            | Self::File { .. }
+            | Self::FileName(_)
             | Self::Missing(_)
             | Self::NotALedger(_) => Class::Request,
             Self::Core(error) => error.class(),

@@ -14,7 +14,8 @@
 //! | `rules`, `chain` | what happens within one transaction |
 //! | [`entry`] | entries, each with the hash of the one before |
 //! | `limit` | a limit for a dataset that had none |
-//! | [`files`] | the identity of files, and the datasets that their rows belong to |
+//! | [`claims`] | same rows, one budget: which dataset a request is charged to, and which datasets conflict with that |
+//! | [`files`] | the datasets that the rows of a file belong to |
 //! | [`history`] | the ledger's history, entry by entry |
 //! | [`verify`] | detection of tampering |
 //! | [`anchor`] | the newest hash, kept elsewhere, which reveals a restored older copy |
@@ -37,6 +38,7 @@ pub mod account;
 pub mod anchor;
 pub mod budget;
 mod chain;
+pub mod claims;
 pub mod durable;
 pub mod entry;
 pub mod error;
@@ -53,6 +55,7 @@ mod witness;
 pub use account::{Account, Registration};
 pub use anchor::{Anchor, Head};
 pub use budget::{Budget, Overdraft, Spend};
+pub use claims::{Subject, Use, dataset_of_file};
 pub use durable::{DurableLedger, fresh_id};
 pub use entry::{Dataset, Entry, Event, Terms};
 pub use error::{Error, Result};

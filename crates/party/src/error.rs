@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::abort::Abort;
 use crate::aggregators::Fault;
+use crate::hex::Digest;
 
 /// What went wrong. No variant contains row data or secrets, so an error may be logged and shown.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -83,6 +84,45 @@ pub enum Error {
     #[error("the statistic could not be computed: {0}; the charge is kept")]
     Statistic(String),
 
+    /// The numbers of the task are not those of its query: the guarantee would not hold, or the answer would be wrong.
+    #[error("the task says {what} {said}, but its query has {derived}; `reticent party task new` writes the right one")]
+    OtherTerms {
+        /// Which number, as a sentence has it.
+        what: String,
+        /// What the task says.
+        said: String,
+        /// What follows from the query.
+        derived: String,
+    },
+
+    /// The query has other cells in this party's table than in the task.
+    #[error(
+        "the query has other cells in this party's table than in the task, because of the types of its columns; write \
+         CAST(… AS DOUBLE) or CAST(… AS VARCHAR) around those that it computes with"
+    )]
+    OtherCells,
+
+    /// The query reads a table that the configuration does not name.
+    #[error("the query reads a table {table}: say where it is, as in tables = {{ {table} = \"FILE\" }}")]
+    NoTable {
+        /// The table's name in the query.
+        table: String,
+    },
+
+    /// The statistic was prepared for another task than the one to be run.
+    #[error("the statistic was checked against the task {checked}, but this task is {task}")]
+    OtherTask {
+        /// The hash of the task that it was checked against.
+        checked: Digest,
+        /// The hash of the task to be run.
+        task: Digest,
+    },
+
+    /// The query cannot be answered by several parties together, or not from this party's tables.
+    #[cfg(feature = "sql")]
+    #[error(transparent)]
+    Query(#[from] reticent_sql::Error),
+
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] reticent_ledger::Error),
@@ -125,7 +165,14 @@ impl Error {
 impl Explained for Error {
     fn class(&self) -> Class {
         match self {
-            Self::Parameter { .. } | Self::Form { .. } => Class::Request,
+            Self::Parameter { .. }
+            | Self::Form { .. }
+            | Self::OtherTerms { .. }
+            | Self::OtherCells
+            | Self::NoTable { .. }
+            | Self::OtherTask { .. } => Class::Request,
+            #[cfg(feature = "sql")]
+            Self::Query(error) => error.class(),
             Self::Ledger(error) => error.class(),
             Self::Core(error) => error.class(),
             _ => Class::Machine,
@@ -134,6 +181,8 @@ impl Explained for Error {
 
     fn message(&self) -> Message {
         match self {
+            #[cfg(feature = "sql")]
+            Self::Query(error) => error.message(),
             Self::Ledger(error) => error.message(),
             Self::Core(error) => error.message(),
             other => other.to_string().into(),

@@ -1,15 +1,21 @@
 //! A party's process: m organisations, each with its own rows, release one statistic over all rows; none trusts any
 //! other.
 //!
-//! All parties share the same [`Task`] file; each has its own [`Config`], [`PrivateKey`], ledger and [`Statistic`].
-//! [`run()`] does the rest; [`simulate()`] runs all parties in one process:
+//! All parties share the same [`Task`] file; each has its own [`Config`], [`PrivateKey`], ledger and [`Statistic`]: the
+//! task's SQL over its own tables ([`query`]), or your own. [`run()`] does the rest; [`simulate()`] runs all parties in one
+//! process:
 //!
 //! ```
-//! use reticent_party::{PrivateKey, Statistic, Task, simulate};
+//! use reticent_party::{Error, PrivateKey, Statistic, Task, simulate};
 //!
 //! struct Patients(i64);
 //!
 //! impl Statistic for Patients {
+//!     fn check(&self, task: &Task) -> Result<(), Error> {
+//!         assert_eq!((task.cells().len(), task.sensitivity()), (1, 1)); // one number, to which each patient adds 1
+//!         Ok(())
+//!     }
+//!
 //!     fn exact(&mut self, _: &Task, _: [u8; 32]) -> Result<Vec<i64>, String> {
 //!         Ok(vec![self.0])
 //!     }
@@ -43,6 +49,7 @@
 //! | [`keys`] | a party's identity |
 //! | [`task`] | what all parties agree on, hashed into every message |
 //! | [`config`] | what only one party knows |
+//! | [`query`] | the task's SQL: the check that it has the task's numbers, and its answer (feature `sql`) |
 //! | [`mod@run`] | a party's process, from its configuration to its result |
 //! | [`aggregators`] | many untrusted clients, and two or three aggregators that add up answers none of them sees |
 //! | [`mod@simulate`] | all parties in one process |
@@ -52,6 +59,7 @@
 //! | [`transcript`] | all signed messages of an attempt, and their verification |
 //! | [`state`] | which attempts were used |
 //! | `charge` | a party's own ledger |
+//! | [`promise`] | the guarantee in words |
 //! | [`mod@abort`] | how an attempt ends without a result |
 //! | [`times`] | timeouts |
 //! | `file` | files written by people |
@@ -81,6 +89,9 @@ mod file;
 pub mod hex;
 pub mod keys;
 pub mod message;
+pub mod promise;
+#[cfg(feature = "sql")]
+pub mod query;
 pub mod run;
 mod session;
 pub mod simulate;
@@ -95,6 +106,8 @@ pub use config::Config;
 pub use error::{Error, Result};
 pub use hex::{Digest, Hex};
 pub use keys::{PrivateKey, PublicKey};
+#[cfg(feature = "sql")]
+pub use query::{CheckedTask, OwnRows};
 pub use run::{Outcome, Party, Statistic, check, run};
 pub use simulate::{Simulated, simulate};
 pub use state::State;

@@ -22,6 +22,13 @@ use crate::transport::{Mesh, Transport};
 
 /// The source of a party's exact numbers.
 pub trait Statistic {
+    /// Checks that this statistic has the numbers of the task: its cells, their steps, and at most its sensitivity. Called
+    /// before anything is charged or sent.
+    ///
+    /// # Errors
+    /// If it has others: the guarantee would not hold, or the sum would mean something else.
+    fn check(&self, task: &Task) -> Result<()>;
+
     /// The exact statistic of this party's rows: one number per cell of the task, in steps of the cell's grid.
     ///
     /// Called once, after the charge is durable and all parties are ready. The secret comes from the charge's own
@@ -66,17 +73,21 @@ pub struct Party<'party> {
 
 /// Takes part as configured. Must not be called from async code.
 ///
+/// The task is the one given here; `config.task`, the file, is not read again. So what runs is what was
+/// [checked](Statistic::check), whatever becomes of the file.
+///
 /// # Privacy
-/// In this order: nothing is read or sent before key, task, plan and ledger are checked against each other; the attempt
-/// is durable before the first message; the charge is durable before any row is read; the contribution is sent only
-/// when all parties have confirmed that they have the same task, have heard the same messages, and have charged, too;
-/// the transcript is durable before the result is shown.
+/// In this order: nothing is read or sent before statistic, key, task, plan and ledger are checked against each other; the
+/// attempt is durable before the first message; the charge is durable before any row is read; the contribution is sent
+/// only when all parties have confirmed that they have the same task, have heard the same messages, and have charged,
+/// too; the transcript is durable before the result is shown.
 ///
 /// # Errors
 /// If the inputs do not match; if there is not enough budget left; if the attempt is aborted ([`Error::Aborted`]). Any
 /// charge is kept.
-pub fn run(config: &Config, statistic: &mut dyn Statistic) -> Result<Outcome> {
-    with_party(config, State::open, |party, listener| party.run(listener, statistic))
+pub fn run(config: &Config, task: &Task, statistic: &mut dyn Statistic) -> Result<Outcome> {
+    statistic.check(task)?;
+    with_party(config, task, State::open, |party, listener| party.run(listener, statistic))
 }
 
 /// Runs all checks of [`run`], and stops before the first message. Nothing is charged, sent or written: a missing state
@@ -84,23 +95,24 @@ pub fn run(config: &Config, statistic: &mut dyn Statistic) -> Result<Outcome> {
 ///
 /// # Errors
 /// If [`run`] would fail before sending anything.
-pub fn check(config: &Config) -> Result<()> {
-    with_party(config, State::look, |party, _| party.state.next(party.task.hash()).map(drop))
+pub fn check(config: &Config, task: &Task, statistic: &dyn Statistic) -> Result<()> {
+    statistic.check(task)?;
+    with_party(config, task, State::look, |party, _| party.state.next(party.task.hash()).map(drop))
 }
 
 /// Reads and checks the configuration, and binds the listener.
 fn with_party<T>(
     config: &Config,
+    task: &Task,
     state: fn(&Path) -> Result<State>,
     go_on: impl FnOnce(&Party<'_>, TcpListener) -> Result<T>,
 ) -> Result<T> {
-    let task = Task::read(&config.task)?;
     let place = task.place(&config.party)?;
     let key = PrivateKey::read(&config.key)?;
     let ledger = DurableLedger::open(&config.ledger()?)?;
     let state = state(&config.state)?;
     let party = Party {
-        task: &task,
+        task,
         place,
         key: &key,
         ledger: &ledger,
@@ -171,6 +183,7 @@ impl Party<'_> {
         transport: impl FnOnce() -> Result<T>,
         statistic: &mut dyn Statistic,
     ) -> Result<Outcome> {
+        statistic.check(self.task)?;
         let plan = self.plan()?;
         let attempt = self.state.next(self.task.hash())?;
         self.state.use_up(self.task.hash(), attempt)?;

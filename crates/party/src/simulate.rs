@@ -32,11 +32,12 @@ pub struct Simulated {
 /// with temporary keys (so the task's hash differs). Nothing is charged, and the release says so.
 ///
 /// # Errors
-/// If the number of statistics is not the number of parties, or one of them cannot be computed.
+/// If the number of statistics is not the number of parties, or one of them does not fit the task or cannot be computed.
 pub fn simulate<S: Statistic + Send>(task: &Task, statistics: Vec<S>) -> Result<Simulated> {
     if statistics.len() != task.parties().len() {
         return Err(Error::parameter("the number of statistics", statistics.len(), "one for each party of the task"));
     }
+    statistics.iter().try_for_each(|statistic| statistic.check(task))?;
     let keys: Vec<PrivateKey> = task.parties().iter().map(|_| PrivateKey::generate()).collect::<Result<_>>()?;
     let members = task.parties().iter().zip(&keys);
     let task = task.between(members.map(|(member, key)| Member { key: key.public(), ..member.clone() }).collect())?;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use reticent_durable::FileId;
-use reticent_ledger::{Budget, Dataset, DurableLedger, Terms};
+use reticent_ledger::{Budget, Dataset, DurableLedger, Terms, Use};
 use reticent_sql::resolve::text;
 use reticent_sql::settings::policy::{Policy, Rules};
 use reticent_sql::{Input, Table};
@@ -106,7 +106,7 @@ impl Tables {
             let keys = table.policy.as_ref().map(Policy::key_files).unwrap_or_default();
             let mut private: Vec<String> =
                 keys.iter().flat_map(holders_of).filter_map(|other| other.dataset.clone()).collect();
-            private.extend(ledger.owners(&keys)?.into_iter().map(|owner| owner.account.dataset.name));
+            private.extend(ledger.conflict(&keys, Use::Public)?.map(|owner| owner.account.dataset.name));
             if let Some(owner) = private.first() {
                 let message = format!(
                     "the policy of {} reads keys from a file of {owner}, which is private, and keys are public; list the keys themselves",
@@ -205,25 +205,23 @@ impl Registered {
 
     /// Files that belong to a dataset in the ledger must be charged to it, and cannot be public.
     fn refuse_owned(&self, files: &[PathBuf], ledger: &DurableLedger) -> Result<()> {
-        for owner in ledger.owners(files)? {
-            let (name, owned) = (&owner.account.dataset.name, &self.name);
-            match &self.dataset {
-                None => {
-                    let message = format!(
-                        "the table {owned} is public, but the ledger knows its dataset {name} as private; leave out `public` and \
-                         write dataset = {name:?}"
-                    );
-                    return Err(Error::field("public", message));
-                }
-                Some(dataset) if dataset != name && owner.is_limited() => {
-                    let message =
-                        format!("{name} has a budget in the ledger; write dataset = {name:?} for the table {owned}");
-                    return Err(Error::field("dataset", message));
-                }
-                Some(_) => {}
+        let wanted = self.dataset.as_deref().map_or(Use::Public, Use::Charged);
+        let Some(owner) = ledger.conflict(files, wanted)? else { return Ok(()) };
+        let (name, owned) = (&owner.account.dataset.name, &self.name);
+        Err(match wanted {
+            Use::Public => {
+                let message = format!(
+                    "the table {owned} is public, but the ledger knows its dataset {name} as private; leave out `public` and \
+                     write dataset = {name:?}"
+                );
+                Error::field("public", message)
             }
-        }
-        Ok(())
+            _ => {
+                let message =
+                    format!("{name} has a budget in the ledger; write dataset = {name:?} for the table {owned}");
+                Error::field("dataset", message)
+            }
+        })
     }
 
     /// Registers its dataset, with the policy's budget if it sets one, otherwise without a limit.
@@ -235,10 +233,7 @@ impl Registered {
                 let terms = Terms { unit: policy.unit().to_string(), adjacency: policy.adjacency()? };
                 ledger.register(&Dataset { name, budget: Budget::Limit(limit), terms: Some(terms) })?;
             }
-            _ if ledger.dataset(&name)?.is_none() => {
-                ledger.register(&Dataset { name, budget: Budget::Unlimited, terms: None })?;
-            }
-            _ => {}
+            _ => ledger.ensure(&name)?,
         }
         Ok(())
     }

@@ -23,10 +23,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
-use reticent_ledger::{DurableLedger, Error};
+use reticent_ledger::{DurableLedger, Error, dataset_of_file};
 
 use crate::exit::usage;
-use crate::place::{self, Place};
+use crate::place::Place;
 use crate::text;
 
 /// How many similar names are suggested at most.
@@ -108,7 +108,7 @@ impl Whose {
     /// The name; `None` if no dataset is named.
     fn dataset(&self) -> Result<Option<String>> {
         match (&self.name, &self.file) {
-            (_, Some(file)) => place::dataset_of_file(file).map(Some),
+            (_, Some(file)) => Ok(Some(dataset_of_file(file)?)),
             (Some(name), None) => text::usable("the dataset's name", name).map(|()| Some(name.clone())),
             (None, None) => Ok(None),
         }

@@ -7,9 +7,9 @@ use anyhow::{Context, Result};
 use clap::Subcommand;
 use reticent_party::Error;
 use reticent_party::aggregators::{Answer, Collected, Config, Draft, Process, Record, Report, Simulated, Task, upload};
+use reticent_party::promise::against;
 use serde_json::json;
 
-use super::terms::against;
 use crate::exit::usage;
 use crate::output::{Format, csv_line, number_table, print, say};
 
@@ -220,14 +220,12 @@ fn simulate(arguments: &Simulate) -> Result<ExitCode> {
     let task = Task::read(&arguments.task)?;
     let answers = answers(&task, &arguments.answers)?;
     super::simulate::warn();
-    let text = std::fs::read_to_string(&arguments.task)?;
-    let draft: Draft = toml::from_str(&text).context("the task cannot be read")?;
-    let mut simulated = Simulated::new(draft)?;
+    let mut simulated = Simulated::new(Draft::from(task))?;
     simulated.answer(answers)?;
     let collected = simulated.collect()?.into_iter().next().context("there is no aggregator")??;
     match collected {
         Collected::Released { record, .. } => show(simulated.task(), &record, arguments.format),
-        Collected::TooFew { accepted, dropped } => too_few(&task, accepted, dropped),
+        Collected::TooFew { accepted, dropped } => too_few(simulated.task(), accepted, dropped),
     }
 }
 

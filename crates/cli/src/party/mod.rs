@@ -4,8 +4,6 @@
 //! |---|---|
 //! | `keygen` | a party's key |
 //! | `task` | the file that all parties agree on: creating, checking and showing it |
-//! | `terms` | a task as a query on a table, and whether its numbers are those of that query |
-//! | `tables` | a party's own rows |
 //! | `run` | taking part |
 //! | `simulate` | all parties in one process, and what some of them would see |
 //! | `verify` | verifying a transcript |
@@ -17,9 +15,7 @@ mod keygen;
 mod run;
 mod show;
 mod simulate;
-mod tables;
 mod task;
-mod terms;
 mod verify;
 
 use std::process::ExitCode;

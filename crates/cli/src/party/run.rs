@@ -4,11 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent_party::{Config, Task};
+use reticent_party::{CheckedTask, Config, OwnRows};
 
 use super::show;
-use super::tables::{self, OwnRows};
-use super::terms::Terms;
 use crate::accounting::{self, Account};
 use crate::output::{Format, say};
 
@@ -42,26 +40,26 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let config = Config::read(&arguments.config)?;
     crate::query::quiet_panics();
-    let terms = Terms::of(Task::read(&config.task)?)?;
-    let mut rows = OwnRows::open(&terms, &config.tables)?;
+    let checked = CheckedTask::read(&config.task)?;
+    let mut rows = OwnRows::open(&checked, &config.tables)?;
     account(&config)?;
     if arguments.dry_run {
-        reticent_party::check(&config)?;
-        show::terms(&terms, arguments.format)?;
+        reticent_party::check(&config, checked.task(), &rows)?;
+        show::terms(&checked, arguments.format)?;
         say!("{} is ready; nothing was charged or sent", config.party);
         return Ok(ExitCode::SUCCESS);
     }
-    let others = terms.task.parties().len() - 1;
+    let others = checked.task().parties().len() - 1;
     say!(
         "{} of {}: {}; waiting up to {} s for {others} others",
         config.party,
-        terms.task.title(),
-        terms.plan.protocol(),
+        checked.task().title(),
+        checked.plan().protocol(),
         config.join_seconds
     );
-    let outcome = reticent_party::run(&config, &mut rows)?;
-    let answer = terms.answer(outcome.release.value())?;
-    show::answer(&terms, &answer, outcome.transcript.attempt, Some(&outcome.file), arguments.format)?;
+    let outcome = reticent_party::run(&config, checked.task(), &mut rows)?;
+    let answer = checked.answer(outcome.release.value())?;
+    show::answer(&checked, &answer, outcome.transcript.attempt, Some(&outcome.file), arguments.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -74,5 +72,5 @@ fn account(config: &Config) -> Result<()> {
         anchor: None,
         request: None,
     };
-    Account::new(&arguments, None)?.refuse_other_budgets(&tables::files(&config.tables)?)
+    Account::new(&arguments, None)?.refuse_other_budgets(&reticent_party::query::files(&config.tables)?)
 }

@@ -3,35 +3,42 @@
 use std::path::Path;
 
 use anyhow::Result;
+use reticent_party::CheckedTask;
+use reticent_party::promise::OWN_ROWS;
 use reticent_sql::Answer;
 use serde_json::json;
 
-use super::terms::{OWN_ROWS, Terms};
 use crate::output::{Format, number_table, print, say, text_table};
 
 /// Up to this many parties, the ε for every number of colluders fits in one line.
 const EACH_IN_A_LINE: usize = 8;
 
 /// Prints the joint release.
-pub fn answer(terms: &Terms, answer: &Answer, attempt: u32, transcript: Option<&Path>, format: Format) -> Result<()> {
+pub fn answer(
+    checked: &CheckedTask,
+    answer: &Answer,
+    attempt: u32,
+    transcript: Option<&Path>,
+    format: Format,
+) -> Result<()> {
     crate::query::show::answer(answer, format)?;
     let file = transcript.map(|path| path.display().to_string());
     match format {
-        Format::Json => print(&format!("{}\n", json!({ "parties": parties(terms, attempt, file)? })))?,
+        Format::Json => print(&format!("{}\n", json!({ "parties": parties(checked, attempt, file)? })))?,
         Format::Csv => {}
         Format::Table => {
             say!("{OWN_ROWS}");
-            losses(terms)?;
+            losses(checked)?;
             if let Some(file) = file {
-                say!("attempt {attempt}, transcript {file}, task {}", terms.task.hash());
+                say!("attempt {attempt}, transcript {file}, task {}", checked.task().hash());
             }
         }
     }
     Ok(())
 }
 
-fn parties(terms: &Terms, attempt: u32, transcript: Option<String>) -> Result<serde_json::Value> {
-    let Terms { task, plan, .. } = terms;
+fn parties(checked: &CheckedTask, attempt: u32, transcript: Option<String>) -> Result<serde_json::Value> {
+    let (task, plan) = (checked.task(), checked.plan());
     let losses: Vec<f64> = plan.losses()?.iter().map(reticent::privacy::Epsilon::to_f64).collect();
     Ok(json!({
         "task": task.hash(),
@@ -48,9 +55,9 @@ fn parties(terms: &Terms, attempt: u32, transcript: Option<String>) -> Result<se
 }
 
 /// Prints the guarantee for a party's rows if more parties collude than planned for.
-fn losses(terms: &Terms) -> Result<()> {
-    let losses = terms.plan.losses()?;
-    let planned = terms.plan.protocol().colluders(terms.plan.parties()) as usize;
+fn losses(checked: &CheckedTask) -> Result<()> {
+    let losses = checked.plan().losses()?;
+    let planned = checked.plan().protocol().colluders(checked.plan().parties()) as usize;
     let more: Vec<String> = losses
         .iter()
         .enumerate()
@@ -65,14 +72,13 @@ fn losses(terms: &Terms) -> Result<()> {
 }
 
 /// Prints a task and what follows from it.
-pub fn terms(terms: &Terms, format: Format) -> Result<()> {
-    let Terms { task, plan, query } = terms;
-    let shape = query.shape();
+pub fn terms(checked: &CheckedTask, format: Format) -> Result<()> {
+    let (task, plan, shape) = (checked.task(), checked.plan(), checked.query().shape());
     let losses = plan.losses()?;
     if format == Format::Json {
         let object = json!({
             "hash": task.hash(),
-            "terms": parties(terms, 0, None)?,
+            "terms": parties(checked, 0, None)?,
             "shape": shape,
             "cells": task.cells(),
             "sensitivity": task.sensitivity(),
@@ -107,7 +113,7 @@ pub fn terms(terms: &Terms, format: Format) -> Result<()> {
         task.parties().iter().map(|member| (member.name.clone(), format!("{} at {}", member.key, member.address))),
     );
     let table = text_table(&["task", ""], rows.into_iter().map(|(name, text)| vec![name, text]));
-    print(&format!("{table}\n{}\n", query.words()))?;
+    print(&format!("{table}\n{}\n", checked.query().words()))?;
     let row = |(colluders, epsilon): (usize, &reticent::privacy::Epsilon)| {
         vec![colluders.to_string(), format!("{:.3}", epsilon.to_f64())]
     };

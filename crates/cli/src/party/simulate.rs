@@ -9,12 +9,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use reticent::Permit;
 use reticent::multiparty::{Adversary, Simulation};
-use reticent_party::{Statistic, Task};
+use reticent_party::{CheckedTask, OwnRows, Statistic};
 use serde_json::json;
 
 use super::show;
-use super::tables::{self, OwnRows};
-use super::terms::Terms;
 use crate::accounting::Account;
 use crate::exit::usage;
 use crate::output::{Format, number_table, print, say};
@@ -74,66 +72,66 @@ struct Stage {
 }
 
 impl Stage {
-    fn terms(&self) -> Result<Terms> {
-        Terms::of(Task::read(&self.task)?)
+    fn checked(&self) -> Result<CheckedTask> {
+        Ok(CheckedTask::read(&self.task)?)
     }
 
     /// Each party's rows, in the task's order.
-    fn rows(&self, terms: &Terms) -> Result<Vec<OwnRows>> {
+    fn rows(&self, checked: &CheckedTask) -> Result<Vec<OwnRows>> {
         let mut tables: BTreeMap<&str, BTreeMap<String, PathBuf>> = BTreeMap::new();
         for text in &self.tables {
             let wrong = || usage(format!("--table {text}: write it as --table PARTY.TABLE=FILE"));
             let (name, file) = text.split_once('=').ok_or_else(wrong)?;
             let (party, table) = name.split_once('.').ok_or_else(wrong)?;
-            terms.task.place(party)?;
+            checked.task().place(party)?;
             tables.entry(party).or_default().insert(table.into(), file.into());
         }
-        let files = tables::files(tables.values().flatten())?;
+        let files = reticent_party::query::files(tables.values().flatten())?;
         Account::Unaccounted.refuse_other_budgets(&files)?;
         let open = |name: &str| {
             let none = BTreeMap::new();
-            OwnRows::open(terms, tables.get(name).unwrap_or(&none)).with_context(|| format!("party {name}"))
+            OwnRows::open(checked, tables.get(name).unwrap_or(&none)).with_context(|| format!("party {name}"))
         };
-        terms.task.parties().iter().map(|member| open(&member.name)).collect()
+        checked.task().parties().iter().map(|member| open(&member.name)).collect()
     }
 }
 
 /// Simulates the parties.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     crate::query::quiet_panics();
-    let terms = arguments.stage.terms()?;
-    let rows = arguments.stage.rows(&terms)?;
+    let checked = arguments.stage.checked()?;
+    let rows = arguments.stage.rows(&checked)?;
     warn();
-    let simulated = reticent_party::simulate(&terms.task, rows)?;
+    let simulated = reticent_party::simulate(checked.task(), rows)?;
     if let Some(path) = &arguments.transcript {
         write(path, &simulated.transcript.to_json())?;
     }
-    let answer = terms.answer(simulated.release.value())?;
+    let answer = checked.answer(simulated.release.value())?;
     let file = arguments.transcript.as_deref();
-    show::answer(&terms, &answer, simulated.transcript.attempt, file, arguments.format)?;
+    show::answer(&checked, &answer, simulated.transcript.attempt, file, arguments.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Shows an adversary's view.
 pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
     crate::query::quiet_panics();
-    let terms = arguments.stage.terms()?;
-    let honest = u32::try_from(terms.task.place(&arguments.all_but)?).expect("there are at most 256");
-    let mut rows = arguments.stage.rows(&terms)?;
+    let checked = arguments.stage.checked()?;
+    let honest = u32::try_from(checked.task().place(&arguments.all_but)?).expect("there are at most 256");
+    let mut rows = arguments.stage.rows(&checked)?;
     warn();
     let mut permit = Permit::unaccounted()?;
     let exact =
-        |rows: &mut OwnRows| rows.exact(&terms.task, permit.secret()?).map_err(|text| anyhow::anyhow!("{text}"));
+        |rows: &mut OwnRows| rows.exact(checked.task(), permit.secret()?).map_err(|text| anyhow::anyhow!("{text}"));
     let statistics = rows.iter_mut().map(exact).collect::<Result<Vec<_>>>()?;
-    let plan = &terms.plan;
+    let plan = checked.plan();
     let simulation = Simulation::run(plan, &statistics, &mut permit)?;
     let view = simulation.view(&Adversary::all_but(plan.parties(), honest)?);
     let noisy = view.honest_sums(plan);
     let loss = plan.loss_against(plan.parties() - 1)?;
     let text = json!({
-        "task": terms.task.hash(),
+        "task": checked.task().hash(),
         "honest_party": arguments.all_but,
-        "held_parties": view.held.iter().map(|held| &terms.task.parties()[held.party as usize].name).collect::<Vec<_>>(),
+        "held_parties": view.held.iter().map(|held| &checked.task().parties()[held.party as usize].name).collect::<Vec<_>>(),
         "guarantee_against_them": { "epsilon": loss.to_string() },
         "left_of_the_honest_party": noisy,
         "view": view,
@@ -149,14 +147,14 @@ pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
             let line = |(cell, noisy): (&reticent_party::Cell, &i64)| {
                 crate::output::csv_line(&[cell.name.clone(), noisy.to_string()])
             };
-            let lines: Vec<String> = terms.task.cells().iter().zip(&noisy).map(line).collect();
+            let lines: Vec<String> = checked.task().cells().iter().zip(&noisy).map(line).collect();
             print(&format!("cell,steps\n{}\n", lines.join("\n")))?;
         }
         Format::Table => {
             let row =
                 |(cell, noisy): (&reticent_party::Cell, &i64)| vec![cell.name.clone(), in_units(*noisy, &cell.step)];
             let heading = format!("what is left of {}, with its own noise", arguments.all_but);
-            let table = number_table(&["cell", &heading], terms.task.cells().iter().zip(&noisy).map(row));
+            let table = number_table(&["cell", &heading], checked.task().cells().iter().zip(&noisy).map(row));
             print(&format!("{table}\n"))?;
             say!("{} has ε = {loss} against all others together", arguments.all_but);
         }

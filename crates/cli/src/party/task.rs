@@ -9,14 +9,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Subcommand, ValueEnum};
 use reticent::privacy::Adjacency;
-use reticent_party::{Config, PrivateKey, PublicKey, Task};
+use reticent_party::{CheckedTask, Config, OwnRows, PrivateKey, PublicKey, Task};
 use reticent_sql::joint::Shape;
 use reticent_sql::settings::words::{guarantee, keys, range};
 use reticent_sql::{JointQuery, Options, Unit};
 
 use super::show;
-use super::tables::OwnRows;
-use super::terms::Terms;
 use crate::accounting::refuse_public;
 use crate::exit::usage;
 use crate::output::{Format, print, say};
@@ -141,22 +139,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.action {
         Action::New(new) => write(new)?,
         Action::Check(check) => self::check(check)?,
-        Action::Show(show) => show::terms(&Terms::of(Task::read(&show.task)?)?, show.format)?,
+        Action::Show(show) => show::terms(&CheckedTask::read(&show.task)?, show.format)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn check(check: &Check) -> Result<()> {
     crate::query::quiet_panics();
-    let terms = Terms::of(Task::read(&check.task)?)?;
+    let checked = CheckedTask::read(&check.task)?;
     if let Some(path) = &check.config {
         let config = Config::read(path)?;
-        terms.task.place(&config.party)?;
-        OwnRows::open(&terms, &config.tables)?;
+        checked.task().place(&config.party)?;
+        OwnRows::open(&checked, &config.tables)?;
         say!("the query fits the table of {}", config.party);
     }
     say!("the task is consistent; all parties must have this hash:");
-    print(&format!("{}\n", terms.task.hash()))?;
+    print(&format!("{}\n", checked.task().hash()))?;
     Ok(())
 }
 
@@ -185,7 +183,7 @@ fn write(new: &New) -> Result<()> {
     let query = JointQuery::imagined(&new.sql, options.clone())?;
     let text = text(new, &bounds, &options, query.shape())?;
     // Mistakes are found before anyone has the task.
-    let terms = Terms::of(text.parse::<Task>()?)?;
+    let checked = CheckedTask::new(text.parse::<Task>()?)?;
     match &new.out {
         None => print(&text)?,
         Some(path) => {
@@ -194,7 +192,7 @@ fn write(new: &New) -> Result<()> {
             written.with_context(|| format!("{} cannot be written", path.display()))?;
         }
     }
-    say!("send it to all parties; its hash is {}", terms.task.hash());
+    say!("send it to all parties; its hash is {}", checked.task().hash());
     Ok(())
 }
 

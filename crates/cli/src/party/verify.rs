@@ -4,11 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent_party::{Task, Transcript};
+use reticent_party::{CheckedTask, Task, Transcript};
 use serde_json::json;
 
 use super::show;
-use super::terms::Terms;
 use crate::output::{Format, print, say};
 
 /// The arguments of `reticent party verify`.
@@ -52,8 +51,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let keys = if task.is_some() { "the task's keys" } else { "the keys in it (--task compares them with yours)" };
     say!("verified {} signatures with {keys}", verdict.signatures);
     crate::query::quiet_panics();
-    let terms = Terms::of(transcript.task.clone())?;
-    let answer = terms.answer(&transcript.output)?;
-    show::answer(&terms, &answer, transcript.attempt, Some(&arguments.transcript), arguments.format)?;
+    let checked = CheckedTask::new(transcript.task.clone())?;
+    let answer = checked.answer(&transcript.output)?;
+    show::answer(&checked, &answer, transcript.attempt, Some(&arguments.transcript), arguments.format)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -33,7 +33,7 @@ pub fn errors(plan: &Plan) -> Chart {
 }
 
 /// A counter's place, the same in every chart.
-pub fn place(counter: Kind) -> usize {
+fn place(counter: Kind) -> usize {
     Kind::ALL.iter().position(|kind| *kind == counter).unwrap_or(0)
 }
 

@@ -11,7 +11,6 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
-pub use chart::place;
 pub use people::short;
 
 /// The arguments of `reticent plan`.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use indicatif::ProgressBar;
 use reticent::continual::usefulness::Basis;
 use reticent::continual::{AnyStrategy, Kind, MaxError, Stream, bounds, max_error};
 use reticent::noise::Entropy;
@@ -66,7 +65,7 @@ pub fn predict(stream: &Stream, guarantees: &[Guarantee]) -> Result<Plan> {
     let steps = stream.steps().unwrap_or(UNBOUNDED_STEPS);
     let jobs: Vec<(Kind, &Guarantee)> =
         Kind::ALL.iter().flat_map(|kind| guarantees.iter().map(|guarantee| (*kind, guarantee))).collect();
-    let served = in_parallel(&jobs, &ProgressBar::hidden(), |(kind, guarantee)| {
+    let served = in_parallel(&jobs, |(kind, guarantee)| {
         Ok(match kind.plan(stream.clone(), (*guarantee).clone()) {
             Ok(strategy) => Ok(prediction(strategy, steps)?),
             Err(reason) => Err((*kind, reason.to_string())),

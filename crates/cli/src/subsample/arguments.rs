@@ -86,6 +86,13 @@ pub struct Arguments {
     pub accounting: crate::accounting::Arguments,
 }
 
+/// The arguments of `reticent block-sql`.
+#[derive(Debug, clap::Args)]
+pub struct BlockArguments {
+    /// What is asked
+    pub sql: String,
+}
+
 const AFTER_HELP: &str = "How it works:
   The units are split at random into --blocks disjoint blocks, and the statistic is computed on each. One unit changes one answer \
 (two with --unit COLUMN --adjacency replace; --jobs times as many), whatever the statistic is, so the statistic itself need not be private. \

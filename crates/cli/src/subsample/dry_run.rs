@@ -1,28 +1,23 @@
 //! What a release would cost and how likely it would be, without spending anything.
 
 use anyhow::Result;
+use reticent_subsample::{Mechanism, Plan, Subsample};
 use serde_json::json;
 
-use super::environment::Isolation;
-use super::plan::{Mechanism, Plan};
-use super::schedule::{Schedule, in_words};
+use super::in_words;
 use crate::output::{self, Format, csv_line, text_table};
 
-/// How many of a hundred blocks agree.
+/// How many of 100 blocks agree.
 const AGREEMENTS: [u64; 5] = [100, 90, 80, 70, 60];
 
-/// What there is to be said.
+/// What is known without spending anything.
 #[derive(Debug)]
 pub struct DryRun<'a> {
-    /// What is released.
-    pub plan: &'a Plan,
-    /// When the runs begin.
-    pub schedule: Schedule,
-    /// What keeps them from the rest of the system.
-    pub isolation: Isolation,
-    /// What the statistic says of a table without rows.
-    pub empty: Option<String>,
-    /// Has it no answer for invented rows either, so that it would not be charged?
+    /// What would be run.
+    pub subsample: &'a Subsample,
+    /// The statistic's answer for a table without rows.
+    pub without_rows: Option<String>,
+    /// Does it have no answer for made-up rows either, so that it would not be charged?
     pub refused: bool,
 }
 
@@ -48,7 +43,7 @@ impl DryRun<'_> {
     }
 
     fn lines(&self) -> Vec<(String, String)> {
-        let plan = self.plan;
+        let plan = self.subsample.plan();
         let mut lines: Vec<(String, String)> = vec![
             ("cost".into(), plan.guarantee().to_string()),
             ("unit".into(), format!("{}, {}", plan.unit(), plan.adjacency())),
@@ -81,28 +76,28 @@ impl DryRun<'_> {
                 lines.push((format!("half-width at {level} %"), format!("{:.3e} ({covers})", bar.half_width())));
             }
         }
-        let at_most = if self.schedule.padded { "" } else { "at most " };
-        lines.push(("time".into(), format!("{at_most}{}", in_words(self.schedule.length(plan.blocks())))));
-        lines.push(("isolation".into(), self.isolation.describe().into()));
-        lines.push(("without rows".into(), self.empty.clone().unwrap_or_else(|| "no answer".into())));
+        let at_most = if plan.schedule().is_padded() { "" } else { "at most " };
+        lines.push(("time".into(), format!("{at_most}{}", in_words(plan.schedule().length(plan.blocks())))));
+        lines.push(("isolation".into(), self.subsample.environment().isolation.describe().into()));
+        lines.push(("without rows".into(), self.without_rows.clone().unwrap_or_else(|| "no answer".into())));
         if self.refused {
-            lines.push(("invented rows".into(), "no answer: it would not be run, and nothing charged".into()));
+            lines.push(("invented rows".into(), "no answer: it would not be run, and nothing would be charged".into()));
         }
         lines
     }
 
     fn json(&self) -> serde_json::Value {
-        let plan = self.plan;
+        let plan = self.subsample.plan();
         let mut object = json!({
             "dry_run": true,
             "guarantee": plan.guarantee(),
-            "unit": plan.unit(),
+            "unit": plan.unit().to_string(),
             "adjacency": plan.adjacency(),
             "blocks": plan.blocks(),
-            "seconds": self.schedule.length(plan.blocks()).as_secs_f64(),
-            "padded": self.schedule.padded,
-            "isolation": self.isolation.name(),
-            "without_rows": self.empty,
+            "seconds": plan.schedule().length(plan.blocks()).as_secs_f64(),
+            "padded": plan.schedule().is_padded(),
+            "isolation": self.subsample.environment().isolation.name(),
+            "without_rows": self.without_rows,
             "answers_invented_rows": !self.refused,
         });
         match plan.mechanism() {
@@ -124,15 +119,10 @@ impl DryRun<'_> {
     }
 }
 
-/// How likely a refusal is if so many blocks agree, and all others on one other answer.
+/// The probability of a refusal if this many blocks agree, and all others on one other answer.
 fn refusals(plan: &Plan) -> impl Iterator<Item = (u64, f64)> {
-    let blocks = plan.blocks();
-    AGREEMENTS.into_iter().filter_map(move |percent| {
-        let Mechanism::Mode(mode) = plan.mechanism() else { return None };
-        let agree = (blocks * percent).div_ceil(100);
-        let lead = agree.saturating_sub(blocks - agree);
-        Some((agree, mode.test().refusal_probability(lead.div_ceil(2))))
-    })
+    let agree = |percent: u64| (plan.blocks() * percent).div_ceil(100);
+    AGREEMENTS.into_iter().filter_map(move |percent| Some((agree(percent), plan.refusal_probability(agree(percent))?)))
 }
 
 /// One or two digits, rounded up.

@@ -1,114 +1,96 @@
-//! `reticent subsample`: any statistic, asked of disjoint blocks of the data.
+//! `reticent subsample`: the arguments of the library `reticent_subsample`, and what it prints.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `arguments` | the arguments and the help |
-//! | `table`, `cells` | the header before the charge; the rows after it, dealt out to blocks |
-//! | `statistic`, `block_sql` | what is asked of every block: a program, or SQL |
-//! | `environment`, `run`, `schedule` | what a run sees; one run; all of them |
-//! | `trial` | rows that nobody has, before the charge |
-//! | `plan` | how answers become a release |
-//! | `kept`, `dry_run` | what is printed |
+//! | `parameters` | from arguments to a plan and a statistic; the library's errors, with flags |
+//! | `dry_run`, `show` | what is printed |
 //!
-//! The order: everything but the rows is checked, the program is tried on rows that nobody has, it is charged, the rows are read, the blocks are asked, the release is kept,
-//! the release is shown.
+//! The order: check everything but the rows, try the program on made-up rows, charge, read the rows, run, keep the outcome, show it.
 
 mod arguments;
-mod block_sql;
-mod cells;
 mod dry_run;
-mod environment;
-mod kept;
-mod plan;
-mod run;
-mod schedule;
-mod statistic;
-mod table;
-mod trial;
+mod parameters;
+mod show;
 
-use std::io::IsTerminal;
-use std::process::{ExitCode, Stdio};
+use std::io::{BufReader, IsTerminal};
+use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use reticent::ledger::Ended;
+use reticent_subsample::block_sql::answer;
+use reticent_subsample::{Environment, Kept, Mechanism, Subsample, Table, Trial};
 
-pub use arguments::Arguments;
-pub use block_sql::{BlockArguments, answer_block};
+pub use arguments::{Arguments, BlockArguments};
 use dry_run::DryRun;
-use environment::{Environment, Isolation};
-use kept::Kept;
-use plan::{Mechanism, Plan};
-use run::Run;
-use schedule::{Schedule, in_words};
-use statistic::Statistic;
-use table::{Block, Table};
-use tempfile::TempDir;
+use parameters::with_flags;
 
 use crate::accounting::{self, Account};
-use crate::output::say;
+use crate::output::{self, say};
 
 /// Runs `reticent subsample`.
 ///
 /// # Errors
 /// If something outside the rows is wrong, there is not enough budget left, or reading fails.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let plan = Plan::new(arguments)?;
+    let plan = parameters::plan(arguments)?;
     let table = Table::open(&arguments.data)?;
-    let unit = plan.column().map(|column| table.unit(column)).transpose()?;
-    let statistic = Statistic::new(arguments, table.header())?;
-    let environment = Environment { isolation: Isolation::best(), memory: arguments.memory };
-    let jobs = usize::try_from(arguments.jobs.get()).unwrap_or(usize::MAX);
-    let schedule = Schedule { jobs, limit: arguments.time_limit, padded: !arguments.unpadded };
-    let runner = Runner::new(statistic, environment, schedule)?;
+    let statistic = parameters::statistic(arguments, table.header())?;
+    let environment = Environment { memory: arguments.memory, ..Environment::best() };
+    let subsample = Subsample::new(plan, statistic, table, environment).map_err(with_flags)?;
     if arguments.unit.is_none() {
         say!("treating each row as a different person (--unit COLUMN if one person can have several rows)");
     }
+    let trial = arguments.trial.clone().map_or(Trial::Invented, Trial::File);
     if arguments.dry_run {
-        // Of no rows nothing can be told, so the statistic may say on standard error what is wrong.
-        let empty = runner.ask(&table.empty_block().into(), Stdio::inherit());
-        let refused = trial::needed(arguments) && trial::run(arguments, &plan, &table, &runner).is_err();
-        DryRun { plan: &plan, schedule, isolation: environment.isolation, empty, refused }.print(arguments.format)?;
+        let without_rows = subsample.answer_without_rows();
+        let refused = subsample.needs_trial() && subsample.try_out(&trial).is_err();
+        DryRun { subsample: &subsample, without_rows, refused }.print(arguments.format)?;
         return Ok(ExitCode::SUCCESS);
     }
     let account = Account::new(&arguments.accounting, Some(&arguments.data))?;
     // A request that was charged before is not run again.
-    if trial::needed(arguments) && account.remembered()?.is_none() {
-        trial::run(arguments, &plan, &table, &runner)?;
+    if subsample.needs_trial() && account.remembered()?.is_none() {
+        subsample.try_out(&trial).map_err(with_flags)?;
     }
-    let request = request(arguments, &plan, &runner.statistic)?;
-    describe(&plan, &runner);
-    let deal = |lot: &mut dyn FnMut(Option<&[u8]>) -> usize| table.deal(plan.blocks(), unit, lot);
+    let request = request(arguments, &subsample)?;
+    describe(&subsample);
+    // A broken file may make its reader panic, with rows in the message.
+    crate::query::quiet_panics();
+    let (guarantee, bar) = (subsample.plan().guarantee().clone(), progress_bar(subsample.plan().blocks()));
     let kept = account.release(request, |mut permit| {
-        let released = plan.release(&mut permit, deal, |blocks| runner.ask_all(blocks));
+        let released = subsample.release(&mut permit, || bar.inc(1));
+        bar.finish_and_clear();
         match released {
-            Ok(release) => Ended::Released(release.to_text()),
+            Ok(kept) => Ended::Released(kept.to_text()),
             Err(_) => Ended::Failed(Kept::Failed.to_text()),
         }
     })?;
-    Kept::from_text(&kept)?.show(arguments.format, &plan)
+    show::outcome(&Kept::from_text(&kept)?, arguments.format, &guarantee, arguments.numeric.is_some())
 }
 
-/// What is charged: everything that the release depends on, but for the rows.
-fn request(arguments: &Arguments, plan: &Plan, statistic: &Statistic) -> Result<accounting::Request> {
+/// What is charged: everything that the release depends on, except the rows.
+fn request(arguments: &Arguments, subsample: &Subsample) -> Result<accounting::Request> {
     let path = arguments.data.canonicalize().with_context(|| format!("cannot find {}", arguments.data.display()))?;
-    let (statistic, words, limit) = (&statistic.description, plan.words(), arguments.time_limit.as_millis());
-    let memory = arguments.memory.map_or_else(String::new, |bytes| format!(", {bytes} bytes"));
+    let plan = subsample.plan();
     Ok(accounting::Request {
-        description: format!("subsample of {:?}: {statistic}; {words}; a run has {limit} ms{memory}", path.as_os_str()),
-        unit: plan.unit().into(),
+        description: subsample.description(&path),
+        unit: plan.unit().to_string(),
         adjacency: plan.adjacency(),
         guarantee: plan.guarantee().clone(),
     })
 }
 
 /// What is promised, how, and what it takes: nothing of it depends on the rows.
-fn describe(plan: &Plan, runner: &Runner) {
+fn describe(subsample: &Subsample) {
+    let (plan, schedule) = (subsample.plan(), subsample.plan().schedule());
     let (guarantee, unit, adjacency, blocks) = (plan.guarantee(), plan.unit(), plan.adjacency(), plan.blocks());
     let how = match plan.mechanism() {
         Mechanism::Mode(mode) => {
             let threshold = mode.test().threshold();
-            format!("the answer that most give is released if half its lead, with noise, reaches {threshold}")
+            format!("the most frequent answer is released if half its lead, with noise, reaches {threshold}")
         }
         Mechanism::Mean { bounds, mean, .. } => {
             let unless =
@@ -117,63 +99,58 @@ fn describe(plan: &Plan, runner: &Runner) {
         }
     };
     say!("{guarantee}, unit {unit}, adjacency {adjacency}, {blocks} blocks; {how}");
-    let schedule = &runner.schedule;
-    let (jobs, length) = (schedule.jobs, in_words(schedule.length(blocks)));
-    let limit = in_words(schedule.limit);
-    if schedule.padded {
-        say!("{blocks} runs, {jobs} at a time, {limit} each, also if they are done before: {length}");
+    let (jobs, length, limit) = (schedule.jobs(), in_words(schedule.length(blocks)), in_words(schedule.limit()));
+    if schedule.is_padded() {
+        say!("{blocks} runs, {jobs} at a time, {limit} each, even if they end earlier: {length}");
     } else {
-        say!("{blocks} runs, {jobs} at a time, {limit} each at the most: {length} or less");
-        say!("warning: --unpadded: how long it takes tells something about the rows");
+        say!("{blocks} runs, {jobs} at a time, at most {limit} each: {length} or less");
+        say!("warning: --unpadded: the total time tells something about the rows");
     }
     if jobs > 1 {
         say!(
-            "a run that is greedy for time or memory may change all {jobs} answers of its turn: the noise is made for that"
+            "a run that takes too much time or memory can change all {jobs} answers of its turn; the noise allows for that"
         );
     }
-    say!("runs: {}", runner.environment.isolation.describe());
+    say!("runs: {}", subsample.environment().isolation.describe());
 }
 
-/// Asks blocks.
-#[derive(Debug)]
-struct Runner {
-    statistic: Statistic,
-    environment: Environment,
-    schedule: Schedule,
-    /// Holds the directories of the runs, and goes with them.
-    scratch: TempDir,
+/// Answers one block of `subsample --sql`; a failure means that the block has no answer.
+///
+/// # Errors
+/// If there is no block, or it does not fit the query.
+pub fn answer_block(arguments: &BlockArguments) -> Result<ExitCode> {
+    let Some(answer) = answer(&arguments.sql, BufReader::new(std::io::stdin()))? else { return Ok(ExitCode::FAILURE) };
+    output::print(&format!("{answer}\n"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
-impl Runner {
-    fn new(statistic: Statistic, environment: Environment, schedule: Schedule) -> Result<Self> {
-        let scratch = tempfile::Builder::new().prefix("reticent-").tempdir();
-        let scratch = scratch.with_context(|| {
-            format!("the runs need a directory for their scratch in {} (TMPDIR)", std::env::temp_dir().display())
-        })?;
-        Ok(Self { statistic, environment, schedule, scratch })
-    }
-
-    /// The answer of one block.
-    fn ask(&self, block: &Block, errors: Stdio) -> Option<String> {
-        let directory = tempfile::tempdir_in(self.scratch.path()).ok()?;
-        let command = self.environment.command(&self.statistic, directory.path())?;
-        run::answer(Run { command, input: block.clone(), limit: self.schedule.limit, errors })
-    }
-
-    /// The answers of all blocks.
-    fn ask_all(&self, blocks: Vec<Block>) -> Vec<Option<String>> {
-        let bar = progress_bar(blocks.len() as u64);
-        let answers = self.schedule.run(&blocks, |block| self.ask(block, Stdio::null()), || bar.inc(1));
-        bar.finish_and_clear();
-        answers
-    }
-}
-
-/// On standard error, and only for people. Padded runs end when the clock says.
+/// On standard error, and only on a terminal. Padded runs end when the clock says so.
 fn progress_bar(runs: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} blocks, {eta} left");
     ProgressBar::new(runs).with_style(style.expect("the template is well formed"))
+}
+
+/// A duration for people.
+fn in_words(length: Duration) -> String {
+    let seconds = length.as_secs_f64().round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, _) => format!("{:.1} s", length.as_secs_f64()),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_written_for_people() {
+        for (milliseconds, words) in [(1050, "1.1 s"), (105_000, "1 min 45 s"), (3_600_000, "1 h 0 min")] {
+            assert_eq!(in_words(Duration::from_millis(milliseconds)), words);
+        }
+    }
 }

@@ -106,6 +106,12 @@ pub struct Draft {
     pub aggregators: Vec<Site>,
 }
 
+impl From<Task> for Draft {
+    fn from(task: Task) -> Self {
+        task.draft
+    }
+}
+
 /// An aggregator, as the other aggregators and all clients know it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -263,6 +263,10 @@ fn one_that_says_two_things_to_one_party() {
 fn a_statistic_that_cannot_be_computed_ends_it_for_all() {
     struct Broken;
     impl reticent_party::Statistic for Broken {
+        fn check(&self, _: &Task) -> Result<()> {
+            Ok(())
+        }
+
         fn exact(&mut self, _: &reticent_party::Task, _: [u8; 32]) -> Result<Vec<i64>, String> {
             Err("the table could not be read".into())
         }

@@ -6,35 +6,32 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::run::{Run, ended_well};
-use super::statistic::Statistic;
+use crate::run::{Run, ended_well};
+use crate::statistic::Statistic;
 
-/// Where a run looks for programs.
+/// The `PATH` of the runs.
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// How long the test of an isolation may take.
+/// How long testing an isolation may take.
 const TRIAL: Duration = Duration::from_secs(5);
 
-/// What keeps a run from the rest of the system.
+/// What separates a run from the rest of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Isolation {
-    /// Namespaces of its own for the network, processes and shared memory: it reaches no other machine, sees no process
-    /// but its own, and all of them end with it.
+    /// Its own namespaces for the network, processes and shared memory: it reaches no other machine and sees no process but
+    /// its own, all of which end with it.
     Full,
-    /// A namespace of its own for the network.
+    /// Its own namespace for the network.
     Network,
-    /// Nothing: the system does not allow it.
+    /// Nothing, because the system does not allow it.
     Nothing,
 }
 
 impl Isolation {
     /// The best that the system allows, found by running a program that does nothing.
     pub fn best() -> Self {
-        let nothing = Statistic {
-            program: "/bin/sh".into(),
-            arguments: ["-c", "exit 0"].map(OsString::from).to_vec(),
-            description: String::new(),
-        };
+        let nothing = Statistic::script("exit 0");
         let works = |isolation: &Self| {
             let environment = Environment { isolation: *isolation, memory: None };
             environment.command(&nothing, &std::env::temp_dir()).is_some_and(|command| {
@@ -45,7 +42,7 @@ impl Isolation {
         [Self::Full, Self::Network].into_iter().find(works).unwrap_or(Self::Nothing)
     }
 
-    /// In words.
+    /// A sentence about it.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Full => "no network, no other processes in sight",
@@ -54,7 +51,7 @@ impl Isolation {
         }
     }
 
-    /// In one word.
+    /// A word for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -63,7 +60,7 @@ impl Isolation {
         }
     }
 
-    /// The program that isolates another, with its arguments; nothing if it is not installed.
+    /// The program that isolates another, with its arguments; `None` if it is not installed.
     fn wrapper(self) -> Option<Vec<OsString>> {
         let (programs, arguments): (&[&str], &[&[&str]]) = match self {
             Self::Nothing => return Some(Vec::new()),
@@ -71,7 +68,7 @@ impl Isolation {
             Self::Full => (
                 &["setpriv", "unshare"],
                 &[
-                    // Whoever ends this program ends its runs.
+                    // Runs end with the process that started them.
                     &["--pdeathsig", "KILL", "--"],
                     &[
                         "--user",
@@ -99,18 +96,23 @@ impl Isolation {
 /// How runs are started.
 #[derive(Debug, Clone, Copy)]
 pub struct Environment {
-    /// What keeps them from the rest of the system.
+    /// What separates them from the rest of the system.
     pub isolation: Isolation,
-    /// How many bytes of address space a process of theirs may have.
+    /// The most bytes of address space that one of their processes may have; `None` for no limit.
     pub memory: Option<u64>,
 }
 
 impl Environment {
-    /// The command that runs a statistic in a directory; nothing if what isolates it is gone.
-    pub fn command(&self, statistic: &Statistic, directory: &Path) -> Option<Command> {
+    /// The best isolation that the system allows, and no memory limit.
+    pub fn best() -> Self {
+        Self { isolation: Isolation::best(), memory: None }
+    }
+
+    /// The command that runs a statistic in a directory; `None` if the program that isolates it is gone.
+    pub(crate) fn command(&self, statistic: &Statistic, directory: &Path) -> Option<Command> {
         let mut words = self.isolation.wrapper()?.into_iter();
-        // A shell in between sets the limits. It does not become the program: the first process of a namespace is deaf to
-        // signals, also to those that a crash raises.
+        // A shell sets the limits and stays: the first process of a namespace ignores signals, even those that a crash raises,
+        // so it must not be the program.
         let limit =
             self.memory.map_or_else(String::new, |bytes| format!("ulimit -v {} || exit 126; ", bytes.div_ceil(1024)));
         let script = format!("ulimit -c 0; {limit}\"$0\" \"$@\"; exit $?");
@@ -123,7 +125,7 @@ impl Environment {
             }
             None => Command::new(shell),
         };
-        command.arg("-c").arg(script).arg(&statistic.program).args(&statistic.arguments);
+        command.arg("-c").arg(script).arg(statistic.path()).args(statistic.arguments());
         command.env_clear().current_dir(directory);
         for (name, value) in [("PATH", PATH), ("LANG", "C"), ("LC_ALL", "C"), ("TZ", "UTC")] {
             command.env(name, value);
@@ -133,8 +135,8 @@ impl Environment {
     }
 }
 
-/// A program in the runs' own path.
-pub fn find(name: &str) -> Option<PathBuf> {
+/// A program in the runs' `PATH`.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let executable = |path: &PathBuf| {
         path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };

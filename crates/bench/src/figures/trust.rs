@@ -1,4 +1,4 @@
-//! Errors against the number of people: what it costs to trust nobody.
+//! What it costs to trust nobody: errors against the number of people.
 
 use anyhow::Result;
 use indicatif::ProgressBar;
@@ -7,12 +7,11 @@ use reticent::noise::{DiscreteLaplace, Entropy};
 use reticent::privacy::Epsilon;
 use reticent_plot::{Chart, Hue, Scale, Series, Style};
 
-use super::{Effort, Figure};
-use crate::output::csv_line;
 use crate::parallel::in_parallel;
+use crate::{Effort, Figure};
 
 const EPSILON: &str = "1";
-/// Choices of the second question.
+/// The number of choices of the second question.
 const CHOICES: u64 = 100;
 /// The fewest people, as a power of two, and from one number to the next.
 const FEWEST_POWER: u32 = 4;
@@ -20,7 +19,7 @@ const POWER_STEP: usize = 2;
 /// Fewer runs would not be a measurement.
 const LEAST_RUNS: u64 = 10;
 
-/// Who counts.
+/// Who is trusted, and what is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Model {
     Curator,
@@ -40,7 +39,7 @@ impl Model {
     }
 }
 
-/// One model with so many people.
+/// One model with a number of people.
 struct Point {
     model: Model,
     people: u64,
@@ -101,7 +100,7 @@ fn point(model: Model, people: u64, effort: Effort) -> Result<Point> {
             (people as f64).powi(2) * question.estimator().variance(holders as f64 / people as f64, people)
         }
         Model::Choices => {
-            // The last choice is nobody's; the others are shared out.
+            // Nobody makes the last choice; the others are equally common.
             let oracle = FrequencyOracle::auto(CHOICES, &epsilon)?;
             for _ in 0..runs {
                 let mut tally = oracle.tally();
@@ -120,15 +119,9 @@ fn point(model: Model, people: u64, effort: Effort) -> Result<Point> {
 fn csv(points: &[Point], epsilon: &Epsilon) -> Result<String> {
     let mut text = String::from("model,people,runs,measured_rmse,predicted_rmse,local_lower_bound\n");
     for point in points {
-        text += &csv_line(&[
-            point.model.name().into(),
-            point.people.to_string(),
-            point.runs.to_string(),
-            point.measured.to_string(),
-            point.predicted.to_string(),
-            lower_bound(point.people, epsilon)?.to_string(),
-        ]);
-        text.push('\n');
+        let Point { model, people, runs, measured, predicted } = point;
+        let bound = lower_bound(*people, epsilon)?;
+        text += &format!("{},{people},{runs},{measured},{predicted},{bound}\n", model.name());
     }
     Ok(text)
 }

@@ -6,9 +6,9 @@ use csv_core::{ReadRecordResult, Reader};
 /// line ends.
 ///
 /// # Privacy
-/// So no row can swallow the next: what one says changes nothing about where the others begin.
+/// So no row can swallow the next: the content of one row never decides where another begins.
 pub struct Cells {
-    /// Made once: its tables take longer to set up than a line to read.
+    /// Made once: setting up its tables takes longer than reading a line.
     reader: Box<Reader>,
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -16,19 +16,19 @@ pub struct Cells {
 }
 
 impl std::fmt::Debug for Cells {
-    /// Without the cells: they are data.
+    /// Without the cells, which are data.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Cells")
     }
 }
 
 impl Cells {
-    /// Before the first line.
+    /// No line has been read yet.
     pub fn new() -> Self {
         Self { reader: Box::new(Reader::new()), bytes: Vec::new(), ends: Vec::new(), count: 0 }
     }
 
-    /// Takes a line apart.
+    /// Splits a line into cells.
     pub fn read(&mut self, line: &[u8]) {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -46,20 +46,20 @@ impl Cells {
             used += written;
             self.count += cells;
             match result {
-                // The end of the line is told to the reader as the end of all input.
+                // An empty input tells the reader that the line has ended.
                 ReadRecordResult::InputEmpty if !ended => ended = true,
-                // A stray carriage return ends a record for the reader; what follows it on the line is passed over.
+                // A stray carriage return ends a record for the reader; the rest of the line is skipped.
                 _ => return,
             }
         }
     }
 
-    /// How many cells the line has; none if it is empty.
+    /// How many cells the line has; 0 if it is empty.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// A cell of the line, counted from 0; an empty one where the line has none.
+    /// A cell of the line, counted from 0; empty beyond the last.
     pub fn cell(&self, place: usize) -> &[u8] {
         if place >= self.count {
             return b"";
@@ -69,7 +69,7 @@ impl Cells {
     }
 }
 
-/// Adds a line of so many cells, quoted where they must be. A line break within a cell becomes a blank: whoever reads the
+/// Appends a line, its cells quoted where necessary. A line break within a cell becomes a space, so that a program that reads the
 /// block line by line sees its rows.
 pub fn write_line<'cell>(text: &mut Vec<u8>, cells: impl ExactSizeIterator<Item = &'cell [u8]>) {
     let alone = cells.len() == 1;
@@ -77,7 +77,7 @@ pub fn write_line<'cell>(text: &mut Vec<u8>, cells: impl ExactSizeIterator<Item 
         if place > 0 {
             text.push(b',');
         }
-        // An empty line would be no row.
+        // An empty line would not be a row.
         let quoted = memchr::memchr2(b',', b'"', cell).is_some() || alone && cell.is_empty();
         if quoted {
             text.push(b'"');

@@ -1,4 +1,4 @@
-//! Errors as they were, over many runs with fresh noise.
+//! Measured errors, over many runs with fresh noise.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -7,9 +7,9 @@ use anyhow::Result;
 use reticent::Permit;
 use reticent::continual::AnyStrategy;
 
-use super::Effort;
+use crate::Effort;
 
-/// Steps that are handed to a counter at once.
+/// How many steps a counter gets at a time.
 const AT_ONCE: u64 = 4096;
 /// Fewer would not be a measurement.
 const LEAST_RUNS: u64 = 3;
@@ -20,12 +20,12 @@ pub struct Measured {
     pub runs: u64,
     /// The mean square error in each window of steps.
     pub windows: Vec<f64>,
-    /// Half of the runs had no larger error at any step.
+    /// The median over the runs of the largest error at any step.
     pub median_largest: f64,
 }
 
-/// Runs a counter on made-up bits, as often as the effort allows, and compares what it releases with the truth. Windows are of
-/// steps counted from 0, in order, without gaps, and end with the horizon.
+/// Runs a counter on made-up bits as often as the effort allows, and compares its releases with the truth. Windows are ranges of steps,
+/// counted from 0, in order and without gaps, up to the horizon.
 pub fn measure(strategy: &AnyStrategy, windows: &[Range<u64>], effort: Effort) -> Result<Measured> {
     let started = Instant::now();
     let mut sums = vec![0.0; windows.len()];
@@ -43,7 +43,7 @@ pub fn measure(strategy: &AnyStrategy, windows: &[Range<u64>], effort: Effort) -
     Ok(Measured { runs, windows: sums.iter().zip(windows).map(mean).collect(), median_largest })
 }
 
-/// One run: adds the squared errors of each window, gives the largest error.
+/// One run: adds up the squared errors of each window, and returns the largest error.
 fn run(strategy: &AnyStrategy, windows: &[Range<u64>], sums: &mut [f64]) -> Result<f64> {
     let mut counter = strategy.clone().start(Permit::unaccounted()?)?;
     let (mut truth, mut largest) = (0i64, 0i64);

@@ -1,16 +1,16 @@
-//! One run with its error band and, as the data are made up, the truth.
+//! One run with its error band, and the truth, since the data are made up.
 
 use anyhow::Result;
 use reticent::Permit;
 use reticent::continual::{Counter, Kind, Stream};
 use reticent_plot::{Chart, Hue, Scale, Series};
 
-use super::{Figure, contender};
+use crate::{Figure, contender};
 
 /// A day in minutes.
 const STEPS: u64 = 1440;
 
-/// People in a building over a day: those who come minus those who go, minute by minute.
+/// People in a building over a day: arrivals minus departures, minute by minute.
 pub fn figure() -> Result<Figure> {
     let stream = Stream::new(-1, 1)?.until(STEPS)?;
     let mut counter = Kind::Auto.start(stream, contender::pure()?, Permit::unaccounted()?)?;

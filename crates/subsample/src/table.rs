@@ -1,6 +1,6 @@
 //! The table: its header before the charge, its rows after it.
 //!
-//! CSV is read here, one row a line; other formats as `reticent query` reads them.
+//! CSV is read here, one row per line; other formats as private SQL reads them.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -8,29 +8,27 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
+use reticent_sql::scalar::TABLE;
+use reticent_sql::scalar::rows::each_row;
 
-use super::cells::{Cells, write_line};
-use crate::exit::usage;
+use crate::cells::{Cells, write_line};
+use crate::error::{Error, Result, TableFault};
 
-/// Names that are less alike than this are not taken for a slip of the pen.
+/// Names less similar than this are not taken for typing errors.
 const ALIKE: f64 = 0.8;
 
-/// What reading can end with once the rows are open: the same whatever they are.
-const READING_FAILED: &str = "the table could not be read to its end; what was charged stays charged";
-
-/// Formats whose files are read as `reticent query` reads them.
+/// Formats whose files are read as private SQL reads them.
 const OTHER_FORMATS: [&str; 5] = ["tsv", "parquet", "arrow", "feather", "ipc"];
 
 /// Formats without a header.
 const WITHOUT_COLUMNS: [&str; 3] = ["ndjson", "jsonl", "json"];
 
-/// A table of which the header was read.
+/// A table of which only the header has been read.
 #[derive(Debug)]
 pub struct Table<R = BufReader<File>> {
     rows: Rows<R>,
     header: Vec<String>,
-    /// As it is called in messages.
+    /// Its name in messages.
     name: String,
 }
 
@@ -43,48 +41,50 @@ enum Rows<R> {
     Files(Box<reticent_sql::Table>),
 }
 
-/// A block as it is handed to a run: CSV with the header.
-pub type Block = Arc<[u8]>;
+/// A block as a run gets it: CSV with the header.
+pub(crate) type Block = Arc<[u8]>;
 
 impl Table {
-    /// Opens a file and reads its first line.
+    /// Opens a file of CSV, TSV, Parquet or Arrow, as its extension says (CSV if it says nothing), and reads its header.
     ///
     /// # Errors
-    /// If there is no such file, or it has no first line.
+    /// [`Error::Table`] if there is no such file, or it has no header.
     pub fn open(path: &Path) -> Result<Self> {
-        let unreadable = |error: std::io::Error| usage(format!("cannot read {}: {error}", path.display()));
+        let name = path.display().to_string();
+        let faulty = |fault: TableFault| Error::Table { table: name.clone(), fault };
+        let unreadable = |error: std::io::Error| faulty(TableFault::Unreadable(error.to_string()));
         let file = File::open(path).map_err(unreadable)?;
         if file.metadata().map_err(unreadable)?.is_dir() {
-            return Err(usage(format!("{} is a directory; name a file", path.display())));
+            return Err(faulty(TableFault::Directory));
         }
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-        let name = path.display().to_string();
         if WITHOUT_COLUMNS.contains(&ending.as_str()) {
-            return Err(usage(format!(
-                "{name} has no header, so a run would not know its columns; make it CSV or Parquet"
-            )));
+            return Err(faulty(TableFault::FormatWithoutColumns));
         }
         if !OTHER_FORMATS.contains(&ending.as_str()) {
             return Table::new(BufReader::new(file), name);
         }
-        let files = reticent_sql::Table::open("data", &name).map_err(|error| usage(error.to_string()))?;
+        let files = reticent_sql::Table::open(TABLE, &name);
+        let files = files.map_err(|error| faulty(TableFault::Format(error.to_string())))?;
         let header = files.columns().unwrap_or_default();
         Ok(Self { rows: Rows::Files(Box::new(files)), header, name })
     }
 }
 
 impl<R: BufRead> Table<R> {
-    /// Reads the first line.
+    /// CSV from any reader, of which the first line is read now; `name` is its name in messages.
     ///
     /// # Errors
-    /// If there is none.
+    /// [`Error::Table`] if the first line cannot be read or names no columns.
     pub fn new(mut reader: R, name: String) -> Result<Self> {
+        let faulty = |fault: TableFault| Error::Table { table: name.clone(), fault };
         let mut line = Vec::new();
-        reader.read_until(b'\n', &mut line).map_err(|error| usage(format!("cannot read {name}: {error}")))?;
+        let read = reader.read_until(b'\n', &mut line);
+        read.map_err(|error| faulty(TableFault::Unreadable(error.to_string())))?;
         let mut cells = Cells::new();
         cells.read(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line));
         if cells.count() == 0 {
-            return Err(usage(format!("{name} has no header; its first line must name the columns")));
+            return Err(faulty(TableFault::NoHeader));
         }
         let text = |place| String::from_utf8_lossy(cells.cell(place)).into_owned();
         let header = (0..cells.count()).map(text).collect();
@@ -96,53 +96,51 @@ impl<R: BufRead> Table<R> {
         &self.header
     }
 
-    /// The place of a column.
+    /// The position of a column.
     ///
     /// # Errors
-    /// If there is none of this name, or several.
-    pub fn place(&self, column: &str) -> Result<usize> {
+    /// If there is no column of this name, or several.
+    fn place(&self, column: &str) -> Result<usize> {
         let mut places = (0..self.header.len()).filter(|&place| self.header[place] == column);
-        let name = &self.name;
-        match (places.next(), places.next()) {
-            (Some(place), None) => Ok(place),
-            (Some(_), Some(_)) => Err(usage(format!("{name} has several columns {column}; their names must differ"))),
+        let fault = match (places.next(), places.next()) {
+            (Some(place), None) => return Ok(place),
+            (Some(_), Some(_)) => TableFault::SeveralColumns { column: column.into() },
             (None, _) => {
                 let likeness = |other: &&String| strsim::jaro_winkler(&column.to_lowercase(), &other.to_lowercase());
                 let nearest = self.header.iter().max_by(|left, right| likeness(left).total_cmp(&likeness(right)));
-                let hint = match nearest.filter(|nearest| likeness(nearest) >= ALIKE) {
-                    Some(nearest) => format!("; is it {nearest}?"),
-                    None => "; its first line must name the columns".into(),
-                };
-                Err(usage(format!("{name} has no column {column}{hint}")))
+                let nearest = nearest.filter(|nearest| likeness(nearest) >= ALIKE).cloned();
+                TableFault::NoColumn { column: column.into(), nearest }
             }
-        }
+        };
+        Err(Error::Table { table: self.name.clone(), fault })
     }
 
-    /// The place of the column that says whose row it is.
+    /// The position of the column that identifies the privacy unit.
     ///
     /// # Errors
-    /// If there is no such column, or its type cannot tell people apart exactly.
-    pub fn unit(&self, column: &str) -> Result<usize> {
+    /// If there is no such column, or its values cannot be compared exactly.
+    pub(crate) fn unit(&self, column: &str) -> Result<usize> {
         let place = self.place(column)?;
         if let Rows::Files(files) = &self.rows {
-            files.unit_type(column).map_err(|error| usage(error.to_string()))?;
+            let faulty = |fault: TableFault| Error::Table { table: self.name.clone(), fault };
+            files.unit_type(column).map_err(|error| faulty(TableFault::Format(error.to_string())))?;
         }
         Ok(place)
     }
 
     /// A block without rows.
-    pub fn empty_block(&self) -> Vec<u8> {
+    pub(crate) fn empty_block(&self) -> Vec<u8> {
         let mut text = Vec::new();
         write_line(&mut text, self.header.iter().map(String::as_bytes));
         text
     }
 
-    /// Deals the rows out to so many blocks; `lot` says which block a row with this id goes to. If there are ids, rows without one
-    /// are dropped.
+    /// Splits the rows into blocks; `lot` says which block a row with this id goes to. If a column identifies the unit, rows without an
+    /// entry in it are dropped.
     ///
     /// # Errors
-    /// If reading fails.
-    pub fn deal(
+    /// [`Error::Reading`] if the table cannot be read to its end.
+    pub(crate) fn deal(
         mut self,
         blocks: u64,
         unit: Option<usize>,
@@ -157,26 +155,24 @@ impl<R: BufRead> Table<R> {
         Ok(texts.into_iter().map(Block::from).collect())
     }
 
-    /// Does something with every row: whose it is, if this column says so, and as many cells as there are columns.
+    /// Calls `act` with every row: its unit, if there is a column for it, and one cell for each column.
     ///
     /// # Errors
-    /// If reading fails.
-    pub fn each_row(&mut self, unit: Option<usize>, mut act: impl FnMut(Option<&[u8]>, &[&[u8]])) -> Result<()> {
+    /// [`Error::Reading`] if the table cannot be read to its end.
+    pub(crate) fn each_row(&mut self, unit: Option<usize>, mut act: impl FnMut(Option<&[u8]>, &[&[u8]])) -> Result<()> {
         let reader = match &mut self.rows {
             Rows::Lines(reader) => reader,
             Rows::Files(files) => {
                 let unit = unit.map(|place| self.header[place].as_str());
-                // A file that is broken may break its reader, too, whose last words may be about rows.
-                std::panic::set_hook(Box::new(|_| {}));
-                let read = catch_unwind(AssertUnwindSafe(|| reticent_sql::scalar::rows::each_row(files, unit, act)));
-                let _ = std::panic::take_hook();
-                return read.map_err(|_| anyhow!(READING_FAILED)).and_then(|read| Ok(read?));
+                // A broken file may make its reader panic, and what it says then may quote rows.
+                let read = catch_unwind(AssertUnwindSafe(|| each_row(files, unit, act)));
+                return if matches!(read, Ok(Ok(()))) { Ok(()) } else { Err(Error::Reading) };
             }
         };
         let (mut line, mut cells) = (Vec::new(), Cells::new());
         loop {
             line.clear();
-            if reader.read_until(b'\n', &mut line).map_err(|_| anyhow!(READING_FAILED))? == 0 {
+            if reader.read_until(b'\n', &mut line).map_err(|_| Error::Reading)? == 0 {
                 return Ok(());
             }
             cells.read(&line);
@@ -199,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_is_told_from_the_rows() {
+    fn the_header_is_not_a_row() {
         let people = table("\u{feff}name,\"age, years\"\r\nada,36\r\n");
         assert_eq!(people.header(), ["name", "age, years"]);
         assert_eq!(people.empty_block(), b"name,\"age, years\"\n");
@@ -214,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_go_where_their_lots_say_with_the_header_before_them() {
+    fn rows_go_to_the_blocks_of_their_lots_after_the_header() {
         let text = "id,text\n1,\"a,b\"\n,nobody's\n2,open \"quote\n\n1,x,further,cells\n";
         let mut ids = Vec::new();
         let blocks = table(text).deal(3, Some(0), &mut |id| {
@@ -227,7 +223,7 @@ mod tests {
         assert_eq!(texts, ["id,text\n1,x\n", "id,text\n1,\"a,b\"\n", "id,text\n2,\"open \"\"quote\"\n"]);
     }
 
-    /// Lines that break off, carriage returns and quotes: there are as many rows as lines, whatever one says.
+    /// Truncated lines, carriage returns and quotes: there are as many rows as lines, whatever is in them.
     #[test]
     fn no_line_swallows_another() {
         for odd in ["\"", "a,\"b", "\"\"\"", "\r", "a\rb", ",,,,", "\u{0}", "\"a\"b\""] {
@@ -243,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_of_reading_has_one_text() {
+    fn a_read_that_fails_says_nothing_about_rows() {
         struct Broken;
         impl Read for Broken {
             fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
@@ -252,6 +248,6 @@ mod tests {
         }
         let reader = BufReader::new(std::io::Cursor::new("x\n1\n").chain(Broken));
         let error = Table::new(reader, "x".into()).unwrap().deal(1, None, &mut |_| 0).unwrap_err();
-        assert_eq!(format!("{error:#}"), READING_FAILED);
+        assert_eq!(error, Error::Reading);
     }
 }

@@ -1,4 +1,4 @@
-//! Errors against the horizon: how they grow.
+//! How errors grow with the horizon.
 
 use anyhow::Result;
 use indicatif::ProgressBar;
@@ -7,11 +7,10 @@ use reticent::continual::bounds::{lower_bound, lower_bound_pure};
 use reticent::privacy::Rho;
 use reticent_plot::{Chart, Hue, Scale, Series, Style};
 
-use super::contender::{self, Contender};
-use super::measure::measure;
-use super::{Effort, Figure};
-use crate::output::csv_line;
+use crate::contender::{self, Contender};
+use crate::measure::measure;
 use crate::parallel::in_parallel;
+use crate::{Effort, Figure};
 
 /// The shortest horizon, as a power of two, and from one to the next.
 const SHORTEST_POWER: u32 = 4;
@@ -32,7 +31,7 @@ pub fn figures(effort: Effort, bar: &ProgressBar) -> Result<Vec<Figure>> {
     let horizons: Vec<u64> =
         (SHORTEST_POWER..=effort.longest_power).step_by(POWER_STEP).map(|power| 1 << power).collect();
     let contenders = Contender::all()?;
-    // The longest first, so that no core is left with one at the end.
+    // The longest first, so that no core is left with a long one at the end.
     let jobs: Vec<_> =
         horizons.iter().rev().flat_map(|steps| contenders.iter().map(move |contender| (contender, *steps))).collect();
     let measured = in_parallel(&jobs, bar, |(contender, steps)| point(contender, *steps, effort))?;
@@ -46,7 +45,7 @@ pub fn figures(effort: Effort, bar: &ProgressBar) -> Result<Vec<Figure>> {
     ])
 }
 
-/// None if the counter does not reach so far.
+/// `None` if the counter cannot have this horizon.
 fn point(contender: &Contender, steps: u64, effort: Effort) -> Result<Option<Point>> {
     let Some(strategy) = contender.plan(steps) else { return Ok(None) };
     let whole = 0..steps;
@@ -113,7 +112,7 @@ fn pan_private(contenders: &[Contender], points: &[Point]) -> Figure {
     Figure { name: "pan-private", chart, height: 460, csv: csv(lines) }
 }
 
-/// As the notes have it.
+/// How the error grows, as the literature states it.
 fn growth(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::OutputNoise => Some("T"),
@@ -148,16 +147,9 @@ fn of<'points>(points: &'points [Point], contender: &Contender) -> impl Iterator
 fn csv<'points>(points: impl IntoIterator<Item = &'points Point>) -> String {
     let mut text = String::from("counter,guarantee,steps,runs,measured_rmse,predicted_rmse,median_largest_error\n");
     for point in points {
-        text += &csv_line(&[
-            point.contender.kind.name().into(),
-            point.contender.guarantee.to_string(),
-            point.steps.to_string(),
-            point.runs.to_string(),
-            point.measured.to_string(),
-            point.predicted.to_string(),
-            point.median_largest.to_string(),
-        ]);
-        text.push('\n');
+        let Point { contender, steps, runs, measured, predicted, median_largest } = point;
+        let (counter, guarantee) = (contender.kind, contender.guarantee_in_csv());
+        text += &format!("{counter},{guarantee},{steps},{runs},{measured},{predicted},{median_largest}\n");
     }
     text
 }

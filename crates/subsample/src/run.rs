@@ -1,4 +1,4 @@
-//! One run: a process that gets a block and gives an answer.
+//! One run: a process that reads a block and prints an answer.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -8,31 +8,31 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::table::Block;
+use crate::table::Block;
 
 /// The longest answer, in bytes.
 pub const LONGEST_ANSWER: usize = 4096;
 
-/// How often a run is asked whether it is done.
+/// How often we look whether a run has ended.
 const PULSE: Duration = Duration::from_millis(1);
 
-/// How long an answer that was written may be on its way to us.
+/// How long an answer that was written may take to reach us.
 const ON_ITS_WAY: Duration = Duration::from_millis(20);
 
-/// A process that is not started yet.
+/// A process to be started.
 #[derive(Debug)]
 pub struct Run {
-    /// How it is started.
+    /// What is started.
     pub command: Command,
     /// What it reads.
     pub input: Block,
     /// How long it may take.
     pub limit: Duration,
-    /// What becomes of its standard error.
+    /// Where its standard error goes.
     pub errors: Stdio,
 }
 
-/// The first line that it prints, if it ends by itself, in time and with code 0.
+/// The first line that a run prints, if it ends by itself, in time and with code 0.
 pub fn answer(run: Run) -> Option<String> {
     let deadline = Instant::now() + run.limit;
     let (child, line) = start(run)?;
@@ -43,37 +43,37 @@ pub fn answer(run: Run) -> Option<String> {
     line.recv_timeout(wait).ok().flatten()
 }
 
-/// Does it end by itself, in time and with code 0, whatever it prints?
+/// Does a run end by itself, in time and with code 0, whatever it prints?
 pub fn ended_well(run: Run) -> bool {
     let deadline = Instant::now() + run.limit;
     start(run).is_some_and(|(child, _)| finish(child, deadline))
 }
 
-/// Starts it; the first line comes later.
+/// Starts a run; its first line comes later.
 fn start(run: Run) -> Option<(Child, Receiver<Option<String>>)> {
     let Run { mut command, input, errors, .. } = run;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
-    // A group of its own, so that whatever it starts can be ended with it.
+    // Its own process group, so that whatever it starts can be ended with it.
     let mut child = command.process_group(0).spawn().ok()?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let (sender, line) = channel();
-    // These threads may outlive the run if a process got away and keeps the pipes open; nobody waits for them.
+    // These threads may outlive the run if a process escaped and keeps the pipes open; nobody waits for them.
     if let Some(mut stdin) = stdin {
-        // Whoever does not read all of it has seen enough.
+        // A program need not read all of its input.
         std::thread::spawn(move || drop(stdin.write_all(&input)));
     }
     if let Some(stdout) = stdout {
         std::thread::spawn(move || {
             let (line, mut rest) = first_line(stdout);
             let _ = sender.send(line);
-            // Read to its end: a program that prints more must not end by a broken pipe.
+            // Read to the end: a program that prints more must not die of a broken pipe.
             let _ = std::io::copy(&mut rest, &mut std::io::sink());
         });
     }
     Some((child, line))
 }
 
-/// The first line, without the blanks around it; nothing if there is none, or it is too long.
+/// The first line, trimmed; `None` if there is none, or it is too long.
 fn first_line(stdout: ChildStdout) -> (Option<String>, BufReader<ChildStdout>) {
     let mut reader = BufReader::new(stdout);
     let mut line = Vec::new();
@@ -81,7 +81,7 @@ fn first_line(stdout: ChildStdout) -> (Option<String>, BufReader<ChildStdout>) {
     (read.ok().and_then(|_| answer_of(&line)), reader)
 }
 
-/// What a line says.
+/// A line as an answer.
 fn answer_of(line: &[u8]) -> Option<String> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     if line.len() > LONGEST_ANSWER {
@@ -89,15 +89,15 @@ fn answer_of(line: &[u8]) -> Option<String> {
     }
     let text = String::from_utf8_lossy(line);
     let text = text.trim();
-    // What would move the cursor is no part of an answer.
+    // Control characters could move a terminal's cursor.
     let printable = |letter: char| if letter.is_control() { '\u{fffd}' } else { letter };
     (!text.is_empty()).then(|| text.chars().map(printable).collect())
 }
 
-/// Waits for the end, or makes it, and ends whatever is left of the group. Was it in time and with code 0?
+/// Waits for the end until the deadline, then kills whatever is left of the group. Did it end in time and with code 0?
 fn finish(mut child: Child, deadline: Instant) -> bool {
     let id = Pid::from_child(&child);
-    // The process is kept until its group is killed: until then nobody else can have its number.
+    // The process is not reaped before its group is killed: until then nobody else can get its id.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let well = loop {
         match waitid(WaitId::Pid(id), options) {
@@ -150,11 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn input_that_nobody_reads_is_no_failure() {
+    fn unread_input_is_not_a_failure() {
         assert_eq!(run("echo done", &vec![b'x'; 1 << 22], LONG).as_deref(), Some("done"));
     }
 
-    /// What it started goes, too; a child that got hold of the output does not keep the answer from us.
+    /// Its children end, too; one that inherited the output does not keep the answer from us.
     #[test]
     fn nothing_is_left_of_a_run() {
         let folder = tempfile::tempdir().unwrap();
@@ -163,10 +163,10 @@ mod tests {
         assert_eq!(run(&script, b"", LONG).as_deref(), Some("started"));
         let child: i32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
         let gone = || rustix::process::test_kill_process(Pid::from_raw(child).unwrap()).is_err();
-        // It is dead at once, and gone when its new parent has noticed.
+        // It is dead at once, and gone when its new parent has reaped it.
         let patience = Instant::now() + LONG;
         while !gone() && !is_zombie(child) {
-            assert!(Instant::now() < patience, "it goes on");
+            assert!(Instant::now() < patience, "it is still running");
             std::thread::sleep(PULSE);
         }
         assert_eq!(run("yes", b"", Duration::from_millis(200)), None);

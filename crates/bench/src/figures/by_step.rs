@@ -6,13 +6,13 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 use reticent_plot::{Chart, Scale, Series, Style};
 
-use super::contender::Contender;
-use super::measure::measure;
-use super::{Effort, Figure};
-use crate::output::csv_line;
+use crate::contender::Contender;
+use crate::measure::measure;
 use crate::parallel::in_parallel;
+use crate::{Effort, Figure};
 
-/// Measured in windows of steps, which grow by this factor: single steps go up and down with the digits of their numbers.
+/// Errors are measured in windows of steps that grow by this factor: those of single steps go up and down with the binary digits of
+/// the step.
 const WINDOW_GROWTH: f64 = std::f64::consts::SQRT_2;
 
 /// Every counter's error over the course of a stream.
@@ -44,16 +44,9 @@ pub fn figure(effort: Effort, bar: &ProgressBar) -> Result<Figure> {
             .with(Series::dashed("", dashes).coloured(contender.hue()))
             .with(Series::new(contender.name(), dots, Style::Dots).coloured(contender.hue()));
         for ((window, square), predicted) in windows.iter().zip(&measured).zip(&predicted) {
-            csv += &csv_line(&[
-                contender.kind.name().into(),
-                contender.guarantee.to_string(),
-                (window.start + 1).to_string(),
-                window.end.to_string(),
-                runs.to_string(),
-                square.sqrt().to_string(),
-                predicted.to_string(),
-            ]);
-            csv.push('\n');
+            let (counter, guarantee) = (contender.kind, contender.guarantee_in_csv());
+            let (first, last, measured) = (window.start + 1, window.end, square.sqrt());
+            csv += &format!("{counter},{guarantee},{first},{last},{runs},{measured},{predicted}\n");
         }
     }
     Ok(Figure { name: "error-by-step", chart, height: 560, csv })

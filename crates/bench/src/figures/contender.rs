@@ -1,13 +1,11 @@
-//! Which counters the figures compare, under which promise.
+//! The counters that the figures compare, and their guarantees.
 
 use anyhow::Result;
 use reticent::continual::{AnyStrategy, Kind, Stream};
 use reticent::privacy::{Guarantee, Rho};
 use reticent_plot::Hue;
 
-use crate::plan::place;
-
-/// What all are compared at: ε, and the δ of those that need one.
+/// The ε of all counters, and the δ of those that need one.
 const EPSILON: &str = "1";
 const DELTA: &str = "1e-6";
 
@@ -19,7 +17,7 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Every counter, with Laplace noise if it can have it and with Gaussian noise if not.
+    /// Every counter, with pure ε where possible and with (ε, δ) where not.
     pub fn all() -> Result<Vec<Self>> {
         let (pure, approximate) = (pure()?, approximate()?);
         let contender = |kind: &Kind| {
@@ -30,12 +28,12 @@ impl Contender {
         Ok(Kind::ALL.iter().filter_map(contender).collect())
     }
 
-    /// For bits, over so many steps; none if the counter does not reach so far.
+    /// The counter for bits over this many steps; `None` if it cannot have this horizon.
     pub fn plan(&self, steps: u64) -> Option<AnyStrategy> {
         plan(self.kind, &self.guarantee, steps)
     }
 
-    /// As figures call it.
+    /// Its name in figures.
     pub fn name(&self) -> String {
         match self.guarantee {
             Guarantee::Pure(_) => self.kind.name().into(),
@@ -43,9 +41,17 @@ impl Contender {
         }
     }
 
-    /// The same in every figure.
+    /// Its guarantee as a field of CSV: one with δ has a comma.
+    pub fn guarantee_in_csv(&self) -> String {
+        match self.guarantee.to_string() {
+            text if text.contains(',') => format!("\"{text}\""),
+            text => text,
+        }
+    }
+
+    /// Its colour, the same in every figure.
     pub fn hue(&self) -> Hue {
-        Hue::Nth(place(self.kind))
+        Hue::Nth(Kind::ALL.iter().position(|kind| *kind == self.kind).unwrap_or(0))
     }
 }
 
@@ -54,12 +60,12 @@ pub fn pure() -> Result<Guarantee> {
     Ok(Guarantee::Pure(EPSILON.parse()?))
 }
 
-/// ε = 1 but for δ = 10^−6.
+/// ε = 1 and δ = 10^−6.
 pub fn approximate() -> Result<Guarantee> {
     Ok(Guarantee::Approx(EPSILON.parse()?, DELTA.parse()?))
 }
 
-/// The ρ that implies ε = 1 but for δ = 10^−6.
+/// The ρ that implies ε = 1 and δ = 10^−6.
 pub fn rho() -> Result<Rho> {
     Ok(Rho::within(&EPSILON.parse()?, &DELTA.parse()?)?)
 }

@@ -1,0 +1,228 @@
+//! Same rows, one budget: which dataset a request is charged to, and which datasets stand against that.
+
+use std::path::{Path, PathBuf};
+
+use crate::budget::Budget;
+use crate::durable::DurableLedger;
+use crate::entry::Dataset;
+use crate::error::{Error, Result};
+use crate::files::Owner;
+
+/// What all streams without a name are charged to together.
+const STANDARD_INPUT: &str = "standard input";
+
+/// The dataset that a request is charged to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// One that the user named.
+    Named(String),
+    /// A file, by its full path.
+    File(String),
+    /// A stream of which nothing is known: all such streams share one account.
+    Nameless,
+}
+
+impl Subject {
+    /// The dataset that the user named; else that of the file; else that of all streams without a name.
+    ///
+    /// # Errors
+    /// As [`dataset_of_file`].
+    ///
+    /// # Example
+    /// ```
+    /// use reticent_ledger::Subject;
+    ///
+    /// assert_eq!(Subject::new(Some("people"), None)?.name(), "people");
+    /// assert!(Subject::new(None, None)?.is_nameless());
+    /// # Ok::<(), reticent_ledger::Error>(())
+    /// ```
+    pub fn new(named: Option<&str>, file: Option<&Path>) -> Result<Self> {
+        Ok(match (named, file) {
+            (Some(name), _) => Self::Named(name.into()),
+            (None, Some(file)) => Self::File(dataset_of_file(file)?),
+            (None, None) => Self::Nameless,
+        })
+    }
+
+    /// The dataset's name in the ledger.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Named(name) | Self::File(name) => name,
+            Self::Nameless => STANDARD_INPUT,
+        }
+    }
+
+    /// Is it charged together with other streams, because none of them has a name?
+    pub fn is_nameless(&self) -> bool {
+        *self == Self::Nameless
+    }
+}
+
+/// The name of a file's dataset: its full path, links followed. A copy, or the same content under a new name, is another dataset.
+///
+/// # Errors
+/// [`Error::File`] if there is no such file; [`Error::FileName`] if its path is not Unicode.
+pub fn dataset_of_file(file: &Path) -> Result<String> {
+    let shown = || file.display().to_string();
+    let full = file.canonicalize().map_err(|error| Error::File { file: shown(), reason: error.to_string() })?;
+    full.into_os_string().into_string().map_err(|_| Error::FileName(shown()))
+}
+
+/// What is to be done with the rows of some files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use<'dataset> {
+    /// Release statistics about them, charged to this dataset.
+    Charged(&'dataset str),
+    /// Release statistics about them without charging anything.
+    Uncharged,
+    /// Show them to everybody.
+    Public,
+}
+
+impl DurableLedger {
+    /// A dataset that stands against a use of these files, whatever they are called; `None` if there is none in this ledger. To be asked
+    /// before the files are read.
+    ///
+    /// | use | what stands against it |
+    /// |---|---|
+    /// | [`Use::Charged`] | another dataset with a limit: its budget would be spent without being charged |
+    /// | [`Use::Uncharged`] | any dataset with a limit |
+    /// | [`Use::Public`] | any dataset with a limit or a charge: what was ever protected is not shown |
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or is damaged.
+    pub fn conflict(&self, files: &[PathBuf], wanted: Use<'_>) -> Result<Option<Owner>> {
+        let stands_against = |owner: &Owner| match wanted {
+            Use::Charged(dataset) => owner.is_limited() && owner.account.dataset.name != dataset,
+            Use::Uncharged => owner.is_limited(),
+            Use::Public => true,
+        };
+        Ok(self.owners(files)?.into_iter().find(stands_against))
+    }
+
+    /// The limit of a dataset, if it is known and has one.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or is damaged.
+    pub fn limit(&self, dataset: &str) -> Result<Option<Budget>> {
+        let dataset = self.dataset(dataset)?;
+        Ok(dataset.map(|dataset| dataset.budget).filter(|budget| *budget != Budget::Unlimited))
+    }
+
+    /// Registers a dataset without a limit, unless it is known already.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read or written.
+    pub fn ensure(&self, dataset: &str) -> Result<()> {
+        if self.dataset(dataset)?.is_some() {
+            return Ok(());
+        }
+        match self.register(&Dataset { name: dataset.into(), budget: Budget::Unlimited, terms: None }) {
+            // Another process was faster.
+            Ok(_) | Err(Error::DatasetExists(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use reticent::error::Explained;
+    use std::fs;
+
+    use reticent::ledger::{Charge, Ledger, Releases};
+    use reticent::privacy::{Adjacency, Guarantee};
+
+    use super::*;
+    use crate::entry::Terms;
+    use crate::storage::location::Location;
+
+    struct Place {
+        folder: tempfile::TempDir,
+        ledger: DurableLedger,
+    }
+
+    impl Place {
+        /// `limited.csv` has a limit, `charged.csv` was charged, `known.csv` is registered, and `new.csv` is unknown.
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let ledger = DurableLedger::create(&Location::File(folder.path().join("ledger.sqlite"))).unwrap();
+            let place = Self { folder, ledger };
+            for name in ["limited.csv", "charged.csv", "known.csv", "new.csv"] {
+                fs::write(place.path(name), "x\n").unwrap();
+            }
+            fs::hard_link(place.path("limited.csv"), place.path("link.csv")).unwrap();
+            let guarantee = Guarantee::Pure("1".parse().unwrap());
+            let terms = Some(Terms { unit: "row".into(), adjacency: Adjacency::AddRemove });
+            let (name, budget) = (place.name("limited.csv"), Budget::Limit(guarantee.clone()));
+            place.ledger.register(&Dataset { name, budget, terms }).unwrap();
+            for name in ["charged.csv", "known.csv"] {
+                place.ledger.ensure(&place.name(name)).unwrap();
+            }
+            let charge = Charge {
+                dataset: place.name("charged.csv"),
+                request: "monday".into(),
+                caller: "ada".into(),
+                description: "a count".into(),
+                unit: "row".into(),
+                adjacency: Adjacency::AddRemove,
+                guarantee,
+                releases: Releases::Once,
+            };
+            place.ledger.charge(&charge).unwrap();
+            place
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().canonicalize().unwrap().join(name)
+        }
+
+        fn name(&self, name: &str) -> String {
+            dataset_of_file(&self.path(name)).unwrap()
+        }
+
+        fn refuses(&self, file: &str, wanted: Use<'_>) -> bool {
+            self.ledger.conflict(&[self.path("new.csv"), self.path(file)], wanted).unwrap().is_some()
+        }
+    }
+
+    #[test]
+    fn rows_with_a_budget_are_charged_to_it_and_those_ever_charged_are_not_public() {
+        let place = Place::new();
+        let own = place.name("limited.csv");
+        for file in ["limited.csv", "link.csv"] {
+            assert!(!place.refuses(file, Use::Charged(&own)), "{file}");
+            for wanted in [Use::Charged("people"), Use::Uncharged, Use::Public] {
+                assert!(place.refuses(file, wanted), "{file} {wanted:?}");
+            }
+        }
+        assert!(place.refuses("charged.csv", Use::Public));
+        for wanted in [Use::Charged("people"), Use::Uncharged] {
+            assert!(!place.refuses("charged.csv", wanted), "{wanted:?}");
+        }
+        for wanted in [Use::Charged("people"), Use::Uncharged, Use::Public] {
+            assert!(!place.refuses("known.csv", wanted), "{wanted:?}");
+        }
+        assert!(place.ledger.limit(&own).unwrap().is_some() && place.ledger.limit("people").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_dataset_that_is_known_stays_as_it_is() {
+        let place = Place::new();
+        let own = place.name("limited.csv");
+        place.ledger.ensure(&own).unwrap();
+        assert!(place.ledger.limit(&own).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_file_is_charged_under_its_full_path_unless_it_is_named() {
+        let place = Place::new();
+        std::os::unix::fs::symlink(place.path("new.csv"), place.path("soft.csv")).unwrap();
+        let subject = |named, file: &str| Subject::new(named, Some(&place.path(file)));
+        assert_eq!(subject(None, "soft.csv").unwrap(), Subject::File(place.name("new.csv")));
+        assert_eq!(subject(Some("people"), "soft.csv").unwrap().name(), "people");
+        let missing = subject(None, "nowhere.csv").unwrap_err();
+        assert!(matches!(missing, Error::File { .. }) && missing.is_usage(), "{missing}");
+        assert_eq!(Subject::new(None, None).unwrap().name(), STANDARD_INPUT);
+    }
+}

@@ -1,0 +1,212 @@
+//! The task's SQL: the check that the task has its numbers, this party's rows, and the answer.
+//!
+//! A task says how many cells there are, what a step is worth and how far one unit can move the numbers. All of it follows from the
+//! query, so every party derives it anew: a sensitivity that is too small would promise more privacy than there is.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use reticent::exact::Rational;
+use reticent::multiparty::Plan;
+use reticent::privacy::Guarantee;
+use reticent_sql::bounding::ChoiceKey;
+use reticent_sql::joint::{Noise, Shape};
+use reticent_sql::settings::words::range;
+use reticent_sql::{Answer, Input, JointQuery, Options, Table, Unit};
+
+use crate::error::{Error, Result};
+use crate::hex::Digest;
+use crate::promise::against;
+use crate::run::Statistic;
+use crate::task::Task;
+
+/// A task whose numbers are those of its query. Only the check makes one, and only from one are a party's [rows](OwnRows) opened.
+///
+/// # Example
+/// ```
+/// use reticent_party::{CheckedTask, PrivateKey, Task};
+///
+/// let key = PrivateKey::generate()?.public();
+/// let text = format!(r#"
+///     title = "Patients with influenza"
+///     session = "2026, week 46"
+///     protocol = "broadcast"
+///     epsilon = 0.5
+///     unit = "patient"
+///     max_rows = 3
+///     max_groups = 1
+///     adjacency = "add-remove"
+///     sql = "SELECT COUNT(*) FROM visits"
+///     bound = 1000000
+///     sensitivity = 3
+///     cells = ["visits"]
+///     [[party]]
+///     name = "st-mary"
+///     key = "{key}"
+///     address = "127.0.0.1:7001"
+/// "#);
+/// assert!(CheckedTask::new(text.parse()?).is_ok());
+///
+/// let understated: Task = text.replace("sensitivity = 3", "sensitivity = 1").parse()?;
+/// let error = CheckedTask::new(understated).unwrap_err();
+/// assert!(error.to_string().contains("sensitivity = 1, but its query has 3"));
+/// # Ok::<(), reticent_party::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct CheckedTask {
+    task: Task,
+    plan: Plan,
+    /// Of a table that nobody has.
+    query: JointQuery,
+}
+
+impl CheckedTask {
+    /// Derives the numbers from the query and compares.
+    ///
+    /// # Errors
+    /// [`Error::Query`] if the query cannot be asked of parties; [`Error::OtherTerms`] if the task's cells or steps are not the query's, or
+    /// its sensitivity is smaller.
+    pub fn new(task: Task) -> Result<Self> {
+        let query = JointQuery::imagined(task.sql(), options(&task)?)?;
+        compare(&task, query.shape())?;
+        Ok(Self { plan: task.plan()?, task, query })
+    }
+
+    /// Reads a task file and checks it.
+    ///
+    /// # Errors
+    /// As [`Task::read`] and [`CheckedTask::new`].
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::new(Task::read(path)?)
+    }
+
+    /// The task.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The protocol with its noise.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The query, prepared without any table.
+    pub fn query(&self) -> &JointQuery {
+        &self.query
+    }
+
+    /// The query's answer, from the sums that the parties released.
+    ///
+    /// # Errors
+    /// If there are not as many sums as the query has cells.
+    pub fn answer(&self, sums: &[i64]) -> Result<Answer> {
+        let half_width = |level: &Rational| self.plan.half_width(level);
+        let against = against(self.plan.protocol().colluders(self.plan.parties()), "party", "parties");
+        let noise = Noise {
+            guarantee: format!("{} for each party's own rows, {against}", self.plan.guarantee()),
+            words: format!("{}, {} parties", self.plan.protocol(), self.plan.parties()),
+            parties: self.plan.parties(),
+            half_width: &half_width,
+        };
+        Ok(self.query.answer(sums, &noise)?)
+    }
+}
+
+/// The task's query over this party's own tables.
+#[derive(Debug)]
+pub struct OwnRows {
+    /// The task that was checked.
+    task: Digest,
+    query: JointQuery,
+}
+
+impl OwnRows {
+    /// Opens the tables. Only headers and footers are read.
+    ///
+    /// # Errors
+    /// If a table is missing or lacks what the query needs, or the query has other cells here than in the task.
+    pub fn open(checked: &CheckedTask, tables: &BTreeMap<String, PathBuf>) -> Result<Self> {
+        let task = &checked.task;
+        let named = reticent_sql::joint::tables(task.sql())?;
+        if let Some(missing) = named.iter().find(|name| !tables.contains_key(*name)) {
+            return Err(Error::NoTable { table: missing.clone() });
+        }
+        let input = |(name, path): (&String, &PathBuf)| Ok(Input { table: open(name, path)?, public: false });
+        let inputs = tables.iter().filter(|(name, _)| named.contains(*name)).map(input).collect::<Result<Vec<_>>>()?;
+        let query = JointQuery::prepare(task.sql(), inputs, options(task)?)?;
+        if query.shape() != checked.query.shape() {
+            return Err(Error::OtherCells);
+        }
+        Ok(Self { task: task.hash(), query })
+    }
+}
+
+impl Statistic for OwnRows {
+    /// Whether it is the task whose query this is: that one was checked, or there would be no rows of it.
+    fn check(&self, task: &Task) -> Result<()> {
+        match task.hash() == self.task {
+            true => Ok(()),
+            false => Err(Error::OtherTask { checked: self.task, task: task.hash() }),
+        }
+    }
+
+    fn exact(&mut self, _: &Task, secret: [u8; 32]) -> Result<Vec<i64>, String> {
+        let failed = |_| reticent_sql::Error::Reading.to_string();
+        let exact = self.query.measure(ChoiceKey::new(secret)).map_err(failed)?;
+        Ok(exact.for_noise().to_vec())
+    }
+}
+
+/// All files of these tables: a pattern or a folder stands for several.
+///
+/// # Errors
+/// If a table has none.
+pub fn files<'path>(tables: impl IntoIterator<Item = (&'path String, &'path PathBuf)>) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for (name, path) in tables {
+        files.extend(open(name, path)?.files().iter().cloned());
+    }
+    Ok(files)
+}
+
+fn open(name: &str, path: &Path) -> Result<Table> {
+    let not_text = || Error::parameter("the path of a table", path.display(), "text in Unicode");
+    Ok(Table::open(name, path.to_str().ok_or_else(not_text)?).map_err(reticent_sql::Error::from)?)
+}
+
+/// How the task's query is to be answered.
+///
+/// # Errors
+/// If clamping bounds are not a range.
+fn options(task: &Task) -> Result<Options> {
+    let mut options = Options::new(Guarantee::Pure(task.epsilon().clone()));
+    options.adjacency = task.adjacency();
+    options.unit = match task.unit() {
+        "row" => Unit::Row,
+        column => Unit::Column(column.into()),
+    };
+    (options.max_groups, options.max_rows) = (task.max_groups(), task.max_rows());
+    for (column, text) in task.bounds() {
+        options.bounds.insert(column.clone(), range(column, text)?);
+    }
+    options.keys = task.keys().clone();
+    Ok(options)
+}
+
+/// Are the task's numbers the query's? A larger sensitivity than necessary only costs accuracy.
+fn compare(task: &Task, shape: &Shape) -> Result<()> {
+    let other = |what: &str, said: String, derived: String| Err(Error::OtherTerms { what: what.into(), said, derived });
+    let (cells, derived) = (task.cells(), shape.cells());
+    if cells.len() != derived {
+        return other("cells:", cells.len().to_string(), derived.to_string());
+    }
+    let steps = shape.parts.iter().flat_map(|part| std::iter::repeat_n(&part.step, part.numbers * shape.groups()));
+    if let Some((cell, step)) = cells.iter().zip(steps).find(|(cell, step)| cell.step != **step) {
+        return other(&format!("the step of {:?} is", cell.name), cell.step.to_string(), step.to_string());
+    }
+    let sensitivity = shape.sensitivity()?;
+    if task.sensitivity() < sensitivity {
+        return other("sensitivity =", task.sensitivity().to_string(), sensitivity.to_string());
+    }
+    Ok(())
+}

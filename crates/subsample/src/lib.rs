@@ -1,0 +1,80 @@
+//! Make any statistic private: split a table into disjoint blocks at random, run a program or a query on each block in a process of
+//! its own, and release what the blocks agree on.
+//!
+//! One privacy unit changes the answer of one block, whatever the statistic is, so the statistic itself need not be private. The
+//! mathematics is in [`reticent::mechanism::subsample`]; this crate adds tables, processes and time.
+//!
+//! ```
+//! use std::ffi::OsString;
+//! use std::path::Path;
+//! use std::time::Duration;
+//!
+//! use reticent::Permit;
+//! use reticent_subsample::{Environment, Kept, Parameters, Plan, Schedule, Statistic, Subsample, Summary, Table, Trial};
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("people.csv");
+//! std::fs::write(&path, "age\n".to_owned() + &"36\n".repeat(600)).unwrap();
+//! let plan = Plan::new(Parameters {
+//!     blocks: 30,
+//!     schedule: Schedule::unpadded(Duration::from_secs(20)),
+//!     ..Parameters::new("1".parse()?, Summary::Mean { bounds: "0..100".parse()? })
+//! })?;
+//! let script = ["NR > 1 {sum += $1} END {print sum / (NR - 1)}"].map(OsString::from);
+//! let statistic = Statistic::program(Path::new("awk"), &script)?;
+//! let subsample = Subsample::new(plan, statistic, Table::open(&path)?, Environment::best())?;
+//! subsample.try_out(&Trial::Invented)?; // no row has been read yet
+//! match subsample.release(&mut Permit::unaccounted()?, || ())? {
+//!     Kept::Mean { value, half_width, .. } => assert!((value - 36.0).abs() < 5.0 * half_width),
+//!     other => println!("{other:?}"), // a refusal, with probability 1/1000
+//! }
+//! # Ok::<(), reticent_subsample::Error>(())
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`plan`] | [`Plan`]: how the blocks' answers become a release, under which guarantee |
+//! | [`table`] | [`Table`]: its header before the charge, its rows after it, split into blocks |
+//! | `cells` | lines of CSV |
+//! | [`statistic`] | [`Statistic`]: the program that runs on every block |
+//! | [`block_sql`] | what such a program does if the statistic is SQL |
+//! | [`environment`] | [`Environment`]: what a run sees of the system |
+//! | `run` | one run: a process that reads a block and prints an answer |
+//! | [`schedule`] | [`Schedule`]: when runs begin, and how many run at a time |
+//! | [`subsample`] | [`Subsample`]: all of them together |
+//! | [`trial`] | [`Trial`]: made-up rows on which the statistic is tried before the charge |
+//! | [`kept`] | [`Kept`]: the outcome, as a ledger keeps it |
+//! | [`error`] | the one error type |
+//!
+//! # What is not promised
+//! - A run that looks beyond its block (a file that another run left, the table itself) breaks the guarantee. [`Environment::best`]
+//!   cuts off the network and hides other processes where the system allows it, and says what it could not do.
+//! - Reading the rows and splitting them takes a time that grows with the table.
+//! - A reader that panics on a broken file is caught, but its message reaches the process's panic hook and may quote rows. Install a
+//!   silent hook before [`Subsample::release`] if somebody else sees standard error.
+//!
+//! Processes are managed as Unix does it: on other systems this crate is empty.
+#![cfg(unix)]
+
+pub mod block_sql;
+mod cells;
+pub mod environment;
+pub mod error;
+pub mod kept;
+pub mod plan;
+mod run;
+pub mod schedule;
+pub mod statistic;
+pub mod subsample;
+pub mod table;
+pub mod trial;
+
+pub use environment::{Environment, Isolation};
+pub use error::{Error, ProgramFault, Result, TableFault};
+pub use kept::Kept;
+pub use plan::{Mechanism, Parameters, Plan, Summary, Unit};
+pub use schedule::Schedule;
+pub use statistic::{Statistic, Worker};
+pub use subsample::Subsample;
+pub use table::Table;
+pub use trial::Trial;

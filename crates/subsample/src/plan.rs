@@ -1,0 +1,294 @@
+//! How the blocks' answers become a release, under which guarantee.
+
+use std::num::NonZero;
+use std::time::Duration;
+
+use reticent::mechanism::subsample::{self, Blocks, SubsampleMean, SubsampleMode};
+use reticent::privacy::{Adjacency, Delta, Epsilon, Guarantee};
+use reticent::statistic::{Bounds, Grid};
+use reticent::{Outcome, Permit};
+pub use reticent_sql::Unit;
+
+use crate::error::{Error, Result};
+use crate::kept::Kept;
+use crate::schedule::Schedule;
+use crate::table::Block;
+
+/// What is released about the blocks' answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Summary {
+    /// The most frequent answer, unchanged, unless a single unit could have made the difference. The guarantee is (ε, δ).
+    MostFrequent {
+        /// The probability δ.
+        delta: Delta,
+    },
+    /// The noisy mean of the answers, unless too many blocks have none. The guarantee is ε.
+    Mean {
+        /// The clamping bounds, chosen without looking at the rows.
+        bounds: Bounds,
+    },
+}
+
+/// The parameters of a [`Plan`].
+#[derive(Debug, Clone)]
+pub struct Parameters {
+    /// The privacy loss ε.
+    pub epsilon: Epsilon,
+    /// What is released.
+    pub summary: Summary,
+    /// The privacy unit.
+    pub unit: Unit,
+    /// Which datasets are neighbours.
+    pub adjacency: Adjacency,
+    /// The number of blocks, chosen without looking at the rows.
+    pub blocks: u64,
+    /// The value that counts for a block without an answer; blank for none.
+    pub default: Option<String>,
+    /// When the blocks are asked. Blocks that are asked at a time cost as many times the noise.
+    pub schedule: Schedule,
+}
+
+impl Parameters {
+    /// 200 blocks, one at a time for one second each; the unit is a row, neighbours differ by a row more or less, and no value
+    /// counts for a block without an answer.
+    pub fn new(epsilon: Epsilon, summary: Summary) -> Self {
+        Self {
+            epsilon,
+            summary,
+            unit: Unit::Row,
+            adjacency: Adjacency::AddRemove,
+            blocks: 200,
+            default: None,
+            schedule: Schedule::padded(NonZero::<u64>::MIN, Duration::from_secs(1)),
+        }
+    }
+}
+
+/// How the blocks' answers become a release. Nothing is charged yet.
+#[derive(Debug)]
+pub struct Plan {
+    mechanism: Mechanism,
+    blocks: Blocks,
+    adjacency: Adjacency,
+    unit: Unit,
+    default: Option<String>,
+    schedule: Schedule,
+}
+
+/// The mechanism that releases the summary.
+#[derive(Debug)]
+pub enum Mechanism {
+    /// Of the most frequent answer.
+    Mode(Box<SubsampleMode>),
+    /// Of the mean.
+    Mean {
+        /// In steps of the grid.
+        mean: Box<SubsampleMean>,
+        /// The grid that answers are rounded to.
+        grid: Grid,
+        /// The clamping bounds.
+        bounds: Bounds,
+    },
+}
+
+impl Plan {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// If a parameter is out of range, or there are too few blocks for anything but refusals.
+    pub fn new(parameters: Parameters) -> Result<Self> {
+        let Parameters { epsilon, summary, unit, adjacency, blocks, default, schedule } = parameters;
+        let kind = if unit == Unit::Row { subsample::Unit::Row } else { subsample::Unit::Id };
+        let blocks = Blocks::new(blocks, kind)?.asked_together(schedule.jobs())?;
+        let default = default.as_deref().map(str::trim).filter(|default| !default.is_empty()).map(String::from);
+        let mechanism = match summary {
+            Summary::MostFrequent { delta } => {
+                Mechanism::Mode(Box::new(SubsampleMode::new(blocks, adjacency, &epsilon, &delta)?))
+            }
+            Summary::Mean { bounds } => {
+                let grid = Grid::new(&bounds);
+                let number = |text: &String| {
+                    let (value, allowed) = (text.clone(), "a number, because the mean is released");
+                    steps(&grid, text).ok_or(Error::Parameter { parameter: "default", value, allowed })
+                };
+                let range = grid.lower()..=grid.upper();
+                let mean = match default.as_ref().map(number).transpose()? {
+                    None => SubsampleMean::new(blocks, range, adjacency, &epsilon),
+                    Some(default) => SubsampleMean::counting(default, blocks, range, adjacency, &epsilon),
+                }?;
+                Mechanism::Mean { mean: Box::new(mean), grid, bounds }
+            }
+        };
+        Ok(Self { mechanism, blocks, adjacency, unit, default, schedule })
+    }
+
+    /// The mechanism that releases the summary.
+    pub fn mechanism(&self) -> &Mechanism {
+        &self.mechanism
+    }
+
+    /// The number of blocks.
+    pub fn blocks(&self) -> u64 {
+        self.blocks.number()
+    }
+
+    /// The privacy unit.
+    pub fn unit(&self) -> &Unit {
+        &self.unit
+    }
+
+    /// Which datasets are neighbours.
+    pub fn adjacency(&self) -> Adjacency {
+        self.adjacency
+    }
+
+    /// When the blocks are asked.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// The guarantee of the release, which is also what it costs.
+    pub fn guarantee(&self) -> &Guarantee {
+        match &self.mechanism {
+            Mechanism::Mode(mode) => mode.guarantee(),
+            Mechanism::Mean { mean, .. } => mean.guarantee(),
+        }
+    }
+
+    /// The probability of a refusal if `agree` blocks have the same answer and all others have one other answer, which is the
+    /// worst that they can do; `None` if the mean is released.
+    pub fn refusal_probability(&self, agree: u64) -> Option<f64> {
+        let Mechanism::Mode(mode) = &self.mechanism else { return None };
+        let lead = agree.saturating_sub(self.blocks().saturating_sub(agree));
+        Some(mode.test().refusal_probability(lead.div_ceil(2)))
+    }
+
+    /// Does a value count for blocks without an answer?
+    pub(crate) fn has_default(&self) -> bool {
+        self.default.is_some()
+    }
+
+    /// Everything that decides the release, except the rows and the statistic. A ledger compares it with what was charged before:
+    /// these words are not to be changed.
+    pub(crate) fn words(&self) -> String {
+        let (blocks, jobs) = (self.blocks(), self.schedule.jobs());
+        let (how, nothing) = match &self.mechanism {
+            Mechanism::Mode(_) => ("most frequent answer".into(), "no answer"),
+            Mechanism::Mean { bounds, .. } => (format!("mean of answers within {bounds}"), "the middle"),
+        };
+        let default = self.default.as_ref().map_or_else(|| nothing.into(), |default| format!("{default:?}"));
+        let together = if jobs > 1 { format!(", {jobs} at a time") } else { String::new() };
+        format!("{how} of {blocks} blocks{together}, {default} where there is none")
+    }
+
+    /// Does an answer count?
+    pub(crate) fn accepts(&self, answer: &str) -> bool {
+        match &self.mechanism {
+            Mechanism::Mode(_) => true,
+            Mechanism::Mean { grid, .. } => steps(grid, answer).is_some(),
+        }
+    }
+
+    /// Splits the rows into blocks, asks the blocks, and releases the summary of their answers.
+    ///
+    /// # Errors
+    /// If the permit does not cover the guarantee, or reading fails.
+    pub(crate) fn release(
+        &self,
+        permit: &mut Permit,
+        deal: impl FnOnce(&mut dyn FnMut(Option<&[u8]>) -> usize) -> Result<Vec<Block>>,
+        ask: impl FnOnce(Vec<Block>) -> Vec<Option<String>>,
+    ) -> Result<Kept> {
+        match &self.mechanism {
+            Mechanism::Mode(mode) => {
+                let mut round = mode.begin(permit)?;
+                let answers = ask(deal(&mut |id| round.block(id))?);
+                let answers = answers.into_iter().map(|answer| answer.or_else(|| self.default.clone()));
+                Ok(match round.decide(answers)? {
+                    Outcome::Released(release) => Kept::Answer(release.into_value()),
+                    Outcome::Refused(_) => Kept::Refused,
+                })
+            }
+            Mechanism::Mean { mean, grid, .. } => {
+                let mut round = mean.begin(permit)?;
+                let answers = ask(deal(&mut |id| round.block(id))?);
+                let numbers = answers.into_iter().map(|answer| answer.and_then(|text| steps(grid, &text)));
+                let Some(release) = round.decide(numbers)?.released() else { return Ok(Kept::Refused) };
+                // A step is a power of two: nothing is rounded here.
+                let step = grid.step();
+                let release = release.map(|steps| steps * step, |bar| bar.scaled(step));
+                let (half_width, level) = (release.error().half_width(), release.error().level());
+                Ok(Kept::Mean { value: release.into_value(), half_width, level })
+            }
+        }
+    }
+}
+
+/// A number on the grid.
+fn steps(grid: &Grid, text: &str) -> Option<i64> {
+    grid.steps(text.trim().parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use reticent::error::Explained;
+    use super::*;
+
+    fn mean(bounds: &str, default: Option<&str>) -> Result<Plan> {
+        Plan::new(Parameters {
+            blocks: 3,
+            default: default.map(String::from),
+            ..Parameters::new("900".parse().unwrap(), Summary::Mean { bounds: bounds.parse().unwrap() })
+        })
+    }
+
+    fn released(plan: &Plan, answers: [Option<&str>; 3]) -> Option<f64> {
+        let answers = answers.map(|answer| answer.map(String::from)).to_vec();
+        match plan.release(&mut Permit::unaccounted().unwrap(), |_| Ok(Vec::new()), |_| answers).unwrap() {
+            Kept::Mean { value, .. } => Some(value),
+            Kept::Refused => None,
+            other => panic!("{other:?} is not a mean"),
+        }
+    }
+
+    /// At ε = 900 the noise is about a 900th of the range, far below a tenth, and a 450th of a block.
+    #[test]
+    fn numbers_are_clamped_and_without_one_there_is_the_default_or_a_refusal() {
+        for (bounds, default, answers, expected) in [
+            ("0..10", None, [Some("1"), Some(" 2.5 "), Some("4")], Some(2.5)),
+            ("0..10", None, [Some("-1e300"), Some("inf"), Some("5")], Some(5.0)),
+            ("0..10", None, [None, Some("blue"), Some("NaN")], None),
+            ("0..10", None, [Some("1"), Some("1"), Some("1/4")], None),
+            ("0..10", Some("1"), [None, Some("blue"), Some("4")], Some(2.0)),
+            ("-10..10", Some("-99"), [None, Some("-10"), Some("-10")], Some(-10.0)),
+        ] {
+            let mean = released(&mean(bounds, default).unwrap(), answers);
+            let near = |expected: f64| mean.is_some_and(|mean| (mean - expected).abs() < 0.1);
+            assert!(expected.map_or(mean.is_none(), near), "{bounds} {default:?}: {mean:?}, not {expected:?}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_checked_before_anything_is_charged() {
+        let error = mean("0..1", Some("blue")).unwrap_err();
+        assert_eq!(error.to_string(), "default is blue, but it must be a number, because the mean is released");
+        assert!(error.is_usage());
+        let delta = Summary::MostFrequent { delta: "1e-8".parse().unwrap() };
+        let few = Parameters { blocks: 10, ..Parameters::new("1".parse().unwrap(), delta) };
+        assert!(Plan::new(few).unwrap_err().is_usage());
+    }
+
+    /// Blocks that are asked at a time may all change with one unit: the threshold is that for as many.
+    #[test]
+    fn runs_at_a_time_are_paid_for() {
+        let threshold = |schedule: Schedule| {
+            let summary = Summary::MostFrequent { delta: "1e-8".parse().unwrap() };
+            let plan = Plan::new(Parameters { schedule, ..Parameters::new("1".parse().unwrap(), summary) }).unwrap();
+            let Mechanism::Mode(mode) = plan.mechanism() else { panic!("the most frequent answer was asked for") };
+            mode.test().threshold()
+        };
+        let (second, jobs) = (Duration::from_secs(1), |jobs| NonZero::new(jobs).unwrap());
+        assert_eq!(threshold(Schedule::unpadded(second)), threshold(Schedule::padded(jobs(1), second)));
+        assert!(threshold(Schedule::padded(jobs(4), second)) > 3 * threshold(Schedule::padded(jobs(1), second)));
+    }
+}

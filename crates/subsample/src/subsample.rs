@@ -1,0 +1,194 @@
+//! A plan, a statistic and a table together.
+
+use std::io::BufRead;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use reticent::Permit;
+use tempfile::TempDir;
+
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::kept::Kept;
+use crate::plan::{Mechanism, Plan, Unit};
+use crate::run::{self, Run};
+use crate::statistic::Statistic;
+use crate::table::{Block, Table};
+use crate::trial::Trial;
+
+/// A plan, a statistic and a table together, checked as far as possible without a row.
+///
+/// The order is: [try it out](Subsample::try_out) if it [needs](Subsample::needs_trial) it, charge its
+/// [description](Subsample::description), [release](Subsample::release), keep the outcome.
+#[derive(Debug)]
+pub struct Subsample<R = std::io::BufReader<std::fs::File>> {
+    plan: Plan,
+    table: Table<R>,
+    /// The position of the unit's column.
+    unit: Option<usize>,
+    runner: Runner,
+}
+
+/// Runs the statistic on a block.
+#[derive(Debug)]
+struct Runner {
+    statistic: Statistic,
+    environment: Environment,
+    limit: Duration,
+    /// Holds the directories of the runs, and is removed with them.
+    scratch: TempDir,
+}
+
+impl Runner {
+    fn ask(&self, block: &Block, errors: Stdio) -> Option<String> {
+        let directory = tempfile::tempdir_in(self.scratch.path()).ok()?;
+        let command = self.environment.command(&self.statistic, directory.path())?;
+        run::answer(Run { command, input: block.clone(), limit: self.limit, errors })
+    }
+}
+
+impl<R: BufRead> Subsample<R> {
+    /// Puts them together.
+    ///
+    /// # Errors
+    /// If the table has no such unit column, or there is no place for scratch directories.
+    pub fn new(plan: Plan, statistic: Statistic, table: Table<R>, environment: Environment) -> Result<Self> {
+        let unit = match plan.unit() {
+            Unit::Row => None,
+            Unit::Column(column) => Some(table.unit(column)?),
+        };
+        let scratch = tempfile::Builder::new().prefix("reticent-").tempdir();
+        let scratch =
+            scratch.map_err(|error| Error::Scratch { folder: std::env::temp_dir(), reason: error.to_string() })?;
+        let runner = Runner { statistic, environment, limit: plan.schedule().limit(), scratch };
+        Ok(Self { plan, table, unit, runner })
+    }
+
+    /// How answers become a release.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// How runs are started.
+    pub fn environment(&self) -> &Environment {
+        &self.runner.environment
+    }
+
+    /// Everything that decides the release of the table at this path, except its rows: what is charged.
+    pub fn description(&self, table: &Path) -> String {
+        let (statistic, words) = (self.runner.statistic.description(), self.plan.words());
+        let limit = self.runner.limit.as_millis();
+        let memory = self.runner.environment.memory.map_or_else(String::new, |bytes| format!(", {bytes} bytes"));
+        format!("subsample of {:?}: {statistic}; {words}; a run has {limit} ms{memory}", table.as_os_str())
+    }
+
+    /// The answer for a table without rows. What the statistic says on standard error is shown: without rows there are no secrets
+    /// in it.
+    pub fn answer_without_rows(&self) -> Option<String> {
+        self.runner.ask(&self.table.empty_block().into(), Stdio::inherit())
+    }
+
+    /// Should it be [tried out](Subsample::try_out) before it is charged? A program should have an answer somewhere, unless a default
+    /// counts instead. SQL has been checked already.
+    pub fn needs_trial(&self) -> bool {
+        self.runner.statistic.is_program() && !self.plan.has_default()
+    }
+
+    /// Runs the statistic on made-up rows. What it says on standard error is shown: there are no secrets in it.
+    ///
+    /// # Errors
+    /// [`Error::NoTrialAnswer`] if it has no answer that counts; [`Error::TrialColumns`] or [`Error::Table`] if the made-up rows
+    /// cannot be used.
+    pub fn try_out(&self, trial: &Trial) -> Result<()> {
+        let answers =
+            |block: &Block| self.runner.ask(block, Stdio::inherit()).is_some_and(|answer| self.plan.accepts(&answer));
+        if trial.blocks(&self.table)?.iter().any(answers) {
+            return Ok(());
+        }
+        Err(Error::NoTrialAnswer {
+            program: self.runner.statistic.path().display().to_string(),
+            file: trial.file().map(Path::to_path_buf),
+            numeric: matches!(self.plan.mechanism(), Mechanism::Mean { .. }),
+            limit: self.runner.limit,
+        })
+    }
+
+    /// Reads the rows, runs the statistic on every block, and releases the summary. `done` is called after every run.
+    ///
+    /// # Privacy
+    /// The guarantee of the [plan](Plan::guarantee), if each answer is computed from its block alone.
+    ///
+    /// # Errors
+    /// If the permit does not cover the guarantee, or [`Error::Reading`].
+    pub fn release(self, permit: &mut Permit, done: impl Fn() + Sync) -> Result<Kept> {
+        let Self { plan, table, unit, runner } = self;
+        plan.release(
+            permit,
+            |lot| table.deal(plan.blocks(), unit, lot),
+            |blocks| plan.schedule().run(&blocks, |block| runner.ask(block, Stdio::null()), done),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZero;
+
+    use super::*;
+    use crate::plan::{Parameters, Summary};
+    use crate::schedule::Schedule;
+
+    const PEOPLE: &str = "user,age\nada,36\nalan,41\n";
+
+    fn subsample(script: &str, change: impl FnOnce(&mut Parameters)) -> Subsample<&'static [u8]> {
+        let summary = Summary::MostFrequent { delta: "0.001".parse().unwrap() };
+        let mut parameters = Parameters::new("20".parse().unwrap(), summary);
+        (parameters.blocks, parameters.schedule) = (6, Schedule::unpadded(Duration::from_secs(20)));
+        change(&mut parameters);
+        let table = Table::new(PEOPLE.as_bytes(), "people.csv".into()).unwrap();
+        Subsample::new(Plan::new(parameters).unwrap(), Statistic::script(script), table, Environment::best()).unwrap()
+    }
+
+    /// A ledger that was charged for a request compares these words with those of the next: an old request must be found again.
+    #[test]
+    fn the_description_says_what_decides_the_release() {
+        let path = Path::new("/data/people.csv");
+        let plain = "subsample of \"/data/people.csv\": echo 1; most frequent answer of 6 blocks, no answer where there is none; a run \
+                     has 20000 ms";
+        assert_eq!(subsample("echo 1", |_| ()).description(path), plain);
+        let mut limited = subsample("echo 1", |parameters| {
+            parameters.default = Some(" blue ".into());
+            parameters.schedule = Schedule::padded(NonZero::new(2).unwrap(), Duration::from_millis(200));
+            parameters.blocks = 20;
+        });
+        limited.runner.environment.memory = Some(1 << 20);
+        let words = "subsample of \"/data/people.csv\": echo 1; most frequent answer of 20 blocks, 2 at a time, \"blue\" where there is \
+                     none; a run has 200 ms, 1048576 bytes";
+        assert_eq!(limited.description(path), words);
+    }
+
+    #[test]
+    fn a_statistic_without_an_answer_is_found_out_before_the_charge() {
+        let silent = subsample("exit 0", |_| ());
+        assert!(silent.needs_trial() && silent.answer_without_rows().is_none());
+        let error = silent.try_out(&Trial::Invented).unwrap_err();
+        assert!(matches!(&error, Error::NoTrialAnswer { file: None, numeric: false, .. }), "{error}");
+        subsample("wc -l", |_| ()).try_out(&Trial::Invented).unwrap();
+        assert!(!subsample("exit 0", |parameters| parameters.default = Some("0".into())).needs_trial());
+        let wordy = subsample("echo blue", |parameters| {
+            parameters.summary = Summary::Mean { bounds: "0..1".parse().unwrap() };
+        });
+        assert!(wordy.try_out(&Trial::Invented).is_err(), "a mean is of numbers");
+    }
+
+    #[test]
+    fn every_block_is_asked_once() {
+        let asked = std::sync::atomic::AtomicU64::new(0);
+        let count = || {
+            asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        };
+        let kept = subsample("echo blue", |_| ()).release(&mut Permit::unaccounted().unwrap(), count);
+        assert_eq!((kept, asked.into_inner()), (Ok(Kept::Answer("blue".into())), 6));
+    }
+}
