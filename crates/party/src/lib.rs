@@ -76,6 +76,10 @@
 //!   new attempt is charged anew.
 //! - When a contribution is sent tells how long a party's query took.
 //! - Anybody who can reach a party's address can keep it busy; strangers are cut off when they cannot prove a key of the task.
+//!
+//! # Features
+//! - `sql` (default): the statistic is the task's SQL, checked against the task. Without it there is no SQL engine: for aggregators, and
+//!   for statistics of your own.
 
 pub mod abort;
 pub mod aggregators;
