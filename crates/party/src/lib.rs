@@ -79,6 +79,10 @@
 //! - The time at which a contribution is sent reveals how long a party's query took.
 //! - Anyone who can reach a party's address can keep it busy; strangers are cut off when they cannot prove a key in the
 //!   task.
+//!
+//! # Features
+//! - `sql` (default): the statistic is the task's SQL, checked against the task. Without it there is no SQL engine: for
+//!   aggregators, and for statistics of your own.
 
 pub mod abort;
 pub mod aggregators;

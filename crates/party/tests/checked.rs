@@ -83,7 +83,11 @@ fn a_task_whose_numbers_are_not_its_querys_is_refused() {
         ("unit = \"row\"", "unit = \"patient\"\nmax_rows = 3\nmax_groups = 1", "sensitivity = 1, but its query has 3"),
         ("cells = [\"A\", \"B\"]", "cells = [\"A\"]", "cells: 1, but its query has 2"),
         ("cells = [\"A\",", "cells = [{ name = \"A\", step = 2 },", "the step of \"A\" is 2, but its query has 1"),
-        ("COUNT(*)", "MEDIAN(age)", "ranks do not add up over parties"),
+        (
+            "sql = \"SELECT ward, COUNT(*) FROM visits GROUP BY ward\"",
+            "bounds = { age = \"0..9\" }\nsql = \"SELECT MEDIAN(age) FROM visits\"",
+            "ranks do not add up over parties",
+        ),
         ("SELECT", "SELEC", "the SQL cannot be read"),
     ] {
         assert!(text.contains(from), "{from}");
