@@ -46,7 +46,7 @@ const CALM: (u64, u64) = (998, 1000);
 /// blocks.
 ///
 /// # Algorithm
-/// \[NRS07\] with a clamped mean for the aggregate \[DR14, section 7.2\]. Answers are whole numbers: put real ones on a grid
+/// \[NRS07\] with a clamped mean for the aggregate \[DR14\]. Answers are whole numbers: put real ones on a grid
 /// of which the step is chosen beforehand (cents, thousandths), and divide the release by it.
 ///
 /// # Errors

@@ -35,7 +35,7 @@ use crate::release::Outcome;
 /// of 200 blocks agree is refused with probability below 10⁻²⁰. What a block of n/k rows can tell is the query's own affair.
 ///
 /// # Algorithm
-/// \[NRS07\] with the stable mode for numbers of any kind \[DR14, section 7.3\].
+/// \[NRS07\] with the stable mode for numbers of any kind \[DR14\].
 ///
 /// # Errors
 /// If C/ε lies outside 0.001 to 2^50, if δ is below e^−4096, if there are so few blocks that even unanimous answers would be
