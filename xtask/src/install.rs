@@ -8,6 +8,9 @@ use crate::process::{Invocation, exists, target};
 
 /// The target for browsers.
 pub const WASM: &str = "wasm32-unknown-unknown";
+/// Renders the documents. Only its search is needed: no server, no watching of files.
+const MDBOOK: &str =
+    "cargo install --locked --quiet mdbook --version ^0.5 --no-default-features --features search --root";
 /// Tools that test and check the HTTP API's description, and generate a client from it: programs and packages.
 const SCHEMA_TOOLS: [(&str, &str); 3] = [
     ("schemathesis", "schemathesis==4.*"),
@@ -27,6 +30,18 @@ pub fn wasm_target() -> Result<(), String> {
     } else {
         Err(format!("the target is not installed and could not be fetched; run by hand: {install}"))
     }
+}
+
+/// Makes sure that there is an mdBook, in the build folder; where it is.
+pub fn mdbook() -> Result<PathBuf, String> {
+    let folder = target().join("tools");
+    let program = folder.join("bin").join("mdbook");
+    let install = Invocation::new(MDBOOK).argument(folder.to_string_lossy());
+    if program.is_file() {
+        return Ok(program);
+    }
+    println!("installing mdbook into {}, once: a few minutes", folder.display());
+    if install.succeeds() { Ok(program) } else { Err(format!("mdbook could not be installed: {install}")) }
 }
 
 /// Makes sure that a PostgreSQL server can be started; the tests start their own.

@@ -4,7 +4,7 @@ use crate::install;
 use crate::process::Invocation;
 use crate::step::{Step, take};
 
-/// Format, clippy, documentation, and the builds for browsers.
+/// Format, clippy, documentation and its links, and the builds for browsers.
 pub fn run() -> Result<(), String> {
     let step = |name, line| Step::new(name, Invocation::new(line));
     take(vec![
@@ -14,6 +14,7 @@ pub fn run() -> Result<(), String> {
             "documentation",
             Invocation::new("cargo doc --workspace --no-deps").variable("RUSTDOCFLAGS", "-D warnings"),
         ),
+        step("links", "cargo xtask book --check"),
         step("wasm32", &format!("cargo check -p reticent --no-default-features --target {}", install::WASM))
             .after(install::wasm_target),
         step("browser module", "cargo xtask wasm").after(install::wasm_target),

@@ -6,6 +6,8 @@
 //! | `programs` | test programs, as many at a time as there are cores |
 //! | `slowest` | which tests take longest |
 //! | `lint` | `cargo xtask lint`: checks that run no code |
+//! | `book` | `cargo xtask book`: the documents as a book |
+//! | `links` | whether every link in the documents leads somewhere |
 //! | `step` | runs steps in order, and reports on them |
 //! | `install` | what tests need beyond crates |
 //! | `mutants` | `cargo xtask mutants`: private SQL broken on purpose must fail its tests |
@@ -14,7 +16,9 @@
 //! | `process` | starting programs and showing how to start them by hand |
 
 mod bench;
+mod book;
 mod install;
+mod links;
 mod lint;
 mod mutants;
 mod process;
@@ -36,7 +40,9 @@ Commands:
                                             --long draws more samples from fresh seeds in the statistical tests, runs a
                                             million queries, fuzzes for an hour and runs the mutants;
                                             --timings lists the slowest tests at the end
-  lint                                      Check format, lints, docs and the wasm32 build
+  lint                                      Check format, lints, docs, their links and the wasm32 build
+  book [--check]                            Check that every link in the documents leads somewhere, and build them as a book in
+                                            target/book, with mdbook in target/tools; --check only checks the links
   mutants [WORD]                            Break one rule of private SQL at a time, and check that its tests notice; with a
                                             word, only the rules whose description contains it
   wasm [--write]                            Build the module that randomises answers in a browser, check its size, and compare
@@ -66,6 +72,7 @@ enum Task {
     Help,
     Test(test::Manner),
     Lint,
+    Book { check_only: bool },
     Mutants { word: String },
     Wasm { write: bool },
     Figures,
@@ -95,6 +102,7 @@ fn main() -> ExitCode {
         }
         Task::Test(manner) => test::run(manner),
         Task::Lint => lint::run(),
+        Task::Book { check_only } => book::run(check_only),
         Task::Mutants { word } => mutants::run(&word),
         Task::Wasm { write } => wasm::run(write),
         Task::Figures => figures(),
@@ -131,6 +139,8 @@ fn parse(arguments: &[&str]) -> Result<Task, String> {
         ("help" | "-h" | "--help", _) => Ok(Task::Help),
         ("test", options) => parse_manner(options).map(Task::Test),
         ("lint", []) => Ok(Task::Lint),
+        ("book", []) => Ok(Task::Book { check_only: false }),
+        ("book", ["--check"]) => Ok(Task::Book { check_only: true }),
         ("mutants", []) => Ok(Task::Mutants { word: String::new() }),
         ("mutants", [word]) => Ok(Task::Mutants { word: (*word).to_owned() }),
         ("wasm", []) => Ok(Task::Wasm { write: false }),
@@ -185,6 +195,8 @@ mod tests {
         assert_eq!(parse(&["test", "--long"]), Ok(Task::Test(Manner { long: true, timings: false })));
         assert_eq!(parse(&["test", "--timings", "--long"]), Ok(Task::Test(Manner { long: true, timings: true })));
         assert_eq!(parse(&["lint"]), Ok(Task::Lint));
+        assert_eq!(parse(&["book"]), Ok(Task::Book { check_only: false }));
+        assert_eq!(parse(&["book", "--check"]), Ok(Task::Book { check_only: true }));
         assert_eq!(parse(&["mutants"]), Ok(Task::Mutants { word: String::new() }));
         assert_eq!(parse(&["mutants", "clock"]), Ok(Task::Mutants { word: "clock".into() }));
         assert_eq!(parse(&["wasm"]), Ok(Task::Wasm { write: false }));

@@ -8,7 +8,7 @@ mod suite;
 use std::sync::{Arc, Mutex};
 
 use reticent::error::Explained;
-use reticent::ledger::Ledger;
+use reticent::ledger::{Charged, Ledger};
 use reticent_ledger::entry::{Event, Row};
 use reticent_ledger::storage::Storage;
 use reticent_ledger::storage::postgres::Postgres;
@@ -417,5 +417,25 @@ fn a_schema_that_somebody_else_made_is_not_used() {
         administrator.batch_execute("DROP SCHEMA reticent_ledger CASCADE").unwrap();
         drop(DurableLedger::create(&as_clerk).unwrap());
         drop(DurableLedger::open(&as_clerk).unwrap());
+    }
+}
+
+/// Made by the program and `pg_dump`. A change of the format must raise its version and add a fixture; this one stays as it is, and must still
+/// open, or be refused with the text that `docs/formats.md` tells.
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn a_ledger_of_version_2_says_what_it_said_and_other_versions_are_refused() {
+    let place = database();
+    place.server.administrator(&place.name).batch_execute(include_str!("fixtures/postgres-2.sql")).unwrap();
+    let ledger = open(&place);
+    let verdict = ledger.verify().unwrap();
+    assert!(verdict.is_sound() && verdict.entries == 4, "{verdict:?}");
+    let charge = ledger.request("people", "monday").unwrap().unwrap();
+    assert!(matches!(ledger.charge(&charge).unwrap(), Charged::Answered(text) if text.starts_with("{\"answer\":")));
+    drop(ledger);
+    for version in [1, 3] {
+        place.vandalise(&format!("UPDATE format SET version = {version}"));
+        let refused = DurableLedger::open(&place.location()).err().expect("it is of another version");
+        assert!(matches!(refused, Error::NotALedger(_)), "{refused}");
     }
 }

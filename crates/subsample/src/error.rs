@@ -100,13 +100,18 @@ impl Explained for Error {
     fn class(&self) -> Class {
         match self {
             Self::Core(error) => error.class(),
+            Self::Sql(error) => error.class(),
             Self::Scratch { .. } | Self::Reading | Self::NotAnOutcome => Class::Machine,
             _ => Class::Request,
         }
     }
 
     fn message(&self) -> Message {
-        if let Self::Core(error) = self { error.message() } else { self.to_string().into() }
+        match self {
+            Self::Core(error) => error.message(),
+            Self::Sql(error) => error.message(),
+            other => other.to_string().into(),
+        }
     }
 }
 

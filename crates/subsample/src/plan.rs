@@ -231,8 +231,8 @@ fn steps(grid: &Grid, text: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use reticent::error::Explained;
     use super::*;
+    use reticent::error::Explained;
 
     fn mean(bounds: &str, default: Option<&str>) -> Result<Plan> {
         Plan::new(Parameters {

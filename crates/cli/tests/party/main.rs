@@ -10,6 +10,7 @@
 //! | `neighbours` | nothing but the answer depends on the rows |
 //! | `rehearsal` | simulations, views, and transcripts that were tampered with |
 //! | `guide` | the commands of docs/parties.md, as printed there |
+//! | `pages` | pages of the documents, and the commands on them |
 //! | `namespaces` | a party that is cut off, or slow, on its own network; needs root |
 
 mod aborts;
@@ -21,4 +22,6 @@ mod mistakes;
 #[cfg(target_os = "linux")]
 mod namespaces;
 mod neighbours;
+#[path = "../support/pages.rs"]
+mod pages;
 mod rehearsal;

@@ -47,7 +47,7 @@ pub fn upper_tail(shape: Shape<'_>, at: f64) -> f64 {
 }
 
 /// An upper bound on P(|Y₁ + … + Yₙ| > λ) for independent Laplace draws, continuous or discrete, of the given scales:
-/// 2e^(−λ²/8ν²) with ν² = Σb², for λ < 2√2·ν²/b_max \[CSS11, corollary 2.9\].
+/// 2e^(−λ²/8ν²) with ν² = Σb², for λ < 2√2·ν²/b_max \[CSS11\].
 ///
 /// Beyond that range ν² may be increased just enough for λ to be within it again: 2e^(−λ/(2√2·b_max)). So there is a
 /// bound for every λ.

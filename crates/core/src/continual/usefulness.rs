@@ -65,7 +65,7 @@ pub fn usefulness_throughout(plan: &AnyStrategy, steps: u64, delta: f64) -> Resu
 }
 
 /// The binary counter's λ for all n steps with probability at least 1 − 1/n, in closed form: 2√2·α·ln(2n²)·r/ε with α =
-/// ⌊log₂n⌋ + 1, which is O(log²n/ε) \[CSS11, theorem 3.5 and corollary\].
+/// ⌊log₂n⌋ + 1, which is O(log²n/ε) \[CSS11\].
 ///
 /// `range_over_epsilon` is c·r/ε: 1/ε for single events of size 1. [`usefulness_throughout`] finds a smaller λ.
 ///

@@ -7,9 +7,9 @@ use crate::privacy::Epsilon;
 /// √n·e^(ε/2)/(1+e^ε), at ε = 1 0.44·√n.
 ///
 /// # Accuracy
-/// Proved like Theorem 9.3 of \[V17\], with the constant kept. Let every bit be a fair coin, and T everything that is
-/// seen by others than the people themselves, in however many rounds. Given T = t the bits are still independent, and
-/// by Bayes and the guarantee the odds of each are from e^−ε to e^ε: its variance is p(1−p) with p from 1/(1+e^ε) to
+/// Proved like the lower bound for the local model in \[V17\], with the constant kept. Let every bit be a fair coin, and
+/// T everything that is seen by others than the people themselves, in however many rounds. Given T = t the bits are
+/// still independent, and by Bayes and the guarantee the odds of each are from e^−ε to e^ε: its variance is p(1−p) with p from 1/(1+e^ε) to
 /// e^ε/(1+e^ε), at least e^ε/(1+e^ε)². Whatever number is output, its mean square error given t is at least the
 /// variance of the sum, n·e^ε/(1+e^ε)². This holds on average over t and over inputs; so on some input, too.
 ///

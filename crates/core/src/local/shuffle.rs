@@ -309,7 +309,7 @@ mod tests {
         }
     }
 
-    /// \[FMT21, Theorem 3.1\] in closed form, as published; the numbers must be better, and by the factor that the paper shows.
+    /// \[FMT21\] in closed form, as published; the numbers must be better, and by the factor that the paper shows.
     #[test]
     fn the_published_bound_is_beaten() {
         for (local, honest, delta) in [("0.5", 10_000, "1e-6"), ("1", 100_000, "1e-6"), ("2", 1_000_000, "1e-8")] {

@@ -14,7 +14,7 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// Releases whole numbers that one unit can move by at most Δ in the L2 norm.
 ///
 /// # Privacy
-/// - [`Gaussian::with_rho`]: ρ-zCDP for vectors of any length, with σ² = Δ²/(2ρ) on every coordinate \[CKS20, Theorem 4\].
+/// - [`Gaussian::with_rho`]: ρ-zCDP for vectors of any length, with σ² = Δ²/(2ρ) on every coordinate \[CKS20\].
 /// - [`Gaussian::with_delta`]: (ε, δ)-differential privacy for a single number, with the smallest σ for which
 ///   Σ_k max(0, P(k) − e^ε·P(k+Δ)) ≤ δ holds for the discrete law itself. (The σ of continuous noise is slightly too
 ///   small, and the textbook's σ² = (Δ/ε)²·ln(1/δ) is far too small.)

@@ -23,7 +23,7 @@ use window::Window;
 ///
 /// # Privacy
 /// Added to a vector of whole numbers that one unit can move by at most Δ in the L2 norm, independent noise with σ² =
-/// Δ²/(2ρ) gives ρ-zCDP \[CKS20, Theorem 4\]. For (ε, δ) directly, use [`calibration`](crate::privacy::calibration).
+/// Δ²/(2ρ) gives ρ-zCDP \[CKS20\]. For (ε, δ) directly, use [`calibration`](crate::privacy::calibration).
 ///
 /// # Accuracy
 /// Exact. The variance is at most σ², and within 1e-8 of it from σ = 1 on.
@@ -141,7 +141,7 @@ impl DiscreteGaussian {
     }
 
     /// An upper bound on P(|K| > t): exact up to rounding for σ ≤ 1000, and beyond that by comparison with the
-    /// continuous law, P(K ≥ t+1) ≤ P(N ≥ t) \[CKS20, Proposition 25\].
+    /// continuous law, P(K ≥ t+1) ≤ P(N ≥ t) \[CKS20\].
     pub fn two_sided_tail(&self, t: u64) -> f64 {
         tail::TwoSided::new(self.sigma_squared.to_f64_up()).beyond(t)
     }

@@ -11,7 +11,7 @@
 //! there, so g is convex and then concave. Let h be g up to x²/3 and its tangent beyond: h is convex, increasing and
 //! nowhere below g, so E g(Q) ≤ E h(Q). A vector of λs with sum 1 and no entry above 1/m is majorised by m entries 1/m, and
 //! the expectation of a convex function of a weighted sum of exchangeable variables grows in the order of majorisation
-//! \[MOA11, chapter 11.B\]; so E h(Q) is at most its value for m equal terms. If the sum of the λs is less than 1, terms
+//! \[MOA11\]; so E h(Q) is at most its value for m equal terms. If the sum of the λs is less than 1, terms
 //! can be added: h increases. What the tangent costs, as the factor c in |sum| ≤ c·standard deviation:
 //!
 //! | m | 1 | 2 | 4 | 8 | 16 | 64 | ∞ |

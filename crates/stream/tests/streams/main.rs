@@ -12,6 +12,7 @@
 //! | `memory` | what is found in memory and on the disk? |
 //! | `files` | what is read from files and pipes? |
 //! | `nats` | what is read from JetStream? |
+//! | `formats` | does a data directory in the formats of today open? |
 //! | `bench`, `child` | – a directory with a ledger and a clock; this program again, to be killed |
 
 mod bench;
@@ -21,6 +22,7 @@ mod crashes;
 mod creating;
 mod disk;
 mod files;
+mod formats;
 mod kills;
 mod memory;
 mod nats;

@@ -69,7 +69,7 @@ const GUARD_BITS: u32 = 20;
 /// (For one counter nη² would do: there is one pair of roundings a step, however many steps were touched. With keys the c
 /// events may lie in c counters, each of which rounds.)
 ///
-/// A discrete Gaussian moved by a whole Δ_t costs Δ_t²/(2σ²) \[CKS20, Proposition 5\]: the moment of order α of its likelihood
+/// A discrete Gaussian moved by a whole Δ_t costs Δ_t²/(2σ²) \[CKS20\]: the moment of order α of its likelihood
 /// ratio, given the past, is at most e^((α−1)·α·Δ_t²/(2σ²)). Δ_t depends on the past alone and Σ Δ_t² ≤ Δ² on every path, so by
 /// induction from the last step back the moment of all steps is at most e^((α−1)·α·ρ) for σ² = Δ²/(2ρ) lattice units.
 /// S is computed in 256-bit integers, rounded up; η and K ≤ 1 + Σ ω_i·min(n, 1/κ_i) are exact fractions; σ² is rounded up.

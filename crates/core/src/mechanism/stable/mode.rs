@@ -32,7 +32,7 @@ use crate::release::Outcome;
 /// A released mode is exact. It is refused with the probability [`StableRelease::refusal_probability`] of Δ.
 ///
 /// # Algorithm
-/// Count, then [`StableRelease`] \[DL09; DR14, section 7.3\].
+/// Count, then [`StableRelease`] \[DL09; DR14\].
 ///
 /// # Errors
 /// If 1/ε lies outside 0.001 to 2^50, if δ is below e^−4096, or (when releasing) if the permit does not cover (ε, δ).

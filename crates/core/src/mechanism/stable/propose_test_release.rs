@@ -48,7 +48,7 @@ pub struct Proposal<T> {
 /// probability at most β.
 ///
 /// # Algorithm
-/// \[DL09\], with the stability test of \[DR14, section 7.3\] and the discrete law. The noise-free version, "refuse if one
+/// \[DL09\], with the stability test of \[DR14\] and the discrete law. The noise-free version, "refuse if one
 /// change would alter the answer", is not private: one dataset may be certain to be answered where its neighbour is
 /// certain to be refused.
 ///

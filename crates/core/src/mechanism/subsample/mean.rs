@@ -48,7 +48,7 @@ const CALM: (u64, u64) = (998, 1000);
 /// noise, but smaller blocks.
 ///
 /// # Algorithm
-/// \[NRS07\] with a clamped mean as the aggregate \[DR14, section 7.2\]. Answers are whole numbers: put real ones on a
+/// \[NRS07\] with a clamped mean as the aggregate \[DR14\]. Answers are whole numbers: put real ones on a
 /// grid whose step is chosen beforehand (cents, thousandths), and divide the release by it.
 ///
 /// # Errors

@@ -36,7 +36,7 @@ use crate::release::Outcome;
 /// the query.
 ///
 /// # Algorithm
-/// \[NRS07\] with the stable mode for values of any kind \[DR14, section 7.3\].
+/// \[NRS07\] with the stable mode for values of any kind \[DR14\].
 ///
 /// # Errors
 /// If C/ε lies outside 0.001 to 2^50, if δ is below e^−4096, if there are so few blocks that even unanimous answers would be

@@ -41,7 +41,7 @@ use crate::release::Outcome;
 /// [`StableRelease::refusal_probability`] of Δ ≤ ⌈k/2⌉.
 ///
 /// # Algorithm
-/// The notes' mechanism after \[NRS07; DR14, section 7\], with the gap instead of the mode's frequency and all
+/// \[NRS07; DR14\], with the gap instead of the mode's frequency and all
 /// constants explicit. δ₂ is bounded by 1 − Σ_{i≤L} t_i with every t_i = C(k,i)·π^i·(1−π)^(k−i) rounded down and π
 /// rounded up (the tail grows with π), in binary fractions wide enough for t₀ ≥ 2^(−3kπ).
 ///

@@ -1,0 +1,68 @@
+//! Files in the formats of today, made by the program, must open with whatever the code becomes.
+//!
+//! A change of a format must raise its version and add a fixture. These stay as they are: they must still open, or be refused with a text
+//! that `docs/formats.md` tells.
+
+use std::fs;
+
+use reticent::ledger::{Charged, Ledger};
+use reticent_ledger::{Anchor, DurableLedger, Error, Event, Location};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+/// A ledger with one entry of each kind at least, from its dump.
+fn ledger(folder: &TempDir) -> (Location, Connection) {
+    let path = folder.path().join("ledger.sqlite");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(include_str!("fixtures/ledger-2.sql")).unwrap();
+    (Location::File(path), connection)
+}
+
+fn kind(event: &Event) -> &'static str {
+    match event {
+        Event::Opened { .. } => "opened",
+        Event::Registered(_) => "registered",
+        Event::Limited { .. } => "limited",
+        Event::Charged { .. } => "charged",
+        Event::Released { .. } => "released",
+        Event::Failed { .. } => "failed",
+        Event::Reopened { .. } => "reopened",
+    }
+}
+
+#[test]
+fn a_ledger_of_version_2_and_its_anchor_say_what_they_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let (place, connection) = ledger(&folder);
+    drop(connection);
+    let anchor = folder.path().join("anchor.json");
+    fs::write(&anchor, include_str!("fixtures/anchor.json")).unwrap();
+    let ledger = DurableLedger::open(&place).unwrap().anchored(Anchor::new(anchor));
+    let verdict = ledger.verify().unwrap();
+    assert!(verdict.is_sound(), "{verdict:?}");
+    let mut kinds = Vec::new();
+    ledger.history(|entry| kinds.push(kind(&entry.event))).unwrap();
+    let expected = "opened registered charged limited registered charged released charged failed reopened";
+    assert_eq!(kinds.join(" "), expected);
+
+    let spent = |dataset| ledger.account(dataset).unwrap().unwrap().spent[0].1.to_string();
+    assert_eq!([spent("/tmp/fx/visits.txt"), spent("people")], ["ε = 0.25", "ε = 0.625"]);
+    for (request, beginning) in [("monday", "{\"answer\":"), ("tuesday", "\"failed\"")] {
+        let charge = ledger.request("people", request).unwrap().unwrap();
+        let Charged::Answered(text) = ledger.charge(&charge).unwrap() else { panic!("it was answered") };
+        assert!(text.starts_with(beginning), "{text}");
+    }
+}
+
+#[test]
+fn another_version_is_refused() {
+    for version in [1, 3] {
+        let folder = tempfile::tempdir().unwrap();
+        let (place, connection) = ledger(&folder);
+        connection.pragma_update(None, "user_version", version).unwrap();
+        drop(connection);
+        let refused = DurableLedger::open(&place).err().expect("it is of another version");
+        assert!(matches!(refused, Error::NotALedger(_)));
+        assert!(refused.to_string().ends_with("is not a ledger that this version can read"), "{refused}");
+    }
+}
