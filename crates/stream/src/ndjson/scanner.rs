@@ -3,12 +3,13 @@
 use super::Text;
 
 /// A value, as far as it matters.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Token<'line> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Token<'line> {
     Number(&'line [u8]),
     Text(Text<'line>),
     True,
-    /// `false`, `null`, an array or an object.
+    Null,
+    /// `false`, an array or an object.
     Other,
 }
 
@@ -98,7 +99,7 @@ impl<'line> Scanner<'line> {
             b'-' | b'0'..=b'9' => plain(Token::Number(self.number()?)),
             b't' => self.word(b"true").and_then(|()| plain(Token::True)),
             b'f' => self.word(b"false").and_then(|()| plain(Token::Other)),
-            b'n' => self.word(b"null").and_then(|()| plain(Token::Other)),
+            b'n' => self.word(b"null").and_then(|()| plain(Token::Null)),
             opening @ (b'{' | b'[') => {
                 self.rest = &self.rest[1..];
                 Some(Begun { token: Token::Other, opening: Some(opening) })
