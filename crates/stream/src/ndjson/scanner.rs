@@ -112,14 +112,14 @@ impl<'line> Scanner<'line> {
         let body = self.rest.strip_prefix(b"\"")?;
         let (mut place, mut escaped) = (0, false);
         loop {
-            match *body.get(place)? {
+            place += body[place..].iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20)?;
+            match body[place] {
                 b'"' => break,
                 b'\\' => {
                     place += escape(&body[place..])?.1;
                     escaped = true;
                 }
-                0..0x20 => return None,
-                _ => place += 1,
+                _ => return None,
             }
         }
         self.rest = &body[place + 1..];
@@ -165,6 +165,7 @@ impl<'line> Scanner<'line> {
         self.take(byte).then_some(())
     }
 
+    #[inline]
     fn take(&mut self, byte: u8) -> bool {
         self.skip_space();
         let there = self.rest.first() == Some(&byte);
@@ -174,9 +175,11 @@ impl<'line> Scanner<'line> {
         there
     }
 
+    #[inline]
     fn skip_space(&mut self) {
-        let space = self.rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
-        self.rest = &self.rest[space..];
+        while let [b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
     }
 }
 
