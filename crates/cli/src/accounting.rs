@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use reticent::Permit;
-use reticent::ledger::{
-    Accounting, Answered, Charge, Charged, Ended, Interrupted, Ledger, Receipt, Releases, UNFINISHED,
-};
+use reticent::ledger::{Accounting, Answered, Charge, Ended, Interrupted, Ledger, Receipt, Releases, UNFINISHED};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{
     Anchor, Budget, Dataset, DurableLedger, Error, Location, Owner, Spend, Subject, Terms, Use, dataset_of_file,
@@ -52,18 +50,6 @@ pub struct Request {
     pub adjacency: Adjacency,
     /// What it costs.
     pub guarantee: Guarantee,
-}
-
-/// Leave to draw noise, or what was released before.
-#[derive(Debug)]
-pub enum Granted {
-    /// Nothing was released yet.
-    Permitted(Box<Permit>),
-    /// The same was charged before, and nothing was kept for it. Where a run may fail by what is in the rows, this permit must not be
-    /// used.
-    Unfinished(Box<Permit>),
-    /// The same was asked before: what was kept.
-    Answered(String),
 }
 
 /// Where a command charges.
@@ -116,16 +102,22 @@ impl Account {
         Ok(Self::Charged(Box::new(Session { ledger, place, subject, request: arguments.request.clone() })))
     }
 
-    /// Charges, durably, and says so; or gives back what was released for the same request.
+    /// Charges a stream, and says so: returns the permit to draw all of its noise.
     ///
     /// # Errors
     /// If there is not enough budget left, or the ledger fails.
-    pub fn charge(&self, request: Request, releases: Releases) -> Result<Granted> {
+    pub fn start(&self, asked: Request) -> Result<Permit> {
         match self {
-            Self::Charged(session) => session.charge(request, releases),
+            Self::Charged(session) => {
+                let permit = session.ledger.start(&session.prepare(asked, Releases::Stream)?)?;
+                if let Accounting::Charged(receipt) = permit.accounting() {
+                    session.say(receipt, "charged");
+                }
+                Ok(permit)
+            }
             Self::Unaccounted => {
                 warn();
-                Ok(Granted::Permitted(Box::new(Permit::unaccounted()?)))
+                Ok(Permit::unaccounted()?)
             }
         }
     }
@@ -185,27 +177,38 @@ impl Account {
         }
     }
 
-    /// Keeps what is released for a request that the user named; what comes back is what may be shown.
-    ///
-    /// # Errors
-    /// If it could not be made durable.
-    pub fn keep(&self, charged: &Accounting, release: &str) -> Result<String> {
-        match (self, charged) {
-            (Self::Charged(session), Accounting::Charged(receipt)) => Ok(session.ledger.keep(receipt, release)?),
-            _ => Ok(release.into()),
-        }
-    }
-
     /// Releases something once, and says what was charged: what may be shown.
     ///
     /// # Errors
     /// If the budget is exhausted, the ledger fails, or the request was charged before and has no outcome.
     pub fn release(&self, asked: Request, compute: impl FnOnce(Permit) -> Ended) -> Result<String> {
+        self.release_unless(Interrupted::StaysOpen, asked, |permit| Ok(compute(permit)))
+    }
+
+    /// [`Account::release`] for something that cannot fail because of what is in the rows: if it was interrupted, it is computed
+    /// now. An error of `compute` keeps nothing.
+    ///
+    /// # Errors
+    /// If the budget is exhausted, or the ledger fails; those of `compute`.
+    pub fn release_restartable(
+        &self,
+        asked: Request,
+        compute: impl FnOnce(Permit) -> Result<String>,
+    ) -> Result<String> {
+        self.release_unless(Interrupted::IsComputed, asked, |permit| compute(permit).map(Ended::Released))
+    }
+
+    fn release_unless(
+        &self,
+        interrupted: Interrupted,
+        asked: Request,
+        compute: impl FnOnce(Permit) -> Result<Ended>,
+    ) -> Result<String> {
         match self {
-            Self::Charged(session) => session.release(asked, compute),
+            Self::Charged(session) => session.release(interrupted, asked, compute),
             Self::Unaccounted => {
                 warn();
-                let (Ended::Released(text) | Ended::Failed(text)) = compute(Permit::unaccounted()?);
+                let (Ended::Released(text) | Ended::Failed(text)) = compute(Permit::unaccounted()?)?;
                 Ok(text)
             }
         }
@@ -224,17 +227,28 @@ impl Account {
 }
 
 impl Session {
-    fn release(&self, asked: Request, compute: impl FnOnce(Permit) -> Ended) -> Result<String> {
+    fn release(
+        &self,
+        interrupted: Interrupted,
+        asked: Request,
+        compute: impl FnOnce(Permit) -> Result<Ended>,
+    ) -> Result<String> {
         let charge = self.prepare(asked, Releases::Once)?;
+        let unfinished =
+            interrupted == Interrupted::IsComputed && self.ledger.request(&charge.dataset, &charge.request)?.is_some();
         let mut suspended = None;
         let computed = |permit: Permit| -> Result<Ended> {
             let Accounting::Charged(receipt) = permit.accounting().clone() else { unreachable!("a ledger charges") };
-            self.say(&receipt, "charged");
-            let ended = compute(permit);
+            if unfinished {
+                self.say_unfinished(&charge);
+            } else {
+                self.say(&receipt, "charged");
+            }
+            let ended = compute(permit)?;
             suspended = matches!(ended, Ended::Failed(_)).then_some(receipt);
             Ok(ended)
         };
-        let answered = self.ledger.release(&charge, Interrupted::StaysOpen, computed)?;
+        let answered = self.ledger.release(&charge, interrupted, computed)?;
         if let Some(Receipt { dataset, entry, .. }) = suspended {
             say!("{dataset} is suspended: see what went wrong with entry {entry}, then `reticent ledger reopen`");
         }
@@ -268,26 +282,6 @@ impl Session {
         let request = self.request.clone().map_or_else(fresh_id, Ok)?;
         let (dataset, caller) = (self.subject.name().to_owned(), caller());
         Ok(Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases })
-    }
-
-    fn charge(&self, asked: Request, releases: Releases) -> Result<Granted> {
-        let charge = self.prepare(asked, releases)?;
-        match self.ledger.charge(&charge)? {
-            Charged::Answered(text) => {
-                self.say_again(&charge);
-                Ok(Granted::Answered(text))
-            }
-            Charged::Unfinished(permit) => {
-                self.say_unfinished(&charge);
-                Ok(Granted::Unfinished(permit))
-            }
-            Charged::Permitted(permit) => {
-                if let Accounting::Charged(receipt) = permit.accounting() {
-                    self.say(receipt, "charged");
-                }
-                Ok(Granted::Permitted(permit))
-            }
-        }
     }
 
     /// What was charged, and what that makes in all.

@@ -83,7 +83,7 @@ impl Events {
     pub(crate) fn from_ndjson(rules: Arc<Rules>, body: &[u8]) -> Self {
         let lines = memchr::memchr_iter(b'\n', body).count() + 1;
         let mut events = Self::new(rules, lines);
-        ndjson::lines(body).for_each(|line| events.push_line(&ndjson::read(line)));
+        ndjson::lines(body).for_each(|line| events.push_line(&ndjson::read(line, &ndjson::EVENT)));
         events
     }
 
@@ -114,7 +114,7 @@ impl Events {
             }
             key
         });
-        self.add(id, key, line.value);
+        self.add(id, key, line.value.number(1));
     }
 
     fn key(&mut self, key: &[u8]) -> Key {

@@ -15,12 +15,13 @@
 //! | [`hold`] | [`Hold`]: a data directory belongs to one process at a time |
 //! | [`stream`] | [`Stream`]: one of them |
 //! | [`event`] | [`Events`]: events as they are counted |
-//! | `ndjson`, [`integer`] | one event a line, read without a copy and without an error |
+//! | `ndjson`, [`integer`] | one record per line, read without a copy and without an error |
 //! | [`release`] | [`StepRelease`]: what is released at the end of a step |
 //! | [`board`] | [`Subscription`]: whoever waits for the next release |
 //! | [`clock`] | [`Clock`]: what time it is; one that is moved by hand |
-//! | `plan` | how a stream's counters make their noise |
-//! | `timeline` | steps of time |
+//! | `plan` | how counters make their noise |
+//! | [`timeline`], [`times`] | [`Timeline`]: steps of time; times and lengths as text |
+//! | [`count`](mod@count) | the lines of a file or a pipe, counted by one process, without a data directory |
 //! | `curator` | durable streams: journal, checkpoint, ids, one transaction for all who wait |
 //! | `pan_private` | streams whose memory and disk may be taken |
 //! | [`source`] | events from files, pipes and NATS JetStream |
@@ -42,6 +43,7 @@ pub mod board;
 mod catalogue;
 mod charge;
 pub mod clock;
+pub mod count;
 mod curator;
 mod database;
 pub mod definition;
@@ -58,7 +60,8 @@ mod shared;
 pub mod source;
 pub mod stream;
 pub mod streams;
-mod timeline;
+pub mod timeline;
+pub mod times;
 
 #[cfg(feature = "test-util")]
 pub use pan_private::simulation;
@@ -72,3 +75,4 @@ pub use hold::Hold;
 pub use release::{KeyedValues, Released, StepRelease, Value};
 pub use stream::{Status, Stream};
 pub use streams::Streams;
+pub use timeline::Timeline;

@@ -1,44 +1,69 @@
-//! The counters of a definition.
+//! How counters make their noise.
 
 use std::sync::Arc;
 
-use reticent::Result;
-use reticent::continual::{AnyStrategy, KeyedPlan, Kind, Tally};
+use reticent::continual::{AnyStrategy, KeyedPlan, Kind, Stream, Tally};
 use reticent::permit::StreamPermit;
 use reticent::privacy::Guarantee;
 use reticent::release::LEVEL;
+use reticent::{Permit, Result};
 
 use crate::definition::{Definition, Keys};
 
 /// The most steps for the square-root counter, which remembers all steps, and is written to disk after each of them.
 const LONGEST_TOEPLITZ: u64 = 4096;
 
-/// The mechanism of a definition's counters.
-pub(crate) enum Plan {
+/// How one counter, or one per key, makes its noise. Nothing is charged yet.
+#[derive(Debug, Clone)]
+pub enum Plan {
+    /// One counter.
     One(Box<AnyStrategy>),
+    /// One per key; the keys that are known beforehand, if they are.
     Keyed(Box<KeyedPlan<AnyStrategy>>, Vec<String>),
 }
 
 impl Plan {
-    /// Plans the counters; charges nothing.
-    pub fn new(definition: &Definition) -> Result<Self> {
+    /// For one counter.
+    ///
+    /// # Errors
+    /// If there is no such counter for the stream and the guarantee.
+    pub fn one(kind: Kind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
+        Ok(Self::One(Box::new(kind.plan(stream, guarantee)?)))
+    }
+
+    /// For one counter per known key.
+    ///
+    /// # Errors
+    /// As for [`Plan::one`].
+    pub fn known(kind: Kind, stream: Stream, guarantee: Guarantee, keys: Vec<String>) -> Result<Self> {
+        Ok(Self::Keyed(Box::new(KeyedPlan::known(kind, stream, guarantee)?), keys))
+    }
+
+    /// For one counter per key that enough events share.
+    ///
+    /// # Errors
+    /// As for [`Plan::one`]; also if the guarantee has no δ.
+    pub fn selecting(kind: Kind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
+        Ok(Self::Keyed(Box::new(KeyedPlan::admitting(kind, stream, guarantee)?), Vec::new()))
+    }
+
+    /// For a stream.
+    pub(crate) fn new(definition: &Definition) -> Result<Self> {
         let kind = definition.counter();
-        let (stream, guarantee) = (definition.stream(), definition.guarantee());
-        let plan = |kind: Kind| match definition.keys() {
-            Keys::None => Ok(Self::One(Box::new(kind.plan(stream.clone(), guarantee.clone())?))),
-            Keys::Known(keys) => {
-                let keys = keys.iter().map(|key| key.to_string()).collect();
-                Ok(Self::Keyed(Box::new(KeyedPlan::known(kind, stream.clone(), guarantee.clone())?), keys))
-            }
-            Keys::Selected => {
-                let plan = KeyedPlan::admitting(kind, stream.clone(), guarantee.clone())?;
-                Ok(Self::Keyed(Box::new(plan), Vec::new()))
+        let plan = |kind: Kind| {
+            let (stream, guarantee) = (definition.stream().clone(), definition.guarantee().clone());
+            match definition.keys() {
+                Keys::None => Self::one(kind, stream, guarantee),
+                Keys::Known(keys) => {
+                    Self::known(kind, stream, guarantee, keys.iter().map(|key| key.to_string()).collect())
+                }
+                Keys::Selected => Self::selecting(kind, stream, guarantee),
             }
         };
         let chosen = plan(kind)?;
-        let long = stream.steps().is_none_or(|steps| steps > LONGEST_TOEPLITZ);
+        let long = definition.stream().steps().is_none_or(|steps| steps > LONGEST_TOEPLITZ);
         match kind {
-            Kind::Auto if long && chosen.kind() == Kind::Toeplitz => plan(Kind::Blt),
+            Kind::Auto if long && chosen.strategy().kind() == Kind::Toeplitz => plan(Kind::Blt),
             Kind::Toeplitz if long => {
                 let allowed = "another one (blt is nearly as accurate) beyond 4096 steps: it remembers every step";
                 Err(reticent::Error::Parameter { parameter: "counter", value: kind.to_string(), allowed })
@@ -47,14 +72,23 @@ impl Plan {
         }
     }
 
-    fn kind(&self) -> Kind {
+    /// How the counter of one key makes its noise.
+    pub fn strategy(&self) -> &AnyStrategy {
         match self {
-            Self::One(strategy) => strategy.kind(),
-            Self::Keyed(plan, _) => plan.strategy().kind(),
+            Self::One(strategy) => strategy,
+            Self::Keyed(plan, _) => plan.strategy(),
         }
     }
 
-    /// Its guarantee, and cost: pure ε if `auto` finds that better than ε and δ.
+    /// The stream that is counted.
+    pub fn stream(&self) -> &Stream {
+        match self {
+            Self::One(strategy) => strategy.stream(),
+            Self::Keyed(plan, _) => plan.stream(),
+        }
+    }
+
+    /// The guarantee, which is also the cost. If `auto` finds that ε alone gives smaller errors than ε and δ, it is ε alone.
     pub fn guarantee(&self) -> &Guarantee {
         match self {
             Self::One(strategy) => strategy.guarantee(),
@@ -62,8 +96,19 @@ impl Plan {
         }
     }
 
-    /// Starts counting, for a charge made before.
-    pub fn begin(self, permit: StreamPermit) -> Result<Tally> {
+    /// Starts the counters on a new charge.
+    ///
+    /// # Errors
+    /// If the permit does not allow it.
+    pub fn start(self, permit: Permit) -> Result<Tally> {
+        Ok(match self {
+            Self::One(strategy) => Tally::One(strategy.start(permit)?),
+            Self::Keyed(plan, keys) => Tally::Keyed(plan.start(keys, permit)?),
+        })
+    }
+
+    /// Starts the counters on a charge that was made before.
+    pub(crate) fn begin(self, permit: StreamPermit) -> Result<Tally> {
         Ok(match self {
             Self::One(strategy) => Tally::One(strategy.begin(permit)),
             Self::Keyed(plan, keys) => Tally::Keyed(plan.begin(keys, permit)?),

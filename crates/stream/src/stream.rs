@@ -22,7 +22,6 @@ use crate::event::{Events, Rules};
 use crate::pan_private::PanPrivateStream;
 use crate::release::StepRelease;
 use crate::shared::Shared;
-use crate::timeline::Timeline;
 
 /// A stream: events go in, releases come out, one at the end of each step.
 ///
@@ -206,7 +205,7 @@ impl Stream {
         let steps = self.board.newest().map_or(0, |release| release.step);
         let horizon = self.definition.horizon();
         let ended = horizon.is_some_and(|horizon| steps >= horizon);
-        let timeline = Timeline::new(&self.definition, self.created).filter(|_| !ended);
+        let timeline = self.definition.step().timeline(self.created).filter(|_| !ended);
         let next_close = timeline.and_then(|timeline| Timestamp::from_millisecond(timeline.end_of(steps + 1)).ok());
         Status {
             name: self.name().to_owned(),

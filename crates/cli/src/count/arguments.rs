@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::record::Input;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use reticent_stream::count::{Draft, Input};
+
 use crate::output::Format;
 
 /// The arguments of `reticent count`.
@@ -48,7 +50,8 @@ pub struct Arguments {
     pub counter: Option<String>,
 
     /// Input format [default: by the file's name, or csv with --column or --time, else text]
-    #[arg(long, value_enum, value_name = "FORM", help_heading = "Input")]
+    #[arg(long, value_parser = PossibleValuesParser::new(Input::ALL.map(Input::name)).try_map(|name| name.parse::<Input>()),
+          value_name = "FORM", help_heading = "Input")]
     pub input: Option<Input>,
     /// The CSV column or JSON field with the value
     #[arg(long, value_name = "NAME", help_heading = "Input")]
@@ -109,37 +112,63 @@ pub struct Arguments {
     pub skip_counted: bool,
 }
 
+impl Arguments {
+    /// What is to be counted, apart from the keys.
+    pub fn draft(&self) -> Draft {
+        Draft {
+            epsilon: self.epsilon.clone(),
+            delta: self.delta.clone(),
+            rho: self.rho.clone(),
+            allow_large_epsilon: self.allow_large_epsilon,
+            unit: self.unit.clone(),
+            adjacency: self.adjacency.clone(),
+            range: self.range,
+            horizon: self.horizon,
+            unbounded: self.unbounded,
+            counter: self.counter.clone(),
+            input: self.input,
+            column: self.column.clone(),
+            events: self.events,
+            key: self.key.clone(),
+            time: self.time.clone(),
+            step: self.step.clone(),
+            from: self.from.clone(),
+            to: self.to.clone(),
+        }
+    }
+}
+
 const AFTER_HELP: &str = "Steps:
-  Without --step, one line is one step: its number is released added to all before it, with noise. That a line arrives is \
-public; what it says is protected (unit step, adjacency replace: a line may say anything else in the range). With \
---adjacency add-remove (unit event) a line is taken for the sum of any number of events, each within the range, and \
-protected is whether any one of them is in it; the line itself is not clamped then, and that no event counts more than the \
-range allows is your promise.
-  With --step, events are put into steps of time by --time, between --from and --to (or for --horizon steps); protected is \
-whether any one event is there (unit event, adjacency add-remove). Empty steps are released too. A file, or a period that is \
-over, is read to its end first. In a live stream (standard input, and the period is not over) the clock closes the steps, \
-never the data; without --time an event belongs to the step in which it arrives; an event that comes after its step was \
-closed counts in the present one.
+  Without --step, one line is one step: after each line, the sum of all lines so far is released with noise. That a line \
+arrives is public; what it says is protected (unit step, adjacency replace: a line may say anything else in the range). With \
+--adjacency add-remove (unit event) a line is the sum of any number of events, each within the range, and whether any one of \
+them is part of it is protected. The line itself is not clamped then: that no event counts more than the range allows is your \
+promise.
+  With --step, --time sorts events into steps of time, between --from and --to (or for --horizon steps); whether any one event \
+happened is protected (unit event, adjacency add-remove). Empty steps are released too. A file, or a period that is over, is \
+read to its end first. In a live stream (standard input, and the period is not over) the clock closes the steps, never the \
+data. Without --time an event belongs to the step in which it arrives. An event that arrives after its step was closed counts \
+in the present one.
 
 Input:
-  A line that cannot be read, or a missing cell, counts 0; how many there were is not told. Numbers are whole. A line of CSV \
-is one record: quotes protect commas, not line ends. Times are RFC 3339, \"YYYY-MM-DD HH:MM:SS\" (UTC) or seconds since \
-1970.
+  A line that cannot be read, or a missing cell or field, counts 0; how many there were is not reported. Numbers are whole. A \
+line of CSV is one record: quotes protect commas, not line ends. A line of NDJSON is an object, or a number that counts by \
+itself; \"3\" is 3 and true is 1. Times are RFC 3339, \"YYYY-MM-DD HH:MM:SS\" (UTC) or seconds since 1970.
 
 Keys:
-  With --key every key is released after every step, also when nothing happened: an event changes one key only, so all keys \
-together cost what one costs (twice that with --adjacency replace, where an event may change its key). Keys that are not in \
---keys are ignored.
+  With --key every key is released after every step, even if nothing happened: an event changes one key only, so all keys \
+together cost as much as one (twice that with --adjacency replace, where an event may change its key). An empty key is no key. \
+Events without a key, or with one that is not in --keys, are ignored.
 
 Accounting:
   The whole stream is charged once, before its first row is counted. Without --ledger (and $RETICENT_LEDGER) it is added up in a \
 ledger of your own, under the file's full path (a copy or another name is another dataset) and without a limit, unless you set \
-one with `reticent ledger create --file FILE`. With --request ID all releases are kept in the ledger before they are printed, at \
-the end: asked again, the same are printed and nothing is charged. For streams that go on, use --save.
+one with `reticent ledger create --file FILE`. With --request ID all releases are kept in the ledger and printed at the end. \
+Repeating the request prints the same releases and charges nothing. For streams that go on, use --save.
 
 State:
-  FILE of --save is as secret as the data. After a crash, --resume prints the last saved releases again (the same values) \
-and takes the input for what follows. Beside it lie FILE.epoch, which betrays an old copy put back, and FILE.lock.
+  The FILE of --save is as secret as the data. After a crash, --resume prints the last saved releases again (the same values) \
+and counts its input as what follows. Next to it are FILE.epoch, which reveals an old copy put back, and FILE.lock.
 
 Examples:
   seq 0 9 | reticent count - --epsilon 1 --horizon 10 --range 0..9

@@ -4,18 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
 use reticent::continual::Throughout;
 use reticent_plot::releases_by_key;
-use serde::{Deserialize, Serialize};
+use reticent_stream::count::engine::HalfWidth;
+use reticent_stream::count::{Attention, Audience, Definition, Highest, Released, Result};
+use reticent_stream::{Timeline, times};
 
 use super::arguments::Arguments;
-use super::definition::Definition;
-use super::released::Released;
-use super::timeline::{self, Timeline};
 use crate::output::{Format, csv_line};
 
-/// Text is handed on in pieces of about this size.
+/// Text is written in pieces of about this size.
 const PIECE: usize = 1 << 16;
 /// A chart with more keys could not be read: the largest are drawn, and the title says so.
 const MOST_DRAWN_KEYS: usize = 8;
@@ -39,7 +37,6 @@ pub struct Printer {
     throughout: Option<Throughout>,
     timeline: Option<Timeline>,
     keyed: bool,
-    highest: Highest,
     plot: Option<PathBuf>,
     points: BTreeMap<Option<Box<str>>, Points>,
     text: Vec<u8>,
@@ -48,40 +45,9 @@ pub struct Printer {
     begun: bool,
 }
 
-/// The largest releases so far: what is never printed less than, if it must not fall.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Highest {
-    one: Option<i64>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    by_key: BTreeMap<Box<str>, i64>,
-}
-
-impl Highest {
-    fn raise(&mut self, key: Option<&str>, value: i64) -> i64 {
-        let highest = match key {
-            None => self.one.get_or_insert(value),
-            Some(key) => match self.by_key.get_mut(key) {
-                Some(highest) => highest,
-                None => self.by_key.entry(key.into()).or_insert(value),
-            },
-        };
-        *highest = value.max(*highest);
-        *highest
-    }
-}
-
-/// Whether anyone still reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
-    /// Someone may.
-    Listens,
-    /// The pipe was closed: whoever read has seen enough.
-    Left,
-}
-
 impl Printer {
-    /// As the arguments say; `highest` are the largest releases so far.
-    pub fn new(arguments: &Arguments, definition: &Definition, highest: Highest) -> Self {
+    /// As the arguments say.
+    pub fn new(arguments: &Arguments, definition: &Definition) -> Self {
         let Arguments { format, level, non_negative, monotone, .. } = *arguments;
         let (timeline, keyed, plot) = (definition.timeline, definition.fields.key.is_some(), arguments.plot.clone());
         let (text, widths, points) = (Vec::with_capacity(2 * PIECE), HashMap::new(), BTreeMap::new());
@@ -94,7 +60,6 @@ impl Printer {
             throughout: monotone.then(|| Throughout::new(level)),
             timeline,
             keyed,
-            highest,
             plot,
             points,
             text,
@@ -103,43 +68,8 @@ impl Printer {
         }
     }
 
-    /// The largest releases that were printed.
-    pub fn highest(&self) -> &Highest {
-        &self.highest
-    }
-
-    /// Prints releases; `reach` gives the half-width of a step at a level.
-    pub fn print(
-        &mut self,
-        releases: &[Released],
-        reach: impl Fn(u64, f64) -> reticent::Result<f64>,
-    ) -> Result<Audience> {
-        self.begin();
-        let (mut step, mut half_width) = (0, 0.0);
-        for release in releases {
-            if release.step != step {
-                step = release.step;
-                half_width = match &mut self.throughout {
-                    Some(throughout) => throughout.up_to(step, &reach)?,
-                    None => reach(step, self.level)?,
-                };
-            }
-            self.line(release, half_width);
-            if self.text.len() >= PIECE && self.hand_on()? == Audience::Left {
-                return Ok(Audience::Left);
-            }
-        }
-        Ok(self.hand_on()?)
-    }
-
-    /// Prints the header, if nothing was printed yet, and draws what was.
-    pub fn end(&mut self) -> Result<()> {
-        self.begin();
-        self.plot()
-    }
-
     /// Draws what was printed, if asked to.
-    fn plot(&mut self) -> Result<()> {
+    fn plot(&mut self) -> io::Result<()> {
         let Some(path) = &self.plot else { return Ok(()) };
         let points = std::mem::take(&mut self.points);
         let chart = if self.keyed {
@@ -153,7 +83,7 @@ impl Printer {
             reticent_plot::releases("Released totals", self.level, points.into_values().flatten())
         };
         std::fs::write(path, chart.to_svg(PLOT_SIZE.0, PLOT_SIZE.1))
-            .map_err(|error| anyhow!("drawing {} failed: {error}", path.display()))
+            .map_err(|error| io::Error::new(error.kind(), format!("drawing {} failed: {error}", path.display())))
     }
 
     /// Prints the header, if there is one, before anything else.
@@ -175,15 +105,14 @@ impl Printer {
         }
     }
 
-    fn line(&mut self, release: &Released, half_width: f64) {
+    fn line(&mut self, release: &Released, highest: i64, half_width: f64) {
         let Released { step, key, value } = release;
-        let highest = self.highest.raise(key.as_deref(), *value);
         let value = if self.monotone { highest } else { *value };
         let value = if self.non_negative { value.max(0) } else { value };
         if self.plot.is_some() {
             self.points.entry(key.clone()).or_default().push((*step, value, half_width));
         }
-        let time = self.timeline.map(|timeline| timeline::display(timeline.end_of(*step)));
+        let time = self.timeline.map(|timeline| times::display(timeline.end_of(*step)));
         if self.widths.len() >= MOST_WIDTHS {
             self.widths.clear();
         }
@@ -231,15 +160,43 @@ impl Printer {
     }
 
     /// Hands on what was written, at once.
-    pub fn hand_on(&mut self) -> io::Result<Audience> {
+    fn hand_on(&mut self) -> io::Result<Attention> {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(&self.text).and_then(|()| stdout.flush());
         self.text.clear();
         match written {
-            Ok(()) => Ok(Audience::Listens),
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Audience::Left),
+            Ok(()) => Ok(Attention::Listens),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Attention::Left),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Audience for Printer {
+    fn show(&mut self, releases: &[Released], highest: &mut Highest, half_width: HalfWidth<'_>) -> Result<Attention> {
+        self.begin();
+        let (mut step, mut width) = (0, 0.0);
+        for release in releases {
+            if release.step != step {
+                step = release.step;
+                width = match &mut self.throughout {
+                    Some(throughout) => throughout.up_to(step, half_width)?,
+                    None => half_width(step, self.level)?,
+                };
+            }
+            self.line(release, highest.raise(release), width);
+            if self.text.len() >= PIECE && self.hand_on()? == Attention::Left {
+                return Ok(Attention::Left);
+            }
+        }
+        Ok(self.hand_on()?)
+    }
+
+    /// Prints the header, if nothing was printed yet, and draws what was.
+    fn end(&mut self) -> Result<Attention> {
+        self.begin();
+        self.plot()?;
+        Ok(self.hand_on()?)
     }
 }
 

@@ -170,6 +170,36 @@ fn the_same_request_costs_once_and_says_the_same() {
     assert_eq!(charges(&place), 2);
 }
 
+/// A count that was charged and interrupted is done by whoever asks again; nothing is charged twice.
+#[test]
+fn an_interrupted_request_is_counted_when_it_is_asked_again() {
+    use reticent::ledger::Ledger as _;
+    let (first, second) = (directory("uninterrupted"), directory("interrupted"));
+    let (whole, place, file) = (ledger_with(&first, "1"), ledger_with(&second, "1"), second.join("visits.txt"));
+    fs::write(&file, "1\n0\n1\n").expect("written");
+    let asked = |place: &Path| {
+        let (file, place) = (file.display(), place.display());
+        let promise =
+            format!("--horizon 8 --epsilon 1 --format json --ledger {place} --dataset people --request monday");
+        count_with(&format!("{file} {promise}"), b"")
+    };
+    assert_eq!(asked(&whole).status.code(), Some(0));
+    let open = |place: &Path| DurableLedger::open(&Location::File(place.into())).expect("a ledger");
+    let charge = open(&whole).request("people", "monday").expect("readable").expect("charged");
+    open(&place).charge(&charge).expect("charged");
+    let output = asked(&place);
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), values_from(1, &output).len()), (Some(0), 3), "{said}");
+    assert!(
+        said.contains("request monday was charged before, and nothing was kept for it: nothing is charged"),
+        "{said}"
+    );
+    let again = asked(&place);
+    assert_eq!(again.stdout, output.stdout);
+    assert!(text(&again.stderr).contains("request monday was answered before"), "{}", text(&again.stderr));
+    assert_eq!(charges(&place), 1);
+}
+
 #[test]
 fn a_saved_counter_goes_on_with_its_charge() {
     let folder = directory("resume-charged");

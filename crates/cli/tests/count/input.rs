@@ -72,6 +72,13 @@ fn csv_has_a_header_quotes_and_any_line_end() {
 fn ndjson_names_a_field() {
     let lines = b"{\"n\":3}\n{\"n\":\"4\",\"x\":[1,{\"n\":9}]}\nnot json\n{\"n\":null}\n{\"m\":1}\n{\"n\":2}";
     assert_eq!(sums("- --input ndjson --column n --range 0..9 --horizon 9", lines), [3, 7, 7, 7, 7, 9]);
+    let bare = b"3\n\"4\"\ntrue\n{\"n\":true}\n[5]\n-2.0\n";
+    assert_eq!(
+        sums("- --input ndjson --column n --range -9..9 --horizon 9", bare),
+        [3, 7, 8, 9, 9, 7],
+        "as in a stream"
+    );
+    assert_eq!(sums("- --input ndjson --events --column n --horizon 9", b"3\n{}\n{\"n\":0}\nnull\n"), [1, 1, 2, 2]);
     for extension in ["ndjson", "jsonl"] {
         let path = directory(extension).join(format!("rows.{extension}"));
         std::fs::write(&path, lines).expect("written");

@@ -52,6 +52,19 @@ fn keys_values_and_times_go_together() {
     let expected = [(1, "7", 0), (1, "a", 3), (2, "7", 4), (2, "a", 3), (3, "7", 4), (3, "a", 3)];
     let arguments = format!("--input ndjson --key k --keys a,7 --column n --range 0..9 {time}");
     assert_eq!(exact(&arguments, json), owned(&expected));
+    let json = b"{\"k\":true,\"n\":3,\"at\":0}\n{\"k\":\"1\",\"n\":4,\"at\":true}\n{\"k\":1,\"n\":2,\"at\":\"61\"}\n";
+    let arguments = format!("--input ndjson --key k --keys 1 --column n --range 0..9 {time}");
+    assert_eq!(exact(&arguments, json), owned(&[(1, "1", 0), (2, "1", 2), (3, "1", 2)]), "true is no key and no time");
+}
+
+#[test]
+fn an_empty_key_is_no_key() {
+    let arguments = "- --epsilon 1 --delta 1e-9 --key k --horizon 2000 --format json";
+    for (input, row) in [("csv", ",1\n"), ("ndjson", "{\"k\":\"\",\"n\":1}\n")] {
+        let rows = format!("k,n\n{}", row.repeat(1000));
+        let released = releases(&count_with(&format!("{arguments} --input {input}"), rows.as_bytes()));
+        assert!(released.is_empty(), "{input}: {released:?}");
+    }
 }
 
 #[test]

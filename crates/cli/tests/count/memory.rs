@@ -12,20 +12,31 @@ use super::*;
 /// Numbers that hardly ever occur in a process by chance.
 const CANARIES: [i64; 5] = [739_184_620_573, 284_710_395_866, 610_937_254_418, 158_846_203_971, 927_301_586_442];
 
-/// The canaries found in the memory of `reticent count`; `None` if it cannot be read.
-fn found(counter: &str, seizure: &str, csv: bool) -> Option<Vec<String>> {
+/// The forms of input, and how each writes a number.
+const FORMS: [(&str, &str, fn(i64) -> String); 4] = [
+    ("text", "", |number| format!("{number}\n")),
+    ("csv", "who,n\n", |number| format!("\"someone\",\"{number}\"\n")),
+    ("ndjson", "", |number| format!("{{\"who\":\"someone\",\"n\":{number}}}\n")),
+    // In quotes, with an escape, and with an exponent: whatever takes more than digits.
+    ("ndjson", "", |number| match number % 3 {
+        0 => format!("{{\"n\":\"{number}\"}}\n"),
+        1 => format!("{{\"\\u006e\":\" {number}\\u0020\"}}\n"),
+        _ => format!("{{\"n\":{number}.0e0}}\n"),
+    }),
+];
+
+/// The canaries found in the memory of `reticent count`; `None` if it must not be looked at.
+fn found(counter: &str, seizure: &str, form: usize) -> Option<Vec<String>> {
+    let (input, header, line) = FORMS[form];
     let mut arguments =
         vec!["-", "--epsilon", "1", "--horizon", "1024", "--range", "0..1000000000000", "--format", "csv"];
-    arguments.extend(["--counter", counter]);
-    if csv {
+    arguments.extend(["--counter", counter, "--input", input]);
+    if input != "text" {
         arguments.extend(["--column", "n"]);
     }
     let mut child = command(&arguments).env("RETICENT_TEST_SEIZURE", seizure).spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
-    let mut lines = String::from(if csv { "who,n\n" } else { "" });
-    for canary in CANARIES {
-        lines += &if csv { format!("\"someone\",\"{canary}\"\n") } else { format!("{canary}\n") };
-    }
+    let lines = header.to_owned() + &CANARIES.map(line).concat();
     stdin.write_all(lines.as_bytes()).expect("written");
     let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
     for _ in 0..=CANARIES.len() {
@@ -60,9 +71,9 @@ fn search(process: u32) -> Option<Vec<String>> {
 #[test]
 fn nothing_of_the_data_is_left_in_a_pan_private_counter() {
     for counter in ["pan-private", "pan-private-surviving"] {
-        for csv in [false, true] {
-            let Some(found) = found(counter, "look", csv) else { return };
-            assert!(found.is_empty(), "{counter}, csv {csv}: {found:?}");
+        for form in 0..FORMS.len() {
+            let Some(found) = found(counter, "look", form) else { return };
+            assert!(found.is_empty(), "{counter}, {}, form {form}: {found:?}", FORMS[form].0);
         }
     }
 }
@@ -70,9 +81,9 @@ fn nothing_of_the_data_is_left_in_a_pan_private_counter() {
 /// The control: the search finds what is there.
 #[test]
 fn an_ordinary_counter_keeps_what_it_read() {
-    for csv in [false, true] {
-        let Some(found) = found("binary", "look", csv) else { return };
-        assert!(found.len() >= CANARIES.len(), "csv {csv}: {found:?}");
+    for form in 0..FORMS.len() {
+        let Some(found) = found("binary", "look", form) else { return };
+        assert!(found.len() >= CANARIES.len(), "{}, form {form}: {found:?}", FORMS[form].0);
     }
 }
 
@@ -81,7 +92,7 @@ fn an_ordinary_counter_keeps_what_it_read() {
 #[test]
 fn without_erasing_a_pan_private_counter_keeps_what_it_read() {
     for counter in ["pan-private", "pan-private-surviving"] {
-        let Some(found) = found(counter, "keep", false) else { return };
+        let Some(found) = found(counter, "keep", 0) else { return };
         assert!(found.len() >= CANARIES.len(), "{counter}: {found:?}");
     }
 }
@@ -109,11 +120,9 @@ fn a_pan_private_counter_cannot_be_dumped() {
 
 #[test]
 fn what_would_keep_raw_data_is_refused() {
-    for (arguments, message) in [
-        ("--save state.json", "cannot be saved"),
-        ("--input ndjson --column n", "not NDJSON"),
-        ("--time at --step 1m --from 0", "leave --step out"),
-    ] {
+    for (arguments, message) in
+        [("--save state.json", "cannot be saved"), ("--time at --step 1m --from 0", "leave --step out")]
+    {
         let output =
             count_with(&format!("- --epsilon 1 --horizon 8 --counter pan-private {arguments}"), b"at,n\n1,2\n");
         assert_eq!(output.status.code(), Some(2), "{arguments}");

@@ -22,7 +22,7 @@ fn what_is_promised_and_assumed_is_said_first() {
         assert!(sums.contains(part), "{sums}");
     }
     let events = said("- --rho 0.5 --time at --step 1h --from 2026-01-31 --to 2026-02-01", b"at\n");
-    for part in ["ρ = 0.5", "unit event, adjacency add-remove", "24 steps", "whether any one of the events is there"] {
+    for part in ["ρ = 0.5", "unit event, adjacency add-remove", "24 steps", "whether any one event happened"] {
         assert!(events.contains(part), "{events}");
     }
 }

@@ -135,7 +135,7 @@ impl Live {
             names_written: 0,
             checkpoint: false,
         };
-        let (window, timeline) = (Window::new(definition.dedup()), Timeline::new(&definition, created));
+        let (window, timeline) = (Window::new(definition.dedup()), definition.step().timeline(created));
         let (open_sum, open_events, names) = (0, 0, Vec::new());
         let written = Vec::new();
         Self { id, definition, timeline, board, tally, open_sum, open_events, window, names, turn, written }

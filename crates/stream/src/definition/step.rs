@@ -4,13 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
+use crate::timeline::Timeline;
+use crate::times;
 
 /// The shortest and the longest step by the clock, in milliseconds.
 const SHORTEST: i64 = 1_000;
 const LONGEST: i64 = 86_400_000;
 /// The most events in a step.
 const MOST_EVENTS: u64 = 1 << 40;
-const UNITS: [(&str, i64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
 /// The length of a step, written as `30s`, `event` or `100 events`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,13 +23,20 @@ pub enum Step {
     Events(u64),
 }
 
+impl Step {
+    /// The steps of a stream that was created at this time: the first may be shorter than the others. `None` for steps of events.
+    pub(crate) fn timeline(self, created: i64) -> Option<Timeline> {
+        match self {
+            Self::Clock(length) => Timeline::aligned(created, length),
+            Self::Events(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Step {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Clock(length) => {
-                let (name, unit) = UNITS.into_iter().find(|(_, unit)| length % unit == 0).unwrap_or(("ms", 1));
-                write!(formatter, "{}{name}", length / unit)
-            }
+            Self::Clock(length) => formatter.write_str(&times::display_length(*length)),
             Self::Events(1) => formatter.write_str("event"),
             Self::Events(count) => write!(formatter, "{count} events"),
         }
@@ -50,11 +58,8 @@ impl FromStr for Step {
             let count = count.parse().ok().filter(|count| (1..=MOST_EVENTS).contains(count));
             return count.map(Self::Events).ok_or_else(wrong);
         }
-        let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
-        let (count, name) = text.split_at(digits);
-        let unit = UNITS.into_iter().find(|(unit, _)| *unit == name).map(|(_, unit)| unit);
-        let length = unit.zip(count.parse::<i64>().ok()).and_then(|(unit, count)| count.checked_mul(unit));
-        length.filter(|length| (SHORTEST..=LONGEST).contains(length)).map(Self::Clock).ok_or_else(wrong)
+        let length = times::parse_length(text).filter(|length| (SHORTEST..=LONGEST).contains(length));
+        length.map(Self::Clock).ok_or_else(wrong)
     }
 }
 

@@ -1,33 +1,58 @@
-//! One event a line, in JSON.
+//! One record per line, in JSON.
 //!
-//! Total: whatever a line says it is one event, and changes nothing about the next. Nothing is copied and nothing is
-//! allocated: what was read can be erased where it lies.
+//! Every line is one record, whatever it says, and changes nothing about the next. Nothing is copied or allocated, so what was
+//! read can be erased in place.
+//!
+//! The fields of a stream's event are `id`, `key` and `value`; [`count`](crate::count) names its own, and one for the time.
 //!
 //! | a line | is |
 //! |---|---|
 //! | `{"id": "a1", "key": "home", "value": 3}` | an event with an id, a key and a value; other fields are ignored |
-//! | `{}` | an event of value 1: a value that is not given is 1 |
-//! | `{"value": "3"}`, `{"value": 3.0}`, `{"value": true}` | 3, 3 and 1; whole numbers that do not fit are the nearest that does |
-//! | `{"value": 1.5}`, `{"value": null}`, `{"value": "x"}` | 0: what is no whole number counts as 0 |
+//! | `{}` | an event of value 1; where `count` names a column, 0, as an empty cell of CSV |
+//! | `{"value": "3"}`, `{"value": 3.0}`, `{"value": true}` | 3, 3 and 1; a whole number that does not fit is replaced by the nearest that does |
+//! | `{"value": 1.5}`, `{"value": null}`, `{"value": "x"}` | 0: anything but a whole number counts as 0 |
 //! | `3` | an event of value 3 |
-//! | anything else, also nothing | an event of value 0 without id and key |
+//! | anything else, also an empty line | an event of value 0 without id, key and time |
 //!
-//! Ids and keys are strings or whole numbers; anything else is none. Of fields that are given twice the last one counts.
-//! Objects and arrays may be nested 100 deep.
+//! Ids and keys are strings or whole numbers, times are strings or numbers as [`times::parse`] reads them; anything else is
+//! ignored. If a field appears twice, the last one counts. Objects and arrays may be nested 100 deep.
 
 mod scanner;
 #[cfg(test)]
 mod tests;
 
 use self::scanner::{Scanner, Token};
-use crate::integer;
+use crate::{integer, times};
+
+/// The names of the fields that are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Names<'name> {
+    pub id: Option<&'name str>,
+    pub key: Option<&'name str>,
+    pub time: Option<&'name str>,
+    pub value: Option<&'name str>,
+}
+
+/// The fields of a stream's event.
+pub(crate) const EVENT: Names<'static> = Names { id: Some("id"), key: Some("key"), time: None, value: Some("value") };
 
 /// What a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Line<'line> {
     pub id: Option<Text<'line>>,
     pub key: Option<Text<'line>>,
-    pub value: i64,
+    time: Option<Token<'line>>,
+    pub value: Value<'line>,
+}
+
+/// What a line says about its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Value<'line> {
+    /// The line is not JSON.
+    Unreadable,
+    /// It is an object without that field.
+    Absent,
+    Given(Token<'line>),
 }
 
 /// Text as it stands on the line, with its escapes.
@@ -38,11 +63,11 @@ pub(crate) struct Text<'line> {
 }
 
 /// A line that cannot be read.
-const NOTHING: Line<'static> = Line { id: None, key: None, value: 0 };
-/// Numbers in quotes are not longer than that.
-const LONGEST_NUMBER: usize = 64;
+const NOTHING: Line<'static> = Line { id: None, key: None, time: None, value: Value::Unreadable };
+/// The longest text that is read as a number or a time, in bytes.
+const LONGEST_SCALAR: usize = 64;
 
-/// The lines of a text; what follows the last line break is one if there is anything.
+/// The lines of a text; what follows the last line break is a line too, unless it is empty.
 pub(crate) fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = body.strip_suffix(b"\n").unwrap_or(body);
     let any = !body.is_empty();
@@ -50,31 +75,73 @@ pub(crate) fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Reads one line.
-pub(crate) fn read(line: &[u8]) -> Line<'_> {
+pub(crate) fn read<'line>(line: &'line [u8], names: &Names<'_>) -> Line<'line> {
     let Ok(text) = std::str::from_utf8(line) else { return NOTHING };
-    parse(text.trim_matches([' ', '\t', '\r', '\n']).as_bytes()).unwrap_or(NOTHING)
+    parse(text.trim_matches([' ', '\t', '\r', '\n']).as_bytes(), names).unwrap_or(NOTHING)
 }
 
-/// Nothing if it is no JSON.
-fn parse(line: &[u8]) -> Option<Line<'_>> {
+/// `None` if it is not JSON.
+fn parse<'line>(line: &'line [u8], names: &Names<'_>) -> Option<Line<'line>> {
     let mut scanner = Scanner::new(line);
     if line.first() != Some(&b'{') {
         let token = scanner.value()?;
         scanner.end()?;
-        return Some(Line { value: number(token), ..NOTHING });
+        return Some(Line { value: Value::Given(token), ..NOTHING });
     }
-    let mut found = Line { value: 1, ..NOTHING };
+    let mut found = Line { value: Value::Absent, ..NOTHING };
     scanner.object(|name, token| {
-        if name.is("value") {
-            found.value = number(token);
-        } else if name.is("id") {
-            found.id = text(token);
-        } else if name.is("key") {
+        let is = |wanted: Option<&str>| wanted.is_some_and(|wanted| name.is(wanted));
+        if is(names.value) {
+            found.value = Value::Given(token);
+        }
+        if is(names.key) {
             found.key = text(token);
+        }
+        if is(names.time) {
+            found.time = Some(token);
+        }
+        if is(names.id) {
+            found.id = text(token);
         }
     })?;
     scanner.end()?;
     Some(found)
+}
+
+impl Line<'_> {
+    /// The time, in milliseconds since 1970; `None` if there is none that can be read.
+    pub fn time(&self) -> Option<i64> {
+        match self.time? {
+            Token::Number(digits) if digits.iter().any(|digit| matches!(digit, b'e' | b'E')) => {
+                let seconds: f64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+                let time = (seconds * 1000.0).floor();
+                (time.abs() < i64::MAX as f64).then_some(time as i64)
+            }
+            Token::Number(digits) => times::parse(digits),
+            Token::Text(text) => text.copy_to(&mut [0; LONGEST_SCALAR]).and_then(times::parse),
+            Token::True | Token::Null | Token::Other => None,
+        }
+    }
+}
+
+impl Value<'_> {
+    /// How much it counts; `absent` is for an object without the field.
+    pub fn number(self, absent: i64) -> i64 {
+        match self {
+            Self::Unreadable => 0,
+            Self::Absent => absent,
+            Self::Given(token) => number(token),
+        }
+    }
+
+    /// Whether there is anything: neither `null` nor blank text.
+    pub fn is_something(self) -> bool {
+        match self {
+            Self::Unreadable | Self::Absent | Self::Given(Token::Null) => false,
+            Self::Given(Token::Text(text)) => !text.is_blank(),
+            Self::Given(_) => true,
+        }
+    }
 }
 
 /// The whole number that a value is; 0 if it is none.
@@ -90,10 +157,10 @@ fn number(token: Token<'_>) -> i64 {
         },
         Token::True => 1,
         Token::Text(text) => {
-            let mut plain = zeroize::Zeroizing::new([0; LONGEST_NUMBER]);
+            let mut plain = zeroize::Zeroizing::new([0; LONGEST_SCALAR]);
             text.copy_to(&mut *plain).and_then(integer::parse).unwrap_or(0)
         }
-        Token::Other => 0,
+        Token::Null | Token::Other => 0,
     }
 }
 
@@ -124,7 +191,14 @@ impl<'line> Text<'line> {
         }
     }
 
-    /// Its bytes, escapes undone; nothing if there are more than fit.
+    /// A copy of it, escapes undone; `None` if it is empty.
+    pub fn to_key(self) -> Option<Box<str>> {
+        let mut plain = Vec::with_capacity(self.raw.len());
+        self.pieces(|piece| plain.extend_from_slice(piece));
+        String::from_utf8(plain).ok().filter(|key| !key.is_empty()).map(Into::into)
+    }
+
+    /// Its bytes, escapes undone; `None` if there are more than fit.
     pub fn copy_to(self, space: &mut [u8]) -> Option<&[u8]> {
         let mut length = Some(0);
         self.pieces(|piece| {
@@ -140,7 +214,14 @@ impl<'line> Text<'line> {
         if !self.escaped {
             return self.raw == name.as_bytes();
         }
-        let mut plain = [0; 8];
-        self.copy_to(&mut plain) == Some(name.as_bytes())
+        let mut rest = Some(name.as_bytes());
+        self.pieces(|piece| rest = rest.and_then(|rest| rest.strip_prefix(piece)));
+        rest == Some(b"")
+    }
+
+    fn is_blank(self) -> bool {
+        let mut blank = true;
+        self.pieces(|piece| blank &= piece.trim_ascii().is_empty());
+        blank
     }
 }

@@ -3,12 +3,13 @@
 use super::Text;
 
 /// A value, as far as it matters.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Token<'line> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Token<'line> {
     Number(&'line [u8]),
     Text(Text<'line>),
     True,
-    /// `false`, `null`, an array or an object.
+    Null,
+    /// `false`, an array or an object.
     Other,
 }
 
@@ -98,7 +99,7 @@ impl<'line> Scanner<'line> {
             b'-' | b'0'..=b'9' => plain(Token::Number(self.number()?)),
             b't' => self.word(b"true").and_then(|()| plain(Token::True)),
             b'f' => self.word(b"false").and_then(|()| plain(Token::Other)),
-            b'n' => self.word(b"null").and_then(|()| plain(Token::Other)),
+            b'n' => self.word(b"null").and_then(|()| plain(Token::Null)),
             opening @ (b'{' | b'[') => {
                 self.rest = &self.rest[1..];
                 Some(Begun { token: Token::Other, opening: Some(opening) })
@@ -111,14 +112,14 @@ impl<'line> Scanner<'line> {
         let body = self.rest.strip_prefix(b"\"")?;
         let (mut place, mut escaped) = (0, false);
         loop {
-            match *body.get(place)? {
+            place += body[place..].iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20)?;
+            match body[place] {
                 b'"' => break,
                 b'\\' => {
                     place += escape(&body[place..])?.1;
                     escaped = true;
                 }
-                0..0x20 => return None,
-                _ => place += 1,
+                _ => return None,
             }
         }
         self.rest = &body[place + 1..];
@@ -164,6 +165,7 @@ impl<'line> Scanner<'line> {
         self.take(byte).then_some(())
     }
 
+    #[inline]
     fn take(&mut self, byte: u8) -> bool {
         self.skip_space();
         let there = self.rest.first() == Some(&byte);
@@ -173,9 +175,11 @@ impl<'line> Scanner<'line> {
         there
     }
 
+    #[inline]
     fn skip_space(&mut self) {
-        let space = self.rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
-        self.rest = &self.rest[space..];
+        while let [b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
     }
 }
 

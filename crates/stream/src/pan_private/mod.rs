@@ -98,7 +98,7 @@ impl PanPrivateStream {
         created: i64,
         board: Arc<Board>,
     ) -> Result<Self> {
-        let timeline = Timeline::new(&definition, created);
+        let timeline = definition.step().timeline(created);
         let steps = last.as_ref().map_or(0, |record| record.step);
         if let Some(tree) = &mut tree {
             tree.open()?;

@@ -5,17 +5,17 @@ use zeroize::Zeroize;
 
 use super::lines::LONGEST_LINE;
 
-/// Lines with more cells than these say nothing.
+/// A line with more cells than that counts as empty.
 const MOST_CELLS: usize = 1 << 12;
 
-/// Takes a line apart by the rules of RFC 4180, except that a record ends with its line: quotes protect commas and quotes,
-/// not line ends, so that no line can swallow the next.
-pub struct CsvLine {
-    /// Made once: its tables take longer to set up than a line to read.
+/// Splits a line into cells by the rules of RFC 4180, except that a record ends with its line: quotes protect commas and
+/// quotes, not line ends, so that no line can swallow the next.
+pub(crate) struct CsvLine {
+    /// Made once: setting up its tables takes longer than reading a line.
     reader: Box<Reader>,
     cells: Box<[u8]>,
     ends: Box<[usize]>,
-    /// How many cells, and how many bytes of them, the last line had.
+    /// How many cells the last line had, and how many bytes they take.
     count: usize,
     used: usize,
 }
@@ -34,7 +34,7 @@ impl CsvLine {
         Self { reader: Box::new(Reader::new()), cells, ends: vec![0; MOST_CELLS].into_boxed_slice(), count: 0, used: 0 }
     }
 
-    /// Takes a line apart.
+    /// Splits a line into cells.
     pub fn read(&mut self, line: &[u8]) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         self.reader.reset();
@@ -47,9 +47,9 @@ impl CsvLine {
             self.used += written;
             self.count += cells;
             match result {
-                // A stray carriage return ends a record for the reader; what follows it on the line is passed over.
+                // A stray carriage return ends a record for the reader; the rest of the line is skipped.
                 ReadRecordResult::Record | ReadRecordResult::End => return,
-                // The end of the line is told to the reader as the end of all input.
+                // The reader is told that the end of the line is the end of all input.
                 ReadRecordResult::InputEmpty if !ended => ended = true,
                 ReadRecordResult::InputEmpty => return,
                 ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {
@@ -74,7 +74,7 @@ impl CsvLine {
         self.cells.get(start..self.ends[place])
     }
 
-    /// Forgets the line.
+    /// Overwrites the line.
     pub fn erase(&mut self) {
         self.cells[..self.used].zeroize();
         (self.count, self.used) = (0, 0);

@@ -4,31 +4,30 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
 use reticent::continual::Stream;
 
 use super::definition::Definition;
-use super::engine::Engine;
-use super::line_steps::READING_FAILED;
+use super::engine::{Attention, Engine};
+use super::error::{Error, Result};
 use super::lines::Lines;
-use super::printer::Audience;
-use super::record::{Parser, Record};
-use super::released::{Event, releases_a_step};
-use super::timeline::{self, Timeline};
+use super::reader::{Reader, Record};
+use super::released::{Event, releases_per_step};
+use crate::clock::{Clock, milliseconds};
+use crate::timeline::Timeline;
 
-/// So many steps are released before they are saved and shown.
+/// The number of steps that are released before they are saved and shown.
 const MOST_AT_ONCE: usize = 1 << 16;
-/// So many batches of lines may wait to be counted.
+/// The number of batches of lines that may wait to be counted.
 const WAITING: usize = 16;
-/// The clock is looked at after this time at the latest: it may have been set anew.
+/// The clock is read after this time at the latest: it may have been set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// What was counted in steps that are not closed yet.
+/// What was counted in steps that are still open.
 #[derive(Debug)]
 enum OpenSteps {
     /// Without keys: sums.
     Sums(BTreeMap<u64, i128>),
-    /// With keys: what happened.
+    /// With keys: events.
     Events(BTreeMap<u64, Vec<Event>>),
 }
 
@@ -45,14 +44,14 @@ impl OpenSteps {
     }
 
     /// Closes steps up to `last`.
-    fn close(&mut self, engine: &mut Engine, last: u64) -> Result<Audience> {
-        let mut audience = Audience::Listens;
-        while audience == Audience::Listens && engine.tally().steps() < last {
+    fn close(&mut self, engine: &mut Engine<'_>, last: u64) -> Result<Attention> {
+        let mut attention = Attention::Listens;
+        while attention == Attention::Listens && engine.tally().steps() < last {
             let first = engine.tally().steps() + 1;
-            let steps = (first..=last).take((MOST_AT_ONCE / releases_a_step(engine.tally())).max(1));
-            audience = match self {
+            let steps = (first..=last).take((MOST_AT_ONCE / releases_per_step(engine.tally())).max(1));
+            attention = match self {
                 Self::Sums(sums) => {
-                    // The nearest number that fits moves by no more than the sum does.
+                    // The nearest number that fits changes by no more than the sum does.
                     let nearest = |sum: i128| sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
                     engine.close(&steps.map(|step| nearest(sums.remove(&step).unwrap_or(0))).collect::<Vec<_>>())?
                 }
@@ -60,25 +59,30 @@ impl OpenSteps {
                     .close_keyed(&steps.map(|step| events.remove(&step).unwrap_or_default()).collect::<Vec<_>>())?,
             };
         }
-        Ok(audience)
+        Ok(attention)
     }
 }
 
-/// Reads everything, then releases every step: a period that is over, or a file.
+/// Reads everything, then releases every step: for a file, or a period that is over.
 ///
 /// # Privacy
-/// Which step an event falls into depends on nothing but its own time. Events of steps that an earlier process released
-/// are passed over: it may have counted them.
-pub fn run_at_once(engine: &mut Engine, mut lines: Lines, mut parser: Parser, timeline: Timeline) -> Result<()> {
+/// The step of an event depends on nothing but its own time. Events of steps that an earlier process released are ignored:
+/// it may have counted them.
+pub(super) fn run_at_once(
+    engine: &mut Engine<'_>,
+    mut lines: Lines,
+    mut reader: Reader,
+    timeline: Timeline,
+) -> Result<()> {
     let (definition, stream) = (engine.definition().clone(), engine.tally().stream().clone());
     let (released, last) = (engine.tally().steps(), stream.steps().expect("checked: there is an end"));
     check_not_over(released, last)?;
     let mut open = OpenSteps::new(&definition);
     let mut more = true;
     while more {
-        more = lines.fill().map_err(|_| anyhow!(READING_FAILED))?;
+        more = lines.fill().map_err(|_| Error::Reading)?;
         lines.each(usize::MAX, |line| {
-            let Record { value, time, key } = parser.record(line);
+            let Record { value, time, key } = reader.record(line);
             if let Some(step) =
                 time.and_then(|time| timeline.step_of(time)).filter(|step| (released + 1..=last).contains(step))
             {
@@ -92,30 +96,36 @@ pub fn run_at_once(engine: &mut Engine, mut lines: Lines, mut parser: Parser, ti
 /// Releases every step when its time is over, while events arrive.
 ///
 /// # Privacy
-/// The clock closes the steps, never an event: if a late time could close them, one event would decide into which step all
-/// that follow it fall. An event counts in the step of its own time, or in the present one if that is later; both depend on
-/// nothing but the event itself and the clock. After a restart, events of steps that were released before it are passed over,
-/// since they may have been counted: so each event enters at most one release.
-pub fn run_live(engine: &mut Engine, lines: Lines, parser: Parser, timeline: Timeline) -> Result<()> {
+/// The clock closes the steps, never an event: if a late time could close them, one event would decide in which step all later
+/// events count. An event counts in the step of its own time, or in the present one if that is later; both depend on nothing
+/// but the event itself and the clock. After a restart, events of steps that were released before it are ignored, since they
+/// may have been counted. So each event enters the sum at most once.
+pub(super) fn run_live(
+    engine: &mut Engine<'_>,
+    lines: Lines,
+    reader: Reader,
+    timeline: Timeline,
+    clock: &dyn Clock,
+) -> Result<()> {
     let (definition, stream) = (engine.definition().clone(), engine.tally().stream().clone());
     let released = engine.tally().steps();
     let timed = definition.fields.time.is_some();
     let mut open = OpenSteps::new(&definition);
     let (sender, receiver) = mpsc::sync_channel(WAITING);
-    std::thread::spawn(move || read(lines, parser, &definition, &stream, &sender));
+    std::thread::spawn(move || read(lines, reader, &definition, &stream, &sender));
     let last = engine.tally().stream().steps().unwrap_or(u64::MAX);
     check_not_over(released, last)?;
     let mut present = released + 1;
     loop {
-        present = present.max(timeline.step_of(timeline::now()).unwrap_or(0));
-        if open.close(engine, (present - 1).min(last))? == Audience::Left || present > last {
+        present = present.max(timeline.step_of(milliseconds(clock)).unwrap_or(0));
+        if open.close(engine, (present - 1).min(last))? == Attention::Left || present > last {
             return Ok(());
         }
-        let left = timeline.end_of(present).saturating_sub(timeline::now());
+        let left = timeline.end_of(present).saturating_sub(milliseconds(clock));
         let sleep = Duration::from_millis(left.try_into().unwrap_or(0)).min(LONGEST_SLEEP);
         match receiver.recv_timeout(sleep) {
             Ok(Some(records)) => {
-                let begun = timeline.step_of(timeline::now()).is_some();
+                let begun = timeline.step_of(milliseconds(clock)).is_some();
                 for Record { value, time, key } in records {
                     let own =
                         if timed { time.and_then(|time| timeline.step_of(time)) } else { begun.then_some(present) };
@@ -124,10 +134,10 @@ pub fn run_live(engine: &mut Engine, lines: Lines, parser: Parser, timeline: Tim
                     }
                 }
             }
-            Ok(None) => return Err(anyhow!(READING_FAILED)),
+            Ok(None) => return Err(Error::Reading),
             Err(RecvTimeoutError::Timeout) => {}
             // The input has ended: the present step is closed with what it has. Later ones have not begun; a saved counter
-            // can still go on with them.
+            // can still continue with them.
             Err(RecvTimeoutError::Disconnected) => return open.close(engine, present).map(|_| ()),
         }
     }
@@ -139,10 +149,10 @@ fn check_not_over(released: u64, last: u64) -> Result<()> {
     if released >= last { Err(reticent::Error::HorizonReached { horizon: last }.into()) } else { Ok(()) }
 }
 
-/// Reads lines and hands on what they say, until the input ends, fails (nothing is handed on) or nobody listens.
+/// Reads lines and hands on what they say, until the input ends or fails (then `None` is handed on), or nobody listens.
 fn read(
     mut lines: Lines,
-    mut parser: Parser,
+    mut reader: Reader,
     definition: &Definition,
     stream: &Stream,
     sender: &mpsc::SyncSender<Option<Vec<Record>>>,
@@ -151,7 +161,7 @@ fn read(
     loop {
         let mut records = Vec::new();
         lines.each(usize::MAX, |line| {
-            let Record { value, time, key } = parser.record(line);
+            let Record { value, time, key } = reader.record(line);
             records.push(Record { value: definition.admit(stream, value), time, key });
         });
         if sender.send(Some(records)).is_err() || !more {

@@ -5,14 +5,14 @@ use std::io::{ErrorKind, Read, Result};
 
 use zeroize::Zeroize;
 
-/// The longest line that is looked at; a longer one says nothing.
+/// The longest line that is read, in bytes; a longer one is taken for an empty line.
 pub const LONGEST_LINE: usize = 1 << 20;
 
-/// Reads lines from a file or a pipe: blocks until something is there, then gives all complete lines at once.
+/// Reads lines from a file or a pipe: waits until something has arrived, then hands over all complete lines at once.
 ///
-/// There is one buffer of fixed size and no other copy: read straight from the file descriptor, never moved to another
-/// place in memory by growing. If asked to, it erases every line as soon as it has been looked at, for counters whose memory
-/// may be seized.
+/// There is one buffer of fixed size and no other copy: it is filled straight from the file descriptor, and never grows and
+/// so moves to another place in memory. On request, every line is erased as soon as it has been read, for counters whose
+/// memory may be seized.
 #[derive(Debug)]
 pub struct Lines {
     file: File,
@@ -20,19 +20,24 @@ pub struct Lines {
     start: usize,
     end: usize,
     erase: bool,
-    /// Within a line that is too long: all up to its end is passed over.
+    /// Within a line that is too long: everything up to its end is skipped.
     overlong: bool,
     finished: bool,
 }
 
 impl Lines {
-    /// Reads from `file`.
+    /// Reads from `file`; `erase` overwrites every line as soon as it has been read.
     pub fn new(file: File, erase: bool) -> Self {
         let buffer = vec![0; 2 * LONGEST_LINE].into_boxed_slice();
         Self { file, buffer, start: 0, end: 0, erase, overlong: false, finished: false }
     }
 
-    /// What the input begins with, before anything of it was looked at: as much as comes at once.
+    /// Whether every line is overwritten as soon as it has been read.
+    pub(super) fn erases(&self) -> bool {
+        self.erase
+    }
+
+    /// The beginning of the input, before any line was read: as much as arrives at once.
     ///
     /// # Errors
     /// If reading fails.
@@ -43,7 +48,7 @@ impl Lines {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// Waits for more of the input; false if there will be no more.
+    /// Waits for more of the input; `false` at its end.
     ///
     /// # Errors
     /// If reading fails.
@@ -73,9 +78,9 @@ impl Lines {
         Ok(!self.finished)
     }
 
-    /// Shows every complete line that was read, at most `limit`, without its line end; at the end of the input also a last
-    /// line that has no end. Too long a line is shown as an empty one.
-    pub fn each(&mut self, limit: usize, mut look: impl FnMut(&[u8])) -> usize {
+    /// Hands over every complete line that has arrived, at most `limit`, without its line end; at the end of the input also a
+    /// last line without one. A line that is too long is handed over as an empty one. Returns how many there were.
+    pub fn each(&mut self, limit: usize, mut read: impl FnMut(&[u8])) -> usize {
         let mut seen = 0;
         while seen < limit {
             let rest = &self.buffer[self.start..self.end];
@@ -85,7 +90,7 @@ impl Lines {
                 None => break,
             };
             let too_long = self.overlong || length > LONGEST_LINE;
-            look(if too_long { b"" } else { &rest[..length] });
+            read(if too_long { b"" } else { &rest[..length] });
             self.overlong = false;
             seen += 1;
             self.consume(next);
@@ -104,7 +109,7 @@ impl Lines {
         self.start += length;
     }
 
-    /// The next line, when the others are not yet wanted; nothing at the end of the input.
+    /// The next line alone, as a copy; `None` at the end of the input.
     ///
     /// # Errors
     /// If reading fails.
@@ -126,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    /// What is read from a pipe into which `parts` are written one after the other.
+    /// The lines of a pipe into which `parts` are written one after the other.
     fn lines(parts: &[&[u8]]) -> Vec<Vec<u8>> {
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         let parts: Vec<Vec<u8>> = parts.iter().map(|part| part.to_vec()).collect();

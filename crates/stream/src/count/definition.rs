@@ -1,0 +1,97 @@
+//! What is read from a line, and how lines become steps.
+
+use std::str::FromStr;
+
+use reticent::continual::{Stream, Unit};
+use reticent::privacy::Adjacency;
+use serde::{Deserialize, Serialize};
+
+use super::error::{Error, Result};
+use crate::timeline::Timeline;
+
+/// How lines become steps: what is saved with a counter besides the counter itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definition {
+    /// What is read from a line.
+    pub fields: Fields,
+    /// Steps of time; `None` if every line is a step.
+    pub timeline: Option<Timeline>,
+}
+
+/// Which parts of a line matter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fields {
+    /// How lines are written.
+    pub input: Input,
+    /// Whether a line counts 1 if it says anything, whatever that is.
+    pub events: bool,
+    /// The name of the value's column; `None` if the whole line is the value.
+    pub column: Option<String>,
+    /// The name of the time's column.
+    pub time: Option<String>,
+    /// The name of the key's column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// How lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Input {
+    /// One whole number per line.
+    Text,
+    /// Comma-separated values with a header.
+    Csv,
+    /// One JSON object per line.
+    Ndjson,
+}
+
+impl Input {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Text, Self::Csv, Self::Ndjson];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Csv => "csv",
+            Self::Ndjson => "ndjson",
+        }
+    }
+
+    /// What the extension of a file's name, in lower case, says about its lines, if anything.
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        match extension {
+            "csv" => Some(Self::Csv),
+            "ndjson" | "jsonl" => Some(Self::Ndjson),
+            _ => None,
+        }
+    }
+}
+
+impl FromStr for Input {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || Error::Parameter { parameter: "input", value: text.into(), allowed: "text, csv or ndjson" };
+        Self::ALL.into_iter().find(|input| input.name() == text).ok_or_else(wrong)
+    }
+}
+
+impl Definition {
+    /// Is there one counter per key?
+    pub fn keyed(&self) -> bool {
+        self.fields.key.is_some()
+    }
+
+    /// How much one line or event counts in a stream: see [`Stream::clamp`].
+    pub fn admit(&self, stream: &Stream, value: i64) -> i64 {
+        let one_unit = match self.timeline {
+            // A step of time is a sum of events. If it is the unit, the counter clamps the sum.
+            Some(_) => stream.unit() != Unit::Step,
+            // A line is one value, unless the user says that it is a sum of events.
+            None => stream.adjacency() == Adjacency::Replace || stream.unit() == Unit::Step,
+        };
+        if one_unit { stream.clamp(value) } else { value }
+    }
+}

@@ -1,0 +1,97 @@
+//! What a ledger keeps of a request: all releases, as one text.
+
+use reticent::Error as CoreError;
+use reticent::continual::Tally;
+use serde::{Deserialize, Serialize};
+
+use super::definition::Definition;
+use super::engine::{Attention, Audience, Engine, HalfWidth};
+use super::error::{Error, Result};
+use super::lines::Lines;
+use super::mode::Mode;
+use super::reader::Reader;
+use super::released::{Highest, Released};
+use crate::plan::Plan;
+
+/// Requests with more releases are too large to be kept as one; a stream like that is saved.
+pub const MOST_RELEASES: u64 = 1 << 20;
+
+/// All releases of a request.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// In order.
+    pub releases: Vec<Released>,
+    /// There were more lines than steps.
+    pub horizon_reached: bool,
+}
+
+impl Kept {
+    /// Counts everything and returns the releases as a text for the ledger to keep. Nobody sees anything before that.
+    ///
+    /// # Errors
+    /// If reading fails. Not if there are more lines than steps: that is [part of the outcome](Kept::horizon_reached).
+    pub fn count(definition: Definition, tally: Tally, lines: Lines, reader: Reader, mode: Mode) -> Result<String> {
+        let mut kept = Self::default();
+        let engine = Engine::new(definition, tally, None, None, &mut kept)?;
+        match engine.count(lines, reader, mode, 0) {
+            Err(Error::Core(CoreError::HorizonReached { .. })) => kept.horizon_reached = true,
+            other => other?,
+        }
+        serde_json::to_string(&kept).map_err(|_| Error::NotACount)
+    }
+
+    /// Reads what was kept.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub fn from_text(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|_| Error::NotACount)
+    }
+
+    /// Shows what was kept to an audience. It ends as it ended when it was counted.
+    ///
+    /// # Errors
+    /// [`HorizonReached`](CoreError::HorizonReached) if there were more lines than steps; if it cannot be shown.
+    pub fn show(&self, plan: &Plan, audience: &mut dyn Audience) -> Result<()> {
+        let half_width = |step, level| plan.strategy().shape(step).half_width(level);
+        if audience.show(&self.releases, &mut Highest::default(), &half_width)? == Attention::Listens {
+            audience.end()?;
+        }
+        match plan.stream().steps() {
+            Some(horizon) if self.horizon_reached => Err(CoreError::HorizonReached { horizon }.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the releases of a plan are few enough to be kept as one.
+    ///
+    /// # Errors
+    /// If they are not.
+    pub fn check(plan: &Plan) -> Result<()> {
+        let per_step = match plan {
+            Plan::One(_) => 1,
+            Plan::Keyed(_, keys) => keys.len().max(1) as u64,
+        };
+        match plan.stream().steps() {
+            Some(steps) if steps.saturating_mul(per_step) <= MOST_RELEASES => Ok(()),
+            _ => {
+                let advice = format!(
+                    "`request` keeps all releases in the ledger, at most {MOST_RELEASES} of them; give a smaller `horizon`, or \
+                     use `save`"
+                );
+                Err(Error::combination("horizon", advice))
+            }
+        }
+    }
+}
+
+impl Audience for Kept {
+    fn show(&mut self, releases: &[Released], _: &mut Highest, _: HalfWidth<'_>) -> Result<Attention> {
+        self.releases.extend_from_slice(releases);
+        Ok(Attention::Listens)
+    }
+
+    fn end(&mut self) -> Result<Attention> {
+        Ok(Attention::Listens)
+    }
+}

@@ -1,0 +1,81 @@
+//! A running sum of the lines of a file or a pipe, released after every step.
+//!
+//! A [`Draft`] says what the user asks for. It becomes a [`Definition`] (how lines become steps) and a [`Plan`] (how the
+//! noise is made). After the charge, an [`Engine`] reads [`Lines`], closes steps, saves the counter and shows the releases to
+//! an [`Audience`], in this order.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`draft`] | [`Draft`]: the parameters, and every rule that must hold before anything is charged |
+//! | [`definition`] | [`Definition`], [`Fields`], [`Input`]: what is read from a line, and how lines become steps |
+//! | `words` | what a definition means for the people in the data, as a ledger and its readers are told |
+//! | `same` | whether parameters agree with those of a saved counter |
+//! | `seizure` | what can be counted when the memory may be seized |
+//! | [`lines`] | [`Lines`]: lines as they arrive |
+//! | [`reader`], `csv` | [`Reader`]: what a line says; NDJSON is read as in a [`Stream`](crate::Stream) |
+//! | [`mode`], `line_steps`, `time_steps` | [`Mode`]: how steps are closed, by lines or by time |
+//! | [`released`] | [`Released`], [`Highest`]: what is released |
+//! | [`engine`] | [`Engine`], [`Audience`]: count, keep, show |
+//! | [`store`] | [`Store`]: a counter on disk |
+//! | [`kept`] | [`Kept`]: all releases of a request, as a ledger keeps them |
+//! | [`error`](mod@error) | [`Error`](enum@Error): what went wrong, in the caller's own names for the parameters |
+//!
+//! # Privacy
+//! Every line is one record, whatever it says, and changes nothing about the next. No error, and nothing else that an observer
+//! sees apart from the releases, depends on what a line says, except for the header of a CSV file.
+//!
+//! # Example
+//! ```
+//! use reticent::Permit;
+//! use reticent_stream::SystemClock;
+//! use reticent_stream::count::{Draft, Kept, Lines, Mode, Reader};
+//!
+//! # let file = tempfile::NamedTempFile::new()?;
+//! # let path = file.path();
+//! std::fs::write(path, "3\n4\n")?;
+//! let draft = Draft {
+//!     epsilon: Some("1".into()),
+//!     horizon: Some(8),
+//!     range: Some((0, 9)),
+//!     ..Draft::default()
+//! };
+//! let definition = draft.definition(None, false, &SystemClock)?;
+//! let plan = draft.plan(&definition, None, &SystemClock)?;
+//! let mode = Mode::new(&definition, plan.stream().steps(), false, &SystemClock)?;
+//! let mut lines = Lines::new(std::fs::File::open(path)?, false);
+//! let reader = Reader::new(&definition.fields, "the file", None)?;
+//! // Charge a ledger instead, and let it keep the text.
+//! let tally = plan.start(Permit::unaccounted()?)?;
+//! let text = Kept::count(definition, tally, lines, reader, mode)?;
+//! assert_eq!(Kept::from_text(&text)?.releases.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod csv;
+pub mod definition;
+pub mod draft;
+pub mod engine;
+pub mod error;
+pub mod kept;
+mod line_steps;
+pub mod lines;
+pub mod mode;
+pub mod reader;
+pub mod released;
+mod same;
+mod seizure;
+pub mod store;
+mod time_steps;
+mod words;
+
+pub use self::definition::{Definition, Fields, Input};
+pub use self::draft::Draft;
+pub use self::engine::{Attention, Audience, Engine};
+pub use self::error::{Error, Result};
+pub use self::kept::Kept;
+pub use self::lines::Lines;
+pub use self::mode::Mode;
+pub use self::reader::Reader;
+pub use self::released::{Highest, Released};
+pub use self::store::{State, Store};
+pub use crate::plan::Plan;

@@ -1,0 +1,60 @@
+//! How steps are closed.
+
+use super::definition::Definition;
+use super::engine::Engine;
+use super::error::{Error, Result};
+use super::lines::Lines;
+use super::reader::Reader;
+use super::{line_steps, time_steps};
+use crate::clock::{Clock, SystemClock, milliseconds};
+use crate::timeline::Timeline;
+
+/// How steps are closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Every line is a step.
+    Lines,
+    /// Steps of time, all of them after the whole input was read.
+    AtOnce(Timeline),
+    /// Steps of time that the clock closes while events arrive.
+    Live(Timeline),
+}
+
+impl Mode {
+    /// For a number of steps, `None` without a horizon. `stream` says that more input may come at any time.
+    ///
+    /// # Errors
+    /// If steps of time have no end but the input has, or events have no time where they need one.
+    pub fn new(definition: &Definition, steps: Option<u64>, stream: bool, clock: &dyn Clock) -> Result<Self> {
+        let Some(timeline) = definition.timeline else { return Ok(Self::Lines) };
+        let over = steps.is_some_and(|steps| timeline.end_of(steps) <= milliseconds(clock));
+        if stream && !over {
+            return Ok(Self::Live(timeline));
+        }
+        if steps.is_none() {
+            let advice = "a file has an end: give `to` TIME or `horizon` T instead of `unbounded`";
+            return Err(Error::combination("unbounded", advice));
+        }
+        if definition.fields.time.is_none() {
+            let advice = "name the column that holds the times with `time` (only a live stream can do without)";
+            return Err(Error::combination("time", advice));
+        }
+        Ok(Self::AtOnce(timeline))
+    }
+}
+
+impl Engine<'_> {
+    /// Counts lines as they arrive, until their end, the last step, or until nobody listens. With one step per line, the first
+    /// `skip` lines are passed over.
+    ///
+    /// # Errors
+    /// If reading, saving or showing fails; if there are more lines than steps.
+    pub fn count(mut self, lines: Lines, reader: Reader, mode: Mode, skip: u64) -> Result<()> {
+        let counted = match mode {
+            Mode::Lines => line_steps::run(&mut self, lines, reader, skip),
+            Mode::AtOnce(timeline) => time_steps::run_at_once(&mut self, lines, reader, timeline),
+            Mode::Live(timeline) => time_steps::run_live(&mut self, lines, reader, timeline, &SystemClock),
+        };
+        self.finish(counted)
+    }
+}

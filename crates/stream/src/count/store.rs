@@ -1,0 +1,144 @@
+//! A counter on disk.
+//!
+//! Three files: the state itself; beside it `.epoch`, the newest epoch, which reveals an older state that was put back; and
+//! `.lock`, held while a process counts. The state is replaced as a whole, durably, before anything that it covers is shown.
+//! So whatever was shown is in it, and noise for a step that was shown is never drawn again.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use reticent::continual::{SavedTally, TallySaving};
+use reticent_durable::{beside, private, replace};
+use serde::{Deserialize, Serialize};
+
+use super::definition::Definition;
+use super::error::{Error, Result};
+use super::released::{Highest, Released};
+
+/// The format of states.
+const VERSION: u32 = 1;
+
+/// What is saved.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State<T> {
+    version: u32,
+    /// How lines become steps.
+    pub definition: Definition,
+    /// The largest releases before those that may not have been shown.
+    pub(super) highest: Highest,
+    /// The last releases, which may not have been shown when the process ended.
+    pub(super) unshown: Vec<Released>,
+    /// The counter after them: a [`TallySaving`], which is read back as a [`SavedTally`].
+    pub counter: T,
+    /// The ledger that it was charged to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
+}
+
+impl<T> State<T> {
+    pub(super) fn new(
+        definition: Definition,
+        highest: Highest,
+        unshown: Vec<Released>,
+        counter: T,
+        ledger: Option<String>,
+    ) -> Self {
+        Self { version: VERSION, definition, highest, unshown, counter, ledger }
+    }
+}
+
+/// Where a counter is saved.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    /// Locked as long as it is open.
+    _lock: File,
+}
+
+impl Store {
+    /// For a new counter.
+    ///
+    /// # Errors
+    /// If there is one already, another process counts, or the place cannot be written to.
+    pub fn create(path: &Path) -> Result<Self> {
+        let store = Self::lock(path)?;
+        if path.exists() {
+            return Err(Error::Exists(path.display().to_string()));
+        }
+        // An epoch is never lowered: that would make an older state look new.
+        match store.epoch() {
+            Ok(None) => replace(&store.epoch_path(), b"0\n").map_err(|error| Error::unusable(path, &error))?,
+            // Someone began, and was refused or interrupted before anything was counted.
+            Ok(Some(0)) => {}
+            Ok(Some(_)) | Err(_) => {
+                let (path, epoch) = store.names();
+                return Err(Error::LeftOver { path, epoch });
+            }
+        }
+        Ok(store)
+    }
+
+    /// For a counter that was saved: its state, and the newest epoch that is known.
+    ///
+    /// # Errors
+    /// If there is none, it cannot be read, or another process counts.
+    pub fn open(path: &Path) -> Result<(Self, State<SavedTally>, u64)> {
+        if !path.exists() {
+            return Err(Error::Absent(path.display().to_string()));
+        }
+        let store = Self::lock(path)?;
+        let text = fs::read(path).map_err(|error| Error::unusable(path, &error))?;
+        let state = serde_json::from_slice::<State<SavedTally>>(&text).ok().filter(|state| state.version == VERSION);
+        let state = state.ok_or_else(|| Error::Damaged(path.display().to_string()))?;
+        let epoch = store.epoch().ok().flatten().ok_or_else(|| {
+            let (path, epoch) = store.names();
+            Error::EpochLost { path, epoch }
+        })?;
+        Ok((store, state, epoch))
+    }
+
+    fn lock(path: &Path) -> Result<Self> {
+        let lock_path = beside(path, ".lock");
+        let lock = private(OpenOptions::new().create(true).truncate(false).write(true))
+            .open(lock_path)
+            .map_err(|error| Error::unusable(path, &error))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.into(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(Error::InUse(path.display().to_string())),
+            Err(TryLockError::Error(error)) => Err(Error::unusable(path, &error)),
+        }
+    }
+
+    /// Saves a state; it is durable when this returns.
+    ///
+    /// # Errors
+    /// If the disk does not take it.
+    pub(super) fn save(&self, state: &State<TallySaving<'_>>) -> Result<()> {
+        let epoch = format!("{}\n", state.counter.epoch());
+        // The state first: if the process dies in between, the newer state is still valid.
+        serde_json::to_vec(state)
+            .map_err(io::Error::other)
+            .and_then(|text| replace(&self.path, &text))
+            .and_then(|()| replace(&self.epoch_path(), epoch.as_bytes()))
+            .map_err(|error| Error::Unsaved { path: self.path.display().to_string(), reason: error.to_string() })
+    }
+
+    /// The newest epoch; `None` if none was written.
+    fn epoch(&self) -> io::Result<Option<u64>> {
+        match fs::read_to_string(self.epoch_path()) {
+            Ok(text) => text.trim().parse().map(Some).map_err(io::Error::other),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn epoch_path(&self) -> PathBuf {
+        beside(&self.path, ".epoch")
+    }
+
+    /// The state and its epoch, as they are called in errors.
+    fn names(&self) -> (String, String) {
+        (self.path.display().to_string(), self.epoch_path().display().to_string())
+    }
+}

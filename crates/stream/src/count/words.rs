@@ -1,0 +1,114 @@
+//! What a definition means for the people in the data.
+
+use reticent::continual::{Stream, Unit};
+use reticent::privacy::Adjacency;
+use reticent_ledger::hash::Hash;
+
+use super::definition::{Definition, Fields};
+use crate::plan::Plan;
+use crate::times;
+
+/// A longer list of keys is represented by its hash.
+const LONGEST_LIST: usize = 1000;
+
+impl Definition {
+    /// Everything that the releases depend on, apart from the rows: what a ledger is told. `source` says what is counted.
+    pub fn description(&self, plan: &Plan, source: &str) -> String {
+        let (stream, kind) = (plan.stream(), plan.strategy().kind());
+        let ((low, high), horizon, what) = (stream.range(), stream.horizon(), self.words());
+        let keys = match plan {
+            Plan::One(_) => String::new(),
+            Plan::Keyed(_, keys) if keys.is_empty() => ", keys as they are found".into(),
+            Plan::Keyed(_, keys) => {
+                // Quoted: no two lists of keys are the same text.
+                let list = format!("{keys:?}");
+                let shown = if list.len() <= LONGEST_LIST { list } else { Hash::of(&list).to_string() };
+                format!(", {} keys {shown}", keys.len())
+            }
+        };
+        format!("count of {source}: {what}{keys}; range {low}..{high}, horizon {horizon}, counter {kind}")
+    }
+
+    /// How lines become steps, completely.
+    fn words(&self) -> String {
+        let Fields { input, events, column, time, key } = &self.fields;
+        // Names are quoted: none can be mistaken for words of ours.
+        let mut words = match (column, events) {
+            (Some(column), false) => format!("the values of column {column:?}"),
+            (Some(column), true) => format!("the cells of column {column:?} that are not empty"),
+            (None, true) => "one for each line".into(),
+            (None, false) => "one number a line".into(),
+        };
+        words += &format!(" ({})", input.name());
+        if let Some(key) = key {
+            words += &format!(", by key column {key:?}");
+        }
+        match self.timeline {
+            None => words += ", one step a line",
+            Some(timeline) => {
+                let by = time.as_ref().map_or_else(|| "arrival".into(), |time| format!("time column {time:?}"));
+                let (length, from) = (times::display_length(timeline.step()), times::display(timeline.start()));
+                words += &format!(", in steps of {length} from {from} by {by}");
+            }
+        }
+        words
+    }
+
+    /// What one unit is, as a ledger must know it: two streams have the same unit only if the same inputs are neighbours, so
+    /// that their costs may be added up.
+    ///
+    /// | lines | unit | one unit is |
+    /// |---|---|---|
+    /// | one step each, replaced | `event`, `step` | `line`: what one line says |
+    /// | one step each, sums of events | `event` | `part of a line`: one of the events in it |
+    /// | one event each, in steps of time | `event` | `event`: one line |
+    /// | one event each, in steps of time | `step` | `step of 1d`: everything that happens in such a step |
+    pub fn unit(&self, stream: &Stream) -> String {
+        let (one, many) = match (self.timeline, stream.unit()) {
+            (Some(timeline), Unit::Step) => {
+                let (length, offset) = (timeline.step(), timeline.start().rem_euclid(timeline.step()));
+                let offset =
+                    if offset == 0 { String::new() } else { format!(" and {}", times::display_length(offset)) };
+                return format!("step of {}{offset}", times::display_length(length));
+            }
+            (Some(_), _) => ("event", "events"),
+            (None, Unit::Event | Unit::Steps(_)) if stream.adjacency() == Adjacency::AddRemove => {
+                ("part of a line", "parts of lines")
+            }
+            (None, _) => ("line", "lines"),
+        };
+        match stream.unit() {
+            Unit::Steps(count) => format!("{count} {many}"),
+            Unit::Event | Unit::Step => one.into(),
+        }
+    }
+
+    /// What is public and what is protected.
+    pub fn assumption(&self, stream: &Stream) -> String {
+        let (unit, replace) = (stream.unit(), stream.adjacency() == Adjacency::Replace);
+        let (line, event) = match unit {
+            Unit::Steps(count) => {
+                (format!("any person's up to {count} lines say"), format!("any person's up to {count} events"))
+            }
+            Unit::Event | Unit::Step => ("any one line says".into(), "any one event".into()),
+        };
+        match (&self.timeline, unit) {
+            (None, _) if self.keyed() => {
+                format!("one line is one step: that it arrives is public; what {line}, including the key, is protected")
+            }
+            (Some(_), _) if self.keyed() && replace => {
+                format!("the times of events are public; the key and the value of {event} are protected")
+            }
+            (None, _) if replace || unit == Unit::Step => {
+                format!("one line is one step: that it arrives is public; what {line} is protected")
+            }
+            (None, _) => format!(
+                "one line is one step, the sum of events: that it arrives is public; whether {event} contributed to it is \
+                 protected, provided that no event counts more than the range allows (this is not checked)"
+            ),
+            (Some(_), Unit::Step) => "everything in any one step of time is protected; its sum is clamped".into(),
+            (Some(_), _) if replace => format!("the times of events are public; the value of {event} is protected"),
+            (Some(_), _) => format!("whether {event} happened is protected"),
+        }
+    }
+}
