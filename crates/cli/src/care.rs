@@ -1,6 +1,6 @@
 //! How a process protects its memory.
 
-use reticent::continual::Kind;
+use reticent::continual::CounterKind;
 
 /// The protections in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ impl Care {
     ///
     /// In unoptimised builds, which nobody installs, a test can turn them off, to show that it would find what it looks
     /// for. In optimised builds this does not exist.
-    pub fn with(kind: Kind) -> Self {
+    pub fn with(kind: CounterKind) -> Self {
         let needed = kind.is_pan_private();
         let mut care = Self { erase: needed, hide: needed };
         #[cfg(debug_assertions)]

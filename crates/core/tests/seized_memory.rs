@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::io::{Read, Seek, SeekFrom};
 
 use reticent::continual::pan_private::{Cell, Design};
-use reticent::continual::{Counter, Kind, PanPrivate, PanPrivateSurviving, SeizableCounter, Stream};
+use reticent::continual::{Counter, CounterKind, PanPrivate, PanPrivateSurviving, SeizableCounter, Stream};
 use reticent::noise::{Entropy, EntropySource};
 use reticent::privacy::Guarantee;
 use reticent::{Permit, Result};
@@ -156,7 +156,7 @@ fn neither_values_nor_sums_nor_seeds_are_left_in_memory() {
     nothing_is_found_within_a_step::<PanPrivateSurviving>();
 
     // The control: a curator's counter holds the exact sum, and it is found.
-    let mut counter = Kind::Binary.start(stream(), guarantee(), permit()).unwrap();
+    let mut counter = CounterKind::Binary.start(stream(), guarantee(), permit()).unwrap();
     feed(&mut counter);
     burn();
     assert!(occurrences(needles()[VALUES.len() + 1]) > 0);

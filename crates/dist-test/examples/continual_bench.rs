@@ -6,7 +6,7 @@
 use std::hint::black_box;
 
 use dist_test::measure;
-use reticent::continual::{KeyedPlan, Kind, Stream};
+use reticent::continual::{KeyedPlan, CounterKind, Stream};
 use reticent::noise::{DiscreteGaussian, DiscreteLaplace, Entropy};
 use reticent::privacy::Guarantee;
 use reticent::{Error, Permit};
@@ -23,13 +23,13 @@ const EVENTS: usize = 10_000_000;
 fn main() -> Result<(), Error> {
     let pure = Guarantee::Pure("1".parse()?);
     let zcdp = Guarantee::Zcdp("0.5".parse()?);
-    for (kind, guarantee) in [(Kind::Binary, &pure), (Kind::Bridged, &pure), (Kind::Blt, &zcdp)] {
+    for (kind, guarantee) in [(CounterKind::Binary, &pure), (CounterKind::Bridged, &pure), (CounterKind::Blt, &zcdp)] {
         steps(kind, guarantee)?;
     }
     keyed(&pure)
 }
 
-fn steps(kind: Kind, guarantee: &Guarantee) -> Result<(), Error> {
+fn steps(kind: CounterKind, guarantee: &Guarantee) -> Result<(), Error> {
     let stream = Stream::bits().until(HORIZON)?;
     let plan = kind.plan(stream.clone(), guarantee.clone())?;
     let ones = [1; BATCH];
@@ -78,7 +78,7 @@ fn one_draw_a_step(what: &str, guarantee: &Guarantee) -> Result<(), Error> {
 fn keyed(guarantee: &Guarantee) -> Result<(), Error> {
     let stream = Stream::bits().until(HORIZON)?;
     let mut counters =
-        KeyedPlan::known(Kind::Binary, stream, guarantee.clone())?.start(0..KEYS, Permit::unaccounted()?)?;
+        KeyedPlan::known(CounterKind::Binary, stream, guarantee.clone())?.start(0..KEYS, Permit::unaccounted()?)?;
     // A fixed permutation: every event meets another key far away in memory.
     let keys: Vec<u64> = (0..EVENTS as u64).map(|event| event.wrapping_mul(0x9e37_79b9_7f4a_7c15) % KEYS).collect();
     let what = "keyed events, a million keys";

@@ -5,7 +5,7 @@
 
 use dist_test::{samples, seed};
 use reticent::Permit;
-use reticent::continual::{AnyStrategy, Counter, Kind, Stream};
+use reticent::continual::{AnyStrategy, Counter, CounterKind, Stream};
 use reticent::noise::Entropy;
 use reticent::privacy::Guarantee;
 
@@ -29,7 +29,7 @@ const MAXIMA_TOLERANCE: f64 = 0.05;
 struct Figure {
     steps: u64,
     guarantee: Guarantee,
-    kind: Kind,
+    kind: CounterKind,
     is_discrete: bool,
     last: f64,
     average: f64,
@@ -84,7 +84,7 @@ fn predictions_agree_with_the_figures() {
     let mut compared = 0;
     for figure in figures() {
         let Some(plan) = plan(&figure) else {
-            assert!(figure.kind == Kind::Toeplitz && figure.steps > 1 << 22, "{figure:?}");
+            assert!(figure.kind == CounterKind::Toeplitz && figure.steps > 1 << 22, "{figure:?}");
             continue;
         };
         compared += 1;
@@ -108,7 +108,7 @@ fn simulated_variances_agree_with_the_predicted() {
     let guarantees = [Guarantee::Pure("1".parse().unwrap()), Guarantee::Zcdp("0.1".parse().unwrap())];
     let runs = samples(RUNS, LONG_RUNS);
     let tolerance = QUANTILE * ((KURTOSIS - 1.0) / runs as f64).sqrt();
-    for (kind, guarantee) in Kind::ALL.iter().flat_map(|kind| guarantees.iter().map(move |guarantee| (kind, guarantee)))
+    for (kind, guarantee) in CounterKind::ALL.iter().flat_map(|kind| guarantees.iter().map(move |guarantee| (kind, guarantee)))
     {
         let Ok(plan) = kind.plan(Stream::bits().until(steps).unwrap(), guarantee.clone()) else { continue };
         let squares =
@@ -131,7 +131,7 @@ fn simulated_variances_agree_with_the_predicted() {
 fn simulated_maxima_agree_with_the_figures() {
     for figure in figures() {
         let affordable =
-            figure.steps <= if figure.kind == Kind::Toeplitz { 1 << 10 } else { samples(1 << 10, 1 << 16) };
+            figure.steps <= if figure.kind == CounterKind::Toeplitz { 1 << 10 } else { samples(1 << 10, 1 << 16) };
         let Some(plan) = plan(&figure).filter(|_| affordable) else { continue };
         let name = format!("maxima {} {}", figure.kind, figure.steps);
         let maxima = in_parallel(MAXIMA_RUNS, &name, Vec::new(), |seed, maxima| {

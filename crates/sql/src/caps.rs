@@ -6,7 +6,7 @@ use reticent::message::Piece;
 use crate::algebra::Statistic;
 use crate::error::{Error, Result};
 use crate::options::{Options, Unit};
-use crate::release::contribution::Touched;
+use crate::release::contribution::UnitContribution;
 use crate::resolve::Resolved;
 
 /// How much one unit can contribute.
@@ -17,15 +17,15 @@ use crate::resolve::Resolved;
 ///
 /// # Errors
 /// If a bound is required but not given.
-pub(crate) fn touched(resolved: &Resolved, unit: &Unit, options: &Options) -> Result<Touched> {
+pub(crate) fn touched(resolved: &Resolved, unit: &Unit, options: &Options) -> Result<UnitContribution> {
     let grouped = !resolved.keys.is_empty();
-    let Unit::Column(unit) = unit else { return Ok(Touched::each_row(options.adjacency, grouped)?) };
+    let Unit::Column(unit) = unit else { return Ok(UnitContribution::each_row(options.adjacency, grouped)?) };
     let known = resolved.measured.rows.rows_per_unit();
     let counts_units = resolved.measured.statistics.iter().all(|one| *one == Statistic::Units);
     let rows = options.max_rows.or(known).or(counts_units.then_some(1));
     let groups = options.max_groups.or(known).or((!grouped).then_some(1));
     match (rows, groups) {
-        (Some(rows), Some(groups)) => Ok(Touched::new(options.adjacency, grouped, groups, rows)?),
+        (Some(rows), Some(groups)) => Ok(UnitContribution::new(options.adjacency, grouped, groups, rows)?),
         _ => Err(missing(unit, rows.is_none(), groups.is_none())),
     }
 }

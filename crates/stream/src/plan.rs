@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reticent::continual::{AnyStrategy, KeyedPlan, Kind, Stream, Tally};
+use reticent::continual::{AnyStrategy, KeyedPlan, CounterKind, Stream, Tally};
 use reticent::permit::StreamPermit;
 use reticent::privacy::Guarantee;
 use reticent::release::LEVEL;
@@ -27,7 +27,7 @@ impl Plan {
     ///
     /// # Errors
     /// If there is no such counter for the stream and the guarantee.
-    pub fn one(kind: Kind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
+    pub fn one(kind: CounterKind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
         Ok(Self::One(Box::new(kind.plan(stream, guarantee)?)))
     }
 
@@ -35,7 +35,7 @@ impl Plan {
     ///
     /// # Errors
     /// As for [`Plan::one`].
-    pub fn known(kind: Kind, stream: Stream, guarantee: Guarantee, keys: Vec<String>) -> Result<Self> {
+    pub fn known(kind: CounterKind, stream: Stream, guarantee: Guarantee, keys: Vec<String>) -> Result<Self> {
         Ok(Self::Keyed(Box::new(KeyedPlan::known(kind, stream, guarantee)?), keys))
     }
 
@@ -43,14 +43,14 @@ impl Plan {
     ///
     /// # Errors
     /// As for [`Plan::one`]; also if the guarantee has no δ.
-    pub fn selecting(kind: Kind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
+    pub fn selecting(kind: CounterKind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
         Ok(Self::Keyed(Box::new(KeyedPlan::admitting(kind, stream, guarantee)?), Vec::new()))
     }
 
     /// For a stream.
     pub(crate) fn new(definition: &Definition) -> Result<Self> {
         let kind = definition.counter();
-        let plan = |kind: Kind| {
+        let plan = |kind: CounterKind| {
             let (stream, guarantee) = (definition.stream().clone(), definition.guarantee().clone());
             match definition.keys() {
                 Keys::None => Self::one(kind, stream, guarantee),
@@ -63,8 +63,8 @@ impl Plan {
         let chosen = plan(kind)?;
         let long = definition.stream().steps().is_none_or(|steps| steps > LONGEST_TOEPLITZ);
         match kind {
-            Kind::Auto if long && chosen.strategy().kind() == Kind::Toeplitz => plan(Kind::Blt),
-            Kind::Toeplitz if long => {
+            CounterKind::Auto if long && chosen.strategy().kind() == CounterKind::Toeplitz => plan(CounterKind::Blt),
+            CounterKind::Toeplitz if long => {
                 let allowed = "another one (blt is nearly as accurate) beyond 4096 steps: it remembers every step";
                 Err(reticent::Error::Parameter { parameter: "counter", value: kind.to_string(), allowed })
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use reticent::continual::Kind;
+use reticent::continual::CounterKind;
 use reticent_erase::burn_stack;
 use rusqlite::{OptionalExtension, params};
 use serde::{Serialize, Serializer};
@@ -35,7 +35,7 @@ pub struct Stream {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: i64,
     pub(crate) created: i64,
-    pub(crate) kind: Kind,
+    pub(crate) kind: CounterKind,
     pub(crate) engine: Engine,
 }
 
@@ -62,7 +62,7 @@ pub struct Status {
     /// The guarantee of all releases together.
     pub guarantee: String,
     /// The kind of counter.
-    pub counter: Kind,
+    pub counter: CounterKind,
     /// In pan-private mode, how often counting was restarted on top of the published releases.
     pub restarts: Option<u64>,
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use reticent::continual::Kind;
+use reticent::continual::CounterKind;
 use reticent_durable::{Files, SystemFiles};
 use reticent_ledger::DurableLedger;
 
@@ -121,7 +121,7 @@ impl Streams {
         let boards: BTreeMap<i64, Arc<Board>> =
             entries.iter().map(|entry| (entry.id, Arc::new(Board::new()))).collect();
         let curators = shared.load_curators(|id| boards.get(&id).cloned())?;
-        let kinds: BTreeMap<i64, Kind> = curators.iter().map(|live| (live.id(), live.kind())).collect();
+        let kinds: BTreeMap<i64, CounterKind> = curators.iter().map(|live| (live.id(), live.kind())).collect();
         let (queue, closer) = (Arc::new(Queue::default()), Arc::new(Closer::new(Arc::clone(&shared))));
         let streams = Self {
             shared: Arc::clone(&shared),
@@ -204,7 +204,7 @@ impl Streams {
         self.add(entry, &identity, board, kind)
     }
 
-    fn add(&self, entry: &Entry, identity: &Identity, board: Arc<Board>, kind: Kind) -> Result<Arc<Stream>> {
+    fn add(&self, entry: &Entry, identity: &Identity, board: Arc<Board>, kind: CounterKind) -> Result<Arc<Stream>> {
         let definition = Arc::clone(&entry.definition);
         let engine = match definition.mode() {
             Mode::Curator => Engine::Curator(Arc::clone(&self.queue)),

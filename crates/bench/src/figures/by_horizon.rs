@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use indicatif::ProgressBar;
-use reticent::continual::Kind;
+use reticent::continual::CounterKind;
 use reticent::continual::bounds::{lower_bound, lower_bound_pure};
 use reticent::privacy::Rho;
 use reticent_plot::{Chart, Hue, Scale, Series, Style};
@@ -98,14 +98,14 @@ fn largest(contenders: &[Contender], points: &[Point], horizons: &[u64]) -> Figu
 }
 
 fn pan_private(contenders: &[Contender], points: &[Point]) -> Figure {
-    let shown = |contender: &&Contender| contender.kind == Kind::Binary || contender.kind.is_pan_private();
+    let shown = |contender: &&Contender| contender.kind == CounterKind::Binary || contender.kind.is_pan_private();
     let contenders: Vec<Contender> = contenders.iter().filter(shown).cloned().collect();
     let chart = Chart::new("What it costs that memory may be seized, ε = 1")
         .described("Root mean square errors of the binary counter and of the pan-private ones against the horizon.")
         .x("steps T", Scale::Log)
         .y("root mean square error; dots measured, broken lines predicted", Scale::Linear);
     let chart = with_averages(chart, &contenders, points, |contender| match contender.kind {
-        Kind::Binary => "binary: a trusted curator".into(),
+        CounterKind::Binary => "binary: a trusted curator".into(),
         _ => contender.name(),
     });
     let lines = contenders.iter().flat_map(|contender| of(points, contender));
@@ -113,12 +113,12 @@ fn pan_private(contenders: &[Contender], points: &[Point]) -> Figure {
 }
 
 /// How the error grows, as the literature states it.
-fn growth(kind: Kind) -> Option<&'static str> {
+fn growth(kind: CounterKind) -> Option<&'static str> {
     match kind {
-        Kind::OutputNoise => Some("T"),
-        Kind::InputNoise => Some("√T"),
-        Kind::TwoLevel => Some("T^¼"),
-        Kind::Binary => Some("log^1.5 T"),
+        CounterKind::OutputNoise => Some("T"),
+        CounterKind::InputNoise => Some("√T"),
+        CounterKind::TwoLevel => Some("T^¼"),
+        CounterKind::Binary => Some("log^1.5 T"),
         _ => None,
     }
 }

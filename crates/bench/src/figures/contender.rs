@@ -1,7 +1,7 @@
 //! The counters that the figures compare, and their guarantees.
 
 use anyhow::Result;
-use reticent::continual::{AnyStrategy, Kind, Stream};
+use reticent::continual::{AnyStrategy, CounterKind, Stream};
 use reticent::privacy::{Guarantee, Rho};
 use reticent_plot::Hue;
 
@@ -12,7 +12,7 @@ const DELTA: &str = "1e-6";
 /// A counter in a figure.
 #[derive(Debug, Clone)]
 pub struct Contender {
-    pub kind: Kind,
+    pub kind: CounterKind,
     pub guarantee: Guarantee,
 }
 
@@ -20,12 +20,12 @@ impl Contender {
     /// Every counter, with pure ε where possible and with (ε, δ) where not.
     pub fn all() -> Result<Vec<Self>> {
         let (pure, approximate) = (pure()?, approximate()?);
-        let contender = |kind: &Kind| {
+        let contender = |kind: &CounterKind| {
             let serves = |guarantee: &&Guarantee| plan(*kind, guarantee, 16).is_some();
             let guarantee = [&pure, &approximate].into_iter().find(serves)?.clone();
             Some(Self { kind: *kind, guarantee })
         };
-        Ok(Kind::ALL.iter().filter_map(contender).collect())
+        Ok(CounterKind::ALL.iter().filter_map(contender).collect())
     }
 
     /// The counter for bits over this many steps; `None` if it cannot have this horizon.
@@ -51,7 +51,7 @@ impl Contender {
 
     /// Its colour, the same in every figure.
     pub fn hue(&self) -> Hue {
-        Hue::Nth(Kind::ALL.iter().position(|kind| *kind == self.kind).unwrap_or(0))
+        Hue::Nth(CounterKind::ALL.iter().position(|kind| *kind == self.kind).unwrap_or(0))
     }
 }
 
@@ -70,7 +70,7 @@ pub fn rho() -> Result<Rho> {
     Ok(Rho::within(&EPSILON.parse()?, &DELTA.parse()?)?)
 }
 
-fn plan(kind: Kind, guarantee: &Guarantee, steps: u64) -> Option<AnyStrategy> {
+fn plan(kind: CounterKind, guarantee: &Guarantee, steps: u64) -> Option<AnyStrategy> {
     let stream = Stream::bits().until(steps).ok()?;
     kind.plan(stream, guarantee.clone()).ok()
 }

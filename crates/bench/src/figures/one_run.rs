@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use reticent::Permit;
-use reticent::continual::{Counter, Kind, Stream};
+use reticent::continual::{Counter, CounterKind, Stream};
 use reticent_plot::{Chart, Hue, Scale, Series};
 
 use crate::{Figure, contender};
@@ -13,7 +13,7 @@ const STEPS: u64 = 1440;
 /// People in a building over a day: arrivals minus departures, minute by minute.
 pub fn figure() -> Result<Figure> {
     let stream = Stream::new(-1, 1)?.until(STEPS)?;
-    let mut counter = Kind::Auto.start(stream, contender::pure()?, Permit::unaccounted()?)?;
+    let mut counter = CounterKind::Auto.start(stream, contender::pure()?, Permit::unaccounted()?)?;
     let mut csv = String::from("step,truth,released,half_width\n");
     let (mut truth, mut released) = (Vec::new(), Vec::new());
     let mut before = 0;

@@ -1,6 +1,6 @@
 //! A plan as a chart.
 
-use reticent::continual::Kind;
+use reticent::continual::CounterKind;
 use reticent_plot::{Chart, Hue, Scale, Series, Style};
 
 use super::prediction::{Plan, Prediction};
@@ -33,8 +33,8 @@ pub fn errors(plan: &Plan) -> Chart {
 }
 
 /// A counter's place, the same in every chart.
-fn place(counter: Kind) -> usize {
-    Kind::ALL.iter().position(|kind| *kind == counter).unwrap_or(0)
+fn place(counter: CounterKind) -> usize {
+    CounterKind::ALL.iter().position(|kind| *kind == counter).unwrap_or(0)
 }
 
 fn name(prediction: &Prediction, several: bool) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use reticent::continual::usefulness::Basis;
-use reticent::continual::{AnyStrategy, Kind, MaxError, Stream, bounds, max_error};
+use reticent::continual::{AnyStrategy, CounterKind, MaxError, Stream, bounds, max_error};
 use reticent::noise::Entropy;
 use reticent::privacy::{Guarantee, Rho};
 
@@ -18,7 +18,7 @@ const LEVEL: f64 = 0.95;
 /// One counter under one guarantee.
 #[derive(Debug, Clone)]
 pub struct Prediction {
-    pub counter: Kind,
+    pub counter: CounterKind,
     pub guarantee: Guarantee,
     /// The number of steps the errors are for.
     pub steps: u64,
@@ -63,8 +63,8 @@ pub struct Plan {
 /// If no counter supports the stream.
 pub fn predict(stream: &Stream, guarantees: &[Guarantee]) -> Result<Plan> {
     let steps = stream.steps().unwrap_or(UNBOUNDED_STEPS);
-    let jobs: Vec<(Kind, &Guarantee)> =
-        Kind::ALL.iter().flat_map(|kind| guarantees.iter().map(|guarantee| (*kind, guarantee))).collect();
+    let jobs: Vec<(CounterKind, &Guarantee)> =
+        CounterKind::ALL.iter().flat_map(|kind| guarantees.iter().map(|guarantee| (*kind, guarantee))).collect();
     let served = in_parallel(&jobs, |(kind, guarantee)| {
         Ok(match kind.plan(stream.clone(), (*guarantee).clone()) {
             Ok(strategy) => Ok(prediction(strategy, steps)?),
@@ -87,7 +87,7 @@ pub fn predict(stream: &Stream, guarantees: &[Guarantee]) -> Result<Plan> {
     if predictions.is_empty() {
         // `auto` says why the counter that supports the most streams does not support this one.
         for guarantee in guarantees {
-            Kind::Auto.plan(stream.clone(), guarantee.clone())?;
+            CounterKind::Auto.plan(stream.clone(), guarantee.clone())?;
         }
     }
     predictions.sort_by(|a, b| a.average.total_cmp(&b.average));

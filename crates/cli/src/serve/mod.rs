@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use reticent::continual::Kind;
+use reticent::continual::CounterKind;
 use reticent_ledger::Location;
 use reticent_server::{Config, Server};
 
@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     // A panic's message may contain rows or events.
     std::panic::set_hook(Box::new(|_| {}));
     // A pan-private stream may be created at any time. (Freed memory is overwritten from then on: it begins with the stream.)
-    Care::with(Kind::PanPrivate).apply().context("cannot disable core dumps")?;
+    Care::with(CounterKind::PanPrivate).apply().context("cannot disable core dumps")?;
     logs::start();
     let mut config = arguments.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
     config.listen = arguments.listen.or(config.listen);

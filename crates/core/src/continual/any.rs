@@ -9,7 +9,7 @@ use super::counter::{Counter, Saved, StreamCounter};
 use super::honaker::Honaker;
 use super::hybrid::Hybrid;
 use super::k_ary::KAry;
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::p_sums::PSums;
 use super::pan_private::{Design, PanPrivate, PanPrivateSurviving, SeizableCounter};
 use super::shape::Shape;
@@ -23,12 +23,12 @@ use crate::privacy::Guarantee;
 
 impl AnyCounter {
     /// Charges the whole stream to the permit and starts the counter with the least average error that the stream and
-    /// the guarantee allow. To choose one by name, see [`Kind`].
+    /// the guarantee allow. To choose one by name, see [`CounterKind`].
     ///
     /// # Errors
     /// If no counter supports the stream and the guarantee, or the permit does not cover it.
     pub fn start(stream: Stream, guarantee: Guarantee, permit: Permit) -> Result<Self> {
-        Kind::Auto.start(stream, guarantee, permit)
+        CounterKind::Auto.start(stream, guarantee, permit)
     }
 }
 
@@ -93,7 +93,7 @@ macro_rules! strategies {
             }
 
             /// See [`Strategy::kind`].
-            pub fn kind(&self) -> Kind {
+            pub fn kind(&self) -> CounterKind {
                 match self { $(Self::$variant(strategy) => strategy.kind(),)+ $(Self::$design(strategy) => strategy.kind(),)+ }
             }
 
@@ -197,7 +197,7 @@ macro_rules! strategies {
         }
 
         impl Counter for AnyCounter {
-            fn kind(&self) -> Kind {
+            fn kind(&self) -> CounterKind {
                 match self { $(Self::$variant(counter) => counter.kind(),)+ $(Self::$design(counter) => counter.kind(),)+ }
             }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 use super::error_bar;
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::strategy::Strategy;
 use super::stream::Stream;
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// ```
 pub trait Counter {
     /// The counter's name.
-    fn kind(&self) -> Kind;
+    fn kind(&self) -> CounterKind;
 
     /// The stream that it counts.
     fn stream(&self) -> &Stream;
@@ -256,7 +256,7 @@ pub(super) fn check_horizon(stream: &Stream, steps: u64, more: u64) -> Result<()
 }
 
 impl<S: Strategy> Counter for StreamCounter<S> {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> CounterKind {
         self.strategy.kind()
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counter::{Counter, Saved, StreamCounter};
 use super::error_bar;
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::p_sums::{Named, PSums};
 use super::schedule::Schedule;
 use super::shape::Shape;
@@ -236,7 +236,7 @@ impl DecayedCounter {
     pub fn start(decay: Decay, stream: Stream, guarantee: Guarantee, permit: Permit) -> Result<Self> {
         let power = if matches!(guarantee, Guarantee::Pure(_)) { 2 } else { 1 };
         let schedule = Schedule::blocks(best_lengths(decay, power))?;
-        let strategy = PSums::new(stream, guarantee, Named { kind: Kind::Binary, schedule })?;
+        let strategy = PSums::new(stream, guarantee, Named { kind: CounterKind::Binary, schedule })?;
         let counter = StreamCounter::start(strategy, permit)?;
         Ok(Self { counter, memory: Memory { decay, decayed: 0, last: 0 } })
     }

@@ -3,7 +3,7 @@
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::law::Law;
 use super::shape::Shape;
 use super::strategy::Strategy;
@@ -43,11 +43,11 @@ const LARGEST: u128 = 1 << 100;
 ///
 /// # Example
 /// ```
-/// use reticent::continual::{Kind, Stream};
+/// use reticent::continual::{CounterKind, Stream};
 /// use reticent::privacy::Guarantee;
 ///
-/// let plan = |kind: Kind| kind.plan(Stream::bits().until(1 << 16)?, Guarantee::Pure("1".parse()?));
-/// let gain = plan(Kind::Honaker)?.average_variance(1 << 16) / plan(Kind::Binary)?.average_variance(1 << 16);
+/// let plan = |kind: CounterKind| kind.plan(Stream::bits().until(1 << 16)?, Guarantee::Pure("1".parse()?));
+/// let gain = plan(CounterKind::Honaker)?.average_variance(1 << 16) / plan(CounterKind::Binary)?.average_variance(1 << 16);
 /// assert!(gain < 0.56);
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -130,8 +130,8 @@ impl Strategy for Honaker {
         Ok(Self { stream, guarantee, law, levels })
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Honaker
+    fn kind(&self) -> CounterKind {
+        CounterKind::Honaker
     }
 
     fn stream(&self) -> &Stream {

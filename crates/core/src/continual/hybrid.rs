@@ -3,7 +3,7 @@
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::law::{Law, rho};
 use super::schedule::Schedule;
 use super::shape::Shape;
@@ -36,10 +36,10 @@ const LARGEST: u128 = 1 << 100;
 ///
 /// # Example
 /// ```
-/// use reticent::continual::{Kind, Stream};
+/// use reticent::continual::{CounterKind, Stream};
 /// use reticent::privacy::Guarantee;
 ///
-/// let plan = Kind::Hybrid.plan(Stream::bits(), Guarantee::Pure("1".parse()?))?;
+/// let plan = CounterKind::Hybrid.plan(Stream::bits(), Guarantee::Pure("1".parse()?))?;
 /// assert!(plan.average_variance(1 << 20).sqrt() < 101.0);
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -121,8 +121,8 @@ impl Strategy for Hybrid {
         Ok(Self { stream, guarantee, share: parameters, whole, inside })
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Hybrid
+    fn kind(&self) -> CounterKind {
+        CounterKind::Hybrid
     }
 
     fn stream(&self) -> &Stream {

@@ -3,7 +3,7 @@
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::law::Law;
 use super::shape::Shape;
 use super::strategy::Strategy;
@@ -40,11 +40,11 @@ const LARGEST: u128 = 1 << 100;
 ///
 /// # Example
 /// ```
-/// use reticent::continual::{Kind, Stream};
+/// use reticent::continual::{CounterKind, Stream};
 /// use reticent::privacy::Guarantee;
 ///
-/// let plan = |kind: Kind| kind.plan(Stream::bits().until(1 << 20)?, Guarantee::Pure("1".parse()?));
-/// let gain = plan(Kind::KAry)?.average_variance(1 << 20) / plan(Kind::Binary)?.average_variance(1 << 20);
+/// let plan = |kind: CounterKind| kind.plan(Stream::bits().until(1 << 20)?, Guarantee::Pure("1".parse()?));
+/// let gain = plan(CounterKind::KAry)?.average_variance(1 << 20) / plan(CounterKind::Binary)?.average_variance(1 << 20);
 /// assert!(gain < 0.13);
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -210,8 +210,8 @@ impl Strategy for KAry {
         Ok(Self { stream, guarantee, shape: parameters, law })
     }
 
-    fn kind(&self) -> Kind {
-        Kind::KAry
+    fn kind(&self) -> CounterKind {
+        CounterKind::KAry
     }
 
     fn stream(&self) -> &Stream {

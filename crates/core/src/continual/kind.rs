@@ -23,7 +23,7 @@ use crate::privacy::Guarantee;
 /// A counter's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum CounterKind {
     /// The counter with the least average error that the stream and the guarantee allow; for an (ε, δ) guarantee, those
     /// with pure ε are candidates, too.
     Auto,
@@ -53,8 +53,8 @@ pub enum Kind {
     PanPrivateSurviving,
 }
 
-impl Kind {
-    /// Every counter but [`Kind::Auto`], the simplest first.
+impl CounterKind {
+    /// Every counter but [`CounterKind::Auto`], the simplest first.
     pub const ALL: &[Self] = &[
         Self::OutputNoise,
         Self::InputNoise,
@@ -153,13 +153,13 @@ fn best<S: Strategy + Into<AnyStrategy>>(stream: Stream, guarantee: Guarantee) -
     Ok(S::new(stream, guarantee, parameters)?.into())
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for CounterKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())
     }
 }
 
-impl FromStr for Kind {
+impl FromStr for CounterKind {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {

@@ -19,7 +19,7 @@
 //! | [`toeplitz`] | `toeplitz`: Gaussian noise by the square root of the prefix sums |
 //! | [`blt`] | `blt`: Gaussian noise that a few decaying buffers cancel |
 //! | [`pan_private`] | `pan-private`, `pan-private-surviving`: counters whose memory may be seized |
-//! | [`kind`] | [`Kind`]: the counters by name, and `auto` |
+//! | [`kind`] | [`CounterKind`]: the counters by name, and `auto` |
 //! | [`any`] | [`AnyCounter`]: a counter whose kind is known only when the program runs |
 //! | [`keyed`] | [`KeyedCounter`]: one counter for each key; keys known beforehand, or admitted by a threshold |
 //! | [`tally`] | [`Tally`]: one counter, or one for each key |
@@ -72,7 +72,7 @@ pub use honaker::Honaker;
 pub use hybrid::Hybrid;
 pub use k_ary::KAry;
 pub use keyed::{KeyedCounter, KeyedPlan, KeyedSaved, KeyedSaving};
-pub use kind::Kind;
+pub use kind::CounterKind;
 pub use law::Law;
 pub use p_sums::PSums;
 pub use pan_private::{PanPrivate, PanPrivateSurviving, SeizableCounter, SeizableKeyedCounter};

@@ -3,7 +3,7 @@
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::law::Law;
 use super::schedule::{Schedule, digits};
 use super::shape::Shape;
@@ -29,7 +29,7 @@ const LARGEST: u128 = 1 << 122;
 /// several lengths end together, the longest replaces all shorter ones \[CSS11\].
 #[derive(Debug, Clone)]
 pub struct PSums {
-    kind: Kind,
+    kind: CounterKind,
     stream: Stream,
     guarantee: Guarantee,
     schedule: Schedule,
@@ -46,13 +46,13 @@ pub struct Accumulators {
 /// A schedule with the counter's name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Named {
-    pub(super) kind: Kind,
+    pub(super) kind: CounterKind,
     pub(super) schedule: Schedule,
 }
 
 impl PSums {
     /// The schedule of a counter, by name, for a stream.
-    pub(super) fn named(kind: Kind, stream: &Stream) -> Result<Named> {
+    pub(super) fn named(kind: CounterKind, stream: &Stream) -> Result<Named> {
         let needs_an_end = || {
             Error::parameter(
                 "horizon",
@@ -62,9 +62,9 @@ impl PSums {
         };
         let horizon = stream.steps();
         let schedule = match kind {
-            Kind::OutputNoise => Schedule::prefixes(horizon.ok_or_else(needs_an_end)?),
-            Kind::InputNoise => Schedule::steps(),
-            Kind::TwoLevel => Schedule::two_level(horizon.ok_or_else(needs_an_end)?),
+            CounterKind::OutputNoise => Schedule::prefixes(horizon.ok_or_else(needs_an_end)?),
+            CounterKind::InputNoise => Schedule::steps(),
+            CounterKind::TwoLevel => Schedule::two_level(horizon.ok_or_else(needs_an_end)?),
             _ => Schedule::binary(horizon.ok_or_else(needs_an_end)?),
         };
         Ok(Named { kind, schedule })
@@ -81,7 +81,7 @@ impl Strategy for PSums {
     type State = Accumulators;
 
     fn choose(stream: &Stream, _: &Guarantee) -> Result<Named> {
-        Self::named(Kind::Binary, stream)
+        Self::named(CounterKind::Binary, stream)
     }
 
     fn new(stream: Stream, guarantee: Guarantee, parameters: Named) -> Result<Self> {
@@ -94,7 +94,7 @@ impl Strategy for PSums {
         Ok(Self { kind, stream, guarantee, schedule, law })
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> CounterKind {
         self.kind
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::counter::Counter;
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::stream::Stream;
 use super::throughout::Throughout;
 use crate::error::{Error, Result};
@@ -47,10 +47,10 @@ pub enum Rule {
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::continual::{Counter, Kind, PostProcessed, Rule, Stream};
+/// use reticent::continual::{Counter, CounterKind, PostProcessed, Rule, Stream};
 /// use reticent::privacy::Guarantee;
 ///
-/// let counter = Kind::Auto.start(Stream::bits().until(100)?, Guarantee::Pure("1".parse()?), Permit::unaccounted()?)?;
+/// let counter = CounterKind::Auto.start(Stream::bits().until(100)?, Guarantee::Pure("1".parse()?), Permit::unaccounted()?)?;
 /// let mut visitors = PostProcessed::new(counter, Rule::Monotone)?;
 /// let mut last = 0;
 /// for _ in 0..100 {
@@ -140,7 +140,7 @@ impl<C: Counter> PostProcessed<C> {
 }
 
 impl<C: Counter> Counter for PostProcessed<C> {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> CounterKind {
         self.counter.kind()
     }
 
@@ -202,7 +202,7 @@ mod tests {
 
     fn start(stream: Stream, seed: u64) -> AnyCounter {
         let permit = Permit::unaccounted_from(Entropy::seeded(seed));
-        Kind::Binary.start(stream.until(64).unwrap(), Guarantee::Pure("1".parse().unwrap()), permit).unwrap()
+        CounterKind::Binary.start(stream.until(64).unwrap(), Guarantee::Pure("1".parse().unwrap()), permit).unwrap()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::shape::Shape;
 use super::stream::Stream;
 use crate::error::Result;
@@ -39,7 +39,7 @@ pub trait Strategy: fmt::Debug + Clone + Send + Sync + Sized {
     fn new(stream: Stream, guarantee: Guarantee, parameters: Self::Parameters) -> Result<Self>;
 
     /// The counter's name.
-    fn kind(&self) -> Kind;
+    fn kind(&self) -> CounterKind;
 
     /// The stream it is for.
     fn stream(&self) -> &Stream;

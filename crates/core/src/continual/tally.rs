@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AnyCounter, AnyKeyedCounter, AnyKeyedSaved, AnyKeyedSaving, AnySaved, Counter, Kind, Stream};
+use super::{AnyCounter, AnyKeyedCounter, AnyKeyedSaved, AnyKeyedSaving, AnySaved, Counter, CounterKind, Stream};
 use crate::Result;
 use crate::ledger::Accounting;
 use crate::permit::Permit;
@@ -89,7 +89,7 @@ impl Tally {
     }
 
     /// The counter's name.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> CounterKind {
         match self {
             Self::One(counter) => counter.kind(),
             Self::Keyed(counter) => counter.kind(),

@@ -28,7 +28,7 @@ fn plans() -> Vec<AnyStrategy> {
     let mut plans = Vec::new();
     for horizon in [Some(1), Some(2), Some(7), Some(64), Some(100), None] {
         for guarantee in [pure("1"), zcdp("0.1")] {
-            for kind in Kind::ALL {
+            for kind in CounterKind::ALL {
                 let stream = match horizon {
                     Some(steps) => Stream::bits().until(steps).unwrap(),
                     None => Stream::bits(),
@@ -113,7 +113,7 @@ fn a_restored_counter_goes_on_with_the_noise_it_had() {
 
 #[test]
 fn the_last_release_comes_again_without_new_noise() {
-    let mut counter = Kind::Auto.start(Stream::bits().until(10).unwrap(), pure("1"), permit(1)).unwrap();
+    let mut counter = CounterKind::Auto.start(Stream::bits().until(10).unwrap(), pure("1"), permit(1)).unwrap();
     assert!(counter.release().unwrap().is_none());
     let release = counter.step(1).unwrap();
     for _ in 0..10 {
@@ -123,7 +123,7 @@ fn the_last_release_comes_again_without_new_noise() {
 
 #[test]
 fn huge_values_saturate_instead_of_wrapping() {
-    let mut counter = Kind::Binary.start(Stream::bits().until(10).unwrap(), pure("1"), permit(1)).unwrap();
+    let mut counter = CounterKind::Binary.start(Stream::bits().until(10).unwrap(), pure("1"), permit(1)).unwrap();
     for _ in 0..5 {
         counter.advance(i64::MAX).unwrap();
     }
@@ -137,15 +137,15 @@ fn huge_values_saturate_instead_of_wrapping() {
 #[test]
 fn steps_are_clamped_when_they_are_the_unit() {
     let stream = Stream::new(0, 10).unwrap().with_unit(Unit::Step).unwrap().until(4).unwrap();
-    let mut counter = Kind::OutputNoise.start(stream, pure("900"), permit(1)).unwrap();
+    let mut counter = CounterKind::OutputNoise.start(stream, pure("900"), permit(1)).unwrap();
     assert_eq!((counter.advance(1_000_000).unwrap(), counter.advance(-5).unwrap()), (10, 10));
 }
 
 #[test]
 fn names_are_read_as_they_are_written() {
-    for kind in Kind::ALL {
-        assert_eq!(kind.name().parse::<Kind>().unwrap(), *kind);
+    for kind in CounterKind::ALL {
+        assert_eq!(kind.name().parse::<CounterKind>().unwrap(), *kind);
         assert_eq!(serde_json::to_string(kind).unwrap(), format!("\"{kind}\""));
     }
-    assert!("tree".parse::<Kind>().is_err());
+    assert!("tree".parse::<CounterKind>().is_err());
 }

@@ -14,12 +14,12 @@ use crate::error::Result;
 ///
 /// # Example
 /// ```
-/// use reticent::continual::{Kind, Stream, Throughout};
+/// use reticent::continual::{CounterKind, Stream, Throughout};
 /// use reticent::privacy::Guarantee;
 ///
 /// # use reticent::continual::Counter;
 /// let stream = Stream::bits().until(100)?;
-/// let counter = Kind::Binary.start(stream, Guarantee::Pure("1".parse()?), reticent::Permit::unaccounted()?)?;
+/// let counter = CounterKind::Binary.start(stream, Guarantee::Pure("1".parse()?), reticent::Permit::unaccounted()?)?;
 /// let mut throughout = Throughout::new(0.95);
 /// let of_one_step = |step, level| counter.half_width(step, level);
 /// let at_once = throughout.up_to(100, of_one_step)?;

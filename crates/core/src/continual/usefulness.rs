@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::any::AnyStrategy;
 use super::error_bar;
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::schedule::Schedule;
 use super::shape::Shape;
 use crate::error::{Error, Result};
@@ -30,10 +30,10 @@ const FEWEST_BEYOND: f64 = 20.0;
 ///
 /// # Example
 /// ```
-/// use reticent::continual::{Kind, Stream, usefulness};
+/// use reticent::continual::{CounterKind, Stream, usefulness};
 /// use reticent::privacy::Guarantee;
 ///
-/// let plan = Kind::Binary.plan(Stream::bits().until(1024)?, Guarantee::Pure("1".parse()?))?;
+/// let plan = CounterKind::Binary.plan(Stream::bits().until(1024)?, Guarantee::Pure("1".parse()?))?;
 /// let lambda = usefulness::usefulness(&plan, 1000, 0.01)?;
 /// assert!(usefulness::is_useful(&plan, 1000, lambda, 0.01)?);
 /// // All 1024 steps together need more.
@@ -122,11 +122,11 @@ pub struct MaxError {
 ///
 /// # Example
 /// ```
-/// use reticent::continual::{Kind, Stream, max_error};
+/// use reticent::continual::{CounterKind, Stream, max_error};
 /// use reticent::noise::Entropy;
 /// use reticent::privacy::Guarantee;
 ///
-/// let plan = Kind::Binary.plan(Stream::bits().until(1 << 20)?, Guarantee::Pure("1".parse()?))?;
+/// let plan = CounterKind::Binary.plan(Stream::bits().until(1 << 20)?, Guarantee::Pure("1".parse()?))?;
 /// let largest = max_error(&plan, 1 << 20, 0.95, &mut Entropy::from_os()?)?;
 /// assert!(630.0 < largest.value && largest.value < 750.0); // 630 by long simulation; a bound
 /// # Ok::<(), reticent::Error>(())
@@ -136,7 +136,7 @@ pub fn max_error(plan: &AnyStrategy, steps: u64, level: f64, entropy: &mut Entro
     let bound = proved(plan, steps, 1.0 - level);
     let runs = (SIMULATED_STEPS / steps).min(MOST_RUNS);
     let enough = (1.0 - level) * runs as f64 >= FEWEST_BEYOND;
-    if !enough || matches!(plan.kind(), Kind::OutputNoise | Kind::InputNoise) {
+    if !enough || matches!(plan.kind(), CounterKind::OutputNoise | CounterKind::InputNoise) {
         return Ok(bound);
     }
     simulated_max_error(plan, steps, level, runs, entropy)
@@ -182,12 +182,12 @@ fn proved(plan: &AnyStrategy, steps: u64, outside: f64) -> MaxError {
     let share = outside * (worst / (plan.average_variance(steps) * steps as f64)).min(1.0);
     let bound = |value: f64| MaxError { value, is: Basis::Bound };
     match (plan.kind(), plan.shape(steps), weighted_extremes(plan, steps)) {
-        (Kind::OutputNoise, shape, _) => {
+        (CounterKind::OutputNoise, shape, _) => {
             let each = -libm::expm1(libm::log1p(-outside) / steps as f64);
             let is = if matches!(shape, Shape::Sum { .. }) { Basis::Exact } else { Basis::Bound };
             MaxError { value: error_bar::reach(shape, each), is }
         }
-        (Kind::InputNoise, shape, _) => bound(error_bar::reach(shape, outside / 2.0)),
+        (CounterKind::InputNoise, shape, _) => bound(error_bar::reach(shape, outside / 2.0)),
         (_, Shape::Gaussian { .. }, _) => {
             let value = error_bar::reach(Shape::Gaussian { variance: worst }, share);
             // g is convex up to v = x²/3 only.

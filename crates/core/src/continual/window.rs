@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counter::{check_horizon, reachable, saturated};
 use super::error_bar;
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::p_sums::{Accumulators, Named, PSums};
 use super::schedule::Schedule;
 use super::shape::Shape;
@@ -143,7 +143,7 @@ impl SlidingWindow {
         let power = if matches!(guarantee, Guarantee::Pure(_)) { 2 } else { 1 };
         check(window)?;
         let schedule = Schedule::blocks(best_lengths(window, power))?;
-        let strategy = PSums::new(stream, guarantee, Named { kind: Kind::Binary, schedule })?;
+        let strategy = PSums::new(stream, guarantee, Named { kind: CounterKind::Binary, schedule })?;
         let permit = permit.into_stream(strategy.guarantee())?;
         let state = strategy.begin();
         Ok(Self { window, strategy, permit, epoch: 0, steps: 0, sum: 0, state, running: VecDeque::new(), value: 0 })

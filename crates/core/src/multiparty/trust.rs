@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::plan::Plan;
 use super::protocol::Protocol;
-use crate::continual::{Kind, Shape, Stream};
+use crate::continual::{CounterKind, Shape, Stream};
 use crate::error::{Error, Result};
 use crate::local::{Estimator, RandomisedResponse};
 use crate::numeric::laplace_sum::LaplaceSum;
@@ -175,7 +175,7 @@ fn curator(epsilon: &Epsilon) -> Result<Cost> {
 
 /// One step of a counter that survives one seizure of its memory: noise before the first row and noise at the end.
 fn pan_private(epsilon: &Epsilon) -> Result<Cost> {
-    let counter = Kind::PanPrivateSurviving.plan(Stream::bits().until(1)?, Guarantee::Pure(epsilon.clone()))?;
+    let counter = CounterKind::PanPrivateSurviving.plan(Stream::bits().until(1)?, Guarantee::Pure(epsilon.clone()))?;
     let Shape::Sum { law, terms } = counter.shape(1) else { unreachable!("its releases are sums of equal draws") };
     let half_width = LaplaceSum::new(law.approximate_scale(), terms).reach(1.0 - LEVEL);
     Ok(Cost {

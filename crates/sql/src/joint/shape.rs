@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::query::Query;
-use crate::release::contribution::Touched;
+use crate::release::contribution::UnitContribution;
 use crate::release::design::{Additive, COUNT_AND_SUM, Paid};
 use crate::release::draw;
 
@@ -218,7 +218,7 @@ struct Kind {
 }
 
 impl Kind {
-    fn of(paid: &Paid, unit: &Touched, groups: usize) -> Result<Self> {
+    fn of(paid: &Paid, unit: &UnitContribution, groups: usize) -> Result<Self> {
         // A unit that is replaced leaves groups and enters others.
         let replaced = if unit.adjacency() == Adjacency::Replace { 2 } else { 1 };
         let groups = unit.groups().saturating_mul(replaced).min(groups as u64);

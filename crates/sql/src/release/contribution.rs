@@ -6,7 +6,7 @@ use reticent::statistic::{Contribution, Ends, Grid, Moments, Rows, Sensitivity};
 
 /// Contribution bounds of one unit: the most rows in each of the most groups, or in one statistic over all rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Touched {
+pub struct UnitContribution {
     rows: Contribution,
     units: Contribution,
     groups: u64,
@@ -15,7 +15,7 @@ pub struct Touched {
     each_row: bool,
 }
 
-impl Touched {
+impl UnitContribution {
     /// Bounds with or without groups.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use reticent::statistic::{Grid, Sensitivity};
 
 use reticent_bounding::Measure;
 
-use super::contribution::Touched;
+use super::contribution::UnitContribution;
 use crate::algebra::{Expr, Statistic};
 use crate::error::{Error, Result};
 
@@ -151,7 +151,7 @@ impl Design {
     ///
     /// # Errors
     /// If the kind of budget does not allow one of them, or it is too small for any noise.
-    pub fn new(wanted: &[Wanted<'_>], touched: &Touched, select_keys: bool, budget: &Guarantee) -> Result<Self> {
+    pub fn new(wanted: &[Wanted<'_>], touched: &UnitContribution, select_keys: bool, budget: &Guarantee) -> Result<Self> {
         let mut draft = Draft::default();
         let outputs = wanted.iter().map(|one| draft.place(one)).collect::<Result<Vec<_>>>()?;
         draft.pay(outputs, touched, select_keys, budget)
@@ -324,7 +324,7 @@ impl Draft {
         })
     }
 
-    fn sensitivity(part: &Additive, touched: &Touched) -> Result<Sensitivity, CoreError> {
+    fn sensitivity(part: &Additive, touched: &UnitContribution) -> Result<Sensitivity, CoreError> {
         match part {
             Additive::Rows | Additive::Present(_) => touched.count(),
             Additive::Units => touched.units(),
@@ -337,7 +337,7 @@ impl Draft {
     fn pay(
         mut self,
         mut outputs: Vec<Output>,
-        touched: &Touched,
+        touched: &UnitContribution,
         select_keys: bool,
         budget: &Guarantee,
     ) -> Result<Design> {

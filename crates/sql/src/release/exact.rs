@@ -3,7 +3,7 @@
 use reticent_bounding::{Groups, Measured};
 
 use super::Design;
-use super::contribution::Touched;
+use super::contribution::UnitContribution;
 use super::draw::numbers;
 use crate::algebra::column::cell;
 use crate::error::Result;
@@ -35,7 +35,7 @@ pub struct ExactPart {
 }
 
 /// Collects all of it.
-pub(crate) fn exact(design: &Design, touched: &Touched, groups: &Groups) -> Result<Exact> {
+pub(crate) fn exact(design: &Design, touched: &UnitContribution, groups: &Groups) -> Result<Exact> {
     let key = |row: usize| {
         let columns = groups.keys.iter().map(|column| cell(column, row).to_string());
         columns.collect::<Vec<_>>().join("|")

@@ -10,7 +10,7 @@ use reticent::release::Release;
 use reticent::statistic::{Bounds, Contribution, Grid, Rows};
 use reticent_bounding::{Groups, Measure, Measured};
 
-use super::contribution::Touched;
+use super::contribution::UnitContribution;
 use super::design::Design;
 use crate::algebra::Expr;
 use crate::answer::{FoundBounds, Share};
@@ -46,7 +46,7 @@ impl Search {
     ///
     /// # Errors
     /// If the budget is ρ, or too small.
-    pub fn new(resolved: &Resolved, options: &Options, touched: &Touched) -> Result<Option<Self>> {
+    pub fn new(resolved: &Resolved, options: &Options, touched: &UnitContribution) -> Result<Option<Self>> {
         let mut wanted: Vec<(Expr, String)> = Vec::new();
         for (asked, statistic) in resolved.asked.iter().zip(&resolved.measured.statistics) {
             if let (Some(Range::Auto), Some(of)) = (&asked.range, statistic.ranged())

@@ -1,6 +1,6 @@
 //! What the user asks for, and every rule that must hold before anything is charged.
 
-use reticent::continual::{Horizon, Kind, Stream, Unit};
+use reticent::continual::{Horizon, CounterKind, Stream, Unit};
 use reticent::privacy::{Adjacency, Guarantee};
 
 use super::definition::{Definition, Fields, Input};
@@ -117,7 +117,7 @@ impl Draft {
     /// If the parameters do not say so, or contradict each other or the definition.
     pub fn plan(&self, definition: &Definition, keys: Option<Vec<String>>, clock: &dyn Clock) -> Result<Plan> {
         let (stream, guarantee) = (self.stream(definition, clock)?, self.guarantee()?);
-        let kind = self.counter.as_deref().unwrap_or("auto").parse::<Kind>()?;
+        let kind = self.counter.as_deref().unwrap_or("auto").parse::<CounterKind>()?;
         if !definition.keyed() {
             return Ok(Plan::one(kind, stream, guarantee)?);
         }

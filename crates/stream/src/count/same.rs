@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use reticent::continual::{Horizon, Kind, Tally};
+use reticent::continual::{Horizon, CounterKind, Tally};
 use reticent::privacy::Guarantee;
 
 use super::definition::{Definition, Input};
@@ -32,7 +32,7 @@ impl Definition {
         same("range", draft.range.map(range), Some(range(stream.range())))?;
         same("horizon", draft.horizon, stream.steps())?;
         same("unbounded", draft.unbounded.then_some(Horizon::Unbounded), Some(stream.horizon()))?;
-        let kind = parsed::<Kind>(&draft.counter)?.filter(|kind| *kind != Kind::Auto);
+        let kind = parsed::<CounterKind>(&draft.counter)?.filter(|kind| *kind != CounterKind::Auto);
         same("counter", kind, Some(tally.kind()))?;
         let fields = &self.fields;
         same("input", draft.input.map(Input::name), Some(fields.input.name()))?;

@@ -1,7 +1,7 @@
 //! What can be counted when the memory may be seized.
 
 use reticent::Error as CoreError;
-use reticent::continual::Kind;
+use reticent::continual::CounterKind;
 
 use super::definition::Definition;
 use super::error::{Error, Result};
@@ -12,7 +12,7 @@ impl Definition {
     ///
     /// # Errors
     /// If it cannot.
-    pub fn check_seizable(&self, kind: Kind, saved: bool) -> Result<()> {
+    pub fn check_seizable(&self, kind: CounterKind, saved: bool) -> Result<()> {
         if !kind.is_pan_private() {
             return Ok(());
         }

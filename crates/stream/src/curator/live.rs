@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use reticent::Permit;
-use reticent::continual::{Counter, Kind, SavedTally, Tally};
+use reticent::continual::{Counter, CounterKind, SavedTally, Tally};
 use reticent::ledger::Accounting;
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -150,7 +150,7 @@ impl Live {
     }
 
     /// Its kind of counter.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> CounterKind {
         self.tally.kind()
     }
 

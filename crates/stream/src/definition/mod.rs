@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use reticent::continual::keyed::each_key;
 use reticent::continual::pan_private::Design;
-use reticent::continual::{Horizon, Kind, PanPrivate, PanPrivateSurviving, Stream, Unit};
+use reticent::continual::{Horizon, CounterKind, PanPrivate, PanPrivateSurviving, Stream, Unit};
 use reticent::privacy::{Adjacency, Guarantee};
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +107,7 @@ pub struct Definition {
     stream: Stream,
     guarantee: Guarantee,
     step: Step,
-    counter: Kind,
+    counter: CounterKind,
     keys: Keys,
     mode: Mode,
     dedup: u64,
@@ -151,7 +151,7 @@ impl Definition {
     }
 
     /// The requested kind of counter.
-    pub fn counter(&self) -> Kind {
+    pub fn counter(&self) -> CounterKind {
         self.counter
     }
 
@@ -188,7 +188,7 @@ impl Definition {
         }
         let stream = if self.keys == Keys::None { stream } else { each_key(&stream)? };
         match self.counter {
-            Kind::PanPrivateSurviving => PanPrivateSurviving::new(stream, guarantee.clone()).map(drop)?,
+            CounterKind::PanPrivateSurviving => PanPrivateSurviving::new(stream, guarantee.clone()).map(drop)?,
             _ => PanPrivate::new(stream, guarantee.clone()).map(drop)?,
         }
         Ok(guarantee)
@@ -358,10 +358,10 @@ fn keys(draft: Option<DraftKeys>) -> Result<Keys> {
     Ok(Keys::Known(sorted.into()))
 }
 
-fn counter(text: Option<&str>, mode: Mode) -> Result<Kind> {
-    let kind = text.map_or(Ok(Kind::Auto), str::parse::<Kind>)?;
+fn counter(text: Option<&str>, mode: Mode) -> Result<CounterKind> {
+    let kind = text.map_or(Ok(CounterKind::Auto), str::parse::<CounterKind>)?;
     match (mode, kind) {
-        (Mode::PanPrivate, Kind::Auto) => Ok(Kind::PanPrivate),
+        (Mode::PanPrivate, CounterKind::Auto) => Ok(CounterKind::PanPrivate),
         (Mode::PanPrivate, kind) if !kind.is_pan_private() => {
             Err(Error::parameter("counter", kind, "pan-private or pan-private-surviving in pan-private mode"))
         }

@@ -4,7 +4,7 @@ use reticent::Result;
 #[cfg(feature = "test-util")]
 use reticent::continual::pan_private::Seized;
 use reticent::continual::pan_private::{Design, PanPrivate, PanPrivateSurviving};
-use reticent::continual::{Counter, Kind, SeizableCounter, SeizableKeyedCounter, Shape, Stream};
+use reticent::continual::{Counter, CounterKind, SeizableCounter, SeizableKeyedCounter, Shape, Stream};
 use reticent::permit::StreamPermit;
 use reticent::release::LEVEL;
 
@@ -121,11 +121,11 @@ impl Tree {
         let stream = definition.stream().clone().until(left)?;
         let lanes = Record::lanes(definition);
         let widest = match definition.counter() {
-            Kind::PanPrivateSurviving => law_variance::<PanPrivateSurviving>(definition)?,
+            CounterKind::PanPrivateSurviving => law_variance::<PanPrivateSurviving>(definition)?,
             _ => law_variance::<PanPrivate>(definition)?,
         };
         let cells = match definition.counter() {
-            Kind::PanPrivateSurviving => cells::<PanPrivateSurviving>(definition, stream, lanes, permit)?,
+            CounterKind::PanPrivateSurviving => cells::<PanPrivateSurviving>(definition, stream, lanes, permit)?,
             _ => cells::<PanPrivate>(definition, stream, lanes, permit)?,
         };
         Ok(Self::on(cells, lanes, widest, last))

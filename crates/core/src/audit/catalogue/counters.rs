@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
-use crate::continual::{Counter, Kind, Stream};
+use crate::continual::{Counter, CounterKind, Stream};
 use crate::error::Result;
 use crate::privacy::Guarantee;
 
@@ -39,7 +39,7 @@ fn audit(audit: &Audit<'_>) -> Result<Report> {
         Some(name) => (audit.approx(), name),
         None => (audit.pure(), audit.name),
     };
-    let kind: Kind = name.strip_prefix("counter-").unwrap_or(name).parse()?;
+    let kind: CounterKind = name.strip_prefix("counter-").unwrap_or(name).parse()?;
     weigh(audit, kind, claim.clone(), claim)
 }
 
@@ -50,10 +50,10 @@ fn audit(audit: &Audit<'_>) -> Result<Report> {
 /// Laplace noise, its likelihood ratio depends only on whether that is at least 1; so the adversary counts the steps at
 /// which it is. For the binary counter these are the steps 1, 2, 4 and 8, and the count contains all available
 /// information.
-pub(super) fn weigh(audit: &Audit<'_>, kind: Kind, guarantee: Guarantee, claim: Guarantee) -> Result<Report> {
+pub(super) fn weigh(audit: &Audit<'_>, kind: CounterKind, guarantee: Guarantee, claim: Guarantee) -> Result<Report> {
     let stream = Stream::bits().until(STEPS)?;
     let counter = RefCell::new(kind.start(stream, guarantee, audit.take_permit())?);
-    let tells = |step: u64| kind == Kind::OutputNoise || step.is_power_of_two();
+    let tells = |step: u64| kind == CounterKind::OutputNoise || step.is_power_of_two();
     audit.measured(claim, |input| {
         let mut counter = counter.borrow_mut();
         counter.restart();

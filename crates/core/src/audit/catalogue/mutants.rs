@@ -11,7 +11,7 @@ use super::tables::{batch_pair, histogram_pair};
 use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
 use crate::continual::pan_private::Noise;
-use crate::continual::{Kind, PanPrivate, PanPrivateSurviving, Schedule};
+use crate::continual::{CounterKind, PanPrivate, PanPrivateSurviving, Schedule};
 use crate::error::Result;
 use crate::exact::Rational;
 use crate::local::{KaryResponse, RandomisedResponse};
@@ -225,7 +225,7 @@ fn untouched(_: Noise, drawn: i64) -> i64 {
 fn one_level_short(audit: &Audit<'_>) -> Result<Report> {
     let levels = Schedule::binary(counters::STEPS).sums_per_step();
     let less = &audit.request.epsilon.value().clone() * &Rational::new(levels as i64, levels - 1)?;
-    counters::weigh(audit, Kind::Binary, Guarantee::Pure(Epsilon::new(less)?), audit.pure())
+    counters::weigh(audit, CounterKind::Binary, Guarantee::Pure(Epsilon::new(less)?), audit.pure())
 }
 
 fn too_little_noise(audit: &Audit<'_>) -> Result<Report> {

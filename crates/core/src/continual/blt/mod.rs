@@ -3,7 +3,7 @@
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::law;
 use super::shape::Shape;
 use super::strategy::Strategy;
@@ -98,11 +98,11 @@ const GUARD_BITS: u32 = 20;
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::continual::{Counter, Kind, Stream};
+/// use reticent::continual::{Counter, CounterKind, Stream};
 /// use reticent::privacy::Guarantee;
 ///
 /// let day = Stream::bits().until(86_400)?;
-/// let mut visits = Kind::Blt.start(day, Guarantee::Zcdp("0.5".parse()?), Permit::unaccounted()?)?;
+/// let mut visits = CounterKind::Blt.start(day, Guarantee::Zcdp("0.5".parse()?), Permit::unaccounted()?)?;
 /// visits.step(1)?;
 /// assert!(visits.variance(86_400) < 30.0);
 /// # Ok::<(), reticent::Error>(())
@@ -230,8 +230,8 @@ impl Strategy for Blt {
         Ok(Self { stream, guarantee, parameters, buffers, law, answers, variance, rounding })
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Blt
+    fn kind(&self) -> CounterKind {
+        CounterKind::Blt
     }
 
     fn stream(&self) -> &Stream {

@@ -14,7 +14,7 @@ pub use block::BlockPlan;
 pub use state::Bridges;
 
 use self::block::Block;
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::shape::Shape;
 use super::strategy::Strategy;
 use super::stream::Stream;
@@ -73,11 +73,11 @@ const ROUNDING: f64 = 1.0 / 12.0;
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::continual::{Counter, Kind, Stream};
+/// use reticent::continual::{Counter, CounterKind, Stream};
 /// use reticent::privacy::Guarantee;
 ///
 /// let stream = Stream::bits().until(1 << 20)?;
-/// let plan = Kind::Bridged.plan(stream, Guarantee::Pure("1".parse()?))?;
+/// let plan = CounterKind::Bridged.plan(stream, Guarantee::Pure("1".parse()?))?;
 /// assert!(plan.average_variance(1 << 20).sqrt() < 27.9);
 /// let mut counter = plan.start(Permit::unaccounted()?)?;
 /// println!("{}", counter.step(1)?.value());
@@ -207,8 +207,8 @@ impl Strategy for Bridged {
         Ok(Self { stream, guarantee, plan: parameters, blocks, begins })
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Bridged
+    fn kind(&self) -> CounterKind {
+        CounterKind::Bridged
     }
 
     fn stream(&self) -> &Stream {

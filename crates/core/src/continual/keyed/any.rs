@@ -148,7 +148,7 @@ macro_rules! keyed_counters {
             }
 
             /// See [`Strategy::kind`].
-            pub fn kind(&self) -> Kind {
+            pub fn kind(&self) -> CounterKind {
                 match self { $(Self::$variant(counter) => counter.plan().strategy().kind(),)+ }
             }
 

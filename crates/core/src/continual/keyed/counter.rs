@@ -38,11 +38,11 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::continual::{KeyedPlan, Kind, Stream};
+/// use reticent::continual::{KeyedPlan, CounterKind, Stream};
 /// use reticent::privacy::Guarantee;
 ///
 /// let stream = Stream::bits().until(1000)?;
-/// let plan = KeyedPlan::known(Kind::Binary, stream, Guarantee::Pure("1".parse()?))?;
+/// let plan = KeyedPlan::known(CounterKind::Binary, stream, Guarantee::Pure("1".parse()?))?;
 /// let mut visits = plan.start(["home", "help", "about"].map(String::from), Permit::unaccounted()?)?;
 /// for page in ["home", "help", "home", "no such page"] {
 ///     visits.add(page, 1);

@@ -2,7 +2,7 @@
 
 use super::admission::Admission;
 use crate::continual::any::AnyStrategy;
-use crate::continual::kind::Kind;
+use crate::continual::kind::CounterKind;
 use crate::continual::p_sums::PSums;
 use crate::continual::strategy::Strategy;
 use crate::continual::stream::{Stream, Unit};
@@ -49,17 +49,17 @@ pub fn each_key(stream: &Stream) -> Result<Stream> {
 ///
 /// # Example
 /// ```
-/// use reticent::continual::{KeyedPlan, Kind, Stream};
+/// use reticent::continual::{KeyedPlan, CounterKind, Stream};
 /// use reticent::privacy::{Adjacency, Guarantee};
 ///
 /// let stream = Stream::bits().until(1000)?;
 /// let guarantee = Guarantee::Pure("1".parse()?);
-/// let plan = KeyedPlan::known(Kind::Binary, stream.clone(), guarantee.clone())?;
-/// let alone = Kind::Binary.plan(stream.clone(), guarantee.clone())?;
+/// let plan = KeyedPlan::known(CounterKind::Binary, stream.clone(), guarantee.clone())?;
+/// let alone = CounterKind::Binary.plan(stream.clone(), guarantee.clone())?;
 /// assert_eq!(plan.strategy().variance(999), alone.variance(999)); // keys cost nothing
 ///
 /// // An event that changes its key touches two counters: twice the noise.
-/// let replaced = KeyedPlan::known(Kind::Binary, stream.with_adjacency(Adjacency::Replace)?, guarantee)?;
+/// let replaced = KeyedPlan::known(CounterKind::Binary, stream.with_adjacency(Adjacency::Replace)?, guarantee)?;
 /// assert!(replaced.strategy().variance(999) > 3.9 * alone.variance(999));
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -154,7 +154,7 @@ impl KeyedPlan<AnyStrategy> {
     ///
     /// # Errors
     /// If the unit is a whole step, or the counter does not support the stream and the guarantee.
-    pub fn known(kind: Kind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
+    pub fn known(kind: CounterKind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
         let strategy = kind.plan(each_key(&stream)?, guarantee)?;
         let guarantee = strategy.guarantee().clone();
         Ok(Self { stream, guarantee, admission: None, strategy })
@@ -165,21 +165,21 @@ impl KeyedPlan<AnyStrategy> {
     /// # Errors
     /// If the counter is not one of [`Admission::KINDS`] (or `auto`, the best of them), the guarantee is not given as ε
     /// and δ, the unit is a whole step, or the counter does not support the stream and the guarantee.
-    pub fn admitting(kind: Kind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
+    pub fn admitting(kind: CounterKind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
         let kinds = Admission::KINDS.iter().copied();
-        let plan = |kind: Kind| {
+        let plan = |kind: CounterKind| {
             let named = |stream: Stream, pure: Guarantee| {
                 let parameters = PSums::named(kind, &stream)?;
                 PSums::new(stream, pure, parameters)
             };
             KeyedPlan::admitting_with(stream.clone(), guarantee.clone(), named)
         };
-        let chosen = if kind == Kind::Auto {
+        let chosen = if kind == CounterKind::Auto {
             let steps = stream.steps().unwrap_or(1 << 20);
             let error = |plan: &KeyedPlan<PSums>| plan.strategy.average_variance(steps);
             let best = kinds.filter_map(|kind| plan(kind).ok()).min_by(|a, b| error(a).total_cmp(&error(b)));
             // None supports it: input-noise, which supports all streams, says why.
-            best.map_or_else(|| plan(Kind::InputNoise), Ok)?
+            best.map_or_else(|| plan(CounterKind::InputNoise), Ok)?
         } else if Admission::KINDS.contains(&kind) {
             plan(kind)?
         } else {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::continual::{
-    AnyKeyedCounter, AnyKeyedSaved, AnyStrategy, KeyedPlan, Kind, PSums, Shape, Strategy, Stream, Unit,
+    AnyKeyedCounter, AnyKeyedSaved, AnyStrategy, KeyedPlan, CounterKind, PSums, Shape, Strategy, Stream, Unit,
 };
 use crate::exact::Rational;
 use crate::noise::{DiscreteLaplace, Entropy};
@@ -31,7 +31,7 @@ fn bits(horizon: u64) -> Stream {
 fn totals_are_those_of_the_events() {
     let stream = Stream::new(-3, 3).unwrap().until(7).unwrap();
     let mut counter =
-        KeyedPlan::known(Kind::Binary, stream, pure("900")).unwrap().start([30u64, 10, 20, 10], permit(1)).unwrap();
+        KeyedPlan::known(CounterKind::Binary, stream, pure("900")).unwrap().start([30u64, 10, 20, 10], permit(1)).unwrap();
     assert_eq!(counter.values().count(), 0);
     let mut totals = [0; 3];
     for step in 1..=7 {
@@ -60,9 +60,9 @@ fn events_in_bulk_are_events() {
     let borrowed: Vec<(&u64, i64)> = events.iter().map(|(key, value)| (key, *value)).collect();
     let pending = |bulk: bool, admits: bool| {
         let plan = if admits {
-            KeyedPlan::admitting(Kind::Binary, bits(4), approx("1", "1e-6")).unwrap()
+            KeyedPlan::admitting(CounterKind::Binary, bits(4), approx("1", "1e-6")).unwrap()
         } else {
-            KeyedPlan::known(Kind::Binary, bits(4), pure("1")).unwrap()
+            KeyedPlan::known(CounterKind::Binary, bits(4), pure("1")).unwrap()
         };
         let mut counter = plan.start([1u64, 4, 9], permit(1)).unwrap();
         if bulk {
@@ -95,15 +95,15 @@ fn the_size_of_an_event_follows_from_its_neighbours() {
 #[test]
 fn what_cannot_be_kept_is_refused() {
     let admitting = |kind, stream, guarantee| KeyedPlan::admitting(kind, stream, guarantee).map(|_| ());
-    assert!(admitting(Kind::Binary, bits(8), approx("1", "1e-6")).is_ok());
-    assert!(admitting(Kind::Auto, Stream::bits(), approx("1", "1e-6")).is_ok());
-    assert!(admitting(Kind::Binary, bits(8), pure("1")).is_err());
-    assert!(admitting(Kind::Binary, bits(8), Guarantee::Zcdp("1".parse().unwrap())).is_err());
-    assert!(admitting(Kind::Binary, bits(8), approx("1", "1e-301")).is_err());
-    assert!(admitting(Kind::Binary, Stream::bits(), approx("1", "1e-6")).is_err());
-    assert!(admitting(Kind::Binary, bits(8).with_unit(Unit::Step).unwrap(), approx("1", "1e-6")).is_err());
+    assert!(admitting(CounterKind::Binary, bits(8), approx("1", "1e-6")).is_ok());
+    assert!(admitting(CounterKind::Auto, Stream::bits(), approx("1", "1e-6")).is_ok());
+    assert!(admitting(CounterKind::Binary, bits(8), pure("1")).is_err());
+    assert!(admitting(CounterKind::Binary, bits(8), Guarantee::Zcdp("1".parse().unwrap())).is_err());
+    assert!(admitting(CounterKind::Binary, bits(8), approx("1", "1e-301")).is_err());
+    assert!(admitting(CounterKind::Binary, Stream::bits(), approx("1", "1e-6")).is_err());
+    assert!(admitting(CounterKind::Binary, bits(8).with_unit(Unit::Step).unwrap(), approx("1", "1e-6")).is_err());
     let no_keys: [u64; 0] = [];
-    assert!(KeyedPlan::known(Kind::Binary, bits(8), pure("1")).unwrap().start(no_keys, permit(1)).is_err());
+    assert!(KeyedPlan::known(CounterKind::Binary, bits(8), pure("1")).unwrap().start(no_keys, permit(1)).is_err());
 }
 
 /// P(N ≥ λ) for a sum of discrete Laplace draws, by convolution (the mass beyond `REACH` is less than e^−100).
@@ -143,7 +143,7 @@ fn thresholds_hold_exactly_and_are_not_far_too_high() {
             (_, Adjacency::Replace) => (1, 2),
         };
         let guarantee = approx("2", &delta.to_string());
-        let plan = KeyedPlan::admitting(Kind::Binary, stream.clone(), guarantee).unwrap();
+        let plan = KeyedPlan::admitting(CounterKind::Binary, stream.clone(), guarantee).unwrap();
         let mut shown = 0.0;
         for step in 1..=horizon {
             let Shape::Sum { law, terms } = plan.strategy().shape(step) else { panic!("a sum of draws") };
@@ -160,7 +160,7 @@ fn thresholds_hold_exactly_and_are_not_far_too_high() {
 #[test]
 fn thresholds_of_a_stream_without_end_spend_delta_once() {
     let delta = 1e-3;
-    let plan = KeyedPlan::admitting(Kind::InputNoise, Stream::bits(), approx("1", "1e-3")).unwrap();
+    let plan = KeyedPlan::admitting(CounterKind::InputNoise, Stream::bits(), approx("1", "1e-3")).unwrap();
     let mut shown = 0.0;
     for step in 1..=200 {
         let threshold = plan.admission().unwrap().threshold(step, plan.strategy().shape(step)).unwrap();
@@ -176,7 +176,7 @@ const LEVEL: f64 = 1.0 - 1e-6;
 
 /// How often a key with events in these steps is admitted at some step.
 fn admitted(delta: &str, horizon: u64, events: &[u64], admit: impl Fn(&AnyKeyedCounter<u64>, u64) -> bool) -> u64 {
-    let plan = KeyedPlan::admitting(Kind::Binary, bits(horizon), approx("1", delta)).unwrap();
+    let plan = KeyedPlan::admitting(CounterKind::Binary, bits(horizon), approx("1", delta)).unwrap();
     let mut admitted = 0;
     for seed in 0..RUNS {
         let mut counter = plan.clone().start([], permit(seed)).unwrap();
@@ -200,10 +200,10 @@ fn one_event_does_not_show_a_key() {
     assert!(clopper_pearson_upper(shown, RUNS, LEVEL).unwrap() <= 0.05, "{shown}");
     // The mutant: δ at each step. With a horizon of 1 the same tail gets all of it; the noise is that of 64 steps.
     let (whole, _) = Admission::new(&bits(1), &approx("1", "0.05")).unwrap();
-    let laws = KeyedPlan::admitting(Kind::Binary, bits(HORIZON), approx("1", "0.05")).unwrap();
+    let laws = KeyedPlan::admitting(CounterKind::Binary, bits(HORIZON), approx("1", "0.05")).unwrap();
     let mutant = |step| whole.threshold(step, laws.strategy().shape(step)).unwrap();
     let thresholds: Vec<i64> = (1..=HORIZON).map(|step| i64::try_from(mutant(step)).unwrap()).collect();
-    let known = KeyedPlan::known(Kind::Binary, bits(HORIZON), pure("1")).unwrap();
+    let known = KeyedPlan::known(CounterKind::Binary, bits(HORIZON), pure("1")).unwrap();
     let mut shown = 0;
     for seed in 0..RUNS {
         let mut counter = known.clone().start([1u64], permit(seed)).unwrap();
@@ -225,7 +225,7 @@ fn noise_does_not_tell_when_a_key_came() {
     const TOLERANCE: f64 = 0.22;
     /// Far above any threshold.
     const EVENTS: i64 = 300;
-    for kind in [Kind::Binary, Kind::TwoLevel, Kind::InputNoise, Kind::OutputNoise] {
+    for kind in [CounterKind::Binary, CounterKind::TwoLevel, CounterKind::InputNoise, CounterKind::OutputNoise] {
         let plan = KeyedPlan::admitting(kind, bits(7), approx("1", "0.5")).unwrap();
         let variance = plan.strategy().variance(7);
         for first in [1, 5, 7] {
@@ -244,7 +244,7 @@ fn noise_does_not_tell_when_a_key_came() {
         }
     }
     // The mutant is detected: noise that starts with the key.
-    let parameters = PSums::named(Kind::Binary, &bits(7)).unwrap();
+    let parameters = PSums::named(CounterKind::Binary, &bits(7)).unwrap();
     let strategy = PSums::new(bits(7), pure("1"), parameters).unwrap();
     let mut entropy = Entropy::seeded(1);
     let mut draw = entropy.draw().unwrap();
@@ -255,7 +255,7 @@ fn noise_does_not_tell_when_a_key_came() {
 /// Once shown, a key stays; new ones follow in sorted order, whatever the order of their events.
 #[test]
 fn keys_come_by_admission_and_then_in_their_own_order() {
-    let plan = KeyedPlan::admitting(Kind::Binary, bits(4), approx("900", "1e-6")).unwrap();
+    let plan = KeyedPlan::admitting(CounterKind::Binary, bits(4), approx("900", "1e-6")).unwrap();
     let mut counter = plan.start(["m".to_string()], permit(1)).unwrap();
     for keys in ["zax", "cyb", "a", ""] {
         for key in keys.chars() {
@@ -273,8 +273,8 @@ fn keys_come_by_admission_and_then_in_their_own_order() {
 
 #[test]
 fn a_restored_counter_goes_on_with_the_noise_it_had() {
-    let known = KeyedPlan::known(Kind::Binary, bits(20), pure("1")).unwrap();
-    let admitting = KeyedPlan::admitting(Kind::TwoLevel, bits(20), approx("1", "0.5")).unwrap();
+    let known = KeyedPlan::known(CounterKind::Binary, bits(20), pure("1")).unwrap();
+    let admitting = KeyedPlan::admitting(CounterKind::TwoLevel, bits(20), approx("1", "0.5")).unwrap();
     for plan in [known, admitting] {
         let mut counter = plan.start([3u64, 1, 2], permit(1)).unwrap();
         for step in 0..20u64 {
@@ -302,7 +302,7 @@ fn a_restored_counter_goes_on_with_the_noise_it_had() {
 /// Whatever `auto` chose, including ε alone where ε and δ were given.
 #[test]
 fn every_plan_goes_on_under_the_law_and_the_promise_it_began_with() {
-    type Plan = fn(Kind, Stream, Guarantee) -> crate::Result<KeyedPlan<AnyStrategy>>;
+    type Plan = fn(CounterKind, Stream, Guarantee) -> crate::Result<KeyedPlan<AnyStrategy>>;
     let plans: [Plan; 2] = [KeyedPlan::known, KeyedPlan::admitting];
     let guarantees = ["0.1", "1", "8"].map(pure).into_iter();
     let guarantees = guarantees.chain([approx("0.1", "1e-9"), approx("1", "1e-6"), approx("8", "1e-3")]);
@@ -312,7 +312,7 @@ fn every_plan_goes_on_under_the_law_and_the_promise_it_began_with() {
         for horizon in [Some(1), Some(3), Some(16), Some(1000), None] {
             for adjacency in [Adjacency::AddRemove, Adjacency::Replace] {
                 let stream = horizon.map_or_else(Stream::bits, bits).with_adjacency(adjacency).unwrap();
-                for kind in [Kind::Auto].iter().chain(Kind::ALL).copied().filter(|kind| !kind.is_pan_private()) {
+                for kind in [CounterKind::Auto].iter().chain(CounterKind::ALL).copied().filter(|kind| !kind.is_pan_private()) {
                     for plan in plans.iter().filter_map(|plan| plan(kind, stream.clone(), guarantee.clone()).ok()) {
                         let mut before = plan.start([1u64, 2], permit(1)).unwrap();
                         before.close_step().unwrap();
@@ -340,7 +340,7 @@ fn every_plan_goes_on_under_the_law_and_the_promise_it_began_with() {
 #[test]
 fn a_strategy_for_another_promise_or_stream_is_refused() {
     let made = |stream: Stream, guarantee: Guarantee| {
-        PSums::new(stream.clone(), guarantee, PSums::named(Kind::Binary, &stream).unwrap())
+        PSums::new(stream.clone(), guarantee, PSums::named(CounterKind::Binary, &stream).unwrap())
     };
     let known = |strategy: &dyn Fn(Stream, Guarantee) -> crate::Result<PSums>, guarantee: Guarantee| {
         KeyedPlan::known_with(bits(8), guarantee, strategy).map(|plan| plan.guarantee().clone())
@@ -360,7 +360,7 @@ fn a_strategy_for_another_promise_or_stream_is_refused() {
 #[test]
 fn damaged_states_are_refused() {
     let mut counter =
-        KeyedPlan::known(Kind::Binary, bits(4), pure("1")).unwrap().start([10u64, 11], permit(1)).unwrap();
+        KeyedPlan::known(CounterKind::Binary, bits(4), pure("1")).unwrap().start([10u64, 11], permit(1)).unwrap();
     counter.close_step().unwrap();
     let text = serde_json::to_string(&counter.save()).unwrap();
     let read = |text: &str| AnyKeyedCounter::<u64>::restore(serde_json::from_str(text).unwrap(), 0, permit(1));
@@ -381,7 +381,7 @@ fn damaged_states_are_refused() {
 /// Keys that many others crowd out are forgotten, and releases are unaffected.
 #[test]
 fn keys_that_are_not_admitted_are_forgotten_when_too_many_have_come() {
-    let plan = KeyedPlan::admitting(Kind::InputNoise, bits(8), approx("8", "1e-6")).unwrap();
+    let plan = KeyedPlan::admitting(CounterKind::InputNoise, bits(8), approx("8", "1e-6")).unwrap();
     assert_eq!(plan.admission().unwrap().crowd().most(), Crowd::MOST);
     let mut counter = plan.start([7u64, 3], permit(1)).unwrap();
     let kept = |counter: &mut AnyKeyedCounter<u64>| {
@@ -448,7 +448,7 @@ fn a_million_counters_fit_in_a_gibibyte() {
     const KEYS: usize = 1_000_000;
     /// The overhead of an allocation, generously.
     const OVERHEAD: usize = 32;
-    let plan = KeyedPlan::known(Kind::Binary, bits(1 << 30), pure("1")).unwrap();
+    let plan = KeyedPlan::known(CounterKind::Binary, bits(1 << 30), pure("1")).unwrap();
     // A table of a power of two entries, at least 7/16 full, with a control byte each; the key; its place in the order.
     let table = (size_of::<table::Entry<u64>>() + 1) * 16 / 7 + size_of::<u64>() + size_of::<u32>();
     let one = table + size_of::<counter::Running<crate::continual::p_sums::Accumulators>>();

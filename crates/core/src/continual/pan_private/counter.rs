@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use super::super::counter::{Counter, check_horizon};
 use super::super::error_bar;
-use super::super::kind::Kind;
+use super::super::kind::CounterKind;
 use super::super::stream::Stream;
 use super::design::Design;
 use super::lanes::Lanes;
@@ -114,7 +114,7 @@ impl<D: Design> SeizableCounter<D> {
 }
 
 impl<D: Design> Counter for SeizableCounter<D> {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> CounterKind {
         self.lanes.design.kind()
     }
 

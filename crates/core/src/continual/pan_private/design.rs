@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::super::kind::Kind;
+use super::super::kind::CounterKind;
 use super::super::law::Law;
 use super::super::shape::Shape;
 use super::super::stream::Stream;
@@ -35,7 +35,7 @@ pub trait Design: fmt::Debug + Clone + Send + Sync + Sized {
     fn new(stream: Stream, guarantee: Guarantee) -> Result<Self>;
 
     /// The counter's name.
-    fn kind(&self) -> Kind;
+    fn kind(&self) -> CounterKind;
 
     /// The stream it is for.
     fn stream(&self) -> &Stream;

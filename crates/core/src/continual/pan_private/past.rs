@@ -1,6 +1,6 @@
 //! Private for the past: the releases and the memory at any one time, together.
 
-use super::super::kind::Kind;
+use super::super::kind::CounterKind;
 use super::super::stream::Stream;
 use super::blocks::Blocks;
 use super::design::{self, Design, Noise};
@@ -73,11 +73,11 @@ use crate::privacy::Guarantee;
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::continual::{Counter, Kind, Stream};
+/// use reticent::continual::{Counter, CounterKind, Stream};
 /// use reticent::privacy::Guarantee;
 ///
 /// let stream = Stream::bits().until(1000)?;
-/// let mut visitors = Kind::PanPrivate.start(stream, Guarantee::Pure("1".parse()?), Permit::unaccounted()?)?;
+/// let mut visitors = CounterKind::PanPrivate.start(stream, Guarantee::Pure("1".parse()?), Permit::unaccounted()?)?;
 /// let first = visitors.step(1)?;
 /// assert!(visitors.save().is_err()); // what is saved can be seized, and more than once
 /// # Ok::<(), reticent::Error>(())
@@ -99,8 +99,8 @@ impl Design for PanPrivate {
         Ok(Self { stream, guarantee, law, blocks: Blocks::new(levels, horizon - 1) })
     }
 
-    fn kind(&self) -> Kind {
-        Kind::PanPrivate
+    fn kind(&self) -> CounterKind {
+        CounterKind::PanPrivate
     }
 
     fn stream(&self) -> &Stream {

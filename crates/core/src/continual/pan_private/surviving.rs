@@ -1,6 +1,6 @@
 //! A counter that survives one unnoticed intrusion.
 
-use super::super::kind::Kind;
+use super::super::kind::CounterKind;
 use super::super::schedule::Schedule;
 use super::super::stream::Stream;
 use super::blocks::Blocks;
@@ -64,12 +64,12 @@ use crate::privacy::Guarantee;
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::continual::{Counter, Kind, Stream};
+/// use reticent::continual::{Counter, CounterKind, Stream};
 /// use reticent::privacy::Guarantee;
 ///
 /// let (stream, guarantee) = (Stream::bits().until(1000)?, Guarantee::Pure("1".parse()?));
-/// let binary = Kind::Binary.plan(stream.clone(), guarantee.clone())?;
-/// let mut visitors = Kind::PanPrivateSurviving.start(stream, guarantee, Permit::unaccounted()?)?;
+/// let binary = CounterKind::Binary.plan(stream.clone(), guarantee.clone())?;
+/// let mut visitors = CounterKind::PanPrivateSurviving.start(stream, guarantee, Permit::unaccounted()?)?;
 /// visitors.advance(1)?;
 /// assert_eq!(visitors.variance(77), 2.0 * binary.variance(77));
 /// # Ok::<(), reticent::Error>(())
@@ -92,8 +92,8 @@ impl Design for PanPrivateSurviving {
         Ok(Self { stream, guarantee, law, blocks: Blocks::new(horizon.ilog2() + 1, horizon), schedule })
     }
 
-    fn kind(&self) -> Kind {
-        Kind::PanPrivateSurviving
+    fn kind(&self) -> CounterKind {
+        CounterKind::PanPrivateSurviving
     }
 
     fn stream(&self) -> &Stream {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::Permit;
-use crate::continual::{Counter, Kind, Stream, Unit};
+use crate::continual::{Counter, CounterKind, Stream, Unit};
 use crate::exact::Rational;
 use crate::noise::Entropy;
 use crate::privacy::Guarantee;
@@ -482,7 +482,7 @@ fn memory_is_small_and_errors_are_as_promised() {
     let first = PanPrivate::new(stream.clone(), guarantee.clone()).unwrap();
     let second = PanPrivateSurviving::new(stream.clone(), guarantee.clone()).unwrap();
     assert_eq!((first.state_bytes(), second.state_bytes()), (41 * 16, 82 * 16));
-    let binary = Kind::Binary.plan(stream, guarantee).unwrap();
+    let binary = CounterKind::Binary.plan(stream, guarantee).unwrap();
     for step in [1, 2, 3, 1000, (1 << 39) - 1, 1 << 40] {
         assert_eq!(second.variance(step), 2.0 * binary.variance(step));
     }
@@ -493,7 +493,7 @@ fn memory_is_small_and_errors_are_as_promised() {
 
 #[test]
 fn without_an_end_or_a_pure_epsilon_they_are_refused() {
-    for kind in Kind::ALL.iter().filter(|kind| kind.is_pan_private()) {
+    for kind in CounterKind::ALL.iter().filter(|kind| kind.is_pan_private()) {
         let error = kind.plan(Stream::bits(), pure("1")).unwrap_err().to_string();
         assert!(error.starts_with("horizon is unbounded, but it must be a number of steps"), "{error}");
         let stream = Stream::bits().until(8).unwrap();

@@ -3,7 +3,7 @@
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 
-use super::kind::Kind;
+use super::kind::CounterKind;
 use super::law;
 use super::shape::Shape;
 use super::strategy::Strategy;
@@ -80,11 +80,11 @@ const TERM_BITS: u32 = 66;
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::continual::{Counter, Kind, Stream};
+/// use reticent::continual::{Counter, CounterKind, Stream};
 /// use reticent::privacy::Guarantee;
 ///
 /// let day = Stream::bits().until(1440)?;
-/// let mut visits = Kind::Toeplitz.start(day, Guarantee::Zcdp("0.5".parse()?), Permit::unaccounted()?)?;
+/// let mut visits = CounterKind::Toeplitz.start(day, Guarantee::Zcdp("0.5".parse()?), Permit::unaccounted()?)?;
 /// visits.step(1)?;
 /// assert!(visits.variance(1440) < 13.0);
 /// # Ok::<(), reticent::Error>(())
@@ -172,8 +172,8 @@ impl Strategy for Toeplitz {
         Ok(Self { stream, guarantee, fraction_bits, convolver, law, variance, rounding })
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Toeplitz
+    fn kind(&self) -> CounterKind {
+        CounterKind::Toeplitz
     }
 
     fn stream(&self) -> &Stream {

@@ -13,14 +13,14 @@ fn zcdp() -> Guarantee {
     Guarantee::Zcdp("0.024355934605668213".parse().unwrap())
 }
 
-fn plan(kind: Kind, steps: u64, guarantee: Guarantee) -> AnyStrategy {
+fn plan(kind: CounterKind, steps: u64, guarantee: Guarantee) -> AnyStrategy {
     kind.plan(Stream::bits().until(steps).unwrap(), guarantee).unwrap()
 }
 
 /// Every supported counter.
 fn plans(steps: u64) -> Vec<AnyStrategy> {
-    let plan = |kind: &Kind, guarantee| kind.plan(Stream::bits().until(steps).unwrap(), guarantee).ok();
-    Kind::ALL.iter().flat_map(|kind| [plan(kind, pure("1")), plan(kind, zcdp())]).flatten().collect()
+    let plan = |kind: &CounterKind, guarantee| kind.plan(Stream::bits().until(steps).unwrap(), guarantee).ok();
+    CounterKind::ALL.iter().flat_map(|kind| [plan(kind, pure("1")), plan(kind, zcdp())]).flatten().collect()
 }
 
 /// Maxima of 1024 steps from long simulations with other programs; 2000 runs place the 95 % quantile to about 1 %.
@@ -29,11 +29,11 @@ fn simulated_maxima_match_the_reference() {
     const RUNS: u64 = 2000;
     let mut entropy = Entropy::seeded(5);
     for (kind, guarantee, reference) in [
-        (Kind::OutputNoise, pure("1"), 10_139.332_3),
-        (Kind::InputNoise, pure("1"), 97.328),
-        (Kind::TwoLevel, pure("1"), 64.210_8),
-        (Kind::Binary, pure("1"), 171.372_4),
-        (Kind::Binary, zcdp(), 145.828_5),
+        (CounterKind::OutputNoise, pure("1"), 10_139.332_3),
+        (CounterKind::InputNoise, pure("1"), 97.328),
+        (CounterKind::TwoLevel, pure("1"), 64.210_8),
+        (CounterKind::Binary, pure("1"), 171.372_4),
+        (CounterKind::Binary, zcdp(), 145.828_5),
     ] {
         let plan = plan(kind, 1024, guarantee);
         let simulated = simulated_max_error(&plan, 1024, 0.95, RUNS, &mut entropy).unwrap();
@@ -49,12 +49,12 @@ fn simulated_maxima_match_the_reference() {
 #[test]
 fn bounds_of_long_streams_are_not_far_from_the_reference() {
     for (kind, power, reference) in [
-        (Kind::TwoLevel, 16, 214.275_8),
-        (Kind::TwoLevel, 20, 468.106_7),
-        (Kind::TwoLevel, 24, 1_025.427_4),
-        (Kind::Binary, 16, 410.928_4),
-        (Kind::Binary, 20, 629.861_6),
-        (Kind::Binary, 24, 896.633_1),
+        (CounterKind::TwoLevel, 16, 214.275_8),
+        (CounterKind::TwoLevel, 20, 468.106_7),
+        (CounterKind::TwoLevel, 24, 1_025.427_4),
+        (CounterKind::Binary, 16, 410.928_4),
+        (CounterKind::Binary, 20, 629.861_6),
+        (CounterKind::Binary, 24, 896.633_1),
     ] {
         let plan = plan(kind, 1 << power, pure("1"));
         let found = max_error(&plan, 1 << power, 0.95, &mut Entropy::seeded(1)).unwrap();
@@ -66,7 +66,7 @@ fn bounds_of_long_streams_are_not_far_from_the_reference() {
 
 #[test]
 fn what_is_exact_is_exact() {
-    let plan = plan(Kind::OutputNoise, 1000, pure("10"));
+    let plan = plan(CounterKind::OutputNoise, 1000, pure("10"));
     let found = max_error(&plan, 1000, 0.95, &mut Entropy::seeded(1)).unwrap();
     assert_eq!(found.is, Basis::Exact);
     // Scale 100: the smallest t with (1 − 2p^(t+1)/(1+p))^1000 ≥ 0.95.
@@ -130,7 +130,7 @@ fn half_widths_cover_the_noise_of_real_counters() {
 fn the_closed_form_holds_and_the_computed_bound_is_smaller() {
     for power in [1, 4, 6, 10, 20, 30, 40] {
         let n = 1_u64 << power;
-        let plan = plan(Kind::Binary, n, pure("0.5"));
+        let plan = plan(CounterKind::Binary, n, pure("0.5"));
         let closed = binary_closed_form(2.0, n);
         let computed = usefulness_throughout(&plan, n, 1.0 / n as f64).unwrap();
         assert!(computed <= closed, "{n}: {computed} {closed}");
@@ -138,7 +138,7 @@ fn the_closed_form_holds_and_the_computed_bound_is_smaller() {
         assert!(closed <= 2.0 * 8.0_f64.sqrt() * 2.0 * std::f64::consts::LN_2 * log * log + 3.0, "{n}: {closed}");
     }
     // 1/64 of 2000 runs may fail; a bound this loose is not expected to fail at all.
-    let plan = plan(Kind::Binary, 64, pure("1"));
+    let plan = plan(CounterKind::Binary, 64, pure("1"));
     let mut entropy = Entropy::seeded(3);
     let worst = simulated_max_error(&plan, 64, 0.9999, 2000, &mut entropy).unwrap();
     assert!(worst.value <= binary_closed_form(1.0, 64));
@@ -193,7 +193,7 @@ fn extremes_of_weighted_sums_are_those_of_all_steps() {
 #[test]
 fn one_step_more_never_has_a_much_smaller_bound() {
     for power in [4, 10, 16, 20] {
-        let plan = plan(Kind::Hybrid, 1 << 24, pure("1"));
+        let plan = plan(CounterKind::Hybrid, 1 << 24, pure("1"));
         let [before, at, after] = [(1 << power) - 1, 1 << power, (1 << power) + 1]
             .map(|steps| usefulness_throughout(&plan, steps, 0.05).unwrap());
         assert!(before <= at * 1.001 && at <= after * 1.001, "2^{power}: {before} {at} {after}");
@@ -211,7 +211,7 @@ fn the_longest_streams_have_their_bounds_too() {
 
 #[test]
 fn what_means_nothing_is_refused() {
-    let plan = plan(Kind::Binary, 10, pure("1"));
+    let plan = plan(CounterKind::Binary, 10, pure("1"));
     assert!(usefulness(&plan, 0, 0.1).unwrap_err().is_parameter());
     assert!(usefulness(&plan, 1, 0.0).unwrap_err().is_parameter());
     assert!(max_error(&plan, 10, 1.0, &mut Entropy::seeded(1)).unwrap_err().is_parameter());

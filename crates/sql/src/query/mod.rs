@@ -1,4 +1,12 @@
 //! A query, from its text to its answer.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `checks` | what a query must satisfy beyond being private |
+//! | `share` | the aggregates with their weights, and the design that shares the budget among them |
+
+mod checks;
+mod share;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,13 +27,15 @@ use crate::error::{Error, Result, no_such};
 use crate::keys::KnownKeys;
 use crate::limits::RunLimits;
 use crate::options::{Options, Range, Unit};
-use crate::release::contribution::Touched;
+use crate::release::contribution::UnitContribution;
 use crate::release::design::Wanted;
 use crate::release::search::{Found, Search};
 use crate::release::{self, Cell, Design, draw};
 use crate::resolve::text::{on_a_large_stack, parse};
 use crate::resolve::{Origin, Resolved, Resolver};
 use crate::usage::Usage;
+use checks::{check_bounds, check_numbers, refuse_common_files, unit_name};
+use share::{design, weights};
 
 /// A table of the query.
 #[derive(Debug)]
@@ -36,9 +46,6 @@ pub struct Input {
     pub public: bool,
 }
 
-/// More numbers than an answer should have: the text of more would be too long for a ledger.
-const MOST_NUMBERS: usize = 1 << 24;
-
 /// A query that can be answered privately. No private row has been read yet.
 pub struct Query {
     inputs: Vec<Input>,
@@ -46,7 +53,7 @@ pub struct Query {
     options: Options,
     engine: Engine,
     design: Design,
-    touched: Touched,
+    touched: UnitContribution,
     keys: Option<KnownKeys>,
     weights: Vec<u32>,
     unit: Unit,
@@ -58,7 +65,7 @@ pub struct Query {
 const NOTHING_FOUND: &Found = &[];
 
 /// A further requirement that the caller has.
-pub(crate) type Also = fn(&Resolved, Option<&KnownKeys>, &Options) -> Result<()>;
+pub(crate) type Requirement = fn(&Resolved, Option<&KnownKeys>, &Options) -> Result<()>;
 
 impl std::fmt::Debug for Query {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -75,8 +82,8 @@ impl Query {
         Self::prepare_if(sql, inputs, options, |_, _, _| Ok(()))
     }
 
-    /// Like [`Query::prepare`], but the query must also satisfy `also`.
-    pub(crate) fn prepare_if(sql: &str, inputs: Vec<Input>, options: Options, also: Also) -> Result<Self> {
+    /// Like [`Query::prepare`], but the query must also satisfy a `requirement`.
+    pub(crate) fn prepare_if(sql: &str, inputs: Vec<Input>, options: Options, requirement: Requirement) -> Result<Self> {
         let limits = Limits::default();
         let mut resolved = on_a_large_stack(&limits, || {
             let statement = parse(sql, &limits)?;
@@ -103,7 +110,7 @@ impl Query {
         let grouped = !resolved.keys.is_empty();
         let touched = caps::touched(&resolved, &unit, &options)?;
         let keys = KnownKeys::of(&mut resolved, &options)?;
-        also(&resolved, keys.as_ref(), &options)?;
+        requirement(&resolved, keys.as_ref(), &options)?;
         let weights = weights(&resolved, &options)?;
         let search = Search::new(&resolved, &options, &touched)?;
         let rest = search.as_ref().map_or(&options.guarantee, |search| &search.rest);
@@ -185,7 +192,7 @@ impl Query {
     }
 
     /// How much one unit may contribute.
-    pub fn touched(&self) -> &Touched {
+    pub fn touched(&self) -> &UnitContribution {
         &self.touched
     }
 
@@ -358,111 +365,6 @@ impl Query {
         let bounding = bounding.with_interrupt(self.engine.interrupt.clone());
         self.engine.measure(rows, &columns, &self.inputs, &bounding).map_err(|_| Error::Reading)
     }
-}
-
-/// Refuses two private tables that share a file: each of its rows would occur twice, perhaps with different units, so
-/// the stability of neither table bounds what one unit changes in both.
-fn refuse_common_files(inputs: &[Input], tables: &BTreeSet<usize>) -> Result<()> {
-    let tables: Vec<&Table> = tables.iter().map(|&table| &inputs[table].table).collect();
-    for (place, one) in tables.iter().enumerate() {
-        if let Some(other) = tables[..place].iter().find(|other| one.has_a_file_of(other)) {
-            let why = format!("ask about {} alone, under two aliases if need be", one.name());
-            let what = format!("{} and {}, which have a file in common, in one query", other.name(), one.name());
-            return Err(Error::not_private(what, why));
-        }
-    }
-    Ok(())
-}
-
-/// The unit for the ledger: the unit columns of the private tables that the query reads. Tables joined on the unit may
-/// name it differently; the ledger records all names.
-fn unit_name(inputs: &[Input], tables: impl Iterator<Item = usize>, options: &Options) -> String {
-    let units = tables.filter_map(|table| match options.unit_of(inputs[table].table.name()) {
-        Unit::Column(name) => Some(name.as_str()),
-        Unit::Row => None,
-    });
-    let names: std::collections::BTreeSet<&str> = units.collect();
-    names.into_iter().collect::<Vec<_>>().join(", ")
-}
-
-/// Bounds that were asked for must be of a column, or of something that the query names. Where a table has no header,
-/// any name may be a column.
-fn check_bounds(resolved: &Resolved, inputs: &[Input], options: &Options) -> Result<()> {
-    let columns: Option<Vec<Vec<String>>> = inputs.iter().map(|input| input.table.columns()).collect();
-    let Some(columns) = columns else { return Ok(()) };
-    let is_known = |name: &&String| {
-        let of_table = name.rsplit_once('.').is_some_and(|(_, column)| resolved.mentions(column));
-        of_table || resolved.mentions(name) || resolved.asked.iter().any(|asked| asked.of == **name)
-    };
-    match options.asked_bounds.iter().find(|name| !is_known(name)) {
-        None => Ok(()),
-        Some(name) => {
-            let known: Vec<&str> = columns.iter().flatten().map(String::as_str).collect();
-            {
-                let fault = no_such("column", name, &known);
-                Err(Error::option(message!(["bounds"], " {name}=…: {fault}")))
-            }
-        }
-    }
-}
-
-/// Checks that the number of released values is acceptable, as far as the groups are known before rows are read.
-fn check_numbers(design: &Design, keys: Option<&KnownKeys>) -> Result<()> {
-    let groups = keys.map_or(1, KnownKeys::len);
-    let numbers: usize = design.additive.iter().map(|paid| draw::width(&paid.part)).sum();
-    if groups.checked_mul(numbers).is_none_or(|all| all > MOST_NUMBERS) {
-        return Err(Error::option(format!(
-            "the answer would have {groups} × {numbers} numbers (groups of public keys × numbers in each), but the limit is \
-             {MOST_NUMBERS}; list fewer keys, or ask for fewer bins"
-        )));
-    }
-    Ok(())
-}
-
-/// The weight of each aggregate, by its expression as written or the name of its column.
-fn weights(resolved: &Resolved, options: &Options) -> Result<Vec<u32>> {
-    let mut weights = vec![1; resolved.asked.len()];
-    let asked = || {
-        resolved.columns.iter().filter_map(|(name, origin)| match origin {
-            Origin::Asked(place) => Some((name.as_str(), *place)),
-            _ => None,
-        })
-    };
-    for (name, weight) in &options.weights {
-        let by_words = resolved.asked.iter().position(|asked| asked.words.eq_ignore_ascii_case(name));
-        let by_name = asked().find(|(column, _)| column == name).map(|(_, place)| place);
-        let place = by_name.or(by_words).ok_or_else(|| {
-            let known: Vec<&str> = asked().map(|(name, _)| name).collect();
-            {
-                let fault = no_such("aggregate", name, &known);
-                Error::option(message!(["weight"], " {name}=…: {fault}"))
-            }
-        })?;
-        weights[place] = *weight;
-    }
-    Ok(weights)
-}
-
-fn design(
-    resolved: &Resolved,
-    weights: &[u32],
-    touched: &Touched,
-    select_keys: bool,
-    budget: &Guarantee,
-    search: Option<(&Search, &Found)>,
-) -> Result<Design> {
-    let mut wanted = Vec::new();
-    let asked = resolved.asked.iter().zip(&resolved.measured.statistics);
-    for ((asked, statistic), weight) in asked.zip(weights) {
-        let grid = match (&asked.range, search, statistic.ranged()) {
-            (None, ..) => None,
-            (Some(Range::Public(bounds)), ..) => Some(Grid::new(bounds)),
-            (Some(Range::Auto), Some((search, found)), Some(of)) => Some(search.grid(of, found)?),
-            (Some(Range::Auto), ..) => return Err(Error::Bounds { column: asked.of.clone() }),
-        };
-        wanted.push(Wanted { words: &asked.words, of: &asked.of, statistic, grid, weight: *weight });
-    }
-    Design::new(&wanted, touched, select_keys, budget)
 }
 
 /// A query can be shared between threads.
