@@ -83,7 +83,7 @@ impl Shape {
         let additive = &query.design().additive;
         let known = query.known_keys();
         let groups = known.map_or(1, crate::keys::KnownKeys::len);
-        let kinds = additive.iter().map(|paid| Kind::of(paid, query.touched(), groups)).collect::<Result<Vec<_>>>()?;
+        let kinds = additive.iter().map(|paid| Kind::of(paid, query.contribution(), groups)).collect::<Result<Vec<_>>>()?;
         let scales = scales(&kinds)?;
         let part = |(paid, (kind, (times, over))): (&Paid, (&Kind, (u64, u64)))| {
             Ok(Part {
@@ -108,8 +108,8 @@ impl Shape {
         Ok(Self {
             unit: query.unit().to_string(),
             adjacency: query.options().adjacency.to_string(),
-            max_groups: query.touched().groups(),
-            max_rows: query.touched().max_rows(),
+            max_groups: query.contribution().groups(),
+            max_rows: query.contribution().max_rows(),
             grouped_by: query.key_words(),
             keys,
             parts,

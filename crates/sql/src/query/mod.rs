@@ -192,7 +192,7 @@ impl Query {
     }
 
     /// How much one unit may contribute.
-    pub fn touched(&self) -> &UnitContribution {
+    pub fn contribution(&self) -> &UnitContribution {
         &self.touched
     }
 
