@@ -85,6 +85,7 @@ fn explained<'error>(cause: &'error (dyn Error + 'static)) -> Option<&'error dyn
         as_one::<reticent_party::Error>,
         as_one::<reticent_server::Error>,
         as_one::<reticent_sql::Error>,
+        as_one::<reticent_stream::count::Error>,
         #[cfg(unix)]
         as_one::<reticent_subsample::Error>,
     ];

@@ -42,21 +42,7 @@ const DESCRIBED_STEPS: u64 = 1 << 20;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    match count(arguments).map_err(anyhow::Error::downcast::<Error>) {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(Ok(error)) => Err(in_flags(error)),
-        Err(Err(error)) => Err(error),
-    }
-}
-
-/// What the library says of a parameter, said of a flag.
-fn in_flags(error: Error) -> anyhow::Error {
-    let text = error.with_names(|name| format!("--{name}"));
-    match error {
-        Error::Core(error) => error.into(),
-        error if error.is_usage() => usage(text),
-        _ => anyhow!(text),
-    }
+    count(arguments).map(|()| ExitCode::SUCCESS)
 }
 
 fn count(arguments: &Arguments) -> Result<()> {

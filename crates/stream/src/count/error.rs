@@ -1,13 +1,16 @@
 //! Why something was not counted.
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::{fmt, io};
 
+use reticent::error::{Class, Explained};
+use reticent::message;
+use reticent::message::Message;
+
 /// Why something was not counted. No variant carries anything of a line.
 ///
-/// Parameters have the names of [`Draft`](super::Draft)'s fields, and of two things that the caller does: `save` and `resume`.
-/// [`Error::with_names`] tells a user what they call them.
+/// Parameters have the names of [`Draft`](super::Draft)'s fields, and of two things that the caller does: `save` and
+/// `resume`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -24,8 +27,8 @@ pub enum Error {
     Combination {
         /// The one to change.
         parameter: &'static str,
-        /// What is wrong and what to do, with the names of parameters in backticks.
-        advice: Cow<'static, str>,
+        /// What is wrong and what to do.
+        advice: Message,
     },
     /// A parameter is not that of the saved counter.
     Differs {
@@ -100,104 +103,94 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    pub(super) fn combination(parameter: &'static str, advice: impl Into<Cow<'static, str>>) -> Self {
+    pub(super) fn combination(parameter: &'static str, advice: impl Into<Message>) -> Self {
         Self::Combination { parameter, advice: advice.into() }
     }
 
     pub(super) fn unusable(path: &Path, error: &io::Error) -> Self {
         Self::Unusable { path: path.display().to_string(), reason: error.to_string() }
     }
+}
 
-    /// Can the caller put it right by asking otherwise? Then nothing was charged.
-    pub fn is_usage(&self) -> bool {
+impl Explained for Error {
+    fn class(&self) -> Class {
         match self {
-            Self::Core(error) => error.is_parameter(),
+            Self::Core(error) => error.class(),
             Self::Parameter { .. }
             | Self::Combination { .. }
             | Self::Differs { .. }
             | Self::NoHeader { .. }
             | Self::Column { .. }
-            | Self::Exists(_)
-            | Self::LeftOver { .. }
             | Self::Absent(_)
-            | Self::Unusable { .. } => true,
-            _ => false,
+            | Self::Unusable { .. } => Class::Request,
+            Self::Exists(_) | Self::LeftOver { .. } => Class::Conflict,
+            _ => Class::Machine,
         }
     }
 
-    /// What went wrong, for a user who knows each parameter by the name that `name` returns: on a command line, `--step` for
-    /// `step`.
-    pub fn with_names(&self, name: impl Fn(&str) -> String) -> String {
+    fn message(&self) -> Message {
         match self {
-            Self::Parameter { parameter, value, allowed } => {
-                format!("{} is {value}, but it must be {allowed}", name(parameter))
-            }
-            Self::Combination { advice, .. } => {
-                let words = advice.split('`').enumerate();
-                words.map(|(place, word)| if place % 2 == 1 { name(word) } else { word.to_owned() }).collect()
-            }
+            Self::Parameter { parameter, value, allowed } => message!([parameter], " is {value}, but it must be {allowed}"),
+            Self::Combination { advice, .. } => advice.clone(),
             Self::Differs { parameter, given, saved } => {
-                let parameter = name(parameter);
                 let began = saved.as_ref().map_or_else(|| "without".into(), |saved| format!("with {saved}"));
-                format!(
-                    "{parameter} is {given}, but the saved counter began {began}; leave {parameter} out, or start a new \
-                     counter"
+                message!(
+                    [parameter],
+                    " is {given}, but the saved counter began {began}; leave ",
+                    [parameter],
+                    " out, or start a new counter"
                 )
             }
-            Self::NoHeader { input } => format!("{input} has no header line; CSV needs one"),
+            Self::NoHeader { input } => message!("{input} has no header line; CSV needs one"),
             Self::Column { input, column, several: false } => {
-                format!("{input} has no column {column}; its first line must name the columns")
+                message!("{input} has no column {column}; its first line must name the columns")
             }
             Self::Column { input, column, several: true } => {
-                format!("{input} has several columns {column}; their names must differ")
+                message!("{input} has several columns {column}; their names must differ")
             }
             Self::Reading => "reading the input failed".into(),
             Self::Exists(path) => {
-                format!("{path} exists already; go on from it with {}, or name another file", name("resume"))
+                message!("{path} exists already; go on from it with ", ["resume"], ", or name another file")
             }
             Self::LeftOver { path, epoch } => {
-                format!(
-                    "{epoch} is left of a counter that was saved as {path}; remove it to start anew, or name another file"
-                )
+                message!("{epoch} is left of a counter that was saved as {path}; remove it to start anew, or name another file")
             }
-            Self::Absent(path) => {
-                format!("there is no saved counter {path}; leave {} out to start one", name("resume"))
-            }
-            Self::Damaged(path) => format!("{path} is damaged, or not a saved counter"),
+            Self::Absent(path) => message!("there is no saved counter {path}; leave ", ["resume"], " out to start one"),
+            Self::Damaged(path) => message!("{path} is damaged, or not a saved counter"),
             Self::EpochLost { path, epoch } => {
-                format!("{epoch} is missing or damaged: whether {path} is the newest state cannot be told")
+                message!("{epoch} is missing or damaged, so there is no telling whether {path} is the newest state")
             }
-            Self::InUse(path) => format!("another process is counting with {path}; wait for it to end"),
-            Self::Unusable { path, reason } => format!("{} cannot use {path}: {reason}", name("save")),
-            Self::Unsaved { path, reason } => {
-                format!("saving {path} failed: {reason}; what was not saved is not shown")
-            }
+            Self::InUse(path) => message!("another process is counting with {path}; wait for it to end"),
+            Self::Unusable { path, reason } => message!(["save"], " cannot use {path}: {reason}"),
+            Self::Unsaved { path, reason } => message!("saving {path} failed: {reason}; what was not saved is not shown"),
             Self::NotACount => "what the ledger keeps for this request is not a count".into(),
-            Self::Output(error) => error.to_string(),
-            Self::Core(error) => error.to_string(),
+            Self::Output(error) => error.to_string().into(),
+            Self::Core(error) => error.message(),
         }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.with_names(str::to_owned))
+        self.message().fmt(formatter)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use reticent::message::Spelling;
+
     use super::*;
 
     #[test]
     fn parameters_have_the_names_that_the_caller_gives_them() {
-        let flag = |name: &str| format!("--{name}");
-        let missing = Error::combination("from", "`step` needs `from`, the start of the first step");
-        assert_eq!(missing.to_string(), "step needs from, the start of the first step");
-        assert_eq!(missing.with_names(flag), "--step needs --from, the start of the first step");
+        let flags = |error: &Error| error.message().spelled(Spelling::Flag);
+        let missing = Error::combination("from", message!(["step"], " needs ", ["from"], ", the start of the first step"));
+        assert_eq!(missing.to_string(), "`step` needs `from`, the start of the first step");
+        assert_eq!(flags(&missing), "--step needs --from, the start of the first step");
         let wrong = Error::Parameter { parameter: "step", value: "`1`".into(), allowed: "a length of time" };
-        assert_eq!(wrong.with_names(flag), "--step is `1`, but it must be a length of time");
+        assert_eq!(flags(&wrong), "--step is `1`, but it must be a length of time");
         let unusable = Error::unusable(Path::new("state"), &io::Error::other("full"));
-        assert_eq!(unusable.with_names(flag), "--save cannot use state: full");
+        assert_eq!(flags(&unusable), "--save cannot use state: full");
     }
 }

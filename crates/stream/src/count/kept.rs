@@ -1,5 +1,6 @@
 //! What a ledger keeps of a request: all releases, as one text.
 
+use reticent::message;
 use reticent::Error as CoreError;
 use reticent::continual::Tally;
 use serde::{Deserialize, Serialize};
@@ -75,10 +76,8 @@ impl Kept {
         match plan.stream().steps() {
             Some(steps) if steps.saturating_mul(per_step) <= MOST_RELEASES => Ok(()),
             _ => {
-                let advice = format!(
-                    "`request` keeps all releases in the ledger, at most {MOST_RELEASES} of them; give a smaller `horizon`, or \
-                     use `save`"
-                );
+                let advice = message!(["request"], " keeps all releases in the ledger, at most {MOST_RELEASES} of them; give a smaller ", ["horizon"], ", or \
+                     use ", ["save"]);
                 Err(Error::combination("horizon", advice))
             }
         }

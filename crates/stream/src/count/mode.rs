@@ -1,5 +1,7 @@
 //! How steps are closed.
 
+use reticent::message;
+
 use super::definition::Definition;
 use super::engine::Engine;
 use super::error::{Error, Result};
@@ -32,11 +34,11 @@ impl Mode {
             return Ok(Self::Live(timeline));
         }
         if steps.is_none() {
-            let advice = "a file has an end: give `to` TIME or `horizon` T instead of `unbounded`";
+            let advice = message!("a file has an end: give ", ["to"], " TIME or ", ["horizon"], " T instead of ", ["unbounded"]);
             return Err(Error::combination("unbounded", advice));
         }
         if definition.fields.time.is_none() {
-            let advice = "name the column that holds the times with `time` (only a live stream can do without)";
+            let advice = message!("name the column that holds the times with ", ["time"], " (only a live stream can do without)");
             return Err(Error::combination("time", advice));
         }
         Ok(Self::AtOnce(timeline))
