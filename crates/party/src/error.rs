@@ -118,6 +118,20 @@ pub enum Error {
         task: Digest,
     },
 
+    /// Rows that have a budget of their own were to be charged to another dataset.
+    #[error(
+        "{owner} has a budget of {budget} in this ledger, but this would be charged to {dataset} alone; ask about {owner} by itself, \
+         under its own name"
+    )]
+    OtherBudget {
+        /// The dataset that the rows belong to.
+        owner: String,
+        /// Its budget.
+        budget: String,
+        /// The dataset that was to be charged.
+        dataset: String,
+    },
+
     /// The query cannot be answered by several parties together, or not from this party's tables.
     #[cfg(feature = "sql")]
     #[error(transparent)]
@@ -170,6 +184,7 @@ impl Explained for Error {
             | Self::OtherTerms { .. }
             | Self::OtherCells
             | Self::NoTable { .. }
+            | Self::OtherBudget { .. }
             | Self::OtherTask { .. } => Class::Request,
             #[cfg(feature = "sql")]
             Self::Query(error) => error.class(),

@@ -118,6 +118,7 @@ pub struct OwnRows {
     /// The task that was checked.
     task: Digest,
     query: JointQuery,
+    files: Vec<PathBuf>,
 }
 
 impl OwnRows {
@@ -133,11 +134,12 @@ impl OwnRows {
         }
         let input = |(name, path): (&String, &PathBuf)| Ok(Input { table: open(name, path)?, public: false });
         let inputs = tables.iter().filter(|(name, _)| named.contains(*name)).map(input).collect::<Result<Vec<_>>>()?;
+        let files = inputs.iter().flat_map(|input: &Input| input.table.files()).cloned().collect();
         let query = JointQuery::prepare(task.sql(), inputs, options(task)?)?;
         if query.shape() != checked.query.shape() {
             return Err(Error::OtherCells);
         }
-        Ok(Self { task: task.hash(), query })
+        Ok(Self { task: task.hash(), query, files })
     }
 }
 
@@ -150,23 +152,15 @@ impl Statistic for OwnRows {
         }
     }
 
+    fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
     fn exact(&mut self, _: &Task, secret: [u8; 32]) -> Result<Vec<i64>, String> {
         let failed = |_| reticent_sql::Error::Reading.to_string();
         let exact = self.query.measure(ChoiceKey::new(secret)).map_err(failed)?;
         Ok(exact.for_noise().to_vec())
     }
-}
-
-/// All files of these tables: a pattern or a folder stands for several.
-///
-/// # Errors
-/// If a table has none.
-pub fn files<'path>(tables: impl IntoIterator<Item = (&'path String, &'path PathBuf)>) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for (name, path) in tables {
-        files.extend(open(name, path)?.files().iter().cloned());
-    }
-    Ok(files)
 }
 
 fn open(name: &str, path: &Path) -> Result<Table> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use reticent::ledger::{Accounting, Ledger};
 use reticent::multiparty::Plan;
 use reticent::{Permit, Release};
-use reticent_ledger::DurableLedger;
+use reticent_ledger::{Dataset, DurableLedger, Use};
 
 use crate::charge::Account;
 use crate::config::Config;
@@ -28,6 +28,12 @@ pub trait Statistic {
     /// # Errors
     /// If it has others: the guarantee would not hold, or the sum would mean something else.
     fn check(&self, task: &Task) -> Result<()>;
+
+    /// The files that hold this party's rows; empty if they are not in files. Rows with a budget of their own in the ledger
+    /// cannot be charged to another dataset.
+    fn files(&self) -> &[PathBuf] {
+        &[]
+    }
 
     /// The exact statistic of this party's rows: one number per cell of the task, in steps of the cell's grid.
     ///
@@ -97,7 +103,10 @@ pub fn run(config: &Config, task: &Task, statistic: &mut dyn Statistic) -> Resul
 /// If [`run`] would fail before sending anything.
 pub fn check(config: &Config, task: &Task, statistic: &dyn Statistic) -> Result<()> {
     statistic.check(task)?;
-    with_party(config, task, State::look, |party, _| party.state.next(party.task.hash()).map(drop))
+    with_party(config, task, State::look, |party, _| {
+        party.admit(statistic)?;
+        party.state.next(party.task.hash()).map(drop)
+    })
 }
 
 /// Reads and checks the configuration, and binds the listener.
@@ -160,6 +169,18 @@ impl Party<'_> {
         Ok(plan)
     }
 
+    /// The plan, if this statistic may be run under it, and charged to this dataset.
+    fn admit(&self, statistic: &dyn Statistic) -> Result<Plan> {
+        statistic.check(self.task)?;
+        match self.ledger.conflict(statistic.files(), Use::Charged(self.dataset))? {
+            None => self.plan(),
+            Some(owner) => {
+                let Dataset { name, budget, .. } = owner.account.dataset;
+                Err(Error::OtherBudget { owner: name, budget: budget.to_string(), dataset: self.dataset.to_owned() })
+            }
+        }
+    }
+
     fn account<'all>(&'all self, plan: &'all Plan) -> Account<'all> {
         let party = &self.task.parties()[self.place].name;
         Account { ledger: self.ledger, dataset: self.dataset, task: self.task, plan, party }
@@ -183,8 +204,7 @@ impl Party<'_> {
         transport: impl FnOnce() -> Result<T>,
         statistic: &mut dyn Statistic,
     ) -> Result<Outcome> {
-        statistic.check(self.task)?;
-        let plan = self.plan()?;
+        let plan = self.admit(statistic)?;
         let attempt = self.state.next(self.task.hash())?;
         self.state.use_up(self.task.hash(), attempt)?;
         let transport = transport()?;

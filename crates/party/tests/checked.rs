@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use reticent::error::Explained;
-use reticent::privacy::Adjacency;
+use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
 use reticent_party::{CheckedTask, Config, Error, OwnRows, PrivateKey, Task, run, simulate};
 
@@ -133,6 +133,29 @@ fn a_statistic_runs_with_the_task_that_it_was_checked_against() {
     assert_eq!((hospital.charges(), hospital.path("state").exists()), (0, false));
     reticent_party::check(&config, checked.task(), &own).unwrap();
     simulate(checked.task(), vec![own]).unwrap();
+}
+
+/// The rows of a dataset with a budget cannot be released at the expense of another one.
+#[test]
+fn rows_with_a_budget_of_their_own_are_not_charged_to_another_dataset() {
+    let hospital = Hospital::new();
+    let config = hospital.config();
+    let checked = CheckedTask::read(&config.task).unwrap();
+    let mut own = OwnRows::open(&checked, &config.tables).unwrap();
+    let name = reticent_ledger::dataset_of_file(&hospital.path("visits.csv")).unwrap();
+    let ledger = DurableLedger::open(&Location::File(hospital.path("ledger.sqlite"))).unwrap();
+    let budget = Budget::Limit(Guarantee::Pure("100".parse().unwrap()));
+    let terms = Some(Terms { unit: "row".into(), adjacency: Adjacency::AddRemove });
+    ledger.register(&Dataset { name: name.clone(), budget, terms }).unwrap();
+    let refused = [
+        reticent_party::check(&config, checked.task(), &own).unwrap_err(),
+        run(&config, checked.task(), &mut own).unwrap_err(),
+    ];
+    for error in refused {
+        assert!(matches!(&error, Error::OtherBudget { owner, .. } if *owner == name) && error.is_usage(), "{error}");
+    }
+    assert_eq!(hospital.charges(), 0);
+    run(&Config { dataset: name, ..config }, checked.task(), &mut own).unwrap();
 }
 
 #[test]

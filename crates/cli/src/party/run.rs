@@ -7,7 +7,6 @@ use anyhow::Result;
 use reticent_party::{CheckedTask, Config, OwnRows};
 
 use super::show;
-use crate::accounting::{self, Account};
 use crate::output::{Format, say};
 
 /// The arguments of `reticent party run`.
@@ -42,7 +41,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     crate::query::quiet_panics();
     let checked = CheckedTask::read(&config.task)?;
     let mut rows = OwnRows::open(&checked, &config.tables)?;
-    account(&config)?;
     if arguments.dry_run {
         reticent_party::check(&config, checked.task(), &rows)?;
         show::terms(&checked, arguments.format)?;
@@ -61,16 +59,4 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let answer = checked.answer(outcome.release.value())?;
     show::answer(&checked, &answer, outcome.transcript.attempt, Some(&outcome.file), arguments.format)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The dataset must be registered, and a file with its own budget must not be charged to another dataset.
-fn account(config: &Config) -> Result<()> {
-    let arguments = accounting::Arguments {
-        ledger: Some(config.ledger.clone()),
-        dataset: Some(config.dataset.clone()),
-        no_ledger: false,
-        anchor: None,
-        request: None,
-    };
-    Account::new(&arguments, None)?.refuse_other_budgets(&reticent_party::query::files(&config.tables)?)
 }

@@ -86,13 +86,14 @@ impl Stage {
             checked.task().place(party)?;
             tables.entry(party).or_default().insert(table.into(), file.into());
         }
-        let files = reticent_party::query::files(tables.values().flatten())?;
-        Account::Unaccounted.refuse_other_budgets(&files)?;
         let open = |name: &str| {
             let none = BTreeMap::new();
             OwnRows::open(checked, tables.get(name).unwrap_or(&none)).with_context(|| format!("party {name}"))
         };
-        checked.task().parties().iter().map(|member| open(&member.name)).collect()
+        let rows = checked.task().parties().iter().map(|member| open(&member.name)).collect::<Result<Vec<_>>>()?;
+        Account::Unaccounted
+            .refuse_other_budgets(&rows.iter().flat_map(OwnRows::files).cloned().collect::<Vec<_>>())?;
+        Ok(rows)
     }
 }
 
