@@ -6,7 +6,7 @@
 use std::hint::black_box;
 
 use dist_test::measure;
-use reticent::continual::{KeyedPlan, CounterKind, Stream};
+use reticent::continual::{CounterKind, KeyedPlan, Stream};
 use reticent::noise::{DiscreteGaussian, DiscreteLaplace, Entropy};
 use reticent::privacy::Guarantee;
 use reticent::{Error, Permit};

@@ -108,7 +108,8 @@ fn simulated_variances_agree_with_the_predicted() {
     let guarantees = [Guarantee::Pure("1".parse().unwrap()), Guarantee::Zcdp("0.1".parse().unwrap())];
     let runs = samples(RUNS, LONG_RUNS);
     let tolerance = QUANTILE * ((KURTOSIS - 1.0) / runs as f64).sqrt();
-    for (kind, guarantee) in CounterKind::ALL.iter().flat_map(|kind| guarantees.iter().map(move |guarantee| (kind, guarantee)))
+    for (kind, guarantee) in
+        CounterKind::ALL.iter().flat_map(|kind| guarantees.iter().map(move |guarantee| (kind, guarantee)))
     {
         let Ok(plan) = kind.plan(Stream::bits().until(steps).unwrap(), guarantee.clone()) else { continue };
         let squares =

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reticent::continual::{AnyStrategy, KeyedPlan, CounterKind, Stream, Tally};
+use reticent::continual::{AnyStrategy, CounterKind, KeyedPlan, Stream, Tally};
 use reticent::permit::StreamPermit;
 use reticent::privacy::Guarantee;
 use reticent::release::LEVEL;

@@ -18,7 +18,7 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use reticent::continual::SavedTally;
 use reticent::continual::keyed::Admission;
 use reticent::ledger::Accounting;

@@ -55,7 +55,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     if let (Unit::Column(unit), true) = (query.unit(), says_unit) {
         let number = |many: u64, what: &str| if many == 1 { format!("one {what}") } else { format!("{many} {what}s") };
-        let (rows, groups) = (number(query.contribution().max_rows(), "row"), number(query.contribution().groups(), "group"));
+        let (rows, groups) =
+            (number(query.contribution().max_rows(), "row"), number(query.contribution().groups(), "group"));
         say!("each {unit} contributes at most {rows} to each of at most {groups} (--max-rows, --max-groups)");
     }
     if arguments.dry_run {

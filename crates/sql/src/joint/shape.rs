@@ -83,7 +83,8 @@ impl Shape {
         let additive = &query.design().additive;
         let known = query.known_keys();
         let groups = known.map_or(1, crate::keys::KnownKeys::len);
-        let kinds = additive.iter().map(|paid| Kind::of(paid, query.contribution(), groups)).collect::<Result<Vec<_>>>()?;
+        let kinds =
+            additive.iter().map(|paid| Kind::of(paid, query.contribution(), groups)).collect::<Result<Vec<_>>>()?;
         let scales = scales(&kinds)?;
         let part = |(paid, (kind, (times, over))): (&Paid, (&Kind, (u64, u64)))| {
             Ok(Part {

@@ -9,13 +9,11 @@ mod checks;
 mod share;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use reticent::Permit;
 use reticent::message;
 use reticent::privacy::{Adjacency, Guarantee};
-use reticent::statistic::Grid;
 use reticent_bounding::{BYTES_PER_BIN, Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, PublicKeys};
 use reticent_table::Table;
 
@@ -23,16 +21,15 @@ use crate::algebra::{Data, Expr, Limits, Stability, Statistic, TooLarge};
 use crate::answer::{Answer, Summary, half_widths};
 use crate::caps;
 use crate::engine::{self, Engine};
-use crate::error::{Error, Result, no_such};
+use crate::error::{Error, Result};
 use crate::keys::KnownKeys;
 use crate::limits::RunLimits;
 use crate::options::{Options, Range, Unit};
 use crate::release::contribution::UnitContribution;
-use crate::release::design::Wanted;
 use crate::release::search::{Found, Search};
 use crate::release::{self, Cell, Design, draw};
 use crate::resolve::text::{on_a_large_stack, parse};
-use crate::resolve::{Origin, Resolved, Resolver};
+use crate::resolve::{Resolved, Resolver};
 use crate::usage::Usage;
 use checks::{check_bounds, check_numbers, refuse_common_files, unit_name};
 use share::{design, weights};
@@ -83,7 +80,12 @@ impl Query {
     }
 
     /// Like [`Query::prepare`], but the query must also satisfy a `requirement`.
-    pub(crate) fn prepare_if(sql: &str, inputs: Vec<Input>, options: Options, requirement: Requirement) -> Result<Self> {
+    pub(crate) fn prepare_if(
+        sql: &str,
+        inputs: Vec<Input>,
+        options: Options,
+        requirement: Requirement,
+    ) -> Result<Self> {
         let limits = Limits::default();
         let mut resolved = on_a_large_stack(&limits, || {
             let statement = parse(sql, &limits)?;

@@ -151,7 +151,12 @@ impl Design {
     ///
     /// # Errors
     /// If the kind of budget does not allow one of them, or it is too small for any noise.
-    pub fn new(wanted: &[Wanted<'_>], touched: &UnitContribution, select_keys: bool, budget: &Guarantee) -> Result<Self> {
+    pub fn new(
+        wanted: &[Wanted<'_>],
+        touched: &UnitContribution,
+        select_keys: bool,
+        budget: &Guarantee,
+    ) -> Result<Self> {
         let mut draft = Draft::default();
         let outputs = wanted.iter().map(|one| draft.place(one)).collect::<Result<Vec<_>>>()?;
         draft.pay(outputs, touched, select_keys, budget)

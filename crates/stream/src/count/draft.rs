@@ -1,7 +1,7 @@
 //! What the user asks for, and every rule that must hold before anything is charged.
 
+use reticent::continual::{CounterKind, Horizon, Stream, Unit};
 use reticent::message;
-use reticent::continual::{Horizon, CounterKind, Stream, Unit};
 use reticent::privacy::{Adjacency, Guarantee};
 
 use super::definition::{Definition, Fields, Input};
@@ -65,7 +65,10 @@ impl Draft {
             (Some(length), Some(from)) => Timeline::new(from, length),
             (Some(length), None) if live => Timeline::new(milliseconds(clock), length),
             (Some(_), None) => {
-                return Err(Error::combination("from", message!(["step"], " needs ", ["from"], ", the time when the first step begins")));
+                return Err(Error::combination(
+                    "from",
+                    message!(["step"], " needs ", ["from"], ", the time when the first step begins"),
+                ));
             }
         };
         Ok(Definition { fields, timeline })
@@ -76,14 +79,25 @@ impl Draft {
         let default = if named { Input::Csv } else { Input::Text };
         let input = self.input.or(by_name).unwrap_or(default);
         if input == Input::Text && named {
-            let advice =
-                message!(["column"], ", ", ["key"], " and ", ["time"], " name columns, and ", ["input"], " text has none; use ", ["input"], " csv or ndjson");
+            let advice = message!(
+                ["column"],
+                ", ",
+                ["key"],
+                " and ",
+                ["time"],
+                " name columns, and ",
+                ["input"],
+                " text has none; use ",
+                ["input"],
+                " csv or ndjson"
+            );
             return Err(Error::combination("input", advice));
         }
         // A time or a key without a value: events are counted.
         let events = self.events || ((self.time.is_some() || self.key.is_some()) && self.column.is_none());
         if input != Input::Text && self.column.is_none() && !events {
-            let advice = message!("name the value's column with ", ["column"], ", or count one for every row with ", ["events"]);
+            let advice =
+                message!("name the value's column with ", ["column"], ", or count one for every row with ", ["events"]);
             return Err(Error::combination("column", advice));
         }
         let (column, time, key) = (self.column.clone(), self.time.clone(), self.key.clone());
@@ -123,14 +137,23 @@ impl Draft {
             return Ok(Plan::one(kind, stream, guarantee)?);
         }
         if kind.is_pan_private() {
-            let advice = message!("a {kind} counter has no keys: memory would show which there are; leave ", ["key"], " out");
+            let advice =
+                message!("a {kind} counter has no keys: memory would show which there are; leave ", ["key"], " out");
             return Err(Error::combination("key", advice));
         }
         match keys {
             Some(keys) => Ok(Plan::known(kind, stream, guarantee, keys)?),
             None if matches!(guarantee, Guarantee::Approx(..)) => Ok(Plan::selecting(kind, stream, guarantee)?),
             None => {
-                let advice = message!("name the keys with ", ["keys"], ", or let them be found with ", ["epsilon"], " E ", ["delta"], " D");
+                let advice = message!(
+                    "name the keys with ",
+                    ["keys"],
+                    ", or let them be found with ",
+                    ["epsilon"],
+                    " E ",
+                    ["delta"],
+                    " D"
+                );
                 Err(Error::combination("keys", advice))
             }
         }
@@ -153,15 +176,27 @@ impl Draft {
             return Err(Error::combination("range", advice));
         }
         if !timed && keyed && adjacency == Adjacency::AddRemove {
-            let advice = message!("with ", ["key"], " and one line per step, the arrival of a line is public, so a line can only be replaced; \
-                          leave ", ["adjacency"], " add-remove out, or count in steps of time with ", ["step"]);
+            let advice = message!(
+                "with ",
+                ["key"],
+                " and one line per step, the arrival of a line is public, so a line can only be replaced; \
+                          leave ",
+                ["adjacency"],
+                " add-remove out, or count in steps of time with ",
+                ["step"]
+            );
             return Err(Error::combination("adjacency", advice));
         }
         let Fields { events, column, .. } = &definition.fields;
         let by_arrival_alone = *events && column.is_none() && unit != Unit::Step && !keyed;
         if timed && adjacency == Adjacency::Replace && by_arrival_alone {
-            let advice = message!("with ", ["adjacency"], " replace the times of events are public, and so is their number; use add-remove, or \
-                          name what an event counts with ", ["column"]);
+            let advice = message!(
+                "with ",
+                ["adjacency"],
+                " replace the times of events are public, and so is their number; use add-remove, or \
+                          name what an event counts with ",
+                ["column"]
+            );
             return Err(Error::combination("adjacency", advice));
         }
         let (low, high) = self.range.unwrap_or((0, 1));
@@ -176,17 +211,31 @@ impl Draft {
                 Err(Error::combination("to", message!(["to"], " must be later than ", ["from"])))
             }
             (Some(timeline), Some(to), _) => {
-                let advice = message!("there must be a whole number of steps (", ["step"], ") between ", ["from"], " and ", ["to"]);
+                let advice = message!(
+                    "there must be a whole number of steps (",
+                    ["step"],
+                    ") between ",
+                    ["from"],
+                    " and ",
+                    ["to"]
+                );
                 timeline.steps_until(to).map(Horizon::Steps).ok_or_else(|| Error::combination("to", advice))
             }
             (_, _, Some(steps)) => Ok(Horizon::Steps(steps)),
             _ if self.unbounded => Ok(Horizon::Unbounded),
             (Some(_), ..) => {
-                let advice = message!("give the number of steps: ", ["to"], " TIME, ", ["horizon"], " T or ", ["unbounded"]);
+                let advice =
+                    message!("give the number of steps: ", ["to"], " TIME, ", ["horizon"], " T or ", ["unbounded"]);
                 Err(Error::combination("horizon", advice))
             }
             (None, ..) => {
-                let advice = message!("give the number of steps: ", ["horizon"], " T, or ", ["unbounded"], " if it is not known");
+                let advice = message!(
+                    "give the number of steps: ",
+                    ["horizon"],
+                    " T, or ",
+                    ["unbounded"],
+                    " if it is not known"
+                );
                 Err(Error::combination("horizon", advice))
             }
         }
@@ -199,7 +248,17 @@ impl Draft {
             (Some(epsilon), Some(delta), _) => Guarantee::Approx(epsilon.parse()?, delta.parse()?),
             (None, _, Some(rho)) => Guarantee::Zcdp(rho.parse()?),
             (None, ..) => {
-                let advice = message!("choose a privacy guarantee: ", ["epsilon"], " E, ", ["epsilon"], " E ", ["delta"], " D, or ", ["rho"], " R");
+                let advice = message!(
+                    "choose a privacy guarantee: ",
+                    ["epsilon"],
+                    " E, ",
+                    ["epsilon"],
+                    " E ",
+                    ["delta"],
+                    " D, or ",
+                    ["rho"],
+                    " R"
+                );
                 return Err(Error::combination("epsilon", advice));
             }
         };

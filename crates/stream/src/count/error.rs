@@ -130,7 +130,9 @@ impl Explained for Error {
 
     fn message(&self) -> Message {
         match self {
-            Self::Parameter { parameter, value, allowed } => message!([parameter], " is {value}, but it must be {allowed}"),
+            Self::Parameter { parameter, value, allowed } => {
+                message!([parameter], " is {value}, but it must be {allowed}")
+            }
             Self::Combination { advice, .. } => advice.clone(),
             Self::Differs { parameter, given, saved } => {
                 let began = saved.as_ref().map_or_else(|| "without".into(), |saved| format!("with {saved}"));
@@ -153,7 +155,9 @@ impl Explained for Error {
                 message!("{path} exists already; go on from it with ", ["resume"], ", or name another file")
             }
             Self::LeftOver { path, epoch } => {
-                message!("{epoch} is left of a counter that was saved as {path}; remove it to start anew, or name another file")
+                message!(
+                    "{epoch} is left of a counter that was saved as {path}; remove it to start anew, or name another file"
+                )
             }
             Self::Absent(path) => message!("there is no saved counter {path}; leave ", ["resume"], " out to start one"),
             Self::Damaged(path) => message!("{path} is damaged, or not a saved counter"),
@@ -162,7 +166,9 @@ impl Explained for Error {
             }
             Self::InUse(path) => message!("another process is counting with {path}; wait for it to end"),
             Self::Unusable { path, reason } => message!(["save"], " cannot use {path}: {reason}"),
-            Self::Unsaved { path, reason } => message!("saving {path} failed: {reason}; what was not saved is not shown"),
+            Self::Unsaved { path, reason } => {
+                message!("saving {path} failed: {reason}; what was not saved is not shown")
+            }
             Self::NotACount => "what the ledger keeps for this request is not a count".into(),
             Self::Output(error) => error.to_string().into(),
             Self::Core(error) => error.message(),
@@ -185,7 +191,8 @@ mod tests {
     #[test]
     fn parameters_have_the_names_that_the_caller_gives_them() {
         let flags = |error: &Error| error.message().spelled(Spelling::Flag);
-        let missing = Error::combination("from", message!(["step"], " needs ", ["from"], ", the start of the first step"));
+        let missing =
+            Error::combination("from", message!(["step"], " needs ", ["from"], ", the start of the first step"));
         assert_eq!(missing.to_string(), "`step` needs `from`, the start of the first step");
         assert_eq!(flags(&missing), "--step needs --from, the start of the first step");
         let wrong = Error::Parameter { parameter: "step", value: "`1`".into(), allowed: "a length of time" };

@@ -1,8 +1,8 @@
 //! What a ledger keeps of a request: all releases, as one text.
 
-use reticent::message;
 use reticent::Error as CoreError;
 use reticent::continual::Tally;
+use reticent::message;
 use serde::{Deserialize, Serialize};
 
 use super::definition::Definition;
@@ -76,8 +76,14 @@ impl Kept {
         match plan.stream().steps() {
             Some(steps) if steps.saturating_mul(per_step) <= MOST_RELEASES => Ok(()),
             _ => {
-                let advice = message!(["request"], " keeps all releases in the ledger, at most {MOST_RELEASES} of them; give a smaller ", ["horizon"], ", or \
-                     use ", ["save"]);
+                let advice = message!(
+                    ["request"],
+                    " keeps all releases in the ledger, at most {MOST_RELEASES} of them; give a smaller ",
+                    ["horizon"],
+                    ", or \
+                     use ",
+                    ["save"]
+                );
                 Err(Error::combination("horizon", advice))
             }
         }

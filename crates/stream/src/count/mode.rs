@@ -34,11 +34,16 @@ impl Mode {
             return Ok(Self::Live(timeline));
         }
         if steps.is_none() {
-            let advice = message!("a file has an end: give ", ["to"], " TIME or ", ["horizon"], " T instead of ", ["unbounded"]);
+            let advice =
+                message!("a file has an end: give ", ["to"], " TIME or ", ["horizon"], " T instead of ", ["unbounded"]);
             return Err(Error::combination("unbounded", advice));
         }
         if definition.fields.time.is_none() {
-            let advice = message!("name the column that holds the times with ", ["time"], " (only a live stream can do without)");
+            let advice = message!(
+                "name the column that holds the times with ",
+                ["time"],
+                " (only a live stream can do without)"
+            );
             return Err(Error::combination("time", advice));
         }
         Ok(Self::AtOnce(timeline))

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use reticent::continual::{Horizon, CounterKind, Tally};
+use reticent::continual::{CounterKind, Horizon, Tally};
 use reticent::privacy::Guarantee;
 
 use super::definition::{Definition, Input};

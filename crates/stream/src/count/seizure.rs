@@ -1,8 +1,8 @@
 //! What can be counted when the memory may be seized.
 
-use reticent::message;
 use reticent::Error as CoreError;
 use reticent::continual::CounterKind;
+use reticent::message;
 
 use super::definition::Definition;
 use super::error::{Error, Result};
@@ -22,8 +22,12 @@ impl Definition {
             return Err(Error::combination("save", reason));
         }
         if self.timeline.is_some() {
-            let advice = message!("a {kind} counter takes one line per step: the sum of an open step of time would be raw data in memory; leave \
-                 ", ["step"], " out");
+            let advice = message!(
+                "a {kind} counter takes one line per step: the sum of an open step of time would be raw data in memory; leave \
+                 ",
+                ["step"],
+                " out"
+            );
             return Err(Error::combination("step", advice));
         }
         Ok(())

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use reticent::continual::keyed::each_key;
 use reticent::continual::pan_private::Design;
-use reticent::continual::{Horizon, CounterKind, PanPrivate, PanPrivateSurviving, Stream, Unit};
+use reticent::continual::{CounterKind, Horizon, PanPrivate, PanPrivateSurviving, Stream, Unit};
 use reticent::privacy::{Adjacency, Guarantee};
 use serde::{Deserialize, Serialize};
 

@@ -81,7 +81,8 @@ impl Admission {
                                 appears only if its noise was high: the level holds for each key before that selection";
 
     /// The counters with which keys can be admitted: those whose noise is a sum of draws of one discrete Laplace law.
-    pub const KINDS: &[CounterKind] = &[CounterKind::OutputNoise, CounterKind::InputNoise, CounterKind::TwoLevel, CounterKind::Binary];
+    pub const KINDS: &[CounterKind] =
+        &[CounterKind::OutputNoise, CounterKind::InputNoise, CounterKind::TwoLevel, CounterKind::Binary];
 
     /// For a stream and a guarantee of ε and δ; also returns the pure guarantee left for the noise, which is a little
     /// less than ε: see [`Crowd`].

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::continual::{
-    AnyKeyedCounter, AnyKeyedSaved, AnyStrategy, KeyedPlan, CounterKind, PSums, Shape, Strategy, Stream, Unit,
+    AnyKeyedCounter, AnyKeyedSaved, AnyStrategy, CounterKind, KeyedPlan, PSums, Shape, Strategy, Stream, Unit,
 };
 use crate::exact::Rational;
 use crate::noise::{DiscreteLaplace, Entropy};
@@ -30,8 +30,10 @@ fn bits(horizon: u64) -> Stream {
 #[test]
 fn totals_are_those_of_the_events() {
     let stream = Stream::new(-3, 3).unwrap().until(7).unwrap();
-    let mut counter =
-        KeyedPlan::known(CounterKind::Binary, stream, pure("900")).unwrap().start([30u64, 10, 20, 10], permit(1)).unwrap();
+    let mut counter = KeyedPlan::known(CounterKind::Binary, stream, pure("900"))
+        .unwrap()
+        .start([30u64, 10, 20, 10], permit(1))
+        .unwrap();
     assert_eq!(counter.values().count(), 0);
     let mut totals = [0; 3];
     for step in 1..=7 {
@@ -312,7 +314,9 @@ fn every_plan_goes_on_under_the_law_and_the_promise_it_began_with() {
         for horizon in [Some(1), Some(3), Some(16), Some(1000), None] {
             for adjacency in [Adjacency::AddRemove, Adjacency::Replace] {
                 let stream = horizon.map_or_else(Stream::bits, bits).with_adjacency(adjacency).unwrap();
-                for kind in [CounterKind::Auto].iter().chain(CounterKind::ALL).copied().filter(|kind| !kind.is_pan_private()) {
+                for kind in
+                    [CounterKind::Auto].iter().chain(CounterKind::ALL).copied().filter(|kind| !kind.is_pan_private())
+                {
                     for plan in plans.iter().filter_map(|plan| plan(kind, stream.clone(), guarantee.clone()).ok()) {
                         let mut before = plan.start([1u64, 2], permit(1)).unwrap();
                         before.close_step().unwrap();
