@@ -1,6 +1,6 @@
 """The speed of jax-privacy's noise for a buffered linear Toeplitz counter, on one core.
 
-Prints one JSON object per line, like the continual_bench example. Its noise is 32-bit floats from a non-cryptographic
+Prints one JSON object per line, like the continual benchmark. Its noise is 32-bit floats from a non-cryptographic
 generator; it keeps no sum, no error bar and no state that could be saved.
 """
 

@@ -2,19 +2,15 @@
 
 use super::Format;
 use super::layout::{measured, show};
+use super::program::built;
 use crate::process::{Invocation, target};
 
 const HEADER: [&str; 3] = ["task", "a second", "of fdatasync alone"];
 
 /// Builds and runs the measuring program, on all cores and on the disk that holds the build.
 pub fn run(format: Format) -> Result<(), String> {
-    eprintln!("building ledger_bench …");
-    let build = Invocation::new("cargo build --release -p reticent-ledger --example ledger_bench");
-    if !build.succeeds() {
-        return Err(format!("could not build the benchmark; run it again with: {build}"));
-    }
     let folder = target().join("bench-ledger").to_string_lossy().into_owned();
-    let program = target().join("release/examples/ledger_bench");
+    let program = built("reticent-ledger", "charges", "")?;
     let printed = Invocation::program(program).argument(folder).output()?;
     match format {
         Format::Json => print!("{printed}"),

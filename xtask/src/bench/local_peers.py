@@ -1,6 +1,6 @@
 """The speed of pure-LDP's randomising and counting, on one core.
 
-Prints one JSON object per line, like the local_bench example. Its randomness is that of NumPy and of Python's
+Prints one JSON object per line, like the local benchmark. Its randomness is that of NumPy and of Python's
 `random`, neither of which is fit for privacy.
 """
 

@@ -7,6 +7,7 @@ mod measurement;
 mod pair;
 pub mod party;
 mod peers;
+mod program;
 pub mod service;
 pub mod sql;
 
@@ -14,6 +15,7 @@ use crate::process::Invocation;
 use comparison::Comparison;
 use measurement::Measurement;
 use pair::Pair;
+use program::built;
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub enum Format {
 
 /// Our samplers, then NumPy's and OpenDP's, each alone on one core.
 pub fn noise(format: Format) -> Result<(), String> {
-    let comparisons = Comparison::of(&measure("noise_bench", peers::NOISE)?);
+    let comparisons = Comparison::of(&measure("noise", peers::NOISE)?);
     match format {
         Format::Table => print!("{}", comparison::table(&comparisons)),
         Format::Json => comparisons.iter().for_each(|comparison| println!("{}", comparison.json())),
@@ -36,7 +38,7 @@ pub fn noise(format: Format) -> Result<(), String> {
 
 /// Our releases, then OpenDP's, each alone on one core.
 pub fn once(format: Format) -> Result<(), String> {
-    let pairs = Pair::of(&measure("once_bench", peers::ONCE)?);
+    let pairs = Pair::of(&measure("once", peers::ONCE)?);
     match format {
         Format::Table => print!("{}", pair::table(&pairs)),
         Format::Json => pairs.iter().for_each(|pair| println!("{}", pair.json())),
@@ -46,7 +48,7 @@ pub fn once(format: Format) -> Result<(), String> {
 
 /// Our counters, then jax-privacy's, each alone on one core.
 pub fn continual(format: Format) -> Result<(), String> {
-    let pairs = Pair::of(&measure("continual_bench", peers::CONTINUAL)?);
+    let pairs = Pair::of(&measure("continual", peers::CONTINUAL)?);
     match format {
         Format::Table => print!("{}", pair::table(&pairs)),
         Format::Json => pairs.iter().for_each(|pair| println!("{}", pair.json())),
@@ -56,7 +58,7 @@ pub fn continual(format: Format) -> Result<(), String> {
 
 /// Our devices and collector, then pure-LDP's, each alone on one core.
 pub fn local(format: Format) -> Result<(), String> {
-    let pairs = Pair::of(&measure("local_bench", peers::LOCAL)?);
+    let pairs = Pair::of(&measure("local", peers::LOCAL)?);
     match format {
         Format::Table => print!("{}", pair::table(&pairs)),
         Format::Json => pairs.iter().for_each(|pair| println!("{}", pair.json())),
@@ -64,17 +66,11 @@ pub fn local(format: Format) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs an example of dist-test and the peers' script, and parses the output of both.
-fn measure(example: &str, script: &str) -> Result<Vec<Measurement>, String> {
-    eprintln!("building {example} …");
-    let build = Invocation::new("cargo build --release -p dist-test --example").argument(example);
-    if !build.succeeds() {
-        return Err(format!("could not build the benchmark; run it again with: {build}"));
-    }
+/// Runs a benchmark of dist-test and the peers' script, and parses the output of both.
+fn measure(bench: &str, script: &str) -> Result<Vec<Measurement>, String> {
+    let ours = built("dist-test", bench, "")?;
     let python = peers::python()?;
     eprintln!("measuring ours …");
-    // Cargo would start it on any core, so the program itself is started.
-    let ours = crate::process::target().join("release/examples").join(example);
     let mut printed = Invocation::program(ours).on_one_core().output()?;
     eprintln!("measuring the peers …");
     // Without -B, Python would leave a cache among the sources.

@@ -1,6 +1,6 @@
 """Samples per second that NumPy and OpenDP draw on one core.
 
-Prints one JSON object per line, like the noise_bench example. NumPy's float noise is fast and not private (its
+Prints one JSON object per line, like the noise benchmark. NumPy's float noise is fast and not private (its
 low-order bits reveal the data); OpenDP's integer noise is exact, like ours.
 """
 

@@ -1,6 +1,6 @@
 """The speed of OpenDP's one-time releases, on one core.
 
-Prints one JSON object per line, like the once_bench example. Speeds are per item released, so fewer items
+Prints one JSON object per line, like the once benchmark. Speeds are per item released, so fewer items
 can be measured than there.
 """
 

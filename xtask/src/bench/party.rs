@@ -2,18 +2,14 @@
 
 use super::Format;
 use super::layout::{measured, show};
-use crate::process::{Invocation, target};
+use super::program::built;
+use crate::process::Invocation;
 
 const HEADER: [&str; 4] = ["task", "numbers each", "seconds", "to verify"];
 
 /// Builds and runs the benchmark, on all cores.
 pub fn run(format: Format) -> Result<(), String> {
-    eprintln!("building party_bench …");
-    let build = Invocation::new("cargo build --release -p reticent-party --example party_bench");
-    if !build.succeeds() {
-        return Err(format!("could not build the benchmark; run it again with: {build}"));
-    }
-    let printed = Invocation::program(target().join("release/examples/party_bench")).output()?;
+    let printed = Invocation::program(built("reticent-party", "parties", "")?).output()?;
     match format {
         Format::Json => print!("{printed}"),
         Format::Table => print!("{}", table(&printed)?),

@@ -4,18 +4,18 @@ use std::path::PathBuf;
 
 use crate::process::{Invocation, exists, target};
 
-/// Measures the peers' noise; prints the same lines as the `noise_bench` example.
+/// Measures the peers' noise; prints the same lines as the `noise` benchmark.
 pub const NOISE: &str = "xtask/src/bench/noise_peers.py";
-/// Measures the peers' releases; prints the same lines as the `once_bench` example.
+/// Measures the peers' releases; prints the same lines as the `once` benchmark.
 pub const ONCE: &str = "xtask/src/bench/once_peers.py";
 
-/// Measures the peer's counters; prints the same lines as the `continual_bench` example.
+/// Measures the peer's counters; prints the same lines as the `continual` benchmark.
 pub const CONTINUAL: &str = "xtask/src/bench/continual_peers.py";
 
-/// Measures the peer's local model; prints the same lines as the `local_bench` example.
+/// Measures the peer's local model; prints the same lines as the `local` benchmark.
 pub const LOCAL: &str = "xtask/src/bench/local_peers.py";
 
-/// Measures DataFusion, DuckDB and OpenDP on a Parquet file; prints the same lines as the `sql_bench` example.
+/// Measures DataFusion, DuckDB and OpenDP on a Parquet file; prints the same lines as the `sql` benchmark.
 pub const SQL: &str = "xtask/src/bench/sql_peers.py";
 
 /// The peers, by name and version.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Format;
 use super::layout::{measured, show};
+use super::program::built;
 use crate::process::{Invocation, target};
 
 const HEADER: [&str; 3] = ["figure", "measured", "aim"];
@@ -12,16 +13,10 @@ const SHORT_SECONDS: u32 = 60;
 
 /// Builds the service and its loader, and runs both for ten minutes, or for one.
 pub fn run(format: Format, short: bool) -> Result<(), String> {
-    eprintln!("building reticent and service_bench …");
-    let build = Invocation::new(
-        "cargo build --release -p reticent-cli -p reticent-server --bin reticent --example service_bench",
-    );
-    if !build.succeeds() {
-        return Err(format!("could not build the benchmark; run it again with: {build}"));
-    }
+    let program = built("reticent-server", "service", "-p reticent-cli --bin reticent")?;
     let seconds = if short { SHORT_SECONDS } else { LONG_SECONDS };
     eprintln!("measuring for {seconds} s …");
-    let printed = Invocation::program(target().join("release/examples/service_bench"))
+    let printed = Invocation::program(program)
         .argument(target().join("release/reticent").to_string_lossy())
         .argument(target().join("bench-service").to_string_lossy())
         .argument(seconds.to_string())

@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::layout::{aligned, show};
+use super::program::built;
 use super::{Format, peers};
 use crate::process::{Invocation, target};
 
@@ -20,14 +21,9 @@ const STARTS: usize = 21;
 
 /// Builds and runs the benchmark on all cores, then the peers on the table that it wrote.
 pub fn run(format: Format) -> Result<(), String> {
-    eprintln!("building sql_bench …");
-    // Together with the command, so that shared dependencies are built once.
-    let build = Invocation::new("cargo build --release -p reticent-cli -p reticent-sql --example sql_bench");
-    if !build.succeeds() {
-        return Err(format!("could not build the benchmark; run it again with: {build}"));
-    }
     let folder = target().join("bench-sql");
-    let program = target().join("release/examples/sql_bench");
+    // Together with the command, so that what both need is built once.
+    let program = built("reticent-sql", "sql", "-p reticent-cli --bin reticent")?;
     let ours = Invocation::program(program).argument(folder.to_string_lossy()).output()?;
     eprintln!("measuring the peers …");
     let file = folder.join(FILE).to_string_lossy().into_owned();

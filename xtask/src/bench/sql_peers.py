@@ -1,4 +1,4 @@
-"""The query of the sql_bench example, run with packages from PyPI: DataFusion and DuckDB without privacy, and OpenDP with
+"""The query of the sql benchmark, run with packages from PyPI: DataFusion and DuckDB without privacy, and OpenDP with
 Polars, bounded to 4 groups of 4 rows per user.
 
 usage: sql_peers.py FILE.parquet        measures everything, each in its own processes; one JSON object per line

@@ -1,5 +1,5 @@
 //! Ten kinds of mechanisms, a thousand of each, composed and timed:
-//! `cargo run --release -p reticent --example compose_many`.
+//! `cargo bench -p reticent`.
 
 use std::time::Instant;
 

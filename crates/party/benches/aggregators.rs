@@ -1,6 +1,6 @@
 //! Reports per second that a client makes, an aggregator receives, and aggregators verify; one JSON object per line.
 //!
-//! Run it in release mode: `cargo run --release -p reticent-party --features test-util --example aggregators_bench`.
+//! Run it with `cargo bench -p reticent-party --features test-util --bench aggregators`.
 
 use std::time::Instant;
 

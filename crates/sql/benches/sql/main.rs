@@ -1,8 +1,8 @@
 //! COUNT, SUM and AVG by category over ten million rows, as private SQL.
 //!
 //! ```text
-//! sql_bench FOLDER              writes the table if it is missing, measures all contenders, prints JSON lines
-//! sql_bench run CONTENDER FILE  measures one, in this process: seconds of each repetition, and the peak memory
+//! sql FOLDER              writes the table if it is missing, measures all contenders, prints JSON lines
+//! sql run CONTENDER FILE  measures one, in this process: seconds of each repetition, and the peak memory
 //! ```
 //!
 //! Every contender runs in its own process, in turns with the others, and the median of all repetitions counts.
@@ -36,7 +36,7 @@ fn main() -> Outcome<()> {
             contender::measure(found.ok_or("there is no such contender")?, Path::new(file))
         }
         [folder] => everybody(Path::new(folder)),
-        _ => Err("usage: sql_bench FOLDER".into()),
+        _ => Err("usage: sql FOLDER".into()),
     }
 }
 

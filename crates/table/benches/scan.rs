@@ -1,7 +1,7 @@
 //! How fast a table is read: all of its columns, with a given number of threads.
 //!
 //! ```text
-//! cargo run --release -p reticent-table --example scan -- visits.parquet 2 [unit]
+//! cargo bench -p reticent-table --bench scan -- visits.parquet 2 [unit]
 //! ```
 
 use std::thread;
@@ -10,7 +10,7 @@ use std::time::Instant;
 use reticent_table::{Broken, Request, Scan, Table, Type, UnitColumn};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).filter(|word| word != "--bench");
     let usage = "usage: scan LOCATION THREADS [UNIT]";
     let (location, threads) = (arguments.next().ok_or(usage)?, arguments.next().ok_or(usage)?.parse()?);
     let table = Table::open("table", &location)?;

@@ -1,6 +1,6 @@
 //! How many events per second a curator's stream accepts, and how late its releases are.
 //!
-//! `cargo run --release -p reticent-stream --example load -- [SECONDS] [KEYS] [SENDERS] [EVENTS A SECOND]`
+//! `cargo bench -p reticent-stream --bench load -- [SECONDS] [KEYS] [SENDERS] [EVENTS A SECOND]`
 //!
 //! Every event has an id and a key; senders send batches of a thousand and wait for each to be durable, at the given
 //! rate or as fast as they can.
@@ -19,7 +19,7 @@ const BATCH: u64 = 1000;
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).filter(|word| word != "--bench");
     let mut argument = |default: u64| arguments.next().map_or(Ok(default), |text| text.parse());
     let (seconds, keys, senders, rate) = (argument(10)?, argument(10_000)?, argument(4)?, argument(0)?);
     let folder = tempfile::tempdir()?;

@@ -1,7 +1,7 @@
 //! How long many parties take on one machine: each is its own process, with a ledger, TLS to all others, and a thousand
 //! counters. Prints one JSON object per size.
 //!
-//! `cargo run --release -p reticent-party --example party_bench [PARTIES]…`
+//! `cargo bench -p reticent-party --bench parties -- [PARTIES]…`
 
 use std::error::Error;
 use std::fs;
@@ -33,7 +33,7 @@ impl Statistic for Thousand {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     if let [flag, config] = &arguments[..]
         && flag == CHILD
     {
