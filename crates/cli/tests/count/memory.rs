@@ -12,8 +12,10 @@ use super::*;
 /// Numbers that hardly ever occur in a process by chance.
 const CANARIES: [i64; 5] = [739_184_620_573, 284_710_395_866, 610_937_254_418, 158_846_203_971, 927_301_586_442];
 
-/// The forms of input, and how each writes a number.
-const FORMS: [(&str, &str, fn(i64) -> String); 4] = [
+/// A form of input: its name, its header, and how it writes a number.
+type Form = (&'static str, &'static str, fn(i64) -> String);
+
+const FORMS: [Form; 4] = [
     ("text", "", |number| format!("{number}\n")),
     ("csv", "who,n\n", |number| format!("\"someone\",\"{number}\"\n")),
     ("ndjson", "", |number| format!("{{\"who\":\"someone\",\"n\":{number}}}\n")),
@@ -26,8 +28,7 @@ const FORMS: [(&str, &str, fn(i64) -> String); 4] = [
 ];
 
 /// The canaries found in the memory of `reticent count`; `None` if it must not be looked at.
-fn found(counter: &str, seizure: &str, form: usize) -> Option<Vec<String>> {
-    let (input, header, line) = FORMS[form];
+fn found(counter: &str, seizure: &str, (input, header, line): Form) -> Option<Vec<String>> {
     let mut arguments =
         vec!["-", "--epsilon", "1", "--horizon", "1024", "--range", "0..1000000000000", "--format", "csv"];
     arguments.extend(["--counter", counter, "--input", input]);
@@ -71,9 +72,9 @@ fn search(process: u32) -> Option<Vec<String>> {
 #[test]
 fn nothing_of_the_data_is_left_in_a_pan_private_counter() {
     for counter in ["pan-private", "pan-private-surviving"] {
-        for form in 0..FORMS.len() {
+        for form in FORMS {
             let Some(found) = found(counter, "look", form) else { return };
-            assert!(found.is_empty(), "{counter}, {}, form {form}: {found:?}", FORMS[form].0);
+            assert!(found.is_empty(), "{counter}, {form:?}: {found:?}");
         }
     }
 }
@@ -81,9 +82,9 @@ fn nothing_of_the_data_is_left_in_a_pan_private_counter() {
 /// The control: the search finds what is there.
 #[test]
 fn an_ordinary_counter_keeps_what_it_read() {
-    for form in 0..FORMS.len() {
+    for form in FORMS {
         let Some(found) = found("binary", "look", form) else { return };
-        assert!(found.len() >= CANARIES.len(), "{}, form {form}: {found:?}", FORMS[form].0);
+        assert!(found.len() >= CANARIES.len(), "{form:?}: {found:?}");
     }
 }
 
@@ -92,7 +93,7 @@ fn an_ordinary_counter_keeps_what_it_read() {
 #[test]
 fn without_erasing_a_pan_private_counter_keeps_what_it_read() {
     for counter in ["pan-private", "pan-private-surviving"] {
-        let Some(found) = found(counter, "keep", 0) else { return };
+        let Some(found) = found(counter, "keep", FORMS[0]) else { return };
         assert!(found.len() >= CANARIES.len(), "{counter}: {found:?}");
     }
 }

@@ -63,20 +63,18 @@ fn columns_and_times_are_remembered() {
 fn the_format_of_a_state_stays() {
     let one = r#"{"version":1,"definition":{"fields":{"input":"text","events":false,"column":null,"time":null},"timeline":null},"highest":{"one":7},"unshown":[],"counter":{"one":{"p-sums":{"epoch":3,"stream":{"low":0,"high":9,"unit":"step","adjacency":"replace","horizon":{"steps":8}},"guarantee":{"pure":"900"},"accounting":"unaccounted","parameters":{"kind":"two-level","schedule":{"blocks":[1,3]}},"steps":2,"sum":7,"value":7,"state":{"by_length":[0,0],"sum":0}}}}}"#;
     let keyed = r#"{"version":1,"definition":{"fields":{"input":"ndjson","events":false,"column":"n","time":null,"key":"k"},"timeline":null},"highest":{"one":null},"unshown":[{"step":1,"key":"a","value":3},{"step":1,"key":"b","value":0}],"counter":{"keyed":{"p-sums":{"epoch":2,"stream":{"low":0,"high":9,"unit":"event","adjacency":"replace","horizon":{"steps":4}},"guarantee":{"pure":"900"},"admits":false,"accounting":"unaccounted","parameters":{"kind":"two-level","schedule":{"blocks":[1,2]}},"steps":1,"keys":[{"key":"a","pending":0,"counter":{"sum":3,"value":3,"state":{"by_length":[0,0],"sum":0}}},{"key":"b","pending":0,"counter":{"sum":0,"value":0,"state":{"by_length":[0,0],"sum":0}}}],"shown":[0,1],"era":null}}}}"#;
-    let cases: [(&str, &str, &str, &[u8], &[i64]); 2] =
-        [("one", one, "3\n", b"2\n", &[9]), ("keyed", keyed, "2\n", b"{\"k\":\"b\",\"n\":4}\n", &[3, 0, 3, 4])];
-    let folder = directory("format");
-    for (name, state, epoch, input, expected) in cases {
-        let save = folder.join(name);
+    let goes_on = |name: &str, state: &str, epoch: &str, input: &[u8]| {
+        let save = directory("format").join(name);
         fs::write(&save, state).expect("written");
-        fs::write(folder.join(format!("{name}.epoch")), epoch).expect("written");
+        fs::write(save.with_extension("json.epoch"), epoch).expect("written");
         let output = resumed(&save, "", input);
         succeeded(&output);
         let lines = text(&output.stdout);
-        let values = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
-        let values: Vec<i64> = values.map(|release| release["value"].as_i64().expect("a whole number")).collect();
-        assert_eq!(values, expected, "{name}");
-    }
+        let releases = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+        releases.map(|release| release["value"].as_i64().expect("a whole number")).collect::<Vec<_>>()
+    };
+    assert_eq!(goes_on("one.json", one, "3\n", b"2\n"), [9]);
+    assert_eq!(goes_on("keyed.json", keyed, "2\n", b"{\"k\":\"b\",\"n\":4}\n"), [3, 0, 3, 4]);
 }
 
 #[test]

@@ -245,7 +245,7 @@ mod tests {
             _ => 0,
         };
         let key = |value: &Value| match value {
-            Value::String(text) => Some(text.as_str().into()).filter(|text: &Box<str>| !text.is_empty()),
+            Value::String(text) => (!text.is_empty()).then(|| text.as_str().into()),
             Value::Number(number) if number.is_i64() || number.is_u64() => Some(number.to_string().into()),
             _ => None,
         };
