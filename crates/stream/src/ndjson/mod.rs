@@ -21,7 +21,7 @@ mod scanner;
 #[cfg(test)]
 mod tests;
 
-use self::scanner::{Scanner, Token};
+use self::scanner::{Kind, Scanner, Token};
 use crate::{integer, times};
 
 /// The names of the fields that are read.
@@ -59,7 +59,8 @@ pub(crate) enum Value<'line> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Text<'line> {
     raw: &'line [u8],
-    escaped: bool,
+    /// [`Kind::Plain`] or [`Kind::Escaped`].
+    kind: Kind,
 }
 
 /// A line that cannot be read.
@@ -76,8 +77,21 @@ pub(crate) fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Reads one line.
 pub(crate) fn read<'line>(line: &'line [u8], names: &Names<'_>) -> Line<'line> {
-    let Ok(text) = std::str::from_utf8(line) else { return NOTHING };
-    parse(text.trim_matches([' ', '\t', '\r', '\n']).as_bytes(), names).unwrap_or(NOTHING)
+    if std::str::from_utf8(line).is_err() {
+        return NOTHING;
+    }
+    parse(trimmed(line), names).unwrap_or(NOTHING)
+}
+
+/// Without the white space around it.
+fn trimmed(mut line: &[u8]) -> &[u8] {
+    while let [rest @ .., b' ' | b'\t' | b'\r' | b'\n'] = line {
+        line = rest;
+    }
+    while let [b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = line {
+        line = rest;
+    }
+    line
 }
 
 /// `None` if it is not JSON.
@@ -111,15 +125,15 @@ fn parse<'line>(line: &'line [u8], names: &Names<'_>) -> Option<Line<'line>> {
 impl Line<'_> {
     /// The time, in milliseconds since 1970; `None` if there is none that can be read.
     pub fn time(&self) -> Option<i64> {
-        match self.time? {
-            Token::Number(digits) if digits.iter().any(|digit| matches!(digit, b'e' | b'E')) => {
-                let seconds: f64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+        let token = self.time?;
+        match token.kind {
+            Kind::Number if token.raw.iter().any(|digit| matches!(digit, b'e' | b'E')) => {
+                let seconds: f64 = std::str::from_utf8(token.raw).ok()?.parse().ok()?;
                 let time = (seconds * 1000.0).floor();
                 (time.abs() < i64::MAX as f64).then_some(time as i64)
             }
-            Token::Number(digits) => times::parse(digits),
-            Token::Text(text) => text.copy_to(&mut [0; LONGEST_SCALAR]).and_then(times::parse),
-            Token::True | Token::Null | Token::Other => None,
+            Kind::Number => times::parse(token.raw),
+            _ => token.text()?.copy_to(&mut [0; LONGEST_SCALAR]).and_then(times::parse),
         }
     }
 }
@@ -137,46 +151,49 @@ impl Value<'_> {
     /// Whether there is anything: neither `null` nor blank text.
     pub fn is_something(self) -> bool {
         match self {
-            Self::Unreadable | Self::Absent | Self::Given(Token::Null) => false,
-            Self::Given(Token::Text(text)) => !text.is_blank(),
-            Self::Given(_) => true,
+            Self::Unreadable | Self::Absent => false,
+            Self::Given(token) => token.kind != Kind::Null && !token.text().is_some_and(Text::is_blank),
         }
     }
 }
 
 /// The whole number that a value is; 0 if it is none.
 fn number(token: Token<'_>) -> i64 {
-    match token {
-        Token::Number(digits) => match integer::parse(digits) {
+    match token.kind {
+        Kind::Number => match integer::parse(token.raw) {
             Some(number) => number,
             None => {
-                let number: f64 = std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).unwrap_or(0.0);
+                let number: f64 = std::str::from_utf8(token.raw).ok().and_then(|text| text.parse().ok()).unwrap_or(0.0);
                 // The conversion takes the nearest that fits.
                 if number.is_infinite() || number.fract() == 0.0 { number as i64 } else { 0 }
             }
         },
-        Token::True => 1,
-        Token::Text(text) => {
+        Kind::True => 1,
+        _ => {
             let mut plain = zeroize::Zeroizing::new([0; LONGEST_SCALAR]);
-            text.copy_to(&mut *plain).and_then(integer::parse).unwrap_or(0)
+            token.text().and_then(|text| text.copy_to(&mut *plain)).and_then(integer::parse).unwrap_or(0)
         }
-        Token::Null | Token::Other => 0,
     }
 }
 
 /// Text, or a whole number as text.
 fn text(token: Token<'_>) -> Option<Text<'_>> {
-    match token {
-        Token::Text(text) => Some(text),
-        Token::Number(raw) if integer::parse(raw).is_some() => Some(Text { raw, escaped: false }),
-        _ => None,
+    match token.kind {
+        Kind::Number if integer::parse(token.raw).is_some() => Some(Text { raw: token.raw, kind: Kind::Plain }),
+        _ => token.text(),
+    }
+}
+
+impl<'line> Token<'line> {
+    fn text(self) -> Option<Text<'line>> {
+        matches!(self.kind, Kind::Plain | Kind::Escaped).then_some(Text { raw: self.raw, kind: self.kind })
     }
 }
 
 impl<'line> Text<'line> {
     /// Its bytes, escapes undone, in pieces.
     pub fn pieces(self, mut piece: impl FnMut(&[u8])) {
-        if !self.escaped {
+        if self.kind == Kind::Plain {
             return piece(self.raw);
         }
         let mut rest = self.raw;
@@ -211,7 +228,7 @@ impl<'line> Text<'line> {
     }
 
     fn is(self, name: &str) -> bool {
-        if !self.escaped {
+        if self.kind == Kind::Plain {
             return self.raw == name.as_bytes();
         }
         let mut rest = Some(name.as_bytes());
