@@ -20,8 +20,8 @@ use crate::place::Place;
 #[group(skip)]
 #[command(next_help_heading = "Accounting")]
 pub struct Arguments {
-    /// The ledger to charge, a file or postgres://…; the dataset must be registered in it [default: $RETICENT_LEDGER, or else your
-    /// own, which adds up everything you ask]
+    /// The ledger to charge, a file or postgres://…; the dataset must be registered in it [default: $RETICENT_LEDGER,
+    /// or else your own, which adds up everything you ask]
     #[arg(long, value_name = "PLACE")]
     pub ledger: Option<String>,
     /// The dataset whose budget is charged [default: the full path of the file]
@@ -30,8 +30,8 @@ pub struct Arguments {
     /// Charge nothing, with a warning; refused for a dataset that has a budget
     #[arg(long, conflicts_with_all = ["ledger", "anchor", "request"])]
     pub no_ledger: bool,
-    /// Keep the ledger's newest hash in this file, and charge nothing if the ledger does not continue it: this detects an older
-    /// copy of the ledger that was put back
+    /// Keep the ledger's newest hash in this file, and charge nothing if the ledger does not continue it: this detects
+    /// an older copy of the ledger that was put back
     #[arg(long, value_name = "FILE")]
     pub anchor: Option<PathBuf>,
     /// Name the request: asked again, it costs nothing and prints the same releases
@@ -75,8 +75,8 @@ impl Account {
     /// As the arguments say, for the rows of a file, or of standard input if there is none. Nothing is charged yet.
     ///
     /// # Errors
-    /// If the ledger cannot be used, or the dataset is not registered where it must be; if nothing is to be charged, but
-    /// the dataset has a budget; if the file has a budget under another path.
+    /// If the ledger cannot be used, or the dataset is not registered where it must be; if nothing is to be charged,
+    /// but the dataset has a budget; if the file has a budget under another path.
     pub fn new(arguments: &Arguments, file: Option<&Path>) -> Result<Self> {
         let subject = Subject::new(arguments.dataset.as_deref(), file).map_err(named_by_flag)?;
         let files: Vec<PathBuf> = file.map(PathBuf::from).into_iter().collect();
@@ -122,8 +122,8 @@ impl Account {
         }
     }
 
-    /// Refuses files that have a budget of their own, or lie in a folder that has one, which would not be charged. Files
-    /// that are asked about together are charged to one dataset, and their own budgets must not be forgotten.
+    /// Refuses files that have a budget of their own, or lie in a folder that has one, which would not be charged.
+    /// Files that are asked about together are charged to one dataset, and their own budgets must not be forgotten.
     ///
     /// # Errors
     /// If there is such a file.
@@ -185,8 +185,8 @@ impl Account {
         self.release_unless(Interrupted::StaysOpen, asked, |permit| Ok(compute(permit)))
     }
 
-    /// [`Account::release`] for something that cannot fail because of what is in the rows: if it was interrupted, it is computed
-    /// now. An error of `compute` keeps nothing.
+    /// [`Account::release`] for something that cannot fail because of what is in the rows: if it was interrupted, it is
+    /// computed now. An error of `compute` keeps nothing.
     ///
     /// # Errors
     /// If the budget is exhausted, or the ledger fails; those of `compute`.
@@ -328,8 +328,8 @@ fn named_by_flag(error: Error) -> anyhow::Error {
     }
 }
 
-/// Refuses files whose rows have another budget in this ledger than the one that is to be charged; `own` is the dataset that would be
-/// charged if none were named.
+/// Refuses files whose rows have another budget in this ledger than the one that is to be charged; `own` is the dataset
+/// that would be charged if none were named.
 fn refuse_other_budgets(ledger: &DurableLedger, subject: &Subject, files: &[PathBuf], own: Option<&str>) -> Result<()> {
     let Some(owner) = ledger.conflict(files, Use::Charged(subject.name()))? else { return Ok(()) };
     let (Dataset { name, budget, .. }, dataset) = (&owner.account.dataset, subject.name());
@@ -355,8 +355,8 @@ fn own_ledger() -> Result<Option<(DurableLedger, Place)>> {
     }
 }
 
-/// Refuses public files that hold rows of a dataset: what was ever protected is not read out. To be called before they are read. The
-/// user's own ledger is asked beside the one that is named.
+/// Refuses public files that hold rows of a dataset: what was ever protected is not read out. To be called before they
+/// are read. The user's own ledger is asked beside the one that is named.
 ///
 /// # Errors
 /// If there is such a file.

@@ -25,7 +25,8 @@ pub fn refuse_foreign(name: &str, start: &[u8]) -> Result<()> {
     }
 }
 
-/// Refuses what has no lines by the extension of its name, in lower case. Nothing is read: the first line may hold data.
+/// Refuses what has no lines by the extension of its name, in lower case. Nothing is read: the first line may hold
+/// data.
 ///
 /// # Errors
 /// If the extension is that of a table without lines, or of a compressed file.

@@ -1,4 +1,5 @@
-//! A mean for each department, charged to a ledger with a budget: `cargo run -p reticent-ledger --example grouped_mean`.
+//! A mean for each department, charged to a ledger with a budget: `cargo run -p reticent-ledger --example
+//! grouped_mean`.
 
 use std::error::Error;
 

@@ -24,8 +24,8 @@ pub struct Measured {
     pub median_largest: f64,
 }
 
-/// Runs a counter on made-up bits as often as the effort allows, and compares its releases with the truth. Windows are ranges of steps,
-/// counted from 0, in order and without gaps, up to the horizon.
+/// Runs a counter on made-up bits as often as the effort allows, and compares its releases with the truth. Windows are
+/// ranges of steps, counted from 0, in order and without gaps, up to the horizon.
 pub fn measure(strategy: &AnyStrategy, windows: &[Range<u64>], effort: Effort) -> Result<Measured> {
     let started = Instant::now();
     let mut sums = vec![0.0; windows.len()];

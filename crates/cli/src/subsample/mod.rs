@@ -6,7 +6,8 @@
 //! | `parameters` | from arguments to a plan and a statistic; the library's errors, with flags |
 //! | `dry_run`, `show` | what is printed |
 //!
-//! The order: check everything but the rows, try the program on made-up rows, charge, read the rows, run, keep the outcome, show it.
+//! The order: check everything but the rows, try the program on made-up rows, charge, read the rows, run, keep the
+//! outcome, show it.
 
 mod arguments;
 mod dry_run;

@@ -8,8 +8,8 @@ use super::lines::LONGEST_LINE;
 /// A line with more cells than that counts as empty.
 const MOST_CELLS: usize = 1 << 12;
 
-/// Splits a line into cells by the rules of RFC 4180, except that a record ends with its line: quotes protect commas and
-/// quotes, not line ends, so that no line can swallow the next.
+/// Splits a line into cells by the rules of RFC 4180, except that a record ends with its line: quotes protect commas
+/// and quotes, not line ends, so that no line can swallow the next.
 pub(crate) struct CsvLine {
     /// Made once: setting up its tables takes longer than reading a line.
     reader: Box<Reader>,

@@ -11,7 +11,8 @@ use crate::plan::Plan;
 use crate::timeline::Timeline;
 use crate::times;
 
-/// The parameters of a count, as the user gives them: a `None` or `false` is left to the defaults, or to a saved counter.
+/// The parameters of a count, as the user gives them: a `None` or `false` is left to the defaults, or to a saved
+/// counter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Draft {
     /// ε of all releases together.

@@ -53,8 +53,8 @@ pub struct Engine<'audience> {
 }
 
 impl<'audience> Engine<'audience> {
-    /// Starts with counters that have released nothing. With a `store` they are saved, with the name of the `ledger` that they
-    /// were charged to.
+    /// Starts with counters that have released nothing. With a `store` they are saved, with the name of the `ledger`
+    /// that they were charged to.
     ///
     /// # Errors
     /// If they cannot be saved.
@@ -71,8 +71,8 @@ impl<'audience> Engine<'audience> {
         Ok(engine)
     }
 
-    /// Continues from a saved state, from which `tally` was restored. The last releases are shown again: they may not have
-    /// been seen.
+    /// Continues from a saved state, from which `tally` was restored. The last releases are shown again: they may not
+    /// have been seen.
     ///
     /// # Errors
     /// If the state is damaged, or the releases cannot be shown.
@@ -105,7 +105,8 @@ impl<'audience> Engine<'audience> {
     /// Closes one step for each value, saves, and shows what is released.
     ///
     /// # Errors
-    /// [`HorizonReached`](CoreError::HorizonReached) if there are more values than steps left; as many as fit are released.
+    /// [`HorizonReached`](CoreError::HorizonReached) if there are more values than steps left; as many as fit are
+    /// released.
     pub(super) fn close(&mut self, values: &[i64]) -> Result<Attention> {
         self.release(values.len(), |tally, steps, released| released::close(tally, &values[..steps], released))
     }
@@ -144,8 +145,8 @@ impl<'audience> Engine<'audience> {
         Ok(())
     }
 
-    /// Ends as counting ended. What was shown is not shown again when the counter is resumed; what was not shown stays in the
-    /// saved state.
+    /// Ends as counting ended. What was shown is not shown again when the counter is resumed; what was not shown stays
+    /// in the saved state.
     pub(super) fn finish(mut self, counted: Result<()>) -> Result<()> {
         let ended = self.end();
         counted.and(ended)

@@ -10,9 +10,9 @@ pub const LONGEST_LINE: usize = 1 << 20;
 
 /// Reads lines from a file or a pipe: waits until something has arrived, then hands over all complete lines at once.
 ///
-/// There is one buffer of fixed size and no other copy: it is filled straight from the file descriptor, and never grows and
-/// so moves to another place in memory. On request, every line is erased as soon as it has been read, for counters whose
-/// memory may be seized.
+/// There is one buffer of fixed size and no other copy: it is filled straight from the file descriptor, and never grows
+/// and so moves to another place in memory. On request, every line is erased as soon as it has been read, for counters
+/// whose memory may be seized.
 #[derive(Debug)]
 pub struct Lines {
     file: File,
@@ -78,8 +78,9 @@ impl Lines {
         Ok(!self.finished)
     }
 
-    /// Hands over every complete line that has arrived, at most `limit`, without its line end; at the end of the input also a
-    /// last line without one. A line that is too long is handed over as an empty one. Returns how many there were.
+    /// Hands over every complete line that has arrived, at most `limit`, without its line end; at the end of the input
+    /// also a last line without one. A line that is too long is handed over as an empty one. Returns how many there
+    /// were.
     pub fn each(&mut self, limit: usize, mut read: impl FnMut(&[u8])) -> usize {
         let mut seen = 0;
         while seen < limit {

@@ -1,8 +1,8 @@
 //! A running sum of the lines of a file or a pipe, released after every step.
 //!
-//! A [`Draft`] says what the user asks for. It becomes a [`Definition`] (how lines become steps) and a [`Plan`] (how the
-//! noise is made). After the charge, an [`Engine`] reads [`Lines`], closes steps, saves the counter and shows the releases to
-//! an [`Audience`], in this order.
+//! A [`Draft`] says what the user asks for. It becomes a [`Definition`] (how lines become steps) and a [`Plan`] (how
+//! the noise is made). After the charge, an [`Engine`] reads [`Lines`], closes steps, saves the counter and shows the
+//! releases to an [`Audience`], in this order.
 //!
 //! | module | holds |
 //! |---|---|
@@ -21,8 +21,8 @@
 //! | [`error`](mod@error) | [`Error`](enum@Error): what went wrong, in the caller's own names for the parameters |
 //!
 //! # Privacy
-//! Every line is one record, whatever it says, and changes nothing about the next. No error, and nothing else that an observer
-//! sees apart from the releases, depends on what a line says, except for the header of a CSV file.
+//! Every line is one record, whatever it says, and changes nothing about the next. No error, and nothing else that an
+//! observer sees apart from the releases, depends on what a line says, except for the header of a CSV file.
 //!
 //! # Example
 //! ```

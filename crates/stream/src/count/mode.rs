@@ -51,8 +51,8 @@ impl Mode {
 }
 
 impl Engine<'_> {
-    /// Counts lines as they arrive, until their end, the last step, or until nobody listens. With one step per line, the first
-    /// `skip` lines are passed over.
+    /// Counts lines as they arrive, until their end, the last step, or until nobody listens. With one step per line,
+    /// the first `skip` lines are passed over.
     ///
     /// # Errors
     /// If reading, saving or showing fails; if there are more lines than steps.

@@ -23,8 +23,8 @@ pub(crate) struct Record {
 /// Reads lines, each for itself.
 ///
 /// # Privacy
-/// Every line is one record, whatever it says, and changes nothing about the next. This bounds what one line can change: if a
-/// line could make others disappear (say, by an open quote in CSV), it would move all later steps.
+/// Every line is one record, whatever it says, and changes nothing about the next. This bounds what one line can
+/// change: if a line could make others disappear (say, by an open quote in CSV), it would move all later steps.
 #[derive(Debug)]
 pub struct Reader(Kind);
 

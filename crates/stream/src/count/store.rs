@@ -1,8 +1,8 @@
 //! A counter on disk.
 //!
-//! Three files: the state itself; beside it `.epoch`, the newest epoch, which reveals an older state that was put back; and
-//! `.lock`, held while a process counts. The state is replaced as a whole, durably, before anything that it covers is shown.
-//! So whatever was shown is in it, and noise for a step that was shown is never drawn again.
+//! Three files: the state itself; beside it `.epoch`, the newest epoch, which reveals an older state that was put back;
+//! and `.lock`, held while a process counts. The state is replaced as a whole, durably, before anything that it covers
+//! is shown. So whatever was shown is in it, and noise for a step that was shown is never drawn again.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;

@@ -66,8 +66,8 @@ impl OpenSteps {
 /// Reads everything, then releases every step: for a file, or a period that is over.
 ///
 /// # Privacy
-/// The step of an event depends on nothing but its own time. Events of steps that an earlier process released are ignored:
-/// it may have counted them.
+/// The step of an event depends on nothing but its own time. Events of steps that an earlier process released are
+/// ignored: it may have counted them.
 pub(super) fn run_at_once(
     engine: &mut Engine<'_>,
     mut lines: Lines,
@@ -96,10 +96,10 @@ pub(super) fn run_at_once(
 /// Releases every step when its time is over, while events arrive.
 ///
 /// # Privacy
-/// The clock closes the steps, never an event: if a late time could close them, one event would decide in which step all later
-/// events count. An event counts in the step of its own time, or in the present one if that is later; both depend on nothing
-/// but the event itself and the clock. After a restart, events of steps that were released before it are ignored, since they
-/// may have been counted. So each event enters the sum at most once.
+/// The clock closes the steps, never an event: if a late time could close them, one event would decide in which step
+/// all later events count. An event counts in the step of its own time, or in the present one if that is later; both
+/// depend on nothing but the event itself and the clock. After a restart, events of steps that were released before it
+/// are ignored, since they may have been counted. So each event enters the sum at most once.
 pub(super) fn run_live(
     engine: &mut Engine<'_>,
     lines: Lines,
@@ -136,8 +136,8 @@ pub(super) fn run_live(
             }
             Ok(None) => return Err(Error::Reading),
             Err(RecvTimeoutError::Timeout) => {}
-            // The input has ended: the present step is closed with what it has. Later ones have not begun; a saved counter
-            // can still continue with them.
+            // The input has ended: the present step is closed with what it has. Later ones have not begun; a saved
+            // counter can still continue with them.
             Err(RecvTimeoutError::Disconnected) => return open.close(engine, present).map(|_| ()),
         }
     }

@@ -12,7 +12,8 @@ use crate::times;
 const LONGEST_LIST: usize = 1000;
 
 impl Definition {
-    /// Everything that the releases depend on, apart from the rows: what a ledger is told. `source` says what is counted.
+    /// Everything that the releases depend on, apart from the rows: what a ledger is told. `source` says what is
+    /// counted.
     pub fn description(&self, plan: &Plan, source: &str) -> String {
         let (stream, kind) = (plan.stream(), plan.strategy().kind());
         let ((low, high), horizon, what) = (stream.range(), stream.horizon(), self.words());
@@ -54,8 +55,8 @@ impl Definition {
         words
     }
 
-    /// What one unit is, as a ledger must know it: two streams have the same unit only if the same inputs are neighbours, so
-    /// that their costs may be added up.
+    /// What one unit is, as a ledger must know it: two streams have the same unit only if the same inputs are
+    /// neighbours, so that their costs may be added up.
     ///
     /// | lines | unit | one unit is |
     /// |---|---|---|

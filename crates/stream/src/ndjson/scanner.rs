@@ -1,8 +1,8 @@
-//! Walks over JSON without keeping any of it.
+//! Scans JSON without storing any of it.
 
 use super::Text;
 
-/// A value, as far as it matters.
+/// A value, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Token<'line> {
     Number(&'line [u8]),
@@ -13,7 +13,7 @@ pub(crate) enum Token<'line> {
     Other,
 }
 
-/// How deep arrays and objects may be nested: one bit for each.
+/// The maximum nesting depth of arrays and objects: one bit for each level.
 const DEEPEST: u32 = 100;
 
 pub(super) struct Scanner<'line> {
@@ -25,13 +25,13 @@ impl<'line> Scanner<'line> {
         Self { rest: line }
     }
 
-    /// Nothing may follow.
+    /// Expects the end of the input.
     pub fn end(&mut self) -> Option<()> {
         self.skip_space();
         self.rest.is_empty().then_some(())
     }
 
-    /// An object, field by field.
+    /// Reads an object, field by field.
     pub fn object(&mut self, mut field: impl FnMut(Text<'line>, Token<'line>)) -> Option<()> {
         self.expect(b'{')?;
         if self.take(b'}') {
@@ -48,8 +48,8 @@ impl<'line> Scanner<'line> {
         }
     }
 
-    /// Any value. Arrays and objects are walked over; which of the two each level is stands in the bits of a number, so
-    /// that no text, however deep, takes memory.
+    /// Reads any value. Arrays and objects are skipped; the bits of a number record which of the two each level is, so
+    /// that nesting, however deep, takes no memory.
     pub fn value(&mut self) -> Option<Token<'line>> {
         let first = self.scalar()?;
         let Some(opening) = first.opening else { return Some(first.token) };
@@ -90,7 +90,7 @@ impl<'line> Scanner<'line> {
         Some(name)
     }
 
-    /// A value that is no array or object, or the beginning of one.
+    /// Reads a scalar, or the beginning of an array or object.
     fn scalar(&mut self) -> Option<Begun<'line>> {
         self.skip_space();
         let plain = |token| Some(Begun { token, opening: None });
@@ -188,7 +188,7 @@ struct Begun<'line> {
     opening: Option<u8>,
 }
 
-/// The letter that an escape at the beginning of a text stands for, and how long it is; nothing if it is none.
+/// Decodes the escape at the beginning of a text into a character and the escape's length; `None` if it is invalid.
 pub(super) fn escape(text: &[u8]) -> Option<(char, usize)> {
     let letter = match text.get(1)? {
         b'"' => '"',
@@ -204,7 +204,7 @@ pub(super) fn escape(text: &[u8]) -> Option<(char, usize)> {
             if let Some(letter) = char::from_u32(first) {
                 return Some((letter, 6));
             }
-            // Two halves of one letter.
+            // A surrogate pair.
             let second = text.get(6..12)?.strip_prefix(b"\\u").and_then(four_digits)?;
             let sound = (0xd800..0xdc00).contains(&first) && (0xdc00..0xe000).contains(&second);
             let joined = sound.then(|| 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))?;
