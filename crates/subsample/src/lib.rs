@@ -10,7 +10,9 @@
 //! use std::time::Duration;
 //!
 //! use reticent::Permit;
-//! use reticent_subsample::{Environment, Kept, Parameters, Plan, Schedule, Statistic, Subsample, Summary, Table, Trial};
+//! use reticent_subsample::{
+//!     Environment, Kept, Parameters, Plan, Schedule, Statistic, Subsample, Summary, Table, Trial,
+//! };
 //!
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let path = folder.path().join("people.csv");

@@ -11,7 +11,7 @@ use crate::measure::measure;
 use crate::parallel::in_parallel;
 use crate::{Effort, Figure};
 
-/// Errors are measured in windows of steps that grow by this factor: those of single steps go up and down with the
+/// Errors are averaged over windows of steps that grow by this factor, since errors of single steps fluctuate with the
 /// binary digits of the step.
 const WINDOW_GROWTH: f64 = std::f64::consts::SQRT_2;
 

@@ -1,12 +1,12 @@
-//! `reticent subsample`: the arguments of the library `reticent_subsample`, and what it prints.
+//! `reticent subsample`: the command-line interface of the library `reticent_subsample`.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `arguments` | the arguments and the help |
 //! | `parameters` | from arguments to a plan and a statistic; the library's errors, with flags |
-//! | `dry_run`, `show` | what is printed |
+//! | `dry_run`, `show` | the output |
 //!
-//! The order: check everything but the rows, try the program on made-up rows, charge, read the rows, run, keep the
+//! The order: check everything but the rows, try the program on made-up rows, charge, read the rows, run, store the
 //! outcome, show it.
 
 mod arguments;
