@@ -20,7 +20,7 @@
 //! | [`board`] | [`Subscription`]: waiting for the next release |
 //! | [`clock`] | [`Clock`]: the current time; also a clock that tests set by hand |
 //! | `plan` | how counters make their noise |
-//! | [`timeline`], [`times`] | [`Timeline`]: steps of time; times and lengths as text |
+//! | [`timeline`], [`times`] | [`Timeline`]: time steps; times and durations as text |
 //! | [`count`](mod@count) | counting the lines of a file or pipe in one process, without a data directory |
 //! | `curator` | durable streams: journal, checkpoint, ids, group commit |
 //! | `pan_private` | streams whose memory and disk may be seized |

@@ -1,4 +1,4 @@
-//! Steps of time.
+//! Time steps.
 
 use serde::{Deserialize, Serialize};
 

@@ -21,7 +21,7 @@ const NAP: Duration = Duration::from_millis(50);
 ///
 /// In curator mode the position in a file is stored with the events: reading it again, even after a crash, continues
 /// from there. A pipe has no position: what had been read from it but was not yet durable is lost with the process, and
-/// what is sent again is counted only once if it has ids.
+/// what is sent again is deduplicated only if it has ids.
 ///
 /// In pan-private mode a file is followed from its end, so that nothing is counted twice.
 ///
