@@ -15,7 +15,7 @@ use crate::exit::usage;
 use crate::output::say;
 use crate::place::Place;
 
-/// The accounting arguments of every command that releases something.
+/// The arguments that every releasing command has.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 #[command(next_help_heading = "Accounting")]
