@@ -1,4 +1,4 @@
-//! `cargo xtask book`: the documents as a book, after a look at their links.
+//! `cargo xtask book`: builds the documentation as a book, after checking its links.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::process::{Invocation, root, target};
 use crate::{install, links};
 
-/// Checks all links; unless nothing more is wanted, builds the book.
+/// Checks all links and, unless `check_only` is set, builds the book.
 pub fn run(check_only: bool) -> Result<(), String> {
     links::check(&root())?;
     if check_only {
@@ -28,7 +28,7 @@ pub fn run(check_only: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Links from `docs` to other files of the repository: the book is one folder further down.
+/// Adjusts links from `docs` to other files of the repository, since the book is one folder further down.
 fn lead_to_sources(page: &Path) -> std::io::Result<()> {
     let text = fs::read_to_string(page)?;
     fs::write(page, text.replace("href=\"../", "href=\"../../"))

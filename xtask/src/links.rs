@@ -1,16 +1,16 @@
-//! Links in the documents: does each lead somewhere?
+//! Checks the links in the documentation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Folders whose pages are looked at, within the repository.
+/// Folders with pages to check, relative to the repository.
 const FOLDERS: [&str; 2] = ["", "docs"];
 
-/// Looks at every page.
+/// Checks every page.
 ///
 /// # Errors
-/// One line for each link that leads nowhere.
+/// One line for each broken link.
 pub fn check(root: &Path) -> Result<(), String> {
     let mut pages = BTreeMap::new();
     for folder in FOLDERS {
@@ -28,7 +28,7 @@ pub fn check(root: &Path) -> Result<(), String> {
     if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
 }
 
-/// Relative links that lead nowhere. Pages and what exists are told by their paths within the repository.
+/// Broken relative links. All paths are relative to the repository.
 fn broken(pages: &BTreeMap<PathBuf, String>, exists: impl Fn(&Path) -> bool) -> Vec<String> {
     let mut broken = Vec::new();
     for (path, text) in pages {
@@ -50,7 +50,7 @@ fn broken(pages: &BTreeMap<PathBuf, String>, exists: impl Fn(&Path) -> bool) -> 
     broken
 }
 
-/// The path that a link in a page means; `None` if it is outside of the repository.
+/// The target path of a link in a page; `None` if it is outside the repository.
 fn joined(page: &Path, file: &str) -> Option<PathBuf> {
     let mut path = page.parent()?.to_path_buf();
     for component in Path::new(file).components() {
@@ -64,7 +64,7 @@ fn joined(page: &Path, file: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Lines that are not code, with their numbers.
+/// Lines outside code blocks, with their numbers.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut code = false;
     text.lines().enumerate().filter_map(move |(place, line)| {
@@ -74,7 +74,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What stands in `](…)`, outside of code.
+/// Link targets, as in `](…)`, outside code.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut links = Vec::new();
     for (number, line) in prose(text) {
@@ -85,7 +85,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// What headings are known by, on GitHub and in the book.
+/// The anchors of headings, on GitHub and in the book.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     for (_, line) in prose(text) {

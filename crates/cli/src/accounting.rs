@@ -1,4 +1,4 @@
-//! How a command that releases something is accounted for.
+//! Accounting for the commands that release something.
 
 use std::path::{Path, PathBuf};
 
@@ -20,8 +20,8 @@ use crate::place::Place;
 #[group(skip)]
 #[command(next_help_heading = "Accounting")]
 pub struct Arguments {
-    /// The ledger to charge, a file or postgres://…; the dataset must be registered in it [default: $RETICENT_LEDGER, or else your
-    /// own, which adds up everything you ask]
+    /// The ledger to charge, a file or postgres://…; the dataset must be registered in it [default: $RETICENT_LEDGER,
+    /// or else your own, which adds up everything you ask]
     #[arg(long, value_name = "PLACE")]
     pub ledger: Option<String>,
     /// The dataset whose budget is charged [default: the full path of the file]
@@ -30,8 +30,8 @@ pub struct Arguments {
     /// Charge nothing, with a warning; refused for a dataset that has a budget
     #[arg(long, conflicts_with_all = ["ledger", "anchor", "request"])]
     pub no_ledger: bool,
-    /// Keep the ledger's newest hash in this file, and charge nothing if the ledger does not continue it: this detects an older
-    /// copy of the ledger that was put back
+    /// Keep the ledger's newest hash in this file, and charge nothing if the ledger does not continue it: this detects
+    /// an older copy of the ledger that was put back
     #[arg(long, value_name = "FILE")]
     pub anchor: Option<PathBuf>,
     /// Name the request: asked again, it costs nothing and prints the same releases
@@ -39,29 +39,29 @@ pub struct Arguments {
     pub request: Option<String>,
 }
 
-/// What is to be charged.
+/// A request to charge.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// All of it, in words.
+    /// The full description.
     pub description: String,
-    /// Whose privacy is protected.
+    /// The privacy unit.
     pub unit: String,
     /// Which inputs are neighbours.
     pub adjacency: Adjacency,
-    /// What it costs.
+    /// The guarantee, which is also the cost.
     pub guarantee: Guarantee,
 }
 
-/// Where a command charges.
+/// What a command charges.
 #[derive(Debug)]
 pub enum Account {
-    /// In a ledger.
+    /// A ledger.
     Charged(Box<Session>),
-    /// Nowhere, as the user wants.
+    /// Nothing, at the user's request.
     Unaccounted,
 }
 
-/// An open ledger and the dataset that is asked about.
+/// An open ledger and the dataset to charge.
 #[derive(Debug)]
 pub struct Session {
     ledger: DurableLedger,
@@ -72,10 +72,11 @@ pub struct Session {
 }
 
 impl Account {
-    /// As the arguments say, for the rows of a file, or of standard input if there is none. Nothing is charged yet.
+    /// Opens the account named by the arguments, for the rows of a file, or of standard input if `None`. Nothing is
+    /// charged yet.
     ///
     /// # Errors
-    /// If the ledger cannot be used, or the dataset is not registered where it must be; if nothing is to be charged, but
+    /// If the ledger cannot be used, or the dataset must be registered and is not; if nothing is to be charged although
     /// the dataset has a budget; if the file has a budget under another path.
     pub fn new(arguments: &Arguments, file: Option<&Path>) -> Result<Self> {
         let subject = Subject::new(arguments.dataset.as_deref(), file).map_err(named_by_flag)?;
@@ -102,7 +103,7 @@ impl Account {
         Ok(Self::Charged(Box::new(Session { ledger, place, subject, request: arguments.request.clone() })))
     }
 
-    /// Charges a stream, and says so: returns the permit to draw all of its noise.
+    /// Charges a stream, reports the charge, and returns the permit to draw all of the stream's noise.
     ///
     /// # Errors
     /// If there is not enough budget left, or the ledger fails.
@@ -122,11 +123,11 @@ impl Account {
         }
     }
 
-    /// Refuses files that have a budget of their own, or lie in a folder that has one, which would not be charged. Files
-    /// that are asked about together are charged to one dataset, and their own budgets must not be forgotten.
+    /// Refuses files that have their own budget, or lie in a folder that has one, which would not be charged. Files
+    /// queried together are charged to one dataset, and their own budgets must not be bypassed.
     ///
     /// # Errors
-    /// If there is such a file.
+    /// If a file has another budget.
     pub fn refuse_other_budgets(&self, files: &[PathBuf]) -> Result<()> {
         match self {
             Self::Unaccounted => refuse_uncharged(files),
@@ -134,7 +135,7 @@ impl Account {
         }
     }
 
-    /// How the user's request was described when it was charged; `None` if it was not.
+    /// The description under which the user's request was charged; `None` if it was not charged.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -147,7 +148,7 @@ impl Account {
     /// Gives the dataset a limit, unless it has that limit already.
     ///
     /// # Errors
-    /// If it has another one, or was asked about with another unit or adjacency.
+    /// If it has another limit, or was charged with another unit or adjacency.
     pub fn set_budget(&self, limit: &Guarantee, unit: &str, adjacency: Adjacency) -> Result<()> {
         let Self::Charged(session) = self else { return Ok(()) };
         let terms = Some(Terms { unit: unit.into(), adjacency });
@@ -156,10 +157,10 @@ impl Account {
         Ok(())
     }
 
-    /// Leave to go on with a stream that was charged before.
+    /// The permit to continue a stream that was already charged.
     ///
     /// # Errors
-    /// If it was not charged here.
+    /// If it was charged, but not to this ledger.
     pub fn resume(&self, charged: &Accounting) -> Result<Permit> {
         match (self, charged) {
             (Self::Charged(session), Accounting::Charged(receipt)) => {
@@ -177,7 +178,7 @@ impl Account {
         }
     }
 
-    /// Releases something once, and says what was charged: what may be shown.
+    /// Releases something once, reports the charge, and returns the outcome to show.
     ///
     /// # Errors
     /// If the budget is exhausted, the ledger fails, or the request was charged before and has no outcome.
@@ -185,8 +186,8 @@ impl Account {
         self.release_unless(Interrupted::StaysOpen, asked, |permit| Ok(compute(permit)))
     }
 
-    /// [`Account::release`] for something that cannot fail because of what is in the rows: if it was interrupted, it is computed
-    /// now. An error of `compute` keeps nothing.
+    /// [`Account::release`] for a computation that cannot fail because of the rows: if it was interrupted, it is run
+    /// again now. If `compute` fails, nothing is stored.
     ///
     /// # Errors
     /// If the budget is exhausted, or the ledger fails; those of `compute`.
@@ -214,7 +215,7 @@ impl Account {
         }
     }
 
-    /// Where it charges, to be found again; nothing if it charges nowhere.
+    /// The ledger's location, for resuming; `None` if nothing is charged.
     pub fn place(&self) -> Option<String> {
         match self {
             Self::Unaccounted => None,
@@ -273,7 +274,7 @@ impl Session {
         say!("request {} was charged before, and nothing was kept for it: nothing is charged", charge.request);
     }
 
-    /// The charge for what is asked. In the user's own ledger a dataset is registered when it is first charged.
+    /// The charge for a request. The user's own ledger registers a dataset when it is first charged.
     fn prepare(&self, asked: Request, releases: Releases) -> Result<Charge> {
         if !self.place.named {
             self.ledger.ensure(self.subject.name())?;
@@ -284,9 +285,9 @@ impl Session {
         Ok(Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases })
     }
 
-    /// What was charged, and what that makes in all.
+    /// Reports what was charged, and the new total.
     fn say(&self, receipt: &Receipt, charged: &str) {
-        // The charge stands, whether it can be described or not.
+        // The charge stands, whether or not it can be described.
         let Ok(Some(account)) = self.ledger.account(&receipt.dataset) else { return };
         let (dataset, entry) = (&receipt.dataset, receipt.entry);
         let whose = if self.place.named { String::new() } else { " in your ledger".into() };
@@ -308,7 +309,7 @@ impl Session {
     }
 }
 
-/// The ledger of a place; the user's own is made if there is none.
+/// Opens the ledger at a place; the user's own is created if it does not exist.
 fn open(place: &Place) -> Result<DurableLedger> {
     if place.named {
         return Ok(DurableLedger::open(&place.location)?);
@@ -320,7 +321,7 @@ fn open(place: &Place) -> Result<DurableLedger> {
     })
 }
 
-/// The command line's way to name a dataset.
+/// Explains how to name a dataset on the command line.
 fn named_by_flag(error: Error) -> anyhow::Error {
     match error {
         Error::FileName(file) => usage(format!("{file} has no name in Unicode; name the dataset with --dataset")),
@@ -328,8 +329,8 @@ fn named_by_flag(error: Error) -> anyhow::Error {
     }
 }
 
-/// Refuses files whose rows have another budget in this ledger than the one that is to be charged; `own` is the dataset that would be
-/// charged if none were named.
+/// Refuses files whose rows have a budget in this ledger other than the one to be charged; `own` is the dataset that
+/// would be charged if none were named.
 fn refuse_other_budgets(ledger: &DurableLedger, subject: &Subject, files: &[PathBuf], own: Option<&str>) -> Result<()> {
     let Some(owner) = ledger.conflict(files, Use::Charged(subject.name()))? else { return Ok(()) };
     let (Dataset { name, budget, .. }, dataset) = (&owner.account.dataset, subject.name());
@@ -345,9 +346,9 @@ fn refuse_other_budgets(ledger: &DurableLedger, subject: &Subject, files: &[Path
     }))
 }
 
-/// The user's own ledger, to be read.
+/// The user's own ledger, opened for reading.
 fn own_ledger() -> Result<Option<(DurableLedger, Place)>> {
-    // Without a place for the user's data there is no ledger of theirs either.
+    // Without a directory for user data, the user has no ledger either.
     let Ok(place) = Place::new(None) else { return Ok(None) };
     match DurableLedger::open_to_read(&place.location) {
         Err(Error::Missing(_)) => Ok(None),
@@ -355,16 +356,16 @@ fn own_ledger() -> Result<Option<(DurableLedger, Place)>> {
     }
 }
 
-/// Refuses public files that hold rows of a dataset: what was ever protected is not read out. To be called before they are read. The
-/// user's own ledger is asked beside the one that is named.
+/// Refuses public files that hold rows of a dataset: rows that were ever protected are not published. Call it before
+/// reading them. Checks the user's own ledger as well as the named one.
 ///
 /// # Errors
-/// If there is such a file.
+/// If a file holds such rows.
 pub fn refuse_public(ledger: Option<&str>, files: &[PathBuf]) -> Result<()> {
     if let Some(name) = ledger {
         let place = Place::new(Some(name))?;
         match DurableLedger::open_to_read(&place.location) {
-            // Whoever wants to charge it is told.
+            // Charging it will report that it is missing.
             Err(Error::Missing(_)) => {}
             ledger => refuse_owned(&ledger?, &place.location, files)?,
         }
@@ -375,7 +376,7 @@ pub fn refuse_public(ledger: Option<&str>, files: &[PathBuf]) -> Result<()> {
     }
 }
 
-/// Rows that were ever protected in a ledger are not a public table.
+/// Refuses files whose rows were ever protected in this ledger.
 fn refuse_owned(ledger: &DurableLedger, place: &Location, files: &[PathBuf]) -> Result<()> {
     let Some(Owner { file, account }) = ledger.conflict(files, Use::Public)? else { return Ok(()) };
     let (file, Dataset { name, budget, .. }) = (file.display(), &account.dataset);
@@ -388,7 +389,7 @@ fn refuse_owned(ledger: &DurableLedger, place: &Location, files: &[PathBuf]) -> 
     )))
 }
 
-/// A dataset with a limit in the user's own ledger is charged whatever happens.
+/// Refuses to leave a dataset uncharged that has a limit in the user's own ledger.
 fn refuse_if_limited(dataset: &str, files: &[PathBuf]) -> Result<()> {
     if let Some((ledger, place)) = own_ledger()?
         && let Some(budget) = ledger.limit(dataset)?
@@ -398,7 +399,7 @@ fn refuse_if_limited(dataset: &str, files: &[PathBuf]) -> Result<()> {
     refuse_uncharged(files)
 }
 
-/// And so are files that belong to one.
+/// Refuses to leave files uncharged that belong to such a dataset.
 fn refuse_uncharged(files: &[PathBuf]) -> Result<()> {
     let Some((ledger, place)) = own_ledger()? else { return Ok(()) };
     let Some(owner) = ledger.conflict(files, Use::Uncharged)? else { return Ok(()) };
@@ -416,7 +417,7 @@ fn warn() {
     say!("warning: not accounted for: no ledger was charged, and nothing adds this up with what was released before");
 }
 
-/// Whoever the system says runs this.
+/// The name of the user running this, according to the environment.
 pub fn caller() -> String {
     let named = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|variable| std::env::var(variable).ok());
     let named = named.filter(|name| !name.is_empty() && !name.chars().any(char::is_control));

@@ -14,8 +14,8 @@ pub struct Care {
 impl Care {
     /// The protections for a counter.
     ///
-    /// In unoptimised builds, which nobody installs, a test can turn them off, to show that it would find what it looks
-    /// for. In optimised builds this does not exist.
+    /// In unoptimised builds, which nobody installs, a test can turn them off to show that it would detect a leak.
+    /// Optimised builds do not have this switch.
     pub fn with(kind: CounterKind) -> Self {
         let needed = kind.is_pan_private();
         let mut care = Self { erase: needed, hide: needed };
@@ -24,13 +24,13 @@ impl Care {
             care.hide = false;
             care.erase &= test != "keep";
         }
-        // A no-op that keeps the lint quiet.
+        // A no-op that silences the lint.
         #[cfg(not(debug_assertions))]
         let _ = &mut care;
         care
     }
 
-    /// Keeps the memory from being dumped or read.
+    /// Keeps other processes from dumping or reading the memory.
     ///
     /// # Errors
     /// If the operating system refuses.
@@ -48,7 +48,7 @@ impl Care {
         Ok(())
     }
 
-    /// There is no such call on this system: disabling core dumps is up to the user.
+    /// This system has no such call: disabling core dumps is up to the user.
     ///
     /// # Errors
     /// None.

@@ -1,4 +1,4 @@
-//! Recognises files of other kinds where lines are expected.
+//! Recognises other file formats where lines are expected.
 
 use std::path::Path;
 
@@ -6,18 +6,18 @@ use anyhow::Result;
 
 use crate::exit::usage;
 
-/// Refuses input that begins like a compressed file, Parquet, UTF-16 and the like, which has no lines.
+/// Refuses input that begins like a compressed file, Parquet, UTF-16 or similar, which has no lines.
 ///
 /// # Privacy
-/// The first bytes may belong to a row. No text begins with these; that an input does is public, as the threat model
-/// says.
+/// The first bytes may belong to a row. No text begins with these bytes; that an input does is public, as the threat
+/// model states.
 ///
 /// # Errors
-/// If it does.
+/// If the input begins like such a file.
 pub fn refuse_foreign(name: &str, start: &[u8]) -> Result<()> {
     match reticent_sql::foreign_format(start) {
         None => Ok(()),
-        // Another file name would not help where lines are read.
+        // Renaming the file would not help where lines are expected.
         Some(what) => Err(usage(match what.split_once("; let its name") {
             Some((what, _)) => format!("{name} {what} and has no lines; write its rows as CSV or NDJSON"),
             None => format!("{name} {what}"),
@@ -25,7 +25,8 @@ pub fn refuse_foreign(name: &str, start: &[u8]) -> Result<()> {
     }
 }
 
-/// Refuses what has no lines by the extension of its name, in lower case. Nothing is read: the first line may hold data.
+/// Refuses a file whose extension, in lower case, stands for a format without lines. Nothing is read: the first line
+/// may hold data.
 ///
 /// # Errors
 /// If the extension is that of a table without lines, or of a compressed file.

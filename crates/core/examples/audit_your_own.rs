@@ -1,14 +1,14 @@
-//! An audit of a mechanism of your own: `cargo run --release -p reticent --example audit_your_own`.
+//! Audits a mechanism of your own: `cargo run --release -p reticent --example audit_your_own`.
 //!
-//! Two versions of a noisy count that claim ε = 1. The second halves its noise, and so does not keep its claim: the
-//! audit finds an event that proves it.
+//! Two versions of a noisy count claim ε = 1. The second halves its noise, and so violates its claim: the audit finds
+//! an event that proves it.
 
 use reticent::Result;
 use reticent::audit::EmpiricalEpsilon;
 use reticent::noise::{DiscreteLaplace, Entropy};
 use reticent::privacy::Epsilon;
 
-/// Outputs that are drawn for each neighbour and each of the two samples.
+/// The number of outputs drawn for each neighbour and each of the two samples.
 const SAMPLES: u64 = 200_000;
 
 fn main() -> Result<()> {

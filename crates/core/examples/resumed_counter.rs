@@ -7,7 +7,7 @@ use reticent::continual::{AnyCounter, AnySaved, Counter, Stream};
 use reticent::privacy::Guarantee;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // At most one visitor in a step; one visitor more or less is what the guarantee hides, over all 1,000 releases.
+    // At most one visitor per step; the guarantee hides any one visitor, over all 1,000 releases.
     let stream = Stream::bits().until(1000)?;
     let guarantee = Guarantee::Pure("1".parse()?);
     let mut counter = AnyCounter::start(stream, guarantee, Permit::unaccounted()?)?;
@@ -16,8 +16,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("after step {}: {} ± {}", counter.steps(), total.value(), total.error().half_width());
     }
 
-    // Save before anyone sees what comes next, and remember the newest epoch apart from the state: a counter that goes
-    // on from an older state would release the same steps twice, with other noise.
+    // Save before anyone sees the next release, and store the newest epoch separately from the state: a counter that
+    // continues from an older state would release the same steps twice, with different noise.
     let saved = serde_json::to_string(&counter.save()?)?;
     let newest_epoch = 1;
     drop(counter);

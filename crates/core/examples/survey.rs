@@ -1,4 +1,4 @@
-//! A survey in which nobody is trusted with the answers: `cargo run --release -p reticent --example survey`.
+//! A survey without a trusted party: `cargo run --release -p reticent --example survey`.
 
 use reticent::Result;
 use reticent::local::{Answers, Collection, Device, Domain, ShortMemory, Task};
@@ -14,11 +14,11 @@ fn main() -> Result<()> {
     let (mut entropy, now) = (Entropy::from_os()?, 1_800_000_000);
     let mut collection = Collection::new(task.clone())?;
     for person in 0..20_000 {
-        // What happens on one person's own device.
+        // On one person's own device.
         let mut device = Device::new(Device::new_key(&mut entropy)?, ShortMemory::default());
         let truth = ["on foot", "by bicycle", "by bicycle", "by train", "by car"][person % 5];
         let report = device.respond(&task, &task.domain().answer(truth)?, now, &mut entropy)?;
-        // What the collector sees.
+        // At the collector, which sees only reports.
         if let Err(reason) = collection.add(&report, now) {
             println!("rejected: {reason}");
         }

@@ -46,7 +46,7 @@ pub enum Error {
         why: &'static str,
     },
 
-    /// A permit does not cover what a release would cost.
+    /// A permit does not cover the cost of a release.
     #[error("this release costs {cost}, but the permit has {remaining} left")]
     NotPermitted {
         /// What the release costs.
@@ -66,7 +66,7 @@ pub enum Error {
         right: String,
     },
 
-    /// A stream was resumed with a permit that was issued for another charge.
+    /// A stream was resumed with a permit issued for another charge.
     #[error("the stream was {stream}, but this permit is {permit}")]
     OtherCharge {
         /// Where the stream was charged.
@@ -82,7 +82,7 @@ pub enum Error {
         horizon: u64,
     },
 
-    /// A saved state is older than one that is known to exist: continuing from it would release the same steps twice.
+    /// A saved state is older than one known to exist: continuing from it would release the same steps twice.
     #[error("the saved state is of epoch {found}, but epoch {newest} is known to exist; go on from the newest state")]
     StaleState {
         /// The state's epoch.
@@ -111,7 +111,7 @@ pub enum Error {
         answers: u64,
     },
 
-    /// A device cannot store, or read back, what it must not forget.
+    /// A device cannot store or read back what it must not forget.
     #[error("the device's memory failed: {0}; nothing was sent")]
     Memory(String),
 
@@ -130,15 +130,15 @@ fn already_answered(answers: &u64) -> String {
 /// `Result` with this crate's [`Error`](enum@Error).
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of error it is. Interfaces derive exit codes and HTTP statuses from this, and from nothing else.
+/// The kind of an error. Interfaces derive exit codes and HTTP statuses from this alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Class {
     /// The request is wrong, and the caller can correct it; nothing was charged.
     Request,
-    /// What the request names does not exist.
+    /// Something that the request names does not exist.
     Missing,
-    /// The request contradicts what is there already.
+    /// The request conflicts with the existing state.
     Conflict,
     /// Not enough budget left; nothing was charged.
     Exhausted,
@@ -152,15 +152,15 @@ pub enum Class {
 
 /// An error that an interface can explain to its own users.
 pub trait Explained: std::error::Error {
-    /// What kind of error it is.
+    /// The kind of error.
     fn class(&self) -> Class;
 
-    /// What is wrong and what to do, with the names of settings apart from the text.
+    /// What is wrong and what to do, with setting names kept separate from the text.
     fn message(&self) -> Message {
         self.to_string().into()
     }
 
-    /// The setting that is wrong, if it is one.
+    /// The setting that is wrong, if the error is about one.
     fn setting(&self) -> Option<&str> {
         self.message().setting()
     }
@@ -170,7 +170,7 @@ pub trait Explained: std::error::Error {
         matches!(self.class(), Class::Request | Class::Missing | Class::Conflict)
     }
 
-    /// Whether there is not enough budget left.
+    /// Whether the budget is exhausted.
     fn is_overdrawn(&self) -> bool {
         self.class() == Class::Exhausted
     }
@@ -197,7 +197,7 @@ impl Explained for Error {
 
     fn setting(&self) -> Option<&str> {
         match self {
-            // A name with a space is derived from settings, and is none itself.
+            // A name with a space is derived from settings and is not itself one.
             Self::Parameter { parameter, .. } | Self::Unconfirmed { parameter, .. } if !parameter.contains(' ') => {
                 Some(parameter)
             }
@@ -210,22 +210,22 @@ impl Explained for Error {
 const CONFIRM: &str = "allow-large-epsilon";
 
 impl Error {
-    /// A parameter that is out of range.
+    /// The error for a parameter that is out of range.
     pub(crate) fn parameter(parameter: &'static str, value: impl std::fmt::Display, allowed: &'static str) -> Self {
         Self::Parameter { parameter, value: value.to_string(), allowed }
     }
 
-    /// Is this about a parameter that the caller can correct?
+    /// Whether the error is about a parameter that the caller can correct.
     pub fn is_parameter(&self) -> bool {
         matches!(self, Self::Parameter { .. } | Self::Unconfirmed { .. })
     }
 
-    /// Has a device given all the answers that the task allows?
+    /// Whether a device has given all the answers that the task allows.
     pub fn is_already_answered(&self) -> bool {
         matches!(self, Self::AlreadyAnswered { .. })
     }
 
-    /// Is this about a budget that is exhausted?
+    /// Whether the error is about an exhausted budget.
     pub fn is_not_permitted(&self) -> bool {
         matches!(self, Self::NotPermitted { .. })
     }

@@ -1,7 +1,8 @@
 //! Messages that name settings, which every interface spells its own way.
 //!
-//! A library that says "add `--bounds age=LO..HI`" speaks of a command line that its caller may not have. A [`Message`]
-//! keeps the settings apart from the text around them, and [`Message::spelled`] writes them as the reader knows them.
+//! A library that says "add `--bounds age=LO..HI`" assumes a command line that its caller may not have. A [`Message`]
+//! keeps setting names separate from the text around them, and [`Message::spelled`] writes them as the reader knows
+//! them.
 
 use std::fmt;
 
@@ -10,9 +11,9 @@ use std::fmt;
 pub enum Spelling {
     /// `--max-rows 3`: the command line.
     Flag,
-    /// `max_rows` 3: a field of JSON.
+    /// `max_rows` 3: a JSON field.
     Field,
-    /// `max-rows` 3: neither, in a text whose reader is unknown.
+    /// `max-rows` 3: neither, for readers whose interface is unknown.
     Plain,
 }
 
@@ -36,12 +37,12 @@ pub struct Message(Vec<Piece>);
 pub enum Piece {
     /// Text that reads the same everywhere.
     Text(String),
-    /// The name of a setting, as the command line has it but without its dashes.
+    /// The name of a setting, as on the command line but without its dashes.
     Setting(&'static str),
 }
 
 impl Message {
-    /// The text, with settings spelled one way.
+    /// The text, with settings spelled for an interface.
     pub fn spelled(&self, spelling: Spelling) -> String {
         self.0
             .iter()
@@ -52,7 +53,7 @@ impl Message {
             .collect()
     }
 
-    /// The first setting that it names.
+    /// The first setting that the message names.
     pub fn setting(&self) -> Option<&'static str> {
         self.0.iter().find_map(|piece| match piece {
             Piece::Setting(name) => Some(*name),
@@ -61,7 +62,7 @@ impl Message {
     }
 }
 
-/// With settings spelled plainly.
+/// Spells settings plainly.
 impl fmt::Display for Message {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.spelled(Spelling::Plain))
@@ -101,7 +102,7 @@ impl From<String> for Message {
     }
 }
 
-/// A [`Message`](crate::message::Message) from format strings and, in brackets, names of settings.
+/// Builds a [`Message`](crate::message::Message) from format strings and, in brackets, names of settings.
 ///
 /// ```
 /// use reticent::message;

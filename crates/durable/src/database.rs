@@ -1,7 +1,7 @@
 //! A durable SQLite file.
 //!
-//! Write-ahead logging with `synchronous=FULL`: a commit returns when it is on the disk. Opening the file first rewrites
-//! the log in place: after a failed sync the log may read as complete without being on the disk.
+//! Uses write-ahead logging with `synchronous=FULL`: a commit returns once it is on disk. Opening the file first
+//! rewrites the log in place, because after a failed sync the log may read as complete without being on disk.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use crate::files::Files;
 use crate::replace::beside;
 
-/// How many prepared statements are cached.
+/// The number of prepared statements to cache.
 const STATEMENTS: usize = 64;
-/// A log longer than this is copied into the database outside of commits.
+/// A log longer than this is checkpointed outside of commits.
 const LONG_LOG: u64 = 4 << 20;
 
-/// The format of a file.
+/// The file format.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
     /// SQLite's application id, which marks the file as ours.
@@ -25,7 +25,7 @@ pub struct Form {
     pub version: i64,
     /// The page size: a typical write should fill a few pages.
     pub page_bytes: u32,
-    /// How much of the file is cached in memory.
+    /// The size of the page cache.
     pub cache_kib: u16,
     /// The statements that create the tables.
     pub schema: &'static str,
@@ -34,7 +34,7 @@ pub struct Form {
 /// Why a file could not be used.
 #[derive(Debug, Clone)]
 pub enum Failure {
-    /// The content is damaged, or of another format.
+    /// The content is damaged, or has another format.
     Damaged(String),
     /// The disk failed.
     Storage {
@@ -88,24 +88,24 @@ impl Database {
         Ok(database)
     }
 
-    /// Does the work in one transaction, durable when this returns.
+    /// Runs `work` in one transaction, which is durable when this returns.
     ///
     /// # Errors
-    /// Those of the work, in which case nothing is written, and those of the file.
+    /// Those of `work`, in which case nothing is written, and those of the file.
     pub fn write<T, E: FromFailure>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T, E>) -> Result<T, E> {
         self.transact(TransactionBehavior::Immediate, "written", work)
     }
 
-    /// Does the work on a consistent snapshot of what is durable.
+    /// Runs `work` on a consistent snapshot of the durable state.
     ///
     /// # Errors
-    /// Those of the work, and those of the file.
+    /// Those of `work`, and those of the file.
     pub fn read<T, E: FromFailure>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T, E>) -> Result<T, E> {
         self.transact(TransactionBehavior::Deferred, "read", work)
     }
 
-    /// Copies the log into the database if it has become long. This is not part of any commit, so that no commit waits
-    /// for it. Writers must call it from time to time: nothing else shortens the log.
+    /// Copies a long log into the database. This is not part of any commit, so no commit waits for it. Writers must
+    /// call it from time to time: nothing else shortens the log.
     pub fn tidy(&mut self) {
         let long = self.files.length(&self.log()).is_ok_and(|length| length.unwrap_or(0) > LONG_LOG);
         if let (true, Some(connection)) = (long, &self.connection) {
@@ -155,7 +155,7 @@ impl Database {
         }
         .map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        // A reader never copies the log into the database, and a writer not before the log is secured.
+        // A reader never checkpoints the log, and a writer only once the log is secured.
         let keep_log = |connection: &Connection, keep| {
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
         };
@@ -205,7 +205,7 @@ impl Database {
     fn make_schema(&self, connection: &mut Connection) -> Result<(), Failure> {
         let failed = |error: rusqlite::Error| self.failure(&error);
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        // Another process may have been first.
+        // Another process may have been faster.
         if tables(&transaction).map_err(failed)? > 0 {
             return Ok(());
         }

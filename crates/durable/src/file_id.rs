@@ -1,4 +1,4 @@
-//! Which file a path leads to, whatever it is called.
+//! The identity of the file at a path, whatever its name.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ type Id = (u64, u64);
 type Id = std::path::PathBuf;
 
 impl FileId {
-    /// The id of the file now at `path`, following links; `None` if there is none.
+    /// The id of the file currently at `path`, following links; `None` if it does not exist.
     pub fn of(path: &Path) -> Option<Self> {
         #[cfg(unix)]
         return {
@@ -23,7 +23,7 @@ impl FileId {
         path.canonicalize().ok().map(Self)
     }
 
-    /// The ids of a file and all folders that contain it.
+    /// The ids of a file and of every folder that contains it.
     pub fn of_path(file: &Path) -> Vec<Self> {
         let full = file.canonicalize().unwrap_or_else(|_| file.into());
         full.ancestors().filter_map(Self::of).collect()

@@ -1,4 +1,4 @@
-//! Operations on a ledger's files other than SQLite's own: the seam at which tests inject crashes and disk failures.
+//! File operations other than SQLite's own: the seam at which tests inject crashes and disk failures.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -10,40 +10,40 @@ use std::time::{Duration, Instant};
 use crate::file_id::FileId;
 use crate::replace::{self, private};
 
-/// How many bytes are rewritten at a time.
+/// The number of bytes rewritten at a time.
 const STRETCH: usize = 1 << 16;
-/// How long a writer sleeps before it tries again to get its turn.
+/// How long a writer sleeps before it retries for its turn.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(500);
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
-/// The files of a ledger.
+/// The file operations that a ledger needs.
 pub trait Files: Send + fmt::Debug {
-    /// SQLite's name for the virtual file system that they are in; `None` for the operating system's own.
+    /// SQLite's name for the virtual file system that holds the files; `None` for the operating system's own.
     fn system(&self) -> Option<&str>;
 
     /// The length of a file in bytes; `None` if it does not exist.
     ///
     /// # Errors
-    /// If the file system does not say.
+    /// If the file system reports an error.
     fn length(&self, path: &Path) -> io::Result<Option<u64>>;
 
     /// The number of hard links to a file; 0 if it does not exist.
     ///
     /// # Errors
-    /// If the file system does not say.
+    /// If the file system reports an error.
     fn names(&self, path: &Path) -> io::Result<u64>;
 
-    /// The identity of the file now at `path`; `None` if there is none.
+    /// The identity of the file currently at `path`; `None` if it does not exist.
     fn identity(&self, path: &Path) -> Option<FileId>;
 
-    /// Creates an empty file that only its owner can read, unless it exists: queries about a dataset can themselves be
-    /// secret.
+    /// Creates an empty file that only its owner can read, unless it already exists: queries about a dataset can
+    /// themselves be secret.
     ///
     /// # Errors
     /// If it cannot be created.
     fn make_private(&self, path: &Path) -> io::Result<()>;
 
-    /// Makes the name of a file durable, by syncing its directory.
+    /// Makes a file's name durable by syncing its directory.
     ///
     /// # Errors
     /// If the disk fails.
@@ -57,9 +57,9 @@ pub trait Files: Send + fmt::Debug {
 
     /// Waits until no other process has its turn; the turn ends when the returned file is dropped.
     ///
-    /// Waiting processes poll. A queue would be fairer, but measured slower: handing over to a sleeping process takes
-    /// time. Only speed depends on this: without a turn (`None`: it took too long, or the file cannot be created) a
-    /// writer tries anyway.
+    /// Waiting processes poll. A queue would be fairer, but measured slower, because waking a sleeping process takes
+    /// time. This affects speed only: without a turn (`None`, if the wait took too long or the file cannot be created)
+    /// a writer proceeds anyway.
     fn turn(&self, path: &Path, patience: Duration) -> Option<File>;
 }
 
@@ -101,7 +101,7 @@ impl Files for SystemFiles {
 
     fn make_private(&self, path: &Path) -> io::Result<()> {
         match private(OpenOptions::new().write(true).create_new(true)).open(path) {
-            // A dangling link exists, too: create its target.
+            // A dangling link counts as existing, so create its target.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !path.exists() => {
                 private(OpenOptions::new().write(true).create(true).truncate(false)).open(path).map(drop)
             }

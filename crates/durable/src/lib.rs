@@ -1,7 +1,7 @@
-//! Files that are on the disk when a call returns, and whole after a crash.
+//! Files that are on disk when a call returns, and intact after a crash.
 //!
-//! What a ledger, a stream, a collector, a store of tokens and a person's own device have in common when they keep
-//! something. Nothing here knows what is kept.
+//! The storage layer shared by ledgers, streams, collectors, token stores and client devices. It knows nothing about
+//! what it stores.
 //!
 //! ```
 //! use reticent_durable::replace;
@@ -9,7 +9,7 @@
 //! # let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("epoch");
 //! replace(&path, b"1")?;
-//! replace(&path, b"2")?; // after a crash: 1 or 2, never nothing and never half of it
+//! replace(&path, b"2")?; // after a crash: 1 or 2, never empty and never half-written
 //! assert_eq!(std::fs::read(&path)?, b"2");
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -18,11 +18,11 @@
 //! |---|---|
 //! | [`mod@replace`] | small files that are replaced as a whole |
 //! | [`database`] | [`Database`]: an SQLite file whose commits are durable |
-//! | [`files`] | [`Files`]: what is done to files beside what SQLite does; tests put failing disks in its place |
-//! | [`file_id`] | [`FileId`]: which file a path leads to |
+//! | [`files`] | [`Files`]: file operations other than SQLite's own; tests substitute failing disks |
+//! | [`file_id`] | [`FileId`]: the identity of the file at a path |
 //!
 //! # What is not promised
-//! A disk that says that it has written and has not loses what it was given.
+//! A disk that reports a write as durable when it is not can lose data.
 
 pub mod database;
 pub mod file_id;

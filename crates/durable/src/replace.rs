@@ -4,15 +4,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Replaces a file, keeping its permissions, or creates it, readable only by its owner. After a crash it has the old
-/// content or the new, and when this returns `Ok`, the new.
+/// Replaces a file, keeping its permissions, or creates it, readable only by its owner. After a crash the file has
+/// either the old content or the new; once this returns `Ok`, it has the new.
 ///
-/// The content is first written to a file beside it, which is always newly created: in a folder that others can write
-/// to, whatever they left under that name (a link to another file, or a file of theirs) is removed and never written
-/// to.
+/// The content is first written to a newly created file next to it. In a folder that others can write to, anything they
+/// left under that name (a link, or a file of their own) is removed and never written to.
 ///
 /// # Errors
-/// If the disk fails, or a leftover file beside it cannot be removed.
+/// If the disk fails, or a leftover file next to it cannot be removed.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let new = beside(path, ".new");
     let written = (|| {
@@ -33,20 +32,20 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         sync_directory(path)
     })();
     if written.is_err() {
-        // If it cannot be removed now, the next attempt removes it.
+        // If it cannot be removed now, the next attempt will remove it.
         let _ = fs::remove_file(&new);
     }
     written
 }
 
-/// Makes the name of a file durable, by syncing its directory.
+/// Makes a file's name durable by syncing its directory.
 ///
 /// # Errors
 /// If the disk fails.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match File::open(directory).and_then(|directory| directory.sync_all()) {
-        // Not every system can open directories; there, renaming is all that can be done.
+        // Not every system can open directories; there, renaming is the best that can be done.
         Err(error) if cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other,
     }
@@ -96,7 +95,7 @@ mod tests {
         replace(&path, b"first").unwrap();
         assert_eq!((fs::read(&path).unwrap(), fs::read(&other).unwrap()), (b"first".into(), b"somebody's".into()));
         assert!(!path.is_symlink());
-        // Its creator could still have the file open, or read it under another name.
+        // Its creator could still have the file open, or read it through another name.
         fs::write(beside(&path, ".new"), "theirs").unwrap();
         fs::hard_link(beside(&path, ".new"), folder.path().join("kept")).unwrap();
         fs::remove_file(&path).unwrap();

@@ -1,4 +1,4 @@
-//! A mean for each department, charged to a ledger with a budget: `cargo run -p reticent-ledger --example grouped_mean`.
+//! A mean per department, charged to a ledger with a budget: `cargo run -p reticent-ledger --example grouped_mean`.
 
 use std::error::Error;
 
@@ -9,7 +9,7 @@ use reticent::statistic::{Bounds, Contribution, Ends, Grid, Rows};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // 800 people, made up.
+    // 800 made-up people.
     let salary = |person: u32| 28_000.0 + f64::from(person % 97) * 100.0;
     let salaries: Vec<(&str, f64)> = (0..800)
         .map(|person| if person % 4 == 0 { ("Surgery", 2.0 * salary(person)) } else { ("Care", salary(person)) })
@@ -22,12 +22,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let terms = Terms { unit: "row".into(), adjacency: Adjacency::AddRemove };
     ledger.register(&Dataset { name: "staff".into(), budget, terms: Some(terms) })?;
 
-    // A person works in one department, so all groups together cost what one of them costs.
+    // A person works in one department, so all groups together cost as much as one of them.
     let guarantee = Guarantee::Pure("0.6".parse()?);
     let person = Contribution::in_groups(Adjacency::AddRemove, 1, Rows::AtMost(1))?;
     let grid = Grid::new(&"0..200000".parse::<Bounds>()?);
     let batch = Batch::new(&[Part { sensitivity: Ends::sensitivity(&grid, &person)?, weight: 1 }], &guarantee)?;
-    // Two numbers make a mean, and each holds at 97.5 %: the mean's error bar holds at 95 %.
+    // A mean is computed from two numbers. Each interval holds at 97.5 %, so the mean's error bar holds at 95 %.
     let half_width = batch.half_width(0, &"0.975".parse()?)?;
     for request in ["monday", "monday", "tuesday"] {
         let charge = Charge::new("staff", request, guarantee.clone())

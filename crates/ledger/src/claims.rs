@@ -1,4 +1,4 @@
-//! Same rows, one budget: which dataset a request is charged to, and which datasets stand against that.
+//! Same rows, one budget: which dataset a request is charged to, and which datasets rule it out.
 
 use std::path::{Path, PathBuf};
 
@@ -8,22 +8,22 @@ use crate::entry::Dataset;
 use crate::error::{Error, Result};
 use crate::files::Owner;
 
-/// What all streams without a name are charged to together.
+/// The dataset that all unnamed streams are charged to.
 const STANDARD_INPUT: &str = "standard input";
 
 /// The dataset that a request is charged to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// One that the user named.
+    /// A dataset that the user named.
     Named(String),
     /// A file, by its full path.
     File(String),
-    /// A stream of which nothing is known: all such streams share one account.
+    /// An unnamed stream: all such streams share one account.
     Nameless,
 }
 
 impl Subject {
-    /// The dataset that the user named; else that of the file; else that of all streams without a name.
+    /// The dataset that the user named, or else the file's, or else the one of all unnamed streams.
     ///
     /// # Errors
     /// As [`dataset_of_file`].
@@ -52,42 +52,42 @@ impl Subject {
         }
     }
 
-    /// Is it charged together with other streams, because none of them has a name?
+    /// Whether it is the account that all unnamed streams share.
     pub fn is_nameless(&self) -> bool {
         *self == Self::Nameless
     }
 }
 
-/// The name of a file's dataset: its full path, links followed. A copy, or the same content under a new name, is another dataset.
+/// The name of a file's dataset: its full path, with links resolved. A copy, or a renamed file, is another dataset.
 ///
 /// # Errors
-/// [`Error::File`] if there is no such file; [`Error::FileName`] if its path is not Unicode.
+/// [`Error::File`] if the file does not exist; [`Error::FileName`] if its path is not Unicode.
 pub fn dataset_of_file(file: &Path) -> Result<String> {
     let shown = || file.display().to_string();
     let full = file.canonicalize().map_err(|error| Error::File { file: shown(), reason: error.to_string() })?;
     full.into_os_string().into_string().map_err(|_| Error::FileName(shown()))
 }
 
-/// What is to be done with the rows of some files.
+/// What the rows of some files are to be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use<'dataset> {
     /// Release statistics about them, charged to this dataset.
     Charged(&'dataset str),
     /// Release statistics about them without charging anything.
     Uncharged,
-    /// Show them to everybody.
+    /// Publish them.
     Public,
 }
 
 impl DurableLedger {
-    /// A dataset that stands against a use of these files, whatever they are called; `None` if there is none in this ledger. To be asked
-    /// before the files are read.
+    /// The dataset in this ledger that forbids a use of these files, whatever their names; `None` if the use is
+    /// allowed. Call it before reading the files.
     ///
-    /// | use | what stands against it |
+    /// | use | forbidden by |
     /// |---|---|
     /// | [`Use::Charged`] | another dataset with a limit: its budget would be spent without being charged |
     /// | [`Use::Uncharged`] | any dataset with a limit |
-    /// | [`Use::Public`] | any dataset with a limit or a charge: what was ever protected is not shown |
+    /// | [`Use::Public`] | any dataset with a limit or a charge: rows that were ever protected are not published |
     ///
     /// # Errors
     /// If the ledger cannot be read, or is damaged.
@@ -100,7 +100,7 @@ impl DurableLedger {
         Ok(self.owners(files)?.into_iter().find(stands_against))
     }
 
-    /// The limit of a dataset, if it is known and has one.
+    /// The limit of a dataset; `None` if it is not registered or has no limit.
     ///
     /// # Errors
     /// If the ledger cannot be read, or is damaged.
@@ -109,7 +109,7 @@ impl DurableLedger {
         Ok(dataset.map(|dataset| dataset.budget).filter(|budget| *budget != Budget::Unlimited))
     }
 
-    /// Registers a dataset without a limit, unless it is known already.
+    /// Registers a dataset without a limit, unless it is registered already.
     ///
     /// # Errors
     /// If the ledger cannot be read or written.

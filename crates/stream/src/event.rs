@@ -1,4 +1,4 @@
-//! Events as they are counted.
+//! Parsed events.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -15,16 +15,16 @@ use crate::ndjson::{self, Line};
 /// How a stream reads its events.
 pub(crate) struct Rules {
     pub definition: Arc<Definition>,
-    /// The places of known keys.
+    /// The indices of known keys.
     places: HashMap<Arc<str>, u32, RandomState>,
-    /// Ids are kept as keyed hashes of 128 bits: nobody can choose two that are taken for one.
+    /// Ids are stored as keyed 128-bit hashes, so that nobody can construct a collision.
     id_key: [u8; 16],
 }
 
-/// What an event has instead of a key.
+/// Stands for a missing key.
 const NO_KEY: Key = Key { start: u32::MAX, length: 0 };
 
-/// A key: the place of a known one, or where its text is among those of its batch.
+/// A key: the index of a known key, or the position of its text in the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key {
     start: u32,
@@ -34,16 +34,16 @@ pub(crate) struct Key {
 /// One event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event {
-    /// Clamped.
+    /// The clamped value.
     pub value: i64,
     pub key: Key,
-    /// The hash of its id; 0 if it has none.
+    /// The hash of its id; 0 if it has no id.
     pub id: u128,
 }
 
-/// Events of one stream, read and clamped; made by [`Stream::events`](crate::Stream::events).
+/// Events of one stream, parsed and clamped; created by [`Stream::events`](crate::Stream::events).
 ///
-/// In pan-private mode their memory is overwritten when they are dropped, and no id is kept.
+/// In pan-private mode their memory is overwritten on drop, and no ids are kept.
 pub struct Events {
     pub(crate) rules: Arc<Rules>,
     pub(crate) events: Vec<Event>,
@@ -63,7 +63,7 @@ impl Rules {
         self.definition.mode() == Mode::PanPrivate
     }
 
-    /// Never 0, which stands for no id.
+    /// Never returns 0, which stands for a missing id.
     fn hash(&self, pieces: impl FnOnce(&mut SipHasher24)) -> u128 {
         if self.definition.dedup() == 0 {
             return 0;
@@ -79,7 +79,7 @@ impl Events {
         Self { rules, events: Vec::with_capacity(capacity), text: Vec::new() }
     }
 
-    /// One event for each line: see [`Stream::events_from_ndjson`](crate::Stream::events_from_ndjson).
+    /// One event per line: see [`Stream::events_from_ndjson`](crate::Stream::events_from_ndjson).
     pub(crate) fn from_ndjson(rules: Arc<Rules>, body: &[u8]) -> Self {
         let lines = memchr::memchr_iter(b'\n', body).count() + 1;
         let mut events = Self::new(rules, lines);
@@ -87,17 +87,17 @@ impl Events {
         events
     }
 
-    /// How many there are.
+    /// The number of events.
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// Are there none?
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
-    /// One more event. Its value is clamped; a key that is not known, or longer than 256 bytes, is none.
+    /// Adds an event. Its value is clamped; an unknown key, or one longer than 256 bytes, counts as no key.
     pub fn push(&mut self, id: Option<&str>, key: Option<&str>, value: i64) {
         let id = id.map_or(0, |id| self.rules.hash(|hasher| hasher.write(id.as_bytes())));
         let key = key.map_or(NO_KEY, |key| self.key(key.as_bytes()));
@@ -133,7 +133,7 @@ impl Events {
 
     fn add(&mut self, id: u128, key: Key, value: i64) {
         if self.rules.erases() && self.events.len() == self.events.capacity() {
-            // A vector that grows by itself leaves its old memory as it was.
+            // A vector that grows by itself does not erase its old memory.
             let mut larger = Vec::with_capacity(2 * self.events.len() + 16);
             larger.extend_from_slice(&self.events);
             self.erase();
@@ -143,12 +143,12 @@ impl Events {
         self.events.push(Event { value, key, id });
     }
 
-    /// The place of an event's key, where keys are known.
+    /// The index of an event's key, for known keys.
     pub(crate) fn place(&self, event: &Event) -> Option<u32> {
         (event.key != NO_KEY).then_some(event.key.start)
     }
 
-    /// The text of an event's key, where keys come with the data.
+    /// The text of an event's key, for keys from the data.
     pub(crate) fn key_text(&self, event: &Event) -> Option<&str> {
         let Key { start, length } = event.key;
         let text = self.text.get(start as usize..start as usize + length as usize)?;
@@ -174,7 +174,7 @@ impl Drop for Events {
     }
 }
 
-/// Without what they say.
+/// Omits the content of the events.
 impl fmt::Debug for Events {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Events").field("stream", &self.rules.definition.name()).finish_non_exhaustive()

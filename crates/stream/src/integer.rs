@@ -1,8 +1,8 @@
-//! Whole numbers, read from bytes without a copy.
+//! Integers, parsed from bytes without copying.
 
-/// The whole number that a text says, to the nearest that fits into 64 bits; nothing if it says none.
+/// Parses an integer, clamped to 64 bits; `None` if the text is not an integer.
 ///
-/// Spaces around it do not matter. Total: no text makes it fail, and it keeps nothing of what it reads.
+/// Surrounding whitespace is ignored. The function is total (it fails for no text) and keeps no copy of what it reads.
 pub fn parse(text: &[u8]) -> Option<i64> {
     let text = text.trim_ascii();
     let (negative, digits) = match text {
@@ -13,7 +13,7 @@ pub fn parse(text: &[u8]) -> Option<i64> {
     if digits.is_empty() {
         return None;
     }
-    // Counted downwards: there is one more negative number than positive ones.
+    // Counts downwards, because there is one more negative number than there are positive ones.
     let mut value = 0i64;
     for digit in digits {
         let digit = digit.wrapping_sub(b'0');

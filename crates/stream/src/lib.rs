@@ -1,42 +1,42 @@
 //! Private streams: events go in, running sums come out after every step, and one charge covers all of them.
 //!
-//! A stream is defined once, charged once, and counts until its horizon. Steps are closed by the clock, also when nothing
-//! arrived: silence must not show. See [`Streams`] for an example.
+//! A stream is defined once, charged once, and counts until its horizon. Steps are closed by the clock, even if nothing
+//! arrived, so that silence reveals nothing. See [`Streams`] for an example.
 //!
 //! | mode | what is kept | an event is counted |
 //! |---|---|---|
-//! | curator | exact sums, ids and noise, durably, as secret as the data | exactly once, when it carries an id |
-//! | pan-private | on disk what was published; in memory sums inside noise | at most once |
+//! | curator | exact sums, ids and noise, durably, as secret as the data | exactly once if it has an id |
+//! | pan-private | on disk, only what was published; in memory, noisy sums | at most once |
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`definition`] | [`Definition`]: what a stream is, and what must hold before it is charged |
+//! | [`definition`] | [`Definition`]: what a stream is, and what is checked before it is charged |
 //! | [`streams`] | [`Streams`]: all streams of a data directory |
-//! | [`hold`] | [`Hold`]: a data directory belongs to one process at a time |
-//! | [`stream`] | [`Stream`]: one of them |
-//! | [`event`] | [`Events`]: events as they are counted |
-//! | `ndjson`, [`integer`] | one record per line, read without a copy and without an error |
+//! | [`hold`] | [`Hold`]: the lock that gives a data directory to one process at a time |
+//! | [`stream`] | [`Stream`]: one stream |
+//! | [`event`] | [`Events`]: a batch of parsed events |
+//! | `ndjson`, [`integer`] | one record per line, parsed without copying and without errors |
 //! | [`release`] | [`StepRelease`]: what is released at the end of a step |
-//! | [`board`] | [`Subscription`]: whoever waits for the next release |
-//! | [`clock`] | [`Clock`]: what time it is; one that is moved by hand |
+//! | [`board`] | [`Subscription`]: waiting for the next release |
+//! | [`clock`] | [`Clock`]: the current time; also a clock that tests set by hand |
 //! | `plan` | how counters make their noise |
-//! | [`timeline`], [`times`] | [`Timeline`]: steps of time; times and lengths as text |
-//! | [`count`](mod@count) | the lines of a file or a pipe, counted by one process, without a data directory |
-//! | `curator` | durable streams: journal, checkpoint, ids, one transaction for all who wait |
-//! | `pan_private` | streams whose memory and disk may be taken |
+//! | [`timeline`], [`times`] | [`Timeline`]: time steps; times and durations as text |
+//! | [`count`](mod@count) | counting the lines of a file or pipe in one process, without a data directory |
+//! | `curator` | durable streams: journal, checkpoint, ids, group commit |
+//! | `pan_private` | streams whose memory and disk may be seized |
 //! | [`source`] | events from files, pipes and NATS JetStream |
-//! | `health` | what does not work at present |
+//! | `health` | current failures |
 //! | `charge`, `catalogue`, `archive`, `database`, `shared` | the charge, and the files of a data directory |
 //! | [`error`] | the one error type |
 //!
 //! # What is not promised
-//! Whoever can write to a curator's data directory can put back an older copy of it, and the same steps would be released
-//! again with other noise. How long a step takes to close, how much memory and disk is in use depends on the events: on how many
-//! ids there are, and with `keys = "selected"` on how many keys came.
+//! Anyone who can write to a curator's data directory can restore an older copy of it, and the same steps would then be
+//! released again with fresh noise. The time to close a step and the memory and disk in use depend on the events: on
+//! the number of ids, and with `keys = "selected"` on the number of keys.
 //!
 //! # Features
 //! - `nats` (default): events from NATS JetStream.
-//! - `test-util`: `simulation`, processes that end wherever a test wants.
+//! - `test-util`: `simulation`, processes that crash wherever a test wants.
 
 mod archive;
 pub mod board;

@@ -10,28 +10,29 @@ use reticent::{Permit, Result};
 
 use crate::definition::{Definition, Keys};
 
-/// The most steps for the square-root counter, which remembers all steps, and is written to disk after each of them.
+/// The maximum number of steps for the square-root counter, which remembers all steps and is written to disk after
+/// each.
 const LONGEST_TOEPLITZ: u64 = 4096;
 
-/// How one counter, or one per key, makes its noise. Nothing is charged yet.
+/// How one counter, or one counter per key, makes its noise. Nothing is charged yet.
 #[derive(Debug, Clone)]
 pub enum Plan {
     /// One counter.
     One(Box<AnyStrategy>),
-    /// One per key; the keys that are known beforehand, if they are.
+    /// One counter per key, with the keys if they are known beforehand.
     Keyed(Box<KeyedPlan<AnyStrategy>>, Vec<String>),
 }
 
 impl Plan {
-    /// For one counter.
+    /// A plan for one counter.
     ///
     /// # Errors
-    /// If there is no such counter for the stream and the guarantee.
+    /// If this kind of counter does not support the stream or the guarantee.
     pub fn one(kind: CounterKind, stream: Stream, guarantee: Guarantee) -> Result<Self> {
         Ok(Self::One(Box::new(kind.plan(stream, guarantee)?)))
     }
 
-    /// For one counter per known key.
+    /// A plan for one counter per known key.
     ///
     /// # Errors
     /// As for [`Plan::one`].
@@ -39,7 +40,7 @@ impl Plan {
         Ok(Self::Keyed(Box::new(KeyedPlan::known(kind, stream, guarantee)?), keys))
     }
 
-    /// For one counter per key that enough events share.
+    /// A plan for one counter per key that enough events share.
     ///
     /// # Errors
     /// As for [`Plan::one`]; also if the guarantee has no δ.
@@ -47,7 +48,7 @@ impl Plan {
         Ok(Self::Keyed(Box::new(KeyedPlan::admitting(kind, stream, guarantee)?), Vec::new()))
     }
 
-    /// For a stream.
+    /// The plan for a stream definition.
     pub(crate) fn new(definition: &Definition) -> Result<Self> {
         let kind = definition.counter();
         let plan = |kind: CounterKind| {
@@ -72,7 +73,7 @@ impl Plan {
         }
     }
 
-    /// How the counter of one key makes its noise.
+    /// How the counter of a single key makes its noise.
     pub fn strategy(&self) -> &AnyStrategy {
         match self {
             Self::One(strategy) => strategy,
@@ -80,7 +81,7 @@ impl Plan {
         }
     }
 
-    /// The stream that is counted.
+    /// The stream to count.
     pub fn stream(&self) -> &Stream {
         match self {
             Self::One(strategy) => strategy.stream(),
@@ -88,7 +89,7 @@ impl Plan {
         }
     }
 
-    /// The guarantee, which is also the cost. If `auto` finds that ε alone gives smaller errors than ε and δ, it is ε alone.
+    /// The guarantee, which is also the cost. This is pure ε if `auto` finds that it gives smaller errors than ε and δ.
     pub fn guarantee(&self) -> &Guarantee {
         match self {
             Self::One(strategy) => strategy.guarantee(),
@@ -99,7 +100,7 @@ impl Plan {
     /// Starts the counters on a new charge.
     ///
     /// # Errors
-    /// If the permit does not allow it.
+    /// If the permit does not cover the guarantee.
     pub fn start(self, permit: Permit) -> Result<Tally> {
         Ok(match self {
             Self::One(strategy) => Tally::One(strategy.start(permit)?),
@@ -107,7 +108,7 @@ impl Plan {
         })
     }
 
-    /// Starts the counters on a charge that was made before.
+    /// Starts the counters on an existing charge.
     pub(crate) fn begin(self, permit: StreamPermit) -> Result<Tally> {
         Ok(match self {
             Self::One(strategy) => Tally::One(strategy.begin(permit)),
@@ -116,7 +117,7 @@ impl Plan {
     }
 }
 
-/// Half-width at 95 % and variance of the last step.
+/// The 95 % half-width and the variance of the last step.
 pub(crate) fn error(tally: &Tally) -> Result<(f64, f64)> {
     let step = tally.steps();
     Ok((tally.half_width(step, LEVEL)?, tally.variance(step)))

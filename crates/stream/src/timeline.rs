@@ -1,8 +1,8 @@
-//! Steps of time.
+//! Time steps.
 
 use serde::{Deserialize, Serialize};
 
-/// Equal steps of time, one after the other. All times are milliseconds since 1970.
+/// Consecutive time steps of equal length. All times are in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct Timeline {
@@ -25,44 +25,44 @@ impl TryFrom<Unchecked> for Timeline {
 }
 
 impl Timeline {
-    /// Steps of this length, from this time on; `None` if the length is not positive.
+    /// Steps of length `step`, starting at `from`; `None` if the length is not positive.
     pub fn new(from: i64, step: i64) -> Option<Self> {
         (step > 0).then_some(Self { from, step })
     }
 
-    /// Steps that end at multiples of their length, such as full minutes; `time` lies in the first of them.
+    /// Steps that end at multiples of their length, such as full minutes; the first of them contains `time`.
     pub(crate) fn aligned(time: i64, step: i64) -> Option<Self> {
         Self::new(time.checked_sub(time.checked_rem_euclid(step)?)?, step)
     }
 
-    /// When the first step begins.
+    /// The start of the first step.
     pub fn start(self) -> i64 {
         self.from
     }
 
-    /// How long a step lasts.
+    /// The length of a step.
     pub fn step(self) -> i64 {
         self.step
     }
 
-    /// The step, counted from 1, that a time lies in; `None` before the first.
+    /// The step, counted from 1, that contains `time`; `None` before the first.
     pub fn step_of(self, time: i64) -> Option<u64> {
         let since = i128::from(time) - i128::from(self.from);
         (since >= 0).then(|| u64::try_from(since / i128::from(self.step)).unwrap_or(u64::MAX).saturating_add(1))
     }
 
-    /// How many steps have ended by a time.
+    /// The number of steps that have ended at `now`.
     pub fn ended(self, now: i64) -> u64 {
         self.step_of(now).map_or(0, |step| step - 1)
     }
 
-    /// When a step, counted from 1, ends and the next begins.
+    /// The end of a step, counted from 1, which is the start of the next.
     pub fn end_of(self, step: u64) -> i64 {
         let end = i128::from(self.from) + i128::from(step) * i128::from(self.step);
         end.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 
-    /// The number of steps up to a later time; `None` if it is not a whole number.
+    /// The number of steps from the start to `to`; `None` if it is not a whole number.
     pub fn steps_until(self, to: i64) -> Option<u64> {
         let (length, step) = (i128::from(to) - i128::from(self.from), i128::from(self.step));
         (length > 0 && length % step == 0).then(|| (length / step) as u64)

@@ -7,8 +7,8 @@ use reticent_sql::scalar::ScalarQuery;
 use crate::error::{Error, Result};
 use crate::table::Table;
 
-/// The answer of a query to a block as a run gets it, on one line; `None` if it has none. A [`Worker`](crate::Worker) reads the block from
-/// standard input, prints the answer, and ends with a code other than 0 without one.
+/// The query's answer for one block, on one line; `None` if it has no answer. A [`Worker`](crate::Worker) reads the
+/// block from standard input, prints the answer, and exits with a nonzero code if there is none.
 ///
 /// # Errors
 /// If there is no header, or the query does not fit it.

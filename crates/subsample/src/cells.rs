@@ -1,14 +1,14 @@
-//! Lines of CSV, read and written: one row, one line.
+//! Reading and writing CSV lines: one row per line.
 
 use csv_core::{ReadRecordResult, Reader};
 
-/// The cells of a line, by the rules of RFC 4180, except that a row ends with its line: quotes protect commas and quotes, not
-/// line ends.
+/// The cells of a line, by the rules of RFC 4180, except that a row ends with its line: quotes protect commas and
+/// quotes, but not line breaks.
 ///
 /// # Privacy
-/// So no row can swallow the next: the content of one row never decides where another begins.
+/// No row can swallow the next: the content of one row never decides where another begins.
 pub struct Cells {
-    /// Made once: setting up its tables takes longer than reading a line.
+    /// Created once: setting up its tables takes longer than reading a line.
     reader: Box<Reader>,
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -23,7 +23,7 @@ impl std::fmt::Debug for Cells {
 }
 
 impl Cells {
-    /// No line has been read yet.
+    /// A reader that has not read any line yet.
     pub fn new() -> Self {
         Self { reader: Box::new(Reader::new()), bytes: Vec::new(), ends: Vec::new(), count: 0 }
     }
@@ -34,7 +34,7 @@ impl Cells {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         self.reader.reset();
         self.count = 0;
-        // Cells are never longer than what they are written as, and there is a comma between any two.
+        // Cells are never longer than their quoted form, and any two are separated by a comma.
         let commas = memchr::memchr_iter(b',', line).count();
         self.bytes.resize(self.bytes.len().max(line.len() + 1), 0);
         self.ends.resize(self.ends.len().max(commas + 2), 0);
@@ -54,12 +54,12 @@ impl Cells {
         }
     }
 
-    /// How many cells the line has; 0 if it is empty.
+    /// The number of cells in the line; 0 if it is empty.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// A cell of the line, counted from 0; empty beyond the last.
+    /// The cell at `place`, counted from 0; empty past the last.
     pub fn cell(&self, place: usize) -> &[u8] {
         if place >= self.count {
             return b"";
@@ -69,8 +69,8 @@ impl Cells {
     }
 }
 
-/// Appends a line, its cells quoted where necessary. A line break within a cell becomes a space, so that a program that reads the
-/// block line by line sees its rows.
+/// Appends a line, quoting cells where necessary. Line breaks within a cell become spaces, so that a program that reads
+/// the block line by line sees one row per line.
 pub fn write_line<'cell>(text: &mut Vec<u8>, cells: impl ExactSizeIterator<Item = &'cell [u8]>) {
     let alone = cells.len() == 1;
     for (place, cell) in cells.enumerate() {

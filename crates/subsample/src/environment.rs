@@ -12,24 +12,24 @@ use crate::statistic::Statistic;
 /// The `PATH` of the runs.
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// How long testing an isolation may take.
+/// Time limit for testing an isolation.
 const TRIAL: Duration = Duration::from_secs(5);
 
 /// What separates a run from the rest of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Isolation {
-    /// Its own namespaces for the network, processes and shared memory: it reaches no other machine and sees no process but
-    /// its own, all of which end with it.
+    /// Its own namespaces for the network, processes and shared memory: it cannot reach other machines and sees only
+    /// its own processes, all of which end with it.
     Full,
-    /// Its own namespace for the network.
+    /// Its own network namespace.
     Network,
-    /// Nothing, because the system does not allow it.
+    /// None, because the system does not allow it.
     Nothing,
 }
 
 impl Isolation {
-    /// The best that the system allows, found by running a program that does nothing.
+    /// The strongest isolation that the system allows, found by running a program that does nothing.
     pub fn best() -> Self {
         let nothing = Statistic::script("exit 0");
         let works = |isolation: &Self| {
@@ -42,7 +42,7 @@ impl Isolation {
         [Self::Full, Self::Network].into_iter().find(works).unwrap_or(Self::Nothing)
     }
 
-    /// A sentence about it.
+    /// A sentence that describes it.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Full => "no network, no other processes in sight",
@@ -51,7 +51,7 @@ impl Isolation {
         }
     }
 
-    /// A word for it.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -68,7 +68,7 @@ impl Isolation {
             Self::Full => (
                 &["setpriv", "unshare"],
                 &[
-                    // Runs end with the process that started them.
+                    // Runs end when the process that started them does.
                     &["--pdeathsig", "KILL", "--"],
                     &[
                         "--user",
@@ -98,12 +98,12 @@ impl Isolation {
 pub struct Environment {
     /// What separates them from the rest of the system.
     pub isolation: Isolation,
-    /// The most bytes of address space that one of their processes may have; `None` for no limit.
+    /// Address space limit of each process, in bytes; `None` for no limit.
     pub memory: Option<u64>,
 }
 
 impl Environment {
-    /// The best isolation that the system allows, and no memory limit.
+    /// The strongest isolation that the system allows, and no memory limit.
     pub fn best() -> Self {
         Self { isolation: Isolation::best(), memory: None }
     }
@@ -111,8 +111,8 @@ impl Environment {
     /// The command that runs a statistic in a directory; `None` if the program that isolates it is gone.
     pub(crate) fn command(&self, statistic: &Statistic, directory: &Path) -> Option<Command> {
         let mut words = self.isolation.wrapper()?.into_iter();
-        // A shell sets the limits and stays: the first process of a namespace ignores signals, even those that a crash raises,
-        // so it must not be the program.
+        // A shell sets the limits and stays: the first process of a namespace ignores signals, even those raised by a
+        // crash, so it must not be the program.
         let limit =
             self.memory.map_or_else(String::new, |bytes| format!("ulimit -v {} || exit 126; ", bytes.div_ceil(1024)));
         let script = format!("ulimit -c 0; {limit}\"$0\" \"$@\"; exit $?");

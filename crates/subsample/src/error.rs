@@ -9,11 +9,11 @@ use reticent::message::Message;
 use crate::environment::PATH;
 use crate::trial::ROWS;
 
-/// What can go wrong. No text depends on the rows of the table.
+/// What can go wrong. No error text depends on the rows of the table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A parameter is out of range, or does not go with the others.
+    /// A parameter is out of range, or does not fit the others.
     #[error("{parameter} is {value}, but it must be {allowed}")]
     Parameter {
         /// The parameter's name.
@@ -33,11 +33,11 @@ pub enum Error {
         fault: ProgramFault,
     },
 
-    /// The query cannot be asked of these columns.
+    /// The query does not fit these columns.
     #[error("{0}")]
     Sql(reticent_sql::Error),
 
-    /// The table cannot be used; known before a row is read.
+    /// The table cannot be used; known before any row is read.
     #[error("{}", .fault.of(.table))]
     Table {
         /// The table's name.
@@ -46,7 +46,7 @@ pub enum Error {
         fault: TableFault,
     },
 
-    /// The statistic answered none of the made-up rows.
+    /// The statistic had no answer for any of the made-up rows.
     #[error(
         "the program {program} has no answer for {} (it failed, printed {}, or took longer than {limit:?})",
         rows_of(.file.as_deref()), nothing(*.numeric)
@@ -56,7 +56,7 @@ pub enum Error {
         program: String,
         /// The file with the made-up rows; `None` if the rows were invented here.
         file: Option<PathBuf>,
-        /// Does an answer have to be a number?
+        /// Whether an answer must be a number.
         numeric: bool,
         /// The time limit of a run.
         limit: Duration,
@@ -71,16 +71,17 @@ pub enum Error {
         columns: Vec<String>,
     },
 
-    /// No directory for the runs.
+    /// The directory for the runs could not be created.
     #[error("the runs need a scratch directory in {}: {reason}", .folder.display())]
     Scratch {
-        /// Where it was to be made.
+        /// Where it should have been created.
         folder: PathBuf,
-        /// What the system said.
+        /// The system's error message.
         reason: String,
     },
 
-    /// The rows could not be read to their end. One text whatever the reason, which may depend on the rows.
+    /// The rows could not be read to their end. The text is the same whatever the reason, because the reason may depend
+    /// on the rows.
     #[error("the table could not be read to its end; what was charged stays charged")]
     Reading,
 
@@ -121,7 +122,7 @@ impl Explained for Error {
 pub enum ProgramFault {
     /// It was named without a slash, and is not in the runs' `PATH`.
     NotInPath {
-        /// Is there a file of this name in the working directory?
+        /// Whether the working directory has a file of this name.
         here: bool,
     },
     /// The system does not let us read it.
@@ -134,12 +135,12 @@ pub enum ProgramFault {
     NoInterpreter,
     /// The interpreter in its first line does not exist.
     InterpreterMissing(String),
-    /// The interpreter that `env` is to find is not in the runs' `PATH`.
+    /// The interpreter that `env` should find is not in the runs' `PATH`.
     InterpreterNotInPath(String),
 }
 
 impl ProgramFault {
-    /// The sentence about a program of this name.
+    /// The error message for a program of this name.
     pub fn of(&self, program: &str) -> String {
         match self {
             Self::NotInPath { here } => {
@@ -168,9 +169,9 @@ pub enum TableFault {
     Directory,
     /// Its first line is empty or missing.
     NoHeader,
-    /// It is of a format without a header.
+    /// Its format has no header.
     FormatWithoutColumns,
-    /// It is of a format other than CSV, and the file is not as that format wants it.
+    /// Its format is not CSV, and the file is not valid in that format.
     Format(String),
     /// It has no such column.
     NoColumn {
@@ -179,7 +180,7 @@ pub enum TableFault {
         /// The column that may have been meant.
         nearest: Option<String>,
     },
-    /// It has several columns of this name.
+    /// Several columns have this name.
     SeveralColumns {
         /// The column.
         column: String,
@@ -187,7 +188,7 @@ pub enum TableFault {
 }
 
 impl TableFault {
-    /// The sentence about a table.
+    /// The error message for a table of this name.
     fn of(&self, table: &str) -> String {
         match self {
             Self::Unreadable(reason) => format!("cannot read {table}: {reason}"),
@@ -218,7 +219,7 @@ pub fn rows_of(file: Option<&Path>) -> String {
     }
 }
 
-/// What a run printed that had no answer, in words.
+/// What a run without an answer printed, in words.
 pub fn nothing(numeric: bool) -> &'static str {
     if numeric { "no number" } else { "nothing" }
 }

@@ -1,10 +1,10 @@
-//! The outcome of a subsample: kept by the ledger before it is shown.
+//! The outcome of a subsample, stored in the ledger before it is shown.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// The outcome of a subsample, as a ledger keeps it: the same request gets the same outcome again.
+/// The outcome of a subsample, as stored in a ledger: repeating the request returns the same outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kept {
@@ -21,17 +21,17 @@ pub enum Kept {
     },
     /// Refused: too few blocks agree, or too many have no answer.
     Refused,
-    /// The table could not be read to its end. There is no answer, and there will be none for this charge.
+    /// The table could not be read to its end. This charge has no answer and never will.
     Failed,
 }
 
 impl Kept {
-    /// The text to keep.
+    /// The text to store.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("it is plain data")
     }
 
-    /// Reads a text that was kept.
+    /// Parses a stored text.
     ///
     /// # Errors
     /// [`Error::NotAnOutcome`] if it is something else.

@@ -1,8 +1,8 @@
-//! Make any statistic private: split a table into disjoint blocks at random, run a program or a query on each block in a process of
-//! its own, and release what the blocks agree on.
+//! Make any statistic private: split a table into random disjoint blocks, run a program or query on each block in its
+//! own process, and release what the blocks agree on.
 //!
-//! One privacy unit changes the answer of one block, whatever the statistic is, so the statistic itself need not be private. The
-//! mathematics is in [`reticent::mechanism::subsample`]; this crate adds tables, processes and time.
+//! One privacy unit changes the answer of one block, whatever the statistic is, so the statistic itself need not be
+//! private. The mathematics is in [`reticent::mechanism::subsample`]; this crate adds tables, processes and timing.
 //!
 //! ```
 //! use std::ffi::OsString;
@@ -10,7 +10,9 @@
 //! use std::time::Duration;
 //!
 //! use reticent::Permit;
-//! use reticent_subsample::{Environment, Kept, Parameters, Plan, Schedule, Statistic, Subsample, Summary, Table, Trial};
+//! use reticent_subsample::{
+//!     Environment, Kept, Parameters, Plan, Schedule, Statistic, Subsample, Summary, Table, Trial,
+//! };
 //!
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let path = folder.path().join("people.csv");
@@ -33,27 +35,28 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`plan`] | [`Plan`]: how the blocks' answers become a release, under which guarantee |
+//! | [`plan`] | [`Plan`]: how the blocks' answers become a release, and under which guarantee |
 //! | [`table`] | [`Table`]: its header before the charge, its rows after it, split into blocks |
-//! | `cells` | lines of CSV |
+//! | `cells` | CSV lines |
 //! | [`statistic`] | [`Statistic`]: the program that runs on every block |
-//! | [`block_sql`] | what such a program does if the statistic is SQL |
+//! | [`block_sql`] | what that program does for a statistic in SQL |
 //! | [`environment`] | [`Environment`]: what a run sees of the system |
 //! | `run` | one run: a process that reads a block and prints an answer |
-//! | [`schedule`] | [`Schedule`]: when runs begin, and how many run at a time |
-//! | [`subsample`] | [`Subsample`]: all of them together |
+//! | [`schedule`] | [`Schedule`]: when runs start, and how many run at a time |
+//! | [`subsample`] | [`Subsample`]: all of it together |
 //! | [`trial`] | [`Trial`]: made-up rows on which the statistic is tried before the charge |
-//! | [`kept`] | [`Kept`]: the outcome, as a ledger keeps it |
+//! | [`kept`] | [`Kept`]: the outcome, as stored in a ledger |
 //! | [`error`] | the one error type |
 //!
 //! # What is not promised
-//! - A run that looks beyond its block (a file that another run left, the table itself) breaks the guarantee. [`Environment::best`]
-//!   cuts off the network and hides other processes where the system allows it, and says what it could not do.
-//! - Reading the rows and splitting them takes a time that grows with the table.
-//! - A reader that panics on a broken file is caught, but its message reaches the process's panic hook and may quote rows. Install a
-//!   silent hook before [`Subsample::release`] if somebody else sees standard error.
+//! - A run that looks beyond its block (at a file that another run left behind, or at the table itself) breaks the
+//!   guarantee. [`Environment::best`] cuts off the network and hides other processes where the system allows it, and
+//!   reports what it could not do.
+//! - Reading and splitting the rows takes time that grows with the table.
+//! - If a reader panics on a malformed file, the panic is caught, but its message reaches the process's panic hook and
+//!   may quote rows. Install a silent hook before [`Subsample::release`] if others can see standard error.
 //!
-//! Processes are managed as Unix does it: on other systems this crate is empty.
+//! Process management is Unix-specific: on other systems this crate is empty.
 #![cfg(unix)]
 
 pub mod block_sql;

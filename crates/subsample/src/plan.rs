@@ -1,4 +1,4 @@
-//! How the blocks' answers become a release, under which guarantee.
+//! How the blocks' answers become a release, and under which guarantee.
 
 use std::num::NonZero;
 use std::time::Duration;
@@ -17,7 +17,8 @@ use crate::table::Block;
 /// What is released about the blocks' answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Summary {
-    /// The most frequent answer, unchanged, unless a single unit could have made the difference. The guarantee is (ε, δ).
+    /// The most frequent answer, unchanged, unless a single unit could have made the difference. The guarantee is (ε,
+    /// δ).
     MostFrequent {
         /// The probability δ.
         delta: Delta,
@@ -42,15 +43,15 @@ pub struct Parameters {
     pub adjacency: Adjacency,
     /// The number of blocks, chosen without looking at the rows.
     pub blocks: u64,
-    /// The value that counts for a block without an answer; blank for none.
+    /// The value used for a block without an answer; `None` or blank for no default.
     pub default: Option<String>,
-    /// When the blocks are asked. Blocks that are asked at a time cost as many times the noise.
+    /// When the blocks run. Running N at a time takes the noise for a unit that changes N answers.
     pub schedule: Schedule,
 }
 
 impl Parameters {
-    /// 200 blocks, one at a time for one second each; the unit is a row, neighbours differ by a row more or less, and no value
-    /// counts for a block without an answer.
+    /// 200 blocks, one at a time for one second each; the unit is a row, neighbours differ by adding or removing a row,
+    /// and blocks without an answer have no default.
     pub fn new(epsilon: Epsilon, summary: Summary) -> Self {
         Self {
             epsilon,
@@ -78,11 +79,11 @@ pub struct Plan {
 /// The mechanism that releases the summary.
 #[derive(Debug)]
 pub enum Mechanism {
-    /// Of the most frequent answer.
+    /// Releases the most frequent answer.
     Mode(Box<SubsampleMode>),
-    /// Of the mean.
+    /// Releases the mean.
     Mean {
-        /// In steps of the grid.
+        /// The mechanism, in grid steps.
         mean: Box<SubsampleMean>,
         /// The grid that answers are rounded to.
         grid: Grid,
@@ -142,12 +143,12 @@ impl Plan {
         self.adjacency
     }
 
-    /// When the blocks are asked.
+    /// When the blocks run.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// The guarantee of the release, which is also what it costs.
+    /// The guarantee of the release, which is also its cost.
     pub fn guarantee(&self) -> &Guarantee {
         match &self.mechanism {
             Mechanism::Mode(mode) => mode.guarantee(),
@@ -155,21 +156,21 @@ impl Plan {
         }
     }
 
-    /// The probability of a refusal if `agree` blocks have the same answer and all others have one other answer, which is the
-    /// worst that they can do; `None` if the mean is released.
+    /// The probability of a refusal if `agree` blocks have the same answer and all others share one other answer, which
+    /// is the worst case; `None` if the mean is released.
     pub fn refusal_probability(&self, agree: u64) -> Option<f64> {
         let Mechanism::Mode(mode) = &self.mechanism else { return None };
         let lead = agree.saturating_sub(self.blocks().saturating_sub(agree));
         Some(mode.test().refusal_probability(lead.div_ceil(2)))
     }
 
-    /// Does a value count for blocks without an answer?
+    /// Whether blocks without an answer have a default.
     pub(crate) fn has_default(&self) -> bool {
         self.default.is_some()
     }
 
-    /// Everything that decides the release, except the rows and the statistic. A ledger compares it with what was charged before:
-    /// these words are not to be changed.
+    /// Everything that decides the release, except the rows and the statistic. A ledger compares it with what was
+    /// charged before, so this text must not change.
     pub(crate) fn words(&self) -> String {
         let (blocks, jobs) = (self.blocks(), self.schedule.jobs());
         let (how, nothing) = match &self.mechanism {
@@ -181,7 +182,7 @@ impl Plan {
         format!("{how} of {blocks} blocks{together}, {default} where there is none")
     }
 
-    /// Does an answer count?
+    /// Whether an answer counts.
     pub(crate) fn accepts(&self, answer: &str) -> bool {
         match &self.mechanism {
             Mechanism::Mode(_) => true,
@@ -189,7 +190,7 @@ impl Plan {
         }
     }
 
-    /// Splits the rows into blocks, asks the blocks, and releases the summary of their answers.
+    /// Splits the rows into blocks, runs the statistic on each, and releases the summary of the answers.
     ///
     /// # Errors
     /// If the permit does not cover the guarantee, or reading fails.
@@ -214,7 +215,7 @@ impl Plan {
                 let answers = ask(deal(&mut |id| round.block(id))?);
                 let numbers = answers.into_iter().map(|answer| answer.and_then(|text| steps(grid, &text)));
                 let Some(release) = round.decide(numbers)?.released() else { return Ok(Kept::Refused) };
-                // A step is a power of two: nothing is rounded here.
+                // The step is a power of two, so nothing is rounded here.
                 let step = grid.step();
                 let release = release.map(|steps| steps * step, |bar| bar.scaled(step));
                 let (half_width, level) = (release.error().half_width(), release.error().level());
@@ -251,7 +252,7 @@ mod tests {
         }
     }
 
-    /// At ε = 900 the noise is about a 900th of the range, far below a tenth, and a 450th of a block.
+    /// At ε = 900 the noise is about 1/900 of the range, far below a tenth, and 1/450 of a block.
     #[test]
     fn numbers_are_clamped_and_without_one_there_is_the_default_or_a_refusal() {
         for (bounds, default, answers, expected) in [
@@ -278,7 +279,7 @@ mod tests {
         assert!(Plan::new(few).unwrap_err().is_usage());
     }
 
-    /// Blocks that are asked at a time may all change with one unit: the threshold is that for as many.
+    /// Blocks that run at the same time may all change with one unit, so the threshold is the one for that many.
     #[test]
     fn runs_at_a_time_are_paid_for() {
         let threshold = |schedule: Schedule| {

@@ -13,26 +13,26 @@ use crate::table::Block;
 /// The longest answer, in bytes.
 pub const LONGEST_ANSWER: usize = 4096;
 
-/// How often we look whether a run has ended.
+/// How often to check whether a run has ended.
 const PULSE: Duration = Duration::from_millis(1);
 
-/// How long an answer that was written may take to reach us.
+/// How long a written answer may take to reach us.
 const ON_ITS_WAY: Duration = Duration::from_millis(20);
 
-/// A process to be started.
+/// A process to start.
 #[derive(Debug)]
 pub struct Run {
-    /// What is started.
+    /// The command to start.
     pub command: Command,
-    /// What it reads.
+    /// Its standard input.
     pub input: Block,
-    /// How long it may take.
+    /// Its time limit.
     pub limit: Duration,
     /// Where its standard error goes.
     pub errors: Stdio,
 }
 
-/// The first line that a run prints, if it ends by itself, in time and with code 0.
+/// The first line that a run prints, if it exits by itself, in time and with code 0.
 pub fn answer(run: Run) -> Option<String> {
     let deadline = Instant::now() + run.limit;
     let (child, line) = start(run)?;
@@ -43,17 +43,17 @@ pub fn answer(run: Run) -> Option<String> {
     line.recv_timeout(wait).ok().flatten()
 }
 
-/// Does a run end by itself, in time and with code 0, whatever it prints?
+/// Whether a run exits by itself, in time and with code 0, whatever it prints.
 pub fn ended_well(run: Run) -> bool {
     let deadline = Instant::now() + run.limit;
     start(run).is_some_and(|(child, _)| finish(child, deadline))
 }
 
-/// Starts a run; its first line comes later.
+/// Starts a run; its first line arrives through the receiver.
 fn start(run: Run) -> Option<(Child, Receiver<Option<String>>)> {
     let Run { mut command, input, errors, .. } = run;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
-    // Its own process group, so that whatever it starts can be ended with it.
+    // Its own process group, so that everything it starts can be killed with it.
     let mut child = command.process_group(0).spawn().ok()?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let (sender, line) = channel();
@@ -66,14 +66,14 @@ fn start(run: Run) -> Option<(Child, Receiver<Option<String>>)> {
         std::thread::spawn(move || {
             let (line, mut rest) = first_line(stdout);
             let _ = sender.send(line);
-            // Read to the end: a program that prints more must not die of a broken pipe.
+            // Read to the end: a program that prints more must not be killed by a broken pipe.
             let _ = std::io::copy(&mut rest, &mut std::io::sink());
         });
     }
     Some((child, line))
 }
 
-/// The first line, trimmed; `None` if there is none, or it is too long.
+/// The first line, trimmed; `None` if it is missing or too long.
 fn first_line(stdout: ChildStdout) -> (Option<String>, BufReader<ChildStdout>) {
     let mut reader = BufReader::new(stdout);
     let mut line = Vec::new();
@@ -81,7 +81,7 @@ fn first_line(stdout: ChildStdout) -> (Option<String>, BufReader<ChildStdout>) {
     (read.ok().and_then(|_| answer_of(&line)), reader)
 }
 
-/// A line as an answer.
+/// Parses a line as an answer.
 fn answer_of(line: &[u8]) -> Option<String> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     if line.len() > LONGEST_ANSWER {
@@ -94,10 +94,11 @@ fn answer_of(line: &[u8]) -> Option<String> {
     (!text.is_empty()).then(|| text.chars().map(printable).collect())
 }
 
-/// Waits for the end until the deadline, then kills whatever is left of the group. Did it end in time and with code 0?
+/// Waits until the process exits or the deadline passes, then kills what is left of its group. Returns whether it
+/// exited in time and with code 0.
 fn finish(mut child: Child, deadline: Instant) -> bool {
     let id = Pid::from_child(&child);
-    // The process is not reaped before its group is killed: until then nobody else can get its id.
+    // The process is not reaped before its group is killed, so that its id cannot be reused until then.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let well = loop {
         match waitid(WaitId::Pid(id), options) {
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(run("echo done", &vec![b'x'; 1 << 22], LONG).as_deref(), Some("done"));
     }
 
-    /// Its children end, too; one that inherited the output does not keep the answer from us.
+    /// Its children end too; one that inherited the output does not keep us from the answer.
     #[test]
     fn nothing_is_left_of_a_run() {
         let folder = tempfile::tempdir().unwrap();
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!(run(&script, b"", LONG).as_deref(), Some("started"));
         let child: i32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
         let gone = || rustix::process::test_kill_process(Pid::from_raw(child).unwrap()).is_err();
-        // It is dead at once, and gone when its new parent has reaped it.
+        // It is dead at once, but gone only when its new parent has reaped it.
         let patience = Instant::now() + LONG;
         while !gone() && !is_zombie(child) {
             assert!(Instant::now() < patience, "it is still running");

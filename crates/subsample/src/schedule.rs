@@ -1,18 +1,19 @@
-//! When runs begin, and how many run at a time.
+//! When runs start, and how many run at a time.
 
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What starting, killing and cleaning up after a run may take beyond its time limit.
+/// Allowance for starting, killing and cleaning up after a run, beyond its time limit.
 const SETTLING: Duration = Duration::from_millis(50);
 
-/// When runs begin.
+/// When runs start.
 ///
 /// # Privacy
-/// Runs that share the machine can spoil each other's answers, so a [`Plan`](crate::Plan) adds the noise for a unit that changes
-/// [`Schedule::jobs`] answers. That bound needs fixed turns. Without them, how long one run takes decides which others run beside it, and one
-/// unit could change any number of answers: an unpadded schedule has one run at a time.
+/// Runs that share the machine can spoil each other's answers, so a [`Plan`](crate::Plan) adds the noise for a unit
+/// that changes [`Schedule::jobs`] answers. That bound needs fixed turns. Without them, the duration of one run would
+/// decide which others run beside it, and one unit could change any number of answers; so an unpadded schedule has one
+/// run at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     jobs: NonZero<u64>,
@@ -21,28 +22,28 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Turns of `jobs` runs each. Every turn takes the time limit, even if its runs end earlier, so that the total time reveals
-    /// nothing.
+    /// Turns of `jobs` runs each. Every turn takes the full time limit, even if its runs end earlier, so that the total
+    /// time reveals nothing.
     pub fn padded(jobs: NonZero<u64>, limit: Duration) -> Self {
         Self { jobs, limit, padded: true }
     }
 
-    /// One run after another, each begun when the last one ends. The total time depends on the rows.
+    /// One run after another, each starting when the previous one ends. The total time depends on the rows.
     pub fn unpadded(limit: Duration) -> Self {
         Self { jobs: NonZero::<u64>::MIN, limit, padded: false }
     }
 
-    /// How many runs there are at a time.
+    /// The number of parallel runs.
     pub fn jobs(&self) -> u64 {
         self.jobs.get()
     }
 
-    /// How long a run may take.
+    /// The time limit of a run.
     pub fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// Does every turn take the whole time limit?
+    /// Whether every turn takes the full time limit.
     pub fn is_padded(&self) -> bool {
         self.padded
     }
@@ -57,12 +58,12 @@ impl Schedule {
         self.limit + SETTLING
     }
 
-    /// Runs everything; the answers come in the order of the items. `done` is called after each run.
+    /// Runs all items and returns the answers in their order. `done` is called after each run.
     ///
     /// # Privacy
-    /// With padding, when each run begins is fixed beforehand: run i in turn ⌊i/jobs⌋, turns at fixed intervals. A run that ends
-    /// early waits; one that does not end is killed, and the interval leaves room for that. So the total time says nothing about how long
-    /// any run took.
+    /// With padding, the start of each run is fixed beforehand: run i is in turn ⌊i/jobs⌋, and turns start at fixed
+    /// intervals. A run that ends early waits; one that exceeds the limit is killed, and the interval leaves room for
+    /// that. So the total time says nothing about how long any run took.
     pub(crate) fn run<T: Sync, A: Send>(
         &self,
         items: &[T],

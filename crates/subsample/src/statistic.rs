@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use crate::environment::find;
 use crate::error::{Error, ProgramFault, Result};
 
-/// A program with its arguments, which reads a block as CSV with the header on standard input and prints its answer on the first
-/// line of standard output.
+/// A program with its arguments. It reads a block from standard input, as CSV with a header, and prints its answer on
+/// the first line of standard output.
 #[derive(Debug, Clone)]
 pub struct Statistic {
     program: PathBuf,
@@ -27,7 +27,7 @@ enum Kind {
     Sql,
 }
 
-/// A program that answers SQL on a block, started with its arguments and the query after them: it does what
+/// A program that answers SQL on a block, started with its arguments followed by the query. It does what
 /// [`block_sql::answer`](crate::block_sql::answer) does.
 #[derive(Debug, Clone)]
 pub struct Worker {
@@ -38,11 +38,11 @@ pub struct Worker {
 }
 
 impl Statistic {
-    /// A program of the user's own. Without a slash in its name it is looked for in the runs' [`PATH`](crate::environment::PATH).
+    /// The user's own program. A name without a slash is looked up in the runs' [`PATH`](crate::environment::PATH).
     ///
     /// # Errors
-    /// [`Error::Program`] if it does not exist, is not executable, or its interpreter does not exist: better known now than after
-    /// the charge.
+    /// [`Error::Program`] if it does not exist, is not executable, or its interpreter does not exist: better to find
+    /// out now than after the charge.
     pub fn program(named: &Path, arguments: &[OsString]) -> Result<Self> {
         let shown = named.display().to_string();
         let (program, content) = runnable(named).map_err(|fault| Error::Program { program: shown.clone(), fault })?;
@@ -77,26 +77,26 @@ impl Statistic {
         &self.description
     }
 
-    /// Is it a program of the user's own, of which nothing is known before it has run?
+    /// Whether it is the user's own program, about which nothing is known before it has run.
     pub fn is_program(&self) -> bool {
         self.kind == Kind::Program
     }
 
-    /// A script of the shell.
+    /// A shell script.
     pub(crate) fn script(text: &str) -> Self {
         let arguments = ["-c", text].map(OsString::from).to_vec();
         Self { program: "/bin/sh".into(), arguments, description: text.into(), kind: Kind::Program }
     }
 }
 
-/// The full path of a program that can be run, and its content.
+/// The full path of an executable program, and its content.
 fn runnable(named: &Path) -> Result<(PathBuf, Vec<u8>), ProgramFault> {
     let found = match named.to_string_lossy() {
         name if name.contains('/') => named.into(),
         name => find(&name).ok_or_else(|| ProgramFault::NotInPath { here: named.is_file() })?,
     };
     let unreadable = |error: std::io::Error| ProgramFault::Unreadable(error.to_string());
-    // Links are not resolved: what a program does may depend on the name under which it is started.
+    // Links are not resolved: a program's behaviour may depend on the name it is started under.
     let program = std::path::absolute(found).map_err(unreadable)?;
     let metadata = fs::metadata(&program).map_err(unreadable)?;
     if !metadata.is_file() {
@@ -110,7 +110,7 @@ fn runnable(named: &Path) -> Result<(PathBuf, Vec<u8>), ProgramFault> {
     Ok((program, content))
 }
 
-/// Does the interpreter exist that the first line asks for?
+/// Checks that the interpreter named in the first line exists.
 fn check_interpreter(content: &[u8]) -> Result<(), ProgramFault> {
     let Some(rest) = content.strip_prefix(b"#!") else { return Ok(()) };
     let line = String::from_utf8_lossy(rest.split(|&byte| byte == b'\n').next().unwrap_or_default()).into_owned();

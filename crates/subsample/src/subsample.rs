@@ -17,10 +17,10 @@ use crate::statistic::Statistic;
 use crate::table::{Block, Table};
 use crate::trial::Trial;
 
-/// A plan, a statistic and a table together, checked as far as possible without a row.
+/// A plan, a statistic and a table together, checked as far as possible without reading a row.
 ///
-/// The order is: [try it out](Subsample::try_out) if it [needs](Subsample::needs_trial) it, charge its
-/// [description](Subsample::description), [release](Subsample::release), keep the outcome.
+/// The order is: [try it out](Subsample::try_out) if it [needs a trial](Subsample::needs_trial), charge its
+/// [description](Subsample::description), [release](Subsample::release), store the outcome.
 #[derive(Debug)]
 pub struct Subsample<R = std::io::BufReader<std::fs::File>> {
     plan: Plan,
@@ -49,10 +49,10 @@ impl Runner {
 }
 
 impl<R: BufRead> Subsample<R> {
-    /// Puts them together.
+    /// Combines them.
     ///
     /// # Errors
-    /// If the table has no such unit column, or there is no place for scratch directories.
+    /// If the table does not have the unit's column, or scratch directories cannot be created.
     pub fn new(plan: Plan, statistic: Statistic, table: Table<R>, environment: Environment) -> Result<Self> {
         let unit = match plan.unit() {
             Unit::Row => None,
@@ -75,7 +75,7 @@ impl<R: BufRead> Subsample<R> {
         &self.runner.environment
     }
 
-    /// Everything that decides the release of the table at this path, except its rows: what is charged.
+    /// Everything that decides the release of the table at this path, except its rows: the description of the charge.
     pub fn description(&self, table: &Path) -> String {
         let (statistic, words) = (self.runner.statistic.description(), self.plan.words());
         let limit = self.runner.limit.as_millis();
@@ -83,23 +83,23 @@ impl<R: BufRead> Subsample<R> {
         format!("subsample of {:?}: {statistic}; {words}; a run has {limit} ms{memory}", table.as_os_str())
     }
 
-    /// The answer for a table without rows. What the statistic says on standard error is shown: without rows there are no secrets
-    /// in it.
+    /// The answer for a table without rows. The statistic's standard error is shown: without rows it contains no
+    /// secrets.
     pub fn answer_without_rows(&self) -> Option<String> {
         self.runner.ask(&self.table.empty_block().into(), Stdio::inherit())
     }
 
-    /// Should it be [tried out](Subsample::try_out) before it is charged? A program should have an answer somewhere, unless a default
-    /// counts instead. SQL has been checked already.
+    /// Whether it should be [tried out](Subsample::try_out) before it is charged. A program should have an answer for
+    /// some input, unless there is a default. SQL has been checked already.
     pub fn needs_trial(&self) -> bool {
         self.runner.statistic.is_program() && !self.plan.has_default()
     }
 
-    /// Runs the statistic on made-up rows. What it says on standard error is shown: there are no secrets in it.
+    /// Runs the statistic on made-up rows. Its standard error is shown: it contains no secrets.
     ///
     /// # Errors
-    /// [`Error::NoTrialAnswer`] if it has no answer that counts; [`Error::TrialColumns`] or [`Error::Table`] if the made-up rows
-    /// cannot be used.
+    /// [`Error::NoTrialAnswer`] if it has no valid answer; [`Error::TrialColumns`] or [`Error::Table`] if the made-up
+    /// rows cannot be used.
     pub fn try_out(&self, trial: &Trial) -> Result<()> {
         let answers =
             |block: &Block| self.runner.ask(block, Stdio::inherit()).is_some_and(|answer| self.plan.accepts(&answer));
@@ -150,7 +150,7 @@ mod tests {
         Subsample::new(Plan::new(parameters).unwrap(), Statistic::script(script), table, Environment::best()).unwrap()
     }
 
-    /// A ledger that was charged for a request compares these words with those of the next: an old request must be found again.
+    /// A ledger compares this text with the next request's, so a charged request must keep its description.
     #[test]
     fn the_description_says_what_decides_the_release() {
         let path = Path::new("/data/people.csv");

@@ -1,6 +1,6 @@
 //! The table: its header before the charge, its rows after it.
 //!
-//! CSV is read here, one row per line; other formats as private SQL reads them.
+//! CSV is read here, one row per line; other formats are read as in private SQL.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -14,41 +14,41 @@ use reticent_sql::scalar::rows::each_row;
 use crate::cells::{Cells, write_line};
 use crate::error::{Error, Result, TableFault};
 
-/// Names less similar than this are not taken for typing errors.
+/// Names less similar than this are not suggested as typos.
 const ALIKE: f64 = 0.8;
 
-/// Formats whose files are read as private SQL reads them.
+/// Formats that are read as in private SQL.
 const OTHER_FORMATS: [&str; 5] = ["tsv", "parquet", "arrow", "feather", "ipc"];
 
 /// Formats without a header.
 const WITHOUT_COLUMNS: [&str; 3] = ["ndjson", "jsonl", "json"];
 
-/// A table of which only the header has been read.
+/// A table whose header alone has been read.
 #[derive(Debug)]
 pub struct Table<R = BufReader<File>> {
     rows: Rows<R>,
     header: Vec<String>,
-    /// Its name in messages.
+    /// Its name in error messages.
     name: String,
 }
 
 /// Where rows come from.
 #[derive(Debug)]
 enum Rows<R> {
-    /// Lines of CSV.
+    /// CSV lines.
     Lines(R),
     /// Files of another format.
     Files(Box<reticent_sql::Table>),
 }
 
-/// A block as a run gets it: CSV with the header.
+/// A block as a run receives it: CSV with a header.
 pub(crate) type Block = Arc<[u8]>;
 
 impl Table {
-    /// Opens a file of CSV, TSV, Parquet or Arrow, as its extension says (CSV if it says nothing), and reads its header.
+    /// Opens a CSV, TSV, Parquet or Arrow file, according to its extension (CSV by default), and reads its header.
     ///
     /// # Errors
-    /// [`Error::Table`] if there is no such file, or it has no header.
+    /// [`Error::Table`] if the file does not exist or has no header.
     pub fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let faulty = |fault: TableFault| Error::Table { table: name.clone(), fault };
@@ -72,7 +72,7 @@ impl Table {
 }
 
 impl<R: BufRead> Table<R> {
-    /// CSV from any reader, of which the first line is read now; `name` is its name in messages.
+    /// CSV from any reader, whose first line is read now; `name` is its name in error messages.
     ///
     /// # Errors
     /// [`Error::Table`] if the first line cannot be read or names no columns.
@@ -99,7 +99,7 @@ impl<R: BufRead> Table<R> {
     /// The position of a column.
     ///
     /// # Errors
-    /// If there is no column of this name, or several.
+    /// If no column, or more than one, has this name.
     fn place(&self, column: &str) -> Result<usize> {
         let mut places = (0..self.header.len()).filter(|&place| self.header[place] == column);
         let fault = match (places.next(), places.next()) {
@@ -118,7 +118,7 @@ impl<R: BufRead> Table<R> {
     /// The position of the column that identifies the privacy unit.
     ///
     /// # Errors
-    /// If there is no such column, or its values cannot be compared exactly.
+    /// If the column does not exist, or its values cannot be compared exactly.
     pub(crate) fn unit(&self, column: &str) -> Result<usize> {
         let place = self.place(column)?;
         if let Rows::Files(files) = &self.rows {
@@ -135,8 +135,8 @@ impl<R: BufRead> Table<R> {
         text
     }
 
-    /// Splits the rows into blocks; `lot` says which block a row with this id goes to. If a column identifies the unit, rows without an
-    /// entry in it are dropped.
+    /// Splits the rows into blocks; `lot` decides which block a row with a given id goes to. If a column identifies the
+    /// unit, rows without a value in it are dropped.
     ///
     /// # Errors
     /// [`Error::Reading`] if the table cannot be read to its end.
@@ -155,7 +155,7 @@ impl<R: BufRead> Table<R> {
         Ok(texts.into_iter().map(Block::from).collect())
     }
 
-    /// Calls `act` with every row: its unit, if there is a column for it, and one cell for each column.
+    /// Calls `act` for every row with its unit, if a column identifies it, and one cell per column.
     ///
     /// # Errors
     /// [`Error::Reading`] if the table cannot be read to its end.
@@ -164,7 +164,7 @@ impl<R: BufRead> Table<R> {
             Rows::Lines(reader) => reader,
             Rows::Files(files) => {
                 let unit = unit.map(|place| self.header[place].as_str());
-                // A broken file may make its reader panic, and what it says then may quote rows.
+                // A malformed file may make its reader panic, with a message that quotes rows.
                 let read = catch_unwind(AssertUnwindSafe(|| each_row(files, unit, act)));
                 return if matches!(read, Ok(Ok(()))) { Ok(()) } else { Err(Error::Reading) };
             }
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(texts, ["id,text\n1,x\n", "id,text\n1,\"a,b\"\n", "id,text\n2,\"open \"\"quote\"\n"]);
     }
 
-    /// Truncated lines, carriage returns and quotes: there are as many rows as lines, whatever is in them.
+    /// Truncated lines, carriage returns and quotes: there are as many rows as lines, whatever the lines contain.
     #[test]
     fn no_line_swallows_another() {
         for odd in ["\"", "a,\"b", "\"\"\"", "\r", "a\rb", ",,,,", "\u{0}", "\"a\"b\""] {

@@ -1,4 +1,4 @@
-//! Before anything is charged: does the statistic have an answer for rows that nobody has?
+//! The trial before anything is charged: does the statistic have an answer for made-up rows?
 
 use std::path::{Path, PathBuf};
 
@@ -6,23 +6,23 @@ use crate::cells::write_line;
 use crate::error::{Error, Result};
 use crate::table::{Block, Table};
 
-/// How many rows are invented.
+/// The number of made-up rows.
 pub(crate) const ROWS: usize = 20;
 
 /// Made-up rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trial {
-    /// Small whole numbers in every column, and a table without rows: one answer is enough.
+    /// Small integers in every column, and a table without rows: one answer is enough.
     Invented,
-    /// Rows that the user made up, as a file with the table's columns.
+    /// The user's own made-up rows, in a file with the table's columns.
     File(PathBuf),
 }
 
 impl Trial {
-    /// The blocks of which the statistic must answer one.
+    /// The blocks, at least one of which the statistic must answer.
     ///
     /// # Errors
-    /// If the file cannot be read, or has other columns than the table.
+    /// If the file cannot be read, or its columns differ from the table's.
     pub(crate) fn blocks<R: std::io::BufRead>(&self, table: &Table<R>) -> Result<Vec<Block>> {
         match self {
             Self::Invented => Ok(vec![invented(table.header()), table.empty_block().into()]),
@@ -30,7 +30,7 @@ impl Trial {
         }
     }
 
-    /// The file, if there is one.
+    /// The file, if the rows come from one.
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::Invented => None,
@@ -39,7 +39,7 @@ impl Trial {
     }
 }
 
-/// Small whole numbers in every column.
+/// Small integers in every column.
 fn invented(header: &[String]) -> Block {
     let mut text = Vec::new();
     write_line(&mut text, header.iter().map(String::as_bytes));

@@ -12,7 +12,7 @@ use crate::measure::measure;
 use crate::parallel::in_parallel;
 use crate::{Effort, Figure};
 
-/// The shortest horizon, as a power of two, and from one to the next.
+/// The shortest horizon, and the factor between horizons, as powers of two.
 const SHORTEST_POWER: u32 = 4;
 const POWER_STEP: usize = 2;
 
@@ -26,12 +26,12 @@ struct Point {
     median_largest: f64,
 }
 
-/// Average errors, largest errors, and what it costs to survive a seizure.
+/// Average errors, largest errors, and the cost of surviving a seizure.
 pub fn figures(effort: Effort, bar: &ProgressBar) -> Result<Vec<Figure>> {
     let horizons: Vec<u64> =
         (SHORTEST_POWER..=effort.longest_power).step_by(POWER_STEP).map(|power| 1 << power).collect();
     let contenders = Contender::all()?;
-    // The longest first, so that no core is left with a long one at the end.
+    // Longest first, so that no core is left with a long job at the end.
     let jobs: Vec<_> =
         horizons.iter().rev().flat_map(|steps| contenders.iter().map(move |contender| (contender, *steps))).collect();
     let measured = in_parallel(&jobs, bar, |(contender, steps)| point(contender, *steps, effort))?;
@@ -45,7 +45,7 @@ pub fn figures(effort: Effort, bar: &ProgressBar) -> Result<Vec<Figure>> {
     ])
 }
 
-/// `None` if the counter cannot have this horizon.
+/// One measurement; `None` if the counter does not support this horizon.
 fn point(contender: &Contender, steps: u64, effort: Effort) -> Result<Option<Point>> {
     let Some(strategy) = contender.plan(steps) else { return Ok(None) };
     let whole = 0..steps;
@@ -90,7 +90,7 @@ fn largest(contenders: &[Contender], points: &[Point], horizons: &[u64]) -> Figu
         let line = of(points, contender).map(|point| (point.steps as f64, point.median_largest));
         chart = chart.with(Series::line(contender.name(), line).coloured(contender.hue()));
     }
-    // Below e⁴ steps it says nothing; below ½ it would only stretch the axis.
+    // Below e⁴ steps the bound says nothing; below ½ it would only stretch the axis.
     let bound = |steps: &u64| (*steps as f64, lower_bound_pure(*steps));
     let bound = horizons.iter().map(bound).filter(|(_, error)| *error > 0.5);
     chart = chart.with(Series::dashed("no counter: ln T/4 − 1", bound).coloured(Hue::Muted));
@@ -112,7 +112,7 @@ fn pan_private(contenders: &[Contender], points: &[Point]) -> Figure {
     Figure { name: "pan-private", chart, height: 460, csv: csv(lines) }
 }
 
-/// How the error grows, as the literature states it.
+/// The growth of the error, as stated in the literature.
 fn growth(kind: CounterKind) -> Option<&'static str> {
     match kind {
         CounterKind::OutputNoise => Some("T"),

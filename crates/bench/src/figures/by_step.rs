@@ -11,8 +11,8 @@ use crate::measure::measure;
 use crate::parallel::in_parallel;
 use crate::{Effort, Figure};
 
-/// Errors are measured in windows of steps that grow by this factor: those of single steps go up and down with the binary digits of
-/// the step.
+/// Errors are averaged over windows of steps that grow by this factor, since errors of single steps fluctuate with the
+/// binary digits of the step.
 const WINDOW_GROWTH: f64 = std::f64::consts::SQRT_2;
 
 /// Every counter's error over the course of a stream.

@@ -28,7 +28,7 @@ impl Contender {
         Ok(CounterKind::ALL.iter().filter_map(contender).collect())
     }
 
-    /// The counter for bits over this many steps; `None` if it cannot have this horizon.
+    /// The counter for bits over this many steps; `None` if it does not support this horizon.
     pub fn plan(&self, steps: u64) -> Option<AnyStrategy> {
         plan(self.kind, &self.guarantee, steps)
     }
@@ -41,7 +41,7 @@ impl Contender {
         }
     }
 
-    /// Its guarantee as a field of CSV: one with δ has a comma.
+    /// Its guarantee as a CSV field: one with δ contains a comma.
     pub fn guarantee_in_csv(&self) -> String {
         match self.guarantee.to_string() {
             text if text.contains(',') => format!("\"{text}\""),

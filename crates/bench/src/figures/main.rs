@@ -6,8 +6,8 @@
 //! | `by_step`, `by_horizon` | errors of all counters against the step and the horizon |
 //! | `trust` | errors of a count with and without a trusted curator |
 //! | `contender` | the counters that are compared |
-//! | `measure` | their errors over many runs |
-//! | `parallel` | work on all cores |
+//! | `measure` | errors over many runs |
+//! | `parallel` | parallel work on all cores |
 
 mod by_horizon;
 mod by_step;
@@ -33,7 +33,7 @@ Example: figures docs/figures";
 
 /// A chart and its numbers.
 struct Figure {
-    /// The name of its files.
+    /// The base name of its files.
     name: &'static str,
     chart: Chart,
     height: u32,
@@ -41,14 +41,14 @@ struct Figure {
     csv: String,
 }
 
-/// How much is run.
+/// How much to run.
 #[derive(Debug, Clone, Copy)]
 struct Effort {
-    /// Steps of each counter at one horizon, over all runs.
+    /// Steps per counter and horizon, over all runs.
     steps: u64,
-    /// No run begins after this many seconds.
+    /// No run starts after this many seconds.
     seconds: f64,
-    /// The most runs.
+    /// The maximum number of runs.
     most_runs: u64,
     /// The horizon of the chart of errors against the step, as a power of two.
     power: u32,
@@ -85,7 +85,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("{} could not be written", path.display()))
 }
 
-/// On standard error, and only on a terminal.
+/// A progress bar on standard error, shown only on a terminal.
 fn progress_bar() -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

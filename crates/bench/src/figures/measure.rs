@@ -1,4 +1,4 @@
-//! Measured errors, over many runs with fresh noise.
+//! Errors measured over many runs with fresh noise.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -9,23 +9,23 @@ use reticent::continual::AnyStrategy;
 
 use crate::Effort;
 
-/// How many steps a counter gets at a time.
+/// The number of steps passed to a counter at a time.
 const AT_ONCE: u64 = 4096;
-/// Fewer would not be a measurement.
+/// Fewer runs would not be a measurement.
 const LEAST_RUNS: u64 = 3;
 
 /// The errors of a counter over several runs.
 #[derive(Debug, Clone)]
 pub struct Measured {
     pub runs: u64,
-    /// The mean square error in each window of steps.
+    /// The mean squared error in each window of steps.
     pub windows: Vec<f64>,
-    /// The median over the runs of the largest error at any step.
+    /// The median over runs of the largest error at any step.
     pub median_largest: f64,
 }
 
-/// Runs a counter on made-up bits as often as the effort allows, and compares its releases with the truth. Windows are ranges of steps,
-/// counted from 0, in order and without gaps, up to the horizon.
+/// Runs a counter on made-up bits as often as the effort allows, and compares its releases with the truth. Windows are
+/// ranges of steps, counted from 0, in order and without gaps, up to the horizon.
 pub fn measure(strategy: &AnyStrategy, windows: &[Range<u64>], effort: Effort) -> Result<Measured> {
     let started = Instant::now();
     let mut sums = vec![0.0; windows.len()];

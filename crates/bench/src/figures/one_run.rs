@@ -1,4 +1,4 @@
-//! One run with its error band, and the truth, since the data are made up.
+//! One run with its error band, and the truth, since the data is made up.
 
 use anyhow::Result;
 use reticent::Permit;

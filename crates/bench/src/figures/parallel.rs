@@ -1,4 +1,4 @@
-//! Work on all cores.
+//! Parallel work on all cores.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Result;
 use indicatif::ProgressBar;
 
-/// Does the work for each item on all cores; the results come in the order of the items.
+/// Processes each item, on all cores; the results are in the order of the items.
 pub fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     bar: &ProgressBar,

@@ -1,4 +1,4 @@
-//! What it costs to trust nobody: errors against the number of people.
+//! The price of trusting nobody: errors against the number of people.
 
 use anyhow::Result;
 use indicatif::ProgressBar;
@@ -11,9 +11,9 @@ use crate::parallel::in_parallel;
 use crate::{Effort, Figure};
 
 const EPSILON: &str = "1";
-/// The number of choices of the second question.
+/// The number of choices in the second question.
 const CHOICES: u64 = 100;
-/// The fewest people, as a power of two, and from one number to the next.
+/// The smallest number of people, and the factor between numbers, as powers of two.
 const FEWEST_POWER: u32 = 4;
 const POWER_STEP: usize = 2;
 /// Fewer runs would not be a measurement.
@@ -90,7 +90,7 @@ fn point(model: Model, people: u64, effort: Effort) -> Result<Point> {
             2.0 * p / (1.0 - p).powi(2)
         }
         Model::YesOrNo => {
-            // Every third person would say yes.
+            // Every third person's true answer is yes.
             let question = RandomisedResponse::with_epsilon(&epsilon)?;
             let holders = people.div_ceil(3);
             for _ in 0..runs {
@@ -100,7 +100,7 @@ fn point(model: Model, people: u64, effort: Effort) -> Result<Point> {
             (people as f64).powi(2) * question.estimator().variance(holders as f64 / people as f64, people)
         }
         Model::Choices => {
-            // Nobody makes the last choice; the others are equally common.
+            // Nobody makes the last choice; the others are equally frequent.
             let oracle = FrequencyOracle::auto(CHOICES, &epsilon)?;
             for _ in 0..runs {
                 let mut tally = oracle.tally();

@@ -27,8 +27,8 @@ pub struct Arguments {
     /// Confirm an epsilon above 10 or a delta above 0.001, which protect next to nothing
     #[arg(long, help_heading = "Privacy")]
     pub allow_large_epsilon: bool,
-    /// The privacy unit: event, step, or steps:N for a person with at most N events [default: step; event with --step or
-    /// --key]
+    /// The privacy unit: event, step, or steps:N for a person with at most N events [default: step; event with --step
+    /// or --key]
     #[arg(long, value_name = "UNIT", help_heading = "Privacy")]
     pub unit: Option<String>,
     /// Which streams are neighbours: add-remove or replace [default: replace; add-remove with --step]
@@ -62,8 +62,8 @@ pub struct Arguments {
     /// The CSV column or JSON field with the key: one counter per key
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub key: Option<String>,
-    /// The public keys: a comma-separated list, or a file with one per line. Without them, a key appears once its noisy count
-    /// reaches a threshold (needs --delta)
+    /// The public keys: a comma-separated list, or a file with one per line. Without them, a key appears once its noisy
+    /// count reaches a threshold (needs --delta)
     #[arg(long, value_name = "LIST", requires = "key", help_heading = "Input")]
     pub keys: Option<String>,
     /// The CSV column or JSON field with the time of the event

@@ -1,4 +1,4 @@
-//! Keys that are known beforehand.
+//! Known keys.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::source::standard_file;
 use crate::accounting::refuse_public;
 use crate::exit::usage;
 
-/// The keys that the arguments name, in a list or a file.
+/// The keys given on the command line, as a list or a file.
 pub fn known(arguments: &Arguments) -> Result<Option<Vec<String>>> {
     let Some(list) = &arguments.keys else { return Ok(None) };
     let keys: Vec<String> = if Path::new(list).is_file() {

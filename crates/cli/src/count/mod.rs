@@ -1,13 +1,13 @@
-//! `reticent count`: a running sum, released again and again.
+//! `reticent count`: a running sum, released after every step.
 //!
-//! What is counted, and how, is [`reticent_stream::count`]; here are the arguments, the wiring and what is printed.
+//! The counting itself is in [`reticent_stream::count`]; this module has the arguments, the wiring and the output.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `arguments` | the arguments and the help |
 //! | `source` | files, pipes and standard input |
-//! | `keys` | keys that are known beforehand |
-//! | `printer` | releases as they are printed and drawn |
+//! | `keys` | known keys |
+//! | `printer` | printing and plotting releases |
 
 mod arguments;
 mod keys;
@@ -37,7 +37,7 @@ use crate::marks::refuse_foreign;
 use crate::output::say;
 use crate::place::Place;
 
-/// Unbounded streams are described by so many of their steps.
+/// An unbounded stream is described by its error over this many steps.
 const DESCRIBED_STEPS: u64 = 1 << 20;
 
 /// Runs the command.
@@ -61,7 +61,7 @@ fn count(arguments: &Arguments) -> Result<()> {
     let definition = draft.definition(input_by_name(arguments)?, source.stream, &SystemClock)?;
     let keys = if definition.keyed() { keys::known(arguments)? } else { None };
     let plan = draft.plan(&definition, keys, &SystemClock)?;
-    // Once, before anything is charged: it depends on the clock.
+    // Once, before anything is charged, because it depends on the clock.
     let mode = Mode::new(&definition, plan.stream().steps(), source.stream, &SystemClock)?;
     let (kind, (low, high)) = (plan.strategy().kind(), plan.stream().range());
     if arguments.monotone && low < 0 {
@@ -87,7 +87,7 @@ fn count(arguments: &Arguments) -> Result<()> {
         reticent_erase::begin();
     }
     let mut lines = Lines::new(source.file, care.erase);
-    // Steps that end by the clock begin at once: nobody must see when the first event came.
+    // Steps that the clock closes begin at once, so that the time of the first event stays hidden.
     if !matches!(mode, Mode::Live(_)) {
         refuse_foreign(&source.name, lines.peek().map_err(|_| Error::Reading)?)?;
     }
@@ -97,7 +97,7 @@ fn count(arguments: &Arguments) -> Result<()> {
     let mut printer = Printer::new(arguments, &definition);
     if named {
         let counted = plan.clone();
-        // Counting does not fail because of what is in the lines: if it was interrupted, it is done now.
+        // Counting cannot fail because of the lines' content: if it was interrupted, it is run again now.
         let text = account.release_restartable(request, |permit| {
             Ok(Kept::count(definition, counted.start(permit)?, lines, reader, mode)?)
         })?;
@@ -108,7 +108,7 @@ fn count(arguments: &Arguments) -> Result<()> {
     Ok(engine.count(lines, reader, mode, 0)?)
 }
 
-/// Refuses a chart that cannot be written, or would overwrite something: better now than after everything was released.
+/// Refuses a chart that cannot be written or would overwrite something: better now than after the release.
 fn check_plot(arguments: &Arguments) -> Result<()> {
     let Some(path) = &arguments.plot else { return Ok(()) };
     let existed = path.exists();
@@ -117,7 +117,7 @@ fn check_plot(arguments: &Arguments) -> Result<()> {
     let same =
         |other: &Path| path.canonicalize().is_ok_and(|path| other.canonicalize().is_ok_and(|other| other == path));
     let taken = precious(arguments).into_iter().find(|other| same(other));
-    // Nothing is left behind if the command ends early.
+    // Leave nothing behind if the command ends early.
     if !existed {
         let _ = std::fs::remove_file(path);
     }
@@ -138,7 +138,7 @@ fn precious(arguments: &Arguments) -> Vec<PathBuf> {
     files
 }
 
-/// A request is answered as a whole.
+/// Refuses requests that cannot be answered as a whole.
 fn check_request(plan: &Plan, source: &Source) -> Result<()> {
     if source.stream || source.path.is_none() {
         return Err(usage(
@@ -149,7 +149,7 @@ fn check_request(plan: &Plan, source: &Source) -> Result<()> {
     Ok(Kept::check(plan)?)
 }
 
-/// Goes on from a saved counter.
+/// Continues a saved counter.
 fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<()> {
     let (store, state, newest) = Store::open(path)?;
     let account = account_of(arguments, &source, &state)?;
@@ -173,7 +173,7 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<()> {
     Ok(Engine::resume(state, tally, store, &mut printer)?.count(lines, reader, mode, skip)?)
 }
 
-/// Where a saved counter was charged: what it remembers, unless the arguments say otherwise.
+/// The account that a saved counter was charged to: the one it remembers, unless the arguments name another.
 fn account_of(arguments: &Arguments, source: &Source, state: &State<SavedTally>) -> Result<Account> {
     let given = &arguments.accounting;
     let (dataset, remembered) = match state.counter.accounting() {
@@ -199,7 +199,7 @@ fn account_of(arguments: &Arguments, source: &Source, state: &State<SavedTally>)
     Account::new(&arguments, source.path.as_deref())
 }
 
-/// The guarantee, the counter and its expected error: nothing of it depends on the data.
+/// Prints the guarantee, the counter and its expected error, none of which depends on the data.
 fn describe(definition: &Definition, plan: &Plan) {
     let (strategy, guarantee) = (plan.strategy(), plan.guarantee());
     let (stream, kind) = (plan.stream(), strategy.kind());

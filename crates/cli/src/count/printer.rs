@@ -1,4 +1,4 @@
-//! Releases as they are printed.
+//! Printing releases.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, ErrorKind, Write};
@@ -13,16 +13,16 @@ use reticent_stream::{Timeline, times};
 use super::arguments::Arguments;
 use crate::output::{Format, csv_line};
 
-/// Text is written in pieces of about this size.
+/// Output is written in pieces of about this size.
 const PIECE: usize = 1 << 16;
-/// A chart with more keys could not be read: the largest are drawn, and the title says so.
+/// A chart with more keys would be unreadable: only the largest are drawn, and the title says so.
 const MOST_DRAWN_KEYS: usize = 8;
-/// The width and the height of a chart.
+/// The width and height of a chart.
 const PLOT_SIZE: (u32, u32) = (960, 540);
-/// So many half-widths are remembered as text.
+/// The number of half-widths to cache as text.
 const MOST_WIDTHS: usize = 1 << 10;
 
-/// What is drawn: step, value, half-width.
+/// The points of a chart: step, value, half-width.
 type Points = Vec<(u64, i64, f64)>;
 
 /// Prints releases, line by line.
@@ -33,20 +33,20 @@ pub struct Printer {
     level_text: String,
     non_negative: bool,
     monotone: bool,
-    /// A running maximum errs if any release before it did: its half-width is one for all of them.
+    /// A running maximum is wrong if any release before it is, so its half-width must hold for all of them at once.
     throughout: Option<Throughout>,
     timeline: Option<Timeline>,
     keyed: bool,
     plot: Option<PathBuf>,
     points: BTreeMap<Option<Box<str>>, Points>,
     text: Vec<u8>,
-    /// Half-widths repeat, and numbers are slow to write.
+    /// Caches half-widths, which repeat: formatting numbers is slow.
     widths: HashMap<u64, String>,
     begun: bool,
 }
 
 impl Printer {
-    /// As the arguments say.
+    /// A printer with the options given on the command line.
     pub fn new(arguments: &Arguments, definition: &Definition) -> Self {
         let Arguments { format, level, non_negative, monotone, .. } = *arguments;
         let (timeline, keyed, plot) = (definition.timeline, definition.fields.key.is_some(), arguments.plot.clone());
@@ -68,7 +68,7 @@ impl Printer {
         }
     }
 
-    /// Draws what was printed, if asked to.
+    /// Draws the chart of the printed releases, if requested.
     fn plot(&mut self) -> io::Result<()> {
         let Some(path) = &self.plot else { return Ok(()) };
         let points = std::mem::take(&mut self.points);
@@ -86,7 +86,7 @@ impl Printer {
             .map_err(|error| io::Error::new(error.kind(), format!("drawing {} failed: {error}", path.display())))
     }
 
-    /// Prints the header, if there is one, before anything else.
+    /// Prints the header, if the format has one, before anything else.
     fn begin(&mut self) {
         if std::mem::replace(&mut self.begun, true) {
             return;
@@ -118,14 +118,14 @@ impl Printer {
         }
         let table = self.format == Format::Table;
         let width = self.widths.entry(half_width.to_bits()).or_insert_with(|| {
-            // Rounded up: a bar that is cut short would promise too much.
+            // Rounded up: an error bar cut short would promise too much.
             let tenths = (half_width * 10.0).ceil() / 10.0;
             if table { tenths.to_string() } else { half_width.to_string() }
         });
         let (text, level) = (&mut self.text, &self.level_text);
         let (mut step_digits, mut value_digits) = (itoa::Buffer::new(), itoa::Buffer::new());
         let (step, value) = (step_digits.format(*step), value_digits.format(value));
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         let _ = match self.format {
             Format::Json => {
                 push(text, &["{\"step\":", step]);
@@ -159,7 +159,7 @@ impl Printer {
         };
     }
 
-    /// Hands on what was written, at once.
+    /// Writes and flushes the buffered text.
     fn hand_on(&mut self) -> io::Result<Attention> {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(&self.text).and_then(|()| stdout.flush());
@@ -192,7 +192,7 @@ impl Audience for Printer {
         Ok(self.hand_on()?)
     }
 
-    /// Prints the header, if nothing was printed yet, and draws what was.
+    /// Prints the header if nothing was printed yet, and draws the chart.
     fn end(&mut self) -> Result<Attention> {
         self.begin();
         self.plot()?;
@@ -200,7 +200,7 @@ impl Audience for Printer {
     }
 }
 
-/// A key for people: without what would move the cursor.
+/// A key for display, without characters that would move the cursor.
 fn printable(key: &str) -> String {
     key.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }

@@ -11,25 +11,25 @@ use super::arguments::Arguments;
 use crate::exit::usage;
 use crate::marks::{refuse_extension, refuse_foreign};
 
-/// Where lines come from.
+/// An input to read lines from.
 pub struct Source {
-    /// Open for reading.
+    /// The file, open for reading.
     pub file: File,
-    /// As it is called in messages.
+    /// Its name in messages.
     pub name: String,
-    /// Not a regular file: more may come at any time.
+    /// Whether it is not a regular file: more may arrive at any time.
     pub stream: bool,
-    /// Of a regular file, also if it is standard input; `None` for pipes.
+    /// The path of a regular file, even if it is standard input; `None` for pipes.
     pub path: Option<PathBuf>,
 }
 
 impl Source {
-    /// A file, or standard input for `-`.
+    /// Opens a file, or standard input for `-`.
     pub fn open(path: &Path) -> Result<Self> {
         let unreadable = |error: io::Error| usage(format!("cannot read {}: {error}", path.display()));
         if path == Path::new("-") {
             let file = standard_input().map_err(unreadable)?;
-            // Standard input that is a file has an end, too, and its own budget.
+            // If standard input is a file, it has an end and its own budget too.
             let stream = !file.metadata().is_ok_and(|metadata| metadata.is_file());
             return Ok(Self { file, name: "standard input".into(), stream, path: standard_file() });
         }
@@ -42,18 +42,18 @@ impl Source {
             refuse_extension(path, &extension)?;
         }
         let (name, stream) = (path.display().to_string(), !metadata.is_file());
-        // A pipe has a path for a moment only.
+        // A pipe's path is only temporary.
         Ok(Self { file, name, stream, path: (!stream).then(|| path.into()) })
     }
 
-    /// The same wherever the command is run.
+    /// A name that does not depend on the working directory.
     pub fn full_name(&self) -> String {
         let full = self.path.as_deref().and_then(|path| path.canonicalize().ok());
         full.map_or_else(|| "standard input".into(), |path| format!("{:?}", path.as_os_str()))
     }
 }
 
-/// What reads the lines of an input; of CSV, the header is read here.
+/// The reader for an input's lines; for CSV, this reads the header.
 pub fn reader(definition: &Definition, name: &str, lines: &mut Lines) -> Result<Reader> {
     let mut header = None;
     if definition.fields.input == Input::Csv {
@@ -63,7 +63,7 @@ pub fn reader(definition: &Definition, name: &str, lines: &mut Lines) -> Result<
     Ok(Reader::new(&definition.fields, name, header.as_deref())?)
 }
 
-/// How lines are written, by the name of the file.
+/// The input format that the file's name suggests.
 pub fn input_by_name(arguments: &Arguments) -> Result<Option<Input>> {
     match extension(&arguments.file).as_deref() {
         Some("json") if arguments.input.is_none() => {
@@ -81,12 +81,12 @@ fn extension(path: &Path) -> Option<String> {
     path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase)
 }
 
-/// The file that standard input is read from, if it is a file with a name.
+/// The file behind standard input, if it is a regular file with a name.
 pub fn standard_file() -> Option<PathBuf> {
     Path::new("/dev/stdin").canonicalize().ok().filter(|path| path.is_file())
 }
 
-/// Straight from the descriptor: the standard library's own reader would keep a copy of what it read.
+/// Reads straight from the descriptor: the standard library's own reader would keep a copy of the input.
 #[cfg(unix)]
 fn standard_input() -> io::Result<File> {
     use std::os::fd::AsFd;

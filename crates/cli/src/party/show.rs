@@ -1,4 +1,4 @@
-//! Answers and terms, for people and programs.
+//! Answers and tasks, for people and programs.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::output::{Format, number_table, print, say, text_table};
 
-/// Up to this many parties, the ε for every number of colluders fits in one line.
+/// Up to this many parties, the ε for every number of colluders fits on one line.
 const EACH_IN_A_LINE: usize = 8;
 
 /// Prints the joint release.
@@ -71,7 +71,7 @@ fn losses(checked: &CheckedTask) -> Result<()> {
     Ok(())
 }
 
-/// Prints a task and what follows from it.
+/// Prints a task and its consequences.
 pub fn terms(checked: &CheckedTask, format: Format) -> Result<()> {
     let (task, plan, shape) = (checked.task(), checked.plan(), checked.query().shape());
     let losses = plan.losses()?;

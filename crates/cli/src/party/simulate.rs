@@ -163,7 +163,7 @@ pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A number of steps in units of the cell.
+/// A number of grid steps in units of the cell.
 fn in_units(steps: i64, step: &reticent::exact::Rational) -> String {
     match step.to_f64() {
         1.0 => steps.to_string(),

@@ -174,7 +174,7 @@ fn write(new: &New) -> Result<()> {
     for (column, text) in &bounds {
         options.bounds.insert(column.clone(), range(column, text)?);
     }
-    // The keys are in the task for all to read.
+    // The keys become part of the task, which everyone can read.
     refuse_public(None, &listed_files(&new.keys).collect::<Vec<_>>())?;
     for (column, text) in pairs("--keys", &new.keys, "region=regions.csv")? {
         let list = keys(&column, &text, None)?;
@@ -182,7 +182,7 @@ fn write(new: &New) -> Result<()> {
     }
     let query = JointQuery::imagined(&new.sql, options.clone())?;
     let text = text(new, &bounds, &options, query.shape())?;
-    // Mistakes are found before anyone has the task.
+    // Find mistakes before anyone has the task.
     let checked = CheckedTask::new(text.parse::<Task>()?)?;
     match &new.out {
         None => print(&text)?,
@@ -256,7 +256,7 @@ fn text(new: &New, bounds: &BTreeMap<String, String>, options: &Options, shape: 
     Ok(text)
 }
 
-/// Cell names, with the value of a step if it is not one.
+/// Cell names, with the size of a grid step unless it is 1.
 fn cells(shape: &Shape) -> String {
     let steps = shape.parts.iter().flat_map(|part| std::iter::repeat_n(&part.step, part.numbers * shape.groups()));
     let cell = |(label, step): (String, &reticent::exact::Rational)| match *step == reticent::exact::Rational::ONE {
@@ -296,7 +296,7 @@ fn member(text: &str) -> Result<[String; 3]> {
     Ok([name.into(), key.to_string(), address.into()])
 }
 
-/// A text as TOML: JSON's escapes are valid there, but one more character needs one.
+/// A text as a TOML string: JSON's escapes are valid in TOML, which needs an escape for one more character.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

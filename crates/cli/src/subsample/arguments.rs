@@ -33,12 +33,12 @@ pub struct Arguments {
     /// The statistic is a number: release the noisy mean of the blocks' answers, clamped to these bounds
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true, help_heading = "Statistic")]
     pub numeric: Option<String>,
-    /// The value used for a block without an answer [default: none; refused if most blocks have no answer, or with --numeric
-    /// more than a tenth]
+    /// The value used for a block without an answer [default: none; refused if most blocks have no answer, or with
+    /// --numeric more than a tenth]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true, help_heading = "Statistic")]
     pub default: Option<String>,
-    /// Made-up rows, as CSV with the table's columns, on which the program must give an answer before anything is charged [default:
-    /// rows of integers; no trial with --default]
+    /// Made-up rows, as CSV with the table's columns, on which the program must give an answer before anything is
+    /// charged [default: rows of integers; no trial with --default]
     #[arg(long, value_name = "FILE", requires = "program", conflicts_with = "default", help_heading = "Statistic")]
     pub trial: Option<PathBuf>,
 
@@ -67,7 +67,8 @@ pub struct Arguments {
     /// Address space limit of a run [default: none]
     #[arg(long, value_name = "SIZE", value_parser = numbers::bytes, help_heading = "Runs")]
     pub memory: Option<u64>,
-    /// Number of parallel runs; a greedy run can spoil the others, so the noise is that of a unit that changes N answers
+    /// Number of parallel runs; a greedy run can spoil the others, so the noise is that of a unit that changes N
+    /// answers
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Runs")]
     pub jobs: NonZero<u64>,
     /// Start the next run as soon as one ends; the total time then depends on the rows
@@ -77,7 +78,8 @@ pub struct Arguments {
     /// How to print the release
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
     pub format: Format,
-    /// Spend nothing; show the cost, the probability of a refusal and the duration, and run the statistic on an empty table
+    /// Spend nothing; show the cost, the probability of a refusal and the duration, and run the statistic on an empty
+    /// table
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 

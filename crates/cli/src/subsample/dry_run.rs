@@ -1,4 +1,4 @@
-//! What a release would cost and how likely it would be, without spending anything.
+//! The cost of a release and the probability of a refusal, without spending anything.
 
 use anyhow::Result;
 use reticent_subsample::{Mechanism, Plan, Subsample};
@@ -7,22 +7,22 @@ use serde_json::json;
 use super::in_words;
 use crate::output::{self, Format, csv_line, text_table};
 
-/// How many of 100 blocks agree.
+/// Percentages of blocks that agree.
 const AGREEMENTS: [u64; 5] = [100, 90, 80, 70, 60];
 
 /// What is known without spending anything.
 #[derive(Debug)]
 pub struct DryRun<'a> {
-    /// What would be run.
+    /// The subsample that would run.
     pub subsample: &'a Subsample,
     /// The statistic's answer for a table without rows.
     pub without_rows: Option<String>,
-    /// Does it have no answer for made-up rows either, so that it would not be charged?
+    /// Whether it has no answer for made-up rows either, so that it would be refused before the charge.
     pub refused: bool,
 }
 
 impl DryRun<'_> {
-    /// Prints it.
+    /// Prints the dry run.
     ///
     /// # Errors
     /// If standard output cannot be written.
@@ -58,7 +58,7 @@ impl DryRun<'_> {
                 ));
                 for (agree, probability) in refusals(plan) {
                     let name = format!("refused if {agree} of {blocks} agree");
-                    // The others agree on one other answer: nothing is worse.
+                    // The worst case: all others agree on one other answer.
                     lines.push((name, format!("with probability at most {}", in_digits(probability))));
                 }
             }
@@ -119,13 +119,13 @@ impl DryRun<'_> {
     }
 }
 
-/// The probability of a refusal if this many blocks agree, and all others on one other answer.
+/// The probability of a refusal if this many blocks agree, and all others agree on one other answer.
 fn refusals(plan: &Plan) -> impl Iterator<Item = (u64, f64)> {
     let agree = |percent: u64| (plan.blocks() * percent).div_ceil(100);
     AGREEMENTS.into_iter().filter_map(move |percent| Some((agree(percent), plan.refusal_probability(agree(percent))?)))
 }
 
-/// One or two digits, rounded up.
+/// A probability in one or two digits, rounded up.
 fn in_digits(probability: f64) -> String {
     if probability >= 0.01 {
         return format!("{:.2}", (probability * 100.0).ceil() / 100.0);

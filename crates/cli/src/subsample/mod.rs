@@ -1,12 +1,13 @@
-//! `reticent subsample`: the arguments of the library `reticent_subsample`, and what it prints.
+//! `reticent subsample`: the command-line interface of the library `reticent_subsample`.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `arguments` | the arguments and the help |
 //! | `parameters` | from arguments to a plan and a statistic; the library's errors, with flags |
-//! | `dry_run`, `show` | what is printed |
+//! | `dry_run`, `show` | the output |
 //!
-//! The order: check everything but the rows, try the program on made-up rows, charge, read the rows, run, keep the outcome, show it.
+//! The order: check everything but the rows, try the program on made-up rows, charge, read the rows, run, store the
+//! outcome, show it.
 
 mod arguments;
 mod dry_run;
@@ -71,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     show::outcome(&Kept::from_text(&kept)?, arguments.format, &guarantee, arguments.numeric.is_some())
 }
 
-/// What is charged: everything that the release depends on, except the rows.
+/// The request to charge: everything that the release depends on, except the rows.
 fn request(arguments: &Arguments, subsample: &Subsample) -> Result<accounting::Request> {
     let path = arguments.data.canonicalize().with_context(|| format!("cannot find {}", arguments.data.display()))?;
     let plan = subsample.plan();
@@ -83,7 +84,7 @@ fn request(arguments: &Arguments, subsample: &Subsample) -> Result<accounting::R
     })
 }
 
-/// What is promised, how, and what it takes: nothing of it depends on the rows.
+/// Prints the guarantee, the method and the duration, none of which depends on the rows.
 fn describe(subsample: &Subsample) {
     let (plan, schedule) = (subsample.plan(), subsample.plan().schedule());
     let (guarantee, unit, adjacency, blocks) = (plan.guarantee(), plan.unit(), plan.adjacency(), plan.blocks());
@@ -124,7 +125,7 @@ pub fn answer_block(arguments: &BlockArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// On standard error, and only on a terminal. Padded runs end when the clock says so.
+/// A progress bar on standard error, shown only on a terminal. Padded runs end by the clock.
 fn progress_bar(runs: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

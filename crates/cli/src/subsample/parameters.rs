@@ -8,7 +8,7 @@ use reticent_subsample::{Error, Parameters, Plan, Schedule, Statistic, Summary, 
 use super::{Arguments, in_words};
 use crate::exit::usage;
 
-/// The word for a unit that is a row.
+/// The name of the unit that is a row.
 const ROW: &str = "row";
 
 /// How answers become a release.
@@ -56,7 +56,7 @@ pub fn plan(arguments: &Arguments) -> Result<Plan> {
     .map_err(with_flags)
 }
 
-/// The statistic that the arguments ask for, checked without a row.
+/// The statistic given by the arguments, checked without reading a row.
 ///
 /// # Errors
 /// If the program cannot be run, or the SQL does not fit these columns.
@@ -66,7 +66,7 @@ pub fn statistic(arguments: &Arguments, header: &[String]) -> Result<Statistic> 
             return Err(usage("what follows -- are the arguments of --program; leave them out with --sql"));
         }
         (Some(sql), _) => {
-            // This program, in another process.
+            // This executable, in another process.
             let program = std::env::current_exe().context("this program does not find itself to run the SQL")?;
             Statistic::sql(sql, header, Worker { program, arguments: vec!["block-sql".into(), "--".into()] })
         }
@@ -76,7 +76,7 @@ pub fn statistic(arguments: &Arguments, header: &[String]) -> Result<Statistic> 
     statistic.map_err(with_flags)
 }
 
-/// The library's error as the command line says it.
+/// The library's error in terms of the command line's flags.
 pub fn with_flags(error: Error) -> anyhow::Error {
     match &error {
         Error::Parameter { parameter: "default", value, .. } => {

@@ -1,4 +1,4 @@
-//! How an outcome is printed.
+//! Printing an outcome.
 
 use std::process::ExitCode;
 
@@ -10,10 +10,10 @@ use serde_json::json;
 use crate::exit;
 use crate::output::{self, Format, csv_line, number_table};
 
-/// How many digits of a half-width are shown.
+/// The number of significant digits of a half-width.
 const DIGITS: i32 = 2;
 
-/// Prints an outcome and says how to end.
+/// Prints an outcome and returns the exit code.
 ///
 /// # Errors
 /// If the table could not be read, or standard output cannot be written.

@@ -1,9 +1,9 @@
-//! The samplers as `rand`'s distributions.
+//! The samplers as `rand` distributions.
 //!
 //! # Privacy
-//! `rand`'s trait accepts every generator, also one whose outputs can be predicted. Noise from such a generator hides
-//! nothing. Nothing in this crate samples this way: it is for simulations, and for code that is generic over
-//! distributions and brings a cryptographic generator.
+//! `rand`'s trait accepts every generator, even one with predictable output. Noise from such a generator hides nothing.
+//! Nothing in this crate samples this way: it is for simulations, and for code that is generic over distributions and
+//! brings a cryptographic generator.
 
 use std::convert::Infallible;
 
@@ -13,7 +13,7 @@ use rand_core::{TryCryptoRng, TryRng};
 
 use super::{DiscreteGaussian, DiscreteLaplace, Geometric, Law, NegativeBinomial};
 
-/// A generator that the caller takes to be cryptographic.
+/// A generator that the caller asserts to be cryptographic.
 struct Assumed<'rng, R: ?Sized>(&'rng mut R);
 
 impl<R: Rng + ?Sized> TryRng for Assumed<'_, R> {

@@ -5,30 +5,30 @@ use zeroize::Zeroize;
 
 use super::lines::LONGEST_LINE;
 
-/// A line with more cells than that counts as empty.
+/// A line with more cells than this counts as empty.
 const MOST_CELLS: usize = 1 << 12;
 
-/// Splits a line into cells by the rules of RFC 4180, except that a record ends with its line: quotes protect commas and
-/// quotes, not line ends, so that no line can swallow the next.
+/// Splits a line into cells by the rules of RFC 4180, except that a record ends with its line: quotes protect commas
+/// and quotes, but not line breaks, so that no line can swallow the next.
 pub(crate) struct CsvLine {
-    /// Made once: setting up its tables takes longer than reading a line.
+    /// Created once: setting up its tables takes longer than reading a line.
     reader: Box<Reader>,
     cells: Box<[u8]>,
     ends: Box<[usize]>,
-    /// How many cells the last line had, and how many bytes they take.
+    /// The number of cells in the last line, and the number of bytes they take.
     count: usize,
     used: usize,
 }
 
 impl std::fmt::Debug for CsvLine {
-    /// Without the cells: they are data.
+    /// Omits the cells, which are data.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("CsvLine")
     }
 }
 
 impl CsvLine {
-    /// Before the first line.
+    /// A splitter that has not read any line yet.
     pub fn new() -> Self {
         let cells = vec![0; LONGEST_LINE + 1].into_boxed_slice();
         Self { reader: Box::new(Reader::new()), cells, ends: vec![0; MOST_CELLS].into_boxed_slice(), count: 0, used: 0 }
@@ -49,7 +49,7 @@ impl CsvLine {
             match result {
                 // A stray carriage return ends a record for the reader; the rest of the line is skipped.
                 ReadRecordResult::Record | ReadRecordResult::End => return,
-                // The reader is told that the end of the line is the end of all input.
+                // Tells the reader that the end of the line is the end of the input.
                 ReadRecordResult::InputEmpty if !ended => ended = true,
                 ReadRecordResult::InputEmpty => return,
                 ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {
@@ -60,12 +60,12 @@ impl CsvLine {
         }
     }
 
-    /// How many cells the line has.
+    /// The number of cells in the line.
     pub fn cells(&self) -> usize {
         self.count
     }
 
-    /// A cell of the line, counted from 0.
+    /// The cell at `place`, counted from 0.
     pub fn cell(&self, place: usize) -> Option<&[u8]> {
         if place >= self.count {
             return None;

@@ -9,36 +9,36 @@ use serde::{Deserialize, Serialize};
 use super::error::{Error, Result};
 use crate::timeline::Timeline;
 
-/// How lines become steps: what is saved with a counter besides the counter itself.
+/// How lines become steps: what is saved with a counter besides its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
     /// What is read from a line.
     pub fields: Fields,
-    /// Steps of time; `None` if every line is a step.
+    /// Time steps; `None` if every line is a step.
     pub timeline: Option<Timeline>,
 }
 
 /// Which parts of a line matter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fields {
-    /// How lines are written.
+    /// The input format.
     pub input: Input,
-    /// Whether a line counts 1 if it says anything, whatever that is.
+    /// Whether every nonempty line (or cell) counts as 1.
     pub events: bool,
-    /// The name of the value's column; `None` if the whole line is the value.
+    /// The column of the value; `None` if the whole line is the value.
     pub column: Option<String>,
-    /// The name of the time's column.
+    /// The column of the time.
     pub time: Option<String>,
-    /// The name of the key's column.
+    /// The column of the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// How lines are written.
+/// The input format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Input {
-    /// One whole number per line.
+    /// One integer per line.
     Text,
     /// Comma-separated values with a header.
     Csv,
@@ -47,7 +47,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 3] = [Self::Text, Self::Csv, Self::Ndjson];
 
     /// Its name.
@@ -59,7 +59,7 @@ impl Input {
         }
     }
 
-    /// What the extension of a file's name, in lower case, says about its lines, if anything.
+    /// The format that a file extension, in lower case, stands for, if any.
     pub fn of_extension(extension: &str) -> Option<Self> {
         match extension {
             "csv" => Some(Self::Csv),
@@ -79,7 +79,7 @@ impl FromStr for Input {
 }
 
 impl Definition {
-    /// Is there one counter per key?
+    /// Whether there is one counter per key.
     pub fn keyed(&self) -> bool {
         self.fields.key.is_some()
     }
@@ -87,9 +87,9 @@ impl Definition {
     /// How much one line or event counts in a stream: see [`Stream::clamp`].
     pub fn admit(&self, stream: &Stream, value: i64) -> i64 {
         let one_unit = match self.timeline {
-            // A step of time is a sum of events. If it is the unit, the counter clamps the sum.
+            // A time step is a sum of events. If the step is the unit, the counter clamps the sum.
             Some(_) => stream.unit() != Unit::Step,
-            // A line is one value, unless the user says that it is a sum of events.
+            // A line is one value, unless the user declares it to be a sum of events.
             None => stream.adjacency() == Adjacency::Replace || stream.unit() == Unit::Step,
         };
         if one_unit { stream.clamp(value) } else { value }

@@ -1,4 +1,4 @@
-//! What the user asks for, and every rule that must hold before anything is charged.
+//! The user's parameters, and every rule that must hold before anything is charged.
 
 use reticent::continual::{CounterKind, Horizon, Stream, Unit};
 use reticent::message;
@@ -11,12 +11,12 @@ use crate::plan::Plan;
 use crate::timeline::Timeline;
 use crate::times;
 
-/// The parameters of a count, as the user gives them: a `None` or `false` is left to the defaults, or to a saved counter.
+/// The parameters of a count, as given by the user: `None` or `false` means the default, or the saved counter's value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Draft {
     /// ε of all releases together.
     pub epsilon: Option<String>,
-    /// δ, beside ε.
+    /// δ, in addition to ε.
     pub delta: Option<String>,
     /// ρ, instead of ε.
     pub rho: Option<String>,
@@ -34,30 +34,30 @@ pub struct Draft {
     pub unbounded: bool,
     /// The counter's name; `auto` by default.
     pub counter: Option<String>,
-    /// How lines are written.
+    /// The input format.
     pub input: Option<Input>,
     /// The column of the value.
     pub column: Option<String>,
-    /// Whether everything that is not empty counts 1.
+    /// Whether every nonempty line (or cell) counts as 1.
     pub events: bool,
     /// The column of the key.
     pub key: Option<String>,
     /// The column of the time.
     pub time: Option<String>,
-    /// How long a step of time lasts.
+    /// The length of a time step.
     pub step: Option<String>,
-    /// When the first step of time begins: a time or `now`.
+    /// The start of the first time step: a time or `now`.
     pub from: Option<String>,
-    /// When the last step of time ends: a time or `now`.
+    /// The end of the last time step: a time or `now`.
     pub to: Option<String>,
 }
 
 impl Draft {
-    /// How lines become steps. `by_name` is what the name of the file suggests; `live` says that the input is a stream,
-    /// which may begin now.
+    /// How lines become steps. `by_name` is the format that the file's name suggests; `live` means that the input is a
+    /// stream, which may start now.
     ///
     /// # Errors
-    /// If the parameters do not say so, or contradict each other.
+    /// If parameters are missing or contradict each other.
     pub fn definition(&self, by_name: Option<Input>, live: bool, clock: &dyn Clock) -> Result<Definition> {
         let fields = self.fields(by_name)?;
         let timeline = match (self.length()?, self.moment("from", clock)?) {
@@ -93,7 +93,7 @@ impl Draft {
             );
             return Err(Error::combination("input", advice));
         }
-        // A time or a key without a value: events are counted.
+        // A time or a key without a value: count events.
         let events = self.events || ((self.time.is_some() || self.key.is_some()) && self.column.is_none());
         if input != Input::Text && self.column.is_none() && !events {
             let advice =
@@ -104,7 +104,7 @@ impl Draft {
         Ok(Fields { input, events, column, time, key })
     }
 
-    /// How long a step of time lasts, in milliseconds.
+    /// The length of a time step, in milliseconds.
     pub(super) fn length(&self) -> Result<Option<i64>> {
         let Some(text) = &self.step else { return Ok(None) };
         let wrong = || {
@@ -114,7 +114,7 @@ impl Draft {
         times::parse_length(text).map(Some).ok_or_else(wrong)
     }
 
-    /// The time that `from` or `to` states.
+    /// The time given as `from` or `to`.
     pub(super) fn moment(&self, parameter: &'static str, clock: &dyn Clock) -> Result<Option<i64>> {
         let Some(text) = (if parameter == "from" { &self.from } else { &self.to }) else { return Ok(None) };
         let wrong = || {
@@ -126,10 +126,10 @@ impl Draft {
         time.map(Some).ok_or_else(wrong)
     }
 
-    /// How the noise is made. `keys` are those that are known beforehand.
+    /// How the noise is made. `keys` are the known keys.
     ///
     /// # Errors
-    /// If the parameters do not say so, or contradict each other or the definition.
+    /// If parameters are missing, or contradict each other or the definition.
     pub fn plan(&self, definition: &Definition, keys: Option<Vec<String>>, clock: &dyn Clock) -> Result<Plan> {
         let (stream, guarantee) = (self.stream(definition, clock)?, self.guarantee()?);
         let kind = self.counter.as_deref().unwrap_or("auto").parse::<CounterKind>()?;

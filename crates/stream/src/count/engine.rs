@@ -1,4 +1,4 @@
-//! Count, keep, show: in this order.
+//! Count, save, show: in this order.
 
 use std::fmt;
 
@@ -10,51 +10,52 @@ use super::error::Result;
 use super::released::{self, Event, Highest, Released};
 use super::store::{State, Store};
 
-/// The half-width of a release: step and level in, half-width out.
+/// Computes the half-width of a release from its step and the confidence level.
 pub type HalfWidth<'a> = &'a dyn Fn(u64, f64) -> reticent::Result<f64>;
 
-/// Who releases are shown to.
+/// The recipient of the releases.
 pub trait Audience {
-    /// Shows releases, in the order of their steps. `highest` is to be [raised](Highest::raise) by each of them.
+    /// Shows releases, in the order of their steps. The implementation must [raise](Highest::raise) `highest` by each
+    /// of them.
     ///
     /// # Errors
     /// If they cannot be shown.
     fn show(&mut self, releases: &[Released], highest: &mut Highest, half_width: HalfWidth<'_>) -> Result<Attention>;
 
-    /// Nothing more will be shown.
+    /// Signals that nothing more will be shown.
     ///
     /// # Errors
-    /// If that cannot be shown.
+    /// If the output fails.
     fn end(&mut self) -> Result<Attention>;
 }
 
-/// Whether anyone still reads.
+/// Whether anyone is still reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attention {
-    /// Someone may.
+    /// Someone may be reading.
     Listens,
-    /// Nobody: say, the pipe was closed.
+    /// Nobody is: for example, the pipe was closed.
     Left,
 }
 
-/// Closes steps: counts, saves the counter if there is a [`Store`], and then shows the releases.
+/// Closes steps: counts, saves the counter if there is a [`Store`], and only then shows the releases.
 pub struct Engine<'audience> {
     definition: Definition,
     tally: Tally,
     store: Option<Store>,
-    /// The ledger that the counter was charged to, to be found again.
+    /// The ledger that the counter was charged to, for resuming.
     ledger: Option<String>,
     audience: &'audience mut dyn Audience,
     attention: Attention,
     highest: Highest,
     released: Vec<Released>,
-    /// Whether everything that was released has been shown.
+    /// Whether all releases have been shown.
     shown: bool,
 }
 
 impl<'audience> Engine<'audience> {
-    /// Starts with counters that have released nothing. With a `store` they are saved, with the name of the `ledger` that they
-    /// were charged to.
+    /// Starts with counters that have not released anything. With a `store` they are saved, along with the name of the
+    /// `ledger` they were charged to.
     ///
     /// # Errors
     /// If they cannot be saved.
@@ -71,8 +72,8 @@ impl<'audience> Engine<'audience> {
         Ok(engine)
     }
 
-    /// Continues from a saved state, from which `tally` was restored. The last releases are shown again: they may not have
-    /// been seen.
+    /// Continues from the saved state that `tally` was restored from. The last releases are shown again, since they may
+    /// not have been seen.
     ///
     /// # Errors
     /// If the state is damaged, or the releases cannot be shown.
@@ -102,10 +103,11 @@ impl<'audience> Engine<'audience> {
         &self.definition
     }
 
-    /// Closes one step for each value, saves, and shows what is released.
+    /// Closes one step for each value, saves, and shows the releases.
     ///
     /// # Errors
-    /// [`HorizonReached`](CoreError::HorizonReached) if there are more values than steps left; as many as fit are released.
+    /// [`HorizonReached`](CoreError::HorizonReached) if there are more values than steps left; as many as fit are
+    /// released.
     pub(super) fn close(&mut self, values: &[i64]) -> Result<Attention> {
         self.release(values.len(), |tally, steps, released| released::close(tally, &values[..steps], released))
     }
@@ -144,8 +146,8 @@ impl<'audience> Engine<'audience> {
         Ok(())
     }
 
-    /// Ends as counting ended. What was shown is not shown again when the counter is resumed; what was not shown stays in the
-    /// saved state.
+    /// Finishes with the result of counting. Releases that were shown are not shown again when the counter is resumed;
+    /// those that were not stay in the saved state.
     pub(super) fn finish(mut self, counted: Result<()>) -> Result<()> {
         let ended = self.end();
         counted.and(ended)
@@ -173,7 +175,7 @@ impl<'audience> Engine<'audience> {
     }
 }
 
-/// Without the exact sums.
+/// Omits the exact sums.
 impl fmt::Debug for Engine<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Engine").field("definition", &self.definition).finish_non_exhaustive()

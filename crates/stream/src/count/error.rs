@@ -1,4 +1,4 @@
-//! Why something was not counted.
+//! Why a count failed.
 
 use std::path::Path;
 use std::{fmt, io};
@@ -7,95 +7,94 @@ use reticent::error::{Class, Explained};
 use reticent::message;
 use reticent::message::Message;
 
-/// Why something was not counted. No variant carries anything of a line.
+/// Why a count failed. No variant carries any part of a line.
 ///
-/// Parameters have the names of [`Draft`](super::Draft)'s fields, and of two things that the caller does: `save` and
-/// `resume`.
+/// Parameters are named after [`Draft`](super::Draft)'s fields, plus `save` and `resume`, which are up to the caller.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The value of a parameter means nothing.
+    /// The value of a parameter is invalid.
     Parameter {
         /// Its name.
         parameter: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: String,
         /// What to write instead.
         allowed: &'static str,
     },
-    /// A parameter is missing, or does not go with another one.
+    /// A parameter is missing, or does not fit another one.
     Combination {
-        /// The one to change.
+        /// The parameter to change.
         parameter: &'static str,
         /// What is wrong and what to do.
         advice: Message,
     },
-    /// A parameter is not that of the saved counter.
+    /// A parameter differs from the saved counter's.
     Differs {
         /// Its name.
         parameter: &'static str,
-        /// What was given.
+        /// The value that was given.
         given: String,
-        /// What the counter began with, if with anything.
+        /// The saved counter's value, if it has one.
         saved: Option<String>,
     },
     /// CSV without a first line.
     NoHeader {
-        /// What was read.
+        /// The input's name.
         input: String,
     },
-    /// The header does not have a column exactly once.
+    /// The header lacks a column, or has it more than once.
     Column {
-        /// What was read.
+        /// The input's name.
         input: String,
-        /// Which column.
+        /// The column.
         column: String,
-        /// More than one has the name.
+        /// Whether more than one column has this name.
         several: bool,
     },
-    /// Reading failed. Why is not told: the reason may lie in the data.
+    /// Reading failed. The reason is withheld, because it may depend on the data.
     Reading,
-    /// There is a saved counter already where a new one is to be saved.
+    /// A saved counter already exists where a new one is to be saved.
     Exists(String),
-    /// There is no saved counter, but the trace of one.
+    /// There is no saved counter, but a trace of one.
     LeftOver {
         /// The state.
         path: String,
-        /// What is left.
+        /// The leftover file.
         epoch: String,
     },
     /// There is no saved counter to resume.
     Absent(String),
     /// What is on disk is not a saved counter.
     Damaged(String),
-    /// Whether a state is the newest cannot be told.
+    /// It is unknown whether a state is the newest.
     EpochLost {
         /// The state.
         path: String,
-        /// What is missing.
+        /// The missing file.
         epoch: String,
     },
     /// Another process uses the saved counter.
     InUse(String),
-    /// A state cannot be read or made there.
+    /// A state cannot be read or created.
     Unusable {
-        /// Where.
+        /// Its path.
         path: String,
-        /// What the system said.
+        /// The system's error message.
         reason: String,
     },
-    /// The disk did not take a state.
+    /// A state could not be saved.
     Unsaved {
-        /// Where.
+        /// Its path.
         path: String,
-        /// What the system said.
+        /// The system's error message.
         reason: String,
     },
-    /// What a ledger keeps for the request is something else.
+    /// The ledger's record for this request is not a count.
     NotACount,
-    /// The audience could not be shown something.
+    /// The output failed.
     Output(#[from] io::Error),
-    /// The core library said no.
+    /// An error of the core library.
     Core(#[from] reticent::Error),
 }
 

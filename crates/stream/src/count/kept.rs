@@ -1,4 +1,4 @@
-//! What a ledger keeps of a request: all releases, as one text.
+//! What a ledger stores for a request: all releases, as one text.
 
 use reticent::Error as CoreError;
 use reticent::continual::Tally;
@@ -14,23 +14,23 @@ use super::reader::Reader;
 use super::released::{Highest, Released};
 use crate::plan::Plan;
 
-/// Requests with more releases are too large to be kept as one; a stream like that is saved.
+/// Requests with more releases are too large to be stored in one piece; save the stream instead.
 pub const MOST_RELEASES: u64 = 1 << 20;
 
 /// All releases of a request.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// In order.
+    /// The releases, in order.
     pub releases: Vec<Released>,
-    /// There were more lines than steps.
+    /// Whether there were more lines than steps.
     pub horizon_reached: bool,
 }
 
 impl Kept {
-    /// Counts everything and returns the releases as a text for the ledger to keep. Nobody sees anything before that.
+    /// Counts everything and returns the releases as a text for the ledger to store. Nothing is shown before that.
     ///
     /// # Errors
-    /// If reading fails. Not if there are more lines than steps: that is [part of the outcome](Kept::horizon_reached).
+    /// If reading fails. More lines than steps are not an error but [part of the outcome](Kept::horizon_reached).
     pub fn count(definition: Definition, tally: Tally, lines: Lines, reader: Reader, mode: Mode) -> Result<String> {
         let mut kept = Self::default();
         let engine = Engine::new(definition, tally, None, None, &mut kept)?;
@@ -41,18 +41,18 @@ impl Kept {
         serde_json::to_string(&kept).map_err(|_| Error::NotACount)
     }
 
-    /// Reads what was kept.
+    /// Parses a stored text.
     ///
     /// # Errors
-    /// If it is something else.
+    /// If it is not a count.
     pub fn from_text(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|_| Error::NotACount)
     }
 
-    /// Shows what was kept to an audience. It ends as it ended when it was counted.
+    /// Shows the stored releases to an audience, with the same result as when they were counted.
     ///
     /// # Errors
-    /// [`HorizonReached`](CoreError::HorizonReached) if there were more lines than steps; if it cannot be shown.
+    /// [`HorizonReached`](CoreError::HorizonReached) if there were more lines than steps; if the output fails.
     pub fn show(&self, plan: &Plan, audience: &mut dyn Audience) -> Result<()> {
         let half_width = |step, level| plan.strategy().shape(step).half_width(level);
         if audience.show(&self.releases, &mut Highest::default(), &half_width)? == Attention::Listens {
@@ -64,7 +64,7 @@ impl Kept {
         }
     }
 
-    /// Checks that the releases of a plan are few enough to be kept as one.
+    /// Checks that the releases of a plan are few enough to be stored in one piece.
     ///
     /// # Errors
     /// If they are not.

@@ -11,10 +11,10 @@ use super::lines::Lines;
 use super::reader::{Reader, Record};
 use super::released::{Event, releases_per_step};
 
-/// The number of lines that are counted before they are saved and shown: few, slow writes to disk, yet little memory.
+/// The number of lines counted before saving and showing: enough to make the slow disk writes rare, with little memory.
 const MOST_AT_ONCE: usize = 1 << 17;
 
-/// Counts lines as they arrive, after passing over the first `skip`.
+/// Counts lines as they arrive, skipping the first `skip`.
 pub(super) fn run(engine: &mut Engine<'_>, lines: Lines, reader: Reader, skip: u64) -> Result<()> {
     let (definition, stream) = (engine.definition().clone(), engine.tally().stream().clone());
     let erase = lines.erases();
@@ -22,12 +22,12 @@ pub(super) fn run(engine: &mut Engine<'_>, lines: Lines, reader: Reader, skip: u
     if reading.definition.keyed() {
         return run_keyed(engine, reading);
     }
-    // Erasing is done line by line, in a place that never moves.
+    // Erasing works line by line, in a vector that never moves.
     let at_once = if erase { 1 } else { MOST_AT_ONCE };
     let mut values = Vec::with_capacity(at_once);
     let mut more = true;
     loop {
-        // Lines that arrived with the header are there already.
+        // Lines that arrived with the header are already in the buffer.
         while reading.read(at_once, &mut values) > 0 {
             let attention = engine.close(&values);
             values.clear();
@@ -59,7 +59,7 @@ fn run_keyed(engine: &mut Engine<'_>, mut reading: Reading) -> Result<()> {
                     *skip -= 1;
                 } else {
                     let Record { value, key, .. } = reader.record(line);
-                    // Without a key nothing is counted, but the step is released all the same.
+                    // A line without a key counts nothing, but its step is released all the same.
                     steps.push(key.map(|key| (key, value)).into_iter().collect());
                 }
             });
@@ -89,7 +89,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads lines, in a stack frame of its own that can be overwritten afterwards; returns how many there were.
+    /// Reads lines, in its own stack frame that can be overwritten afterwards; returns the number of lines.
     #[inline(never)]
     fn read(&mut self, limit: usize, values: &mut Vec<i64>) -> usize {
         let Self { lines, reader, definition, stream, skip, erase } = self;

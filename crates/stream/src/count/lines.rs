@@ -5,14 +5,14 @@ use std::io::{ErrorKind, Read, Result};
 
 use zeroize::Zeroize;
 
-/// The longest line that is read, in bytes; a longer one is taken for an empty line.
+/// The maximum length of a line in bytes; a longer one counts as empty.
 pub const LONGEST_LINE: usize = 1 << 20;
 
-/// Reads lines from a file or a pipe: waits until something has arrived, then hands over all complete lines at once.
+/// Reads lines from a file or a pipe: waits for input, then hands over all complete lines at once.
 ///
-/// There is one buffer of fixed size and no other copy: it is filled straight from the file descriptor, and never grows and
-/// so moves to another place in memory. On request, every line is erased as soon as it has been read, for counters whose
-/// memory may be seized.
+/// The only copy is in one buffer of fixed size: it is filled straight from the file descriptor and never grows, so it
+/// never moves in memory. On request, every line is erased as soon as it has been read, for counters whose memory may
+/// be seized.
 #[derive(Debug)]
 pub struct Lines {
     file: File,
@@ -20,7 +20,7 @@ pub struct Lines {
     start: usize,
     end: usize,
     erase: bool,
-    /// Within a line that is too long: everything up to its end is skipped.
+    /// The current line is too long and is skipped up to its end.
     overlong: bool,
     finished: bool,
 }
@@ -37,7 +37,7 @@ impl Lines {
         self.erase
     }
 
-    /// The beginning of the input, before any line was read: as much as arrives at once.
+    /// The beginning of the input, before any line is read: as much as arrives at once.
     ///
     /// # Errors
     /// If reading fails.
@@ -48,7 +48,7 @@ impl Lines {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// Waits for more of the input; `false` at its end.
+    /// Waits for more input; `false` at its end.
     ///
     /// # Errors
     /// If reading fails.
@@ -78,8 +78,9 @@ impl Lines {
         Ok(!self.finished)
     }
 
-    /// Hands over every complete line that has arrived, at most `limit`, without its line end; at the end of the input also a
-    /// last line without one. A line that is too long is handed over as an empty one. Returns how many there were.
+    /// Passes each complete line in the buffer to `read`, up to `limit` lines, without line breaks; at the end of the
+    /// input also a last line without one. A line that is too long is passed as an empty one. Returns the number of
+    /// lines.
     pub fn each(&mut self, limit: usize, mut read: impl FnMut(&[u8])) -> usize {
         let mut seen = 0;
         while seen < limit {
@@ -109,7 +110,7 @@ impl Lines {
         self.start += length;
     }
 
-    /// The next line alone, as a copy; `None` at the end of the input.
+    /// A copy of the next line; `None` at the end of the input.
     ///
     /// # Errors
     /// If reading fails.
@@ -131,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// The lines of a pipe into which `parts` are written one after the other.
+    /// The lines of a pipe that `parts` are written to one after the other.
     fn lines(parts: &[&[u8]]) -> Vec<Vec<u8>> {
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         let parts: Vec<Vec<u8>> = parts.iter().map(|part| part.to_vec()).collect();

@@ -1,28 +1,28 @@
-//! A running sum of the lines of a file or a pipe, released after every step.
+//! A running sum over the lines of a file or pipe, released after every step.
 //!
-//! A [`Draft`] says what the user asks for. It becomes a [`Definition`] (how lines become steps) and a [`Plan`] (how the
-//! noise is made). After the charge, an [`Engine`] reads [`Lines`], closes steps, saves the counter and shows the releases to
-//! an [`Audience`], in this order.
+//! A [`Draft`] holds the user's parameters. It becomes a [`Definition`] (how lines become steps) and a [`Plan`] (how
+//! the noise is made). After the charge, an [`Engine`] reads [`Lines`], closes steps, saves the counter and shows the
+//! releases to an [`Audience`], in this order.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`draft`] | [`Draft`]: the parameters, and every rule that must hold before anything is charged |
 //! | [`definition`] | [`Definition`], [`Fields`], [`Input`]: what is read from a line, and how lines become steps |
-//! | `words` | what a definition means for the people in the data, as a ledger and its readers are told |
-//! | `same` | whether parameters agree with those of a saved counter |
+//! | `words` | what a definition means for the people in the data, in words for the ledger and its readers |
+//! | `same` | whether parameters match those of a saved counter |
 //! | `seizure` | what can be counted when the memory may be seized |
 //! | [`lines`] | [`Lines`]: lines as they arrive |
-//! | [`reader`], `csv` | [`Reader`]: what a line says; NDJSON is read as in a [`Stream`](crate::Stream) |
+//! | [`reader`], `csv` | [`Reader`]: parses lines; NDJSON is parsed as in a [`Stream`](crate::Stream) |
 //! | [`mode`], `line_steps`, `time_steps` | [`Mode`]: how steps are closed, by lines or by time |
 //! | [`released`] | [`Released`], [`Highest`]: what is released |
-//! | [`engine`] | [`Engine`], [`Audience`]: count, keep, show |
+//! | [`engine`] | [`Engine`], [`Audience`]: count, save, show |
 //! | [`store`] | [`Store`]: a counter on disk |
-//! | [`kept`] | [`Kept`]: all releases of a request, as a ledger keeps them |
-//! | [`error`](mod@error) | [`Error`](enum@Error): what went wrong, in the caller's own names for the parameters |
+//! | [`kept`] | [`Kept`]: all releases of a request, as stored in a ledger |
+//! | [`error`](mod@error) | [`Error`](enum@Error): what went wrong, with the caller's own names for the parameters |
 //!
 //! # Privacy
-//! Every line is one record, whatever it says, and changes nothing about the next. No error, and nothing else that an observer
-//! sees apart from the releases, depends on what a line says, except for the header of a CSV file.
+//! Every line is one record, whatever it contains, and does not affect the next. No error, and nothing else that an
+//! observer sees apart from the releases, depends on the content of a line, except for the header of a CSV file.
 //!
 //! # Example
 //! ```

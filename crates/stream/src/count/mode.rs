@@ -16,17 +16,18 @@ use crate::timeline::Timeline;
 pub enum Mode {
     /// Every line is a step.
     Lines,
-    /// Steps of time, all of them after the whole input was read.
+    /// Time steps, all released after the whole input was read.
     AtOnce(Timeline),
-    /// Steps of time that the clock closes while events arrive.
+    /// Time steps that the clock closes while events arrive.
     Live(Timeline),
 }
 
 impl Mode {
-    /// For a number of steps, `None` without a horizon. `stream` says that more input may come at any time.
+    /// The mode for this number of steps, or for an unbounded stream if `None`. `stream` means that more input may
+    /// arrive at any time.
     ///
     /// # Errors
-    /// If steps of time have no end but the input has, or events have no time where they need one.
+    /// If the time steps have no end although the input has one, or events need a time and have none.
     pub fn new(definition: &Definition, steps: Option<u64>, stream: bool, clock: &dyn Clock) -> Result<Self> {
         let Some(timeline) = definition.timeline else { return Ok(Self::Lines) };
         let over = steps.is_some_and(|steps| timeline.end_of(steps) <= milliseconds(clock));
@@ -51,8 +52,8 @@ impl Mode {
 }
 
 impl Engine<'_> {
-    /// Counts lines as they arrive, until their end, the last step, or until nobody listens. With one step per line, the first
-    /// `skip` lines are passed over.
+    /// Counts lines as they arrive, until the input ends, the last step is closed, or nobody is reading. With one step
+    /// per line, the first `skip` lines are skipped.
     ///
     /// # Errors
     /// If reading, saving or showing fails; if there are more lines than steps.

@@ -1,4 +1,4 @@
-//! What one line says.
+//! Parsing one line.
 
 use super::csv::CsvLine;
 use super::definition::{Fields, Input};
@@ -6,10 +6,10 @@ use super::error::{Error, Result};
 use crate::ndjson::{self, Names};
 use crate::{integer, times};
 
-/// A byte-order mark, which some programs write at the start of a text.
+/// The byte-order mark that some programs write at the start of a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What a line says: what cannot be read counts 0, or is not there.
+/// The content of a line: an unreadable value counts 0, an unreadable time or key is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
     /// How much it counts.
@@ -20,11 +20,11 @@ pub(crate) struct Record {
     pub key: Option<Box<str>>,
 }
 
-/// Reads lines, each for itself.
+/// Parses lines, each on its own.
 ///
 /// # Privacy
-/// Every line is one record, whatever it says, and changes nothing about the next. This bounds what one line can change: if a
-/// line could make others disappear (say, by an open quote in CSV), it would move all later steps.
+/// Every line is one record, whatever it contains, and does not affect the next. This bounds what one line can change:
+/// if a line could make others disappear (say, by an open quote in CSV), it would shift all later steps.
 #[derive(Debug)]
 pub struct Reader(Kind);
 
@@ -36,11 +36,11 @@ enum Kind {
 }
 
 impl Reader {
-    /// Reads lines with these fields. `header` is the first line of CSV; `name` is what the input is called in errors.
+    /// Reads lines with these fields. `header` is the first line of CSV; `name` is the input's name in errors.
     ///
     /// # Errors
-    /// If CSV has no header, or the header does not have a column exactly once. The names in it are not shown: a file
-    /// without a header has a row in its place.
+    /// If CSV has no header, or the header lacks a column or has it more than once. The error does not show the names
+    /// in the header: in a file without one, they would be a row.
     pub fn new(fields: &Fields, name: &str, header: Option<&[u8]>) -> Result<Self> {
         Ok(Self(match fields.input {
             Input::Text => Kind::Text { events: fields.events },
@@ -58,7 +58,7 @@ impl Reader {
         }))
     }
 
-    /// What a line says.
+    /// Parses a line.
     pub(crate) fn record(&mut self, bytes: &[u8]) -> Record {
         match &mut self.0 {
             Kind::Text { events } => Record { value: value_of(bytes, *events), time: None, key: None },
@@ -83,7 +83,7 @@ impl Reader {
         }
     }
 
-    /// The value of a line alone.
+    /// Parses a line's value only.
     #[inline]
     pub(crate) fn value(&mut self, bytes: &[u8]) -> i64 {
         match &mut self.0 {
@@ -99,7 +99,7 @@ impl Reader {
         }
     }
 
-    /// Overwrites the last line, if there is a copy of it.
+    /// Overwrites the copy of the last line, if there is one.
     pub(crate) fn erase(&mut self) {
         if let Kind::Csv { line, .. } = &mut self.0 {
             line.erase();
@@ -107,7 +107,7 @@ impl Reader {
     }
 }
 
-/// What a text counts: the number that it says, or 1 if it says anything.
+/// The value of a text: its number, or 0; with `events`, 1 unless it is blank.
 #[inline]
 fn value_of(text: &[u8], events: bool) -> i64 {
     if events { i64::from(!text.trim_ascii().is_empty()) } else { integer::parse(text).unwrap_or(0) }
@@ -128,7 +128,7 @@ fn ndjson_value(fields: &Fields, bytes: &[u8], value: ndjson::Value<'_>) -> i64 
     }
 }
 
-/// The place of a column.
+/// The index of a column.
 fn place(line: &CsvLine, column: &str, name: &str) -> Result<usize> {
     let mut places = (0..line.cells()).filter(|&place| line.cell(place) == Some(column.as_bytes()));
     match (places.next(), places.next()) {
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(said(Some(b"n,at,n,k")), "rows has several columns n; their names must differ");
     }
 
-    /// What another parser makes of a line.
+    /// The result of an independent parser.
     fn expected(line: &str) -> Record {
         let number = |value: &Value| match value {
             Value::Bool(value) => i64::from(*value),
@@ -273,7 +273,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Pieces of JSON, put together well or badly.
+        /// Fragments of JSON in any order, valid or not.
         #[test]
         fn agrees_with_another_parser(pieces in prop::collection::vec(prop::sample::select(vec![
             "{", "}", "[", "]", ",", ":", "\"n\":", "\"k\":", "\"at\":", "\"\\u006e\":", "1", "-2", "0", "3.0", "1.5", "2e2 ",
@@ -297,7 +297,7 @@ mod tests {
             prop_assert_eq!(ndjson(false, Some("n"), line.as_bytes()), expected(&line), "{}", line);
         }
 
-        /// Whatever a line says, what the next says is the same.
+        /// Whatever a line contains, the next one is parsed the same way.
         #[test]
         fn no_line_changes_the_next(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             for input in [Input::Text, Input::Csv, Input::Ndjson] {

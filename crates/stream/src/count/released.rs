@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use super::error::Result;
 
-/// What is released for one step, and one key if there are keys.
+/// The release of one step, and of one key if there are keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Released {
-    /// Counted from 1.
+    /// The step, counted from 1.
     pub step: u64,
     /// The key, if there are keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Box<str>>,
-    /// The sum, with noise.
+    /// The noisy sum.
     pub value: i64,
 }
 
-/// The largest releases that were shown so far, for an audience to which sums must not fall.
+/// The largest releases shown so far, for an audience that must not see sums fall.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Highest {
     one: Option<i64>,
@@ -43,7 +43,7 @@ impl Highest {
     }
 }
 
-/// What happened: a key and how much it counts.
+/// An event: a key and how much it counts.
 pub(crate) type Event = (Box<str>, i64);
 
 /// Closes one step for each value.
@@ -69,7 +69,7 @@ pub(super) fn close_keyed(tally: &mut Tally, steps: &[Vec<Event>], released: &mu
     Ok(())
 }
 
-/// How many releases a step has at present.
+/// The current number of releases per step.
 pub(super) fn releases_per_step(tally: &Tally) -> usize {
     match tally {
         Tally::One(_) => 1,

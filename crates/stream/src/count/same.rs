@@ -1,4 +1,4 @@
-//! Whether parameters agree with those of a saved counter.
+//! Whether parameters match those of a saved counter.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -13,10 +13,10 @@ use crate::clock::Clock;
 use crate::times;
 
 impl Definition {
-    /// Checks that every parameter that is given agrees with the saved counter.
+    /// Checks that every given parameter matches the saved counter.
     ///
     /// # Errors
-    /// If one does not: the first of them.
+    /// The first parameter that differs.
     pub fn check(&self, draft: &Draft, tally: &Tally, clock: &dyn Clock) -> Result<()> {
         let (stream, guarantee) = (tally.stream(), tally.guarantee());
         same("epsilon", parsed(&draft.epsilon)?, guarantee.epsilon().cloned())?;

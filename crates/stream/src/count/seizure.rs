@@ -8,8 +8,8 @@ use super::definition::Definition;
 use super::error::{Error, Result};
 
 impl Definition {
-    /// Checks that a counter of this kind can count this way without raw values staying in memory or, if it is to be `saved`,
-    /// on disk.
+    /// Checks that a counter of this kind can count this way without leaving raw values in memory or, if it is to be
+    /// `saved`, on disk.
     ///
     /// # Errors
     /// If it cannot.

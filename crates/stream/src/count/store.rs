@@ -1,8 +1,9 @@
 //! A counter on disk.
 //!
-//! Three files: the state itself; beside it `.epoch`, the newest epoch, which reveals an older state that was put back; and
-//! `.lock`, held while a process counts. The state is replaced as a whole, durably, before anything that it covers is shown.
-//! So whatever was shown is in it, and noise for a step that was shown is never drawn again.
+//! Three files: the state itself; next to it `.epoch`, the newest epoch, which reveals that an older state was
+//! restored; and `.lock`, held while a process counts. The state is replaced atomically and durably before anything
+//! that it covers is shown. So the state covers everything that was shown, and noise for a step that was shown is never
+//! drawn again.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -16,20 +17,20 @@ use super::definition::Definition;
 use super::error::{Error, Result};
 use super::released::{Highest, Released};
 
-/// The format of states.
+/// The version of the state format.
 const VERSION: u32 = 1;
 
-/// What is saved.
+/// The saved state.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State<T> {
     version: u32,
     /// How lines become steps.
     pub definition: Definition,
-    /// The largest releases before those that may not have been shown.
+    /// The largest releases, not counting those in `unshown`.
     pub(super) highest: Highest,
     /// The last releases, which may not have been shown when the process ended.
     pub(super) unshown: Vec<Released>,
-    /// The counter after them: a [`TallySaving`], which is read back as a [`SavedTally`].
+    /// The counter after these releases: a [`TallySaving`], which is read back as a [`SavedTally`].
     pub counter: T,
     /// The ledger that it was charged to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,15 +53,15 @@ impl<T> State<T> {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    /// Locked as long as it is open.
+    /// Locked while it is open.
     _lock: File,
 }
 
 impl Store {
-    /// For a new counter.
+    /// Creates the files for a new counter.
     ///
     /// # Errors
-    /// If there is one already, another process counts, or the place cannot be written to.
+    /// If a counter already exists, another process is counting, or the path is not writable.
     pub fn create(path: &Path) -> Result<Self> {
         let store = Self::lock(path)?;
         if path.exists() {
@@ -69,7 +70,7 @@ impl Store {
         // An epoch is never lowered: that would make an older state look new.
         match store.epoch() {
             Ok(None) => replace(&store.epoch_path(), b"0\n").map_err(|error| Error::unusable(path, &error))?,
-            // Someone began, and was refused or interrupted before anything was counted.
+            // An earlier attempt was refused or interrupted before anything was counted.
             Ok(Some(0)) => {}
             Ok(Some(_)) | Err(_) => {
                 let (path, epoch) = store.names();
@@ -79,10 +80,10 @@ impl Store {
         Ok(store)
     }
 
-    /// For a counter that was saved: its state, and the newest epoch that is known.
+    /// Opens a saved counter: its state, and the newest known epoch.
     ///
     /// # Errors
-    /// If there is none, it cannot be read, or another process counts.
+    /// If it does not exist, cannot be read, or another process is counting.
     pub fn open(path: &Path) -> Result<(Self, State<SavedTally>, u64)> {
         if !path.exists() {
             return Err(Error::Absent(path.display().to_string()));
@@ -110,13 +111,13 @@ impl Store {
         }
     }
 
-    /// Saves a state; it is durable when this returns.
+    /// Saves a state, durably.
     ///
     /// # Errors
-    /// If the disk does not take it.
+    /// If the disk fails.
     pub(super) fn save(&self, state: &State<TallySaving<'_>>) -> Result<()> {
         let epoch = format!("{}\n", state.counter.epoch());
-        // The state first: if the process dies in between, the newer state is still valid.
+        // The state first: if the process crashes in between, the newer state is still valid.
         serde_json::to_vec(state)
             .map_err(io::Error::other)
             .and_then(|text| replace(&self.path, &text))
@@ -137,7 +138,7 @@ impl Store {
         beside(&self.path, ".epoch")
     }
 
-    /// The state and its epoch, as they are called in errors.
+    /// The paths of the state and its epoch, for errors.
     fn names(&self) -> (String, String) {
         (self.path.display().to_string(), self.epoch_path().display().to_string())
     }

@@ -1,4 +1,4 @@
-//! Steps of time.
+//! Time steps.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -15,14 +15,14 @@ use super::released::{Event, releases_per_step};
 use crate::clock::{Clock, milliseconds};
 use crate::timeline::Timeline;
 
-/// The number of steps that are released before they are saved and shown.
+/// The number of steps released before saving and showing.
 const MOST_AT_ONCE: usize = 1 << 16;
 /// The number of batches of lines that may wait to be counted.
 const WAITING: usize = 16;
-/// The clock is read after this time at the latest: it may have been set.
+/// The clock is read at least this often, in case it was set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// What was counted in steps that are still open.
+/// The content of steps that are still open.
 #[derive(Debug)]
 enum OpenSteps {
     /// Without keys: sums.
@@ -51,7 +51,7 @@ impl OpenSteps {
             let steps = (first..=last).take((MOST_AT_ONCE / releases_per_step(engine.tally())).max(1));
             attention = match self {
                 Self::Sums(sums) => {
-                    // The nearest number that fits changes by no more than the sum does.
+                    // Saturating changes by no more than the sum does.
                     let nearest = |sum: i128| sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
                     engine.close(&steps.map(|step| nearest(sums.remove(&step).unwrap_or(0))).collect::<Vec<_>>())?
                 }
@@ -63,11 +63,11 @@ impl OpenSteps {
     }
 }
 
-/// Reads everything, then releases every step: for a file, or a period that is over.
+/// Reads everything, then releases every step: for a file, or a period in the past.
 ///
 /// # Privacy
-/// The step of an event depends on nothing but its own time. Events of steps that an earlier process released are ignored:
-/// it may have counted them.
+/// The step of an event depends only on its own time. Events of steps that an earlier process released are ignored,
+/// since it may have counted them.
 pub(super) fn run_at_once(
     engine: &mut Engine<'_>,
     mut lines: Lines,
@@ -96,10 +96,10 @@ pub(super) fn run_at_once(
 /// Releases every step when its time is over, while events arrive.
 ///
 /// # Privacy
-/// The clock closes the steps, never an event: if a late time could close them, one event would decide in which step all later
-/// events count. An event counts in the step of its own time, or in the present one if that is later; both depend on nothing
-/// but the event itself and the clock. After a restart, events of steps that were released before it are ignored, since they
-/// may have been counted. So each event enters the sum at most once.
+/// Steps are closed by the clock, never by an event: if an event with a late time could close them, it would decide in
+/// which step all later events count. An event counts in the step of its own time, or in the current step if that is
+/// later; both depend only on the event itself and the clock. After a restart, events of steps released before it are
+/// ignored, since they may have been counted. So each event enters the sum at most once.
 pub(super) fn run_live(
     engine: &mut Engine<'_>,
     lines: Lines,
@@ -136,7 +136,7 @@ pub(super) fn run_live(
             }
             Ok(None) => return Err(Error::Reading),
             Err(RecvTimeoutError::Timeout) => {}
-            // The input has ended: the present step is closed with what it has. Later ones have not begun; a saved counter
+            // The input has ended: close the current step with what it has. Later steps have not begun; a saved counter
             // can still continue with them.
             Err(RecvTimeoutError::Disconnected) => return open.close(engine, present).map(|_| ()),
         }
@@ -149,7 +149,7 @@ fn check_not_over(released: u64, last: u64) -> Result<()> {
     if released >= last { Err(reticent::Error::HorizonReached { horizon: last }.into()) } else { Ok(()) }
 }
 
-/// Reads lines and hands on what they say, until the input ends or fails (then `None` is handed on), or nobody listens.
+/// Parses lines and sends the records, until the input ends or fails (then it sends `None`), or the receiver is gone.
 fn read(
     mut lines: Lines,
     mut reader: Reader,

@@ -12,7 +12,7 @@ use crate::times;
 const LONGEST_LIST: usize = 1000;
 
 impl Definition {
-    /// Everything that the releases depend on, apart from the rows: what a ledger is told. `source` says what is counted.
+    /// Everything that the releases depend on, apart from the rows, for the ledger. `source` names what is counted.
     pub fn description(&self, plan: &Plan, source: &str) -> String {
         let (stream, kind) = (plan.stream(), plan.strategy().kind());
         let ((low, high), horizon, what) = (stream.range(), stream.horizon(), self.words());
@@ -20,7 +20,7 @@ impl Definition {
             Plan::One(_) => String::new(),
             Plan::Keyed(_, keys) if keys.is_empty() => ", keys as they are found".into(),
             Plan::Keyed(_, keys) => {
-                // Quoted: no two lists of keys are the same text.
+                // Quoted, so that different lists of keys never give the same text.
                 let list = format!("{keys:?}");
                 let shown = if list.len() <= LONGEST_LIST { list } else { Hash::of(&list).to_string() };
                 format!(", {} keys {shown}", keys.len())
@@ -29,10 +29,10 @@ impl Definition {
         format!("count of {source}: {what}{keys}; range {low}..{high}, horizon {horizon}, counter {kind}")
     }
 
-    /// How lines become steps, completely.
+    /// A complete description of how lines become steps.
     fn words(&self) -> String {
         let Fields { input, events, column, time, key } = &self.fields;
-        // Names are quoted: none can be mistaken for words of ours.
+        // Names are quoted, so that none can be mistaken for the surrounding words.
         let mut words = match (column, events) {
             (Some(column), false) => format!("the values of column {column:?}"),
             (Some(column), true) => format!("the cells of column {column:?} that are not empty"),
@@ -54,15 +54,15 @@ impl Definition {
         words
     }
 
-    /// What one unit is, as a ledger must know it: two streams have the same unit only if the same inputs are neighbours, so
-    /// that their costs may be added up.
+    /// The privacy unit, for the ledger: two streams have the same unit only if the same inputs are neighbours, so that
+    /// their costs may be added up.
     ///
     /// | lines | unit | one unit is |
     /// |---|---|---|
-    /// | one step each, replaced | `event`, `step` | `line`: what one line says |
+    /// | one step each, replaced | `event`, `step` | `line`: the content of one line |
     /// | one step each, sums of events | `event` | `part of a line`: one of the events in it |
-    /// | one event each, in steps of time | `event` | `event`: one line |
-    /// | one event each, in steps of time | `step` | `step of 1d`: everything that happens in such a step |
+    /// | one event each, in time steps | `event` | `event`: one line |
+    /// | one event each, in time steps | `step` | `step of 1d`: everything that happens in such a step |
     pub fn unit(&self, stream: &Stream) -> String {
         let (one, many) = match (self.timeline, stream.unit()) {
             (Some(timeline), Unit::Step) => {

@@ -1,20 +1,21 @@
-//! One record per line, in JSON.
+//! One JSON record per line.
 //!
-//! Every line is one record, whatever it says, and changes nothing about the next. Nothing is copied or allocated, so what was
-//! read can be erased in place.
+//! Every line is one record, whatever it contains, and does not affect the next. Nothing is copied or allocated, so the
+//! input can be erased in place.
 //!
-//! The fields of a stream's event are `id`, `key` and `value`; [`count`](crate::count) names its own, and one for the time.
+//! The fields of a stream's event are `id`, `key` and `value`; [`count`](crate::count) sets its own names, and one for
+//! the time.
 //!
 //! | a line | is |
 //! |---|---|
 //! | `{"id": "a1", "key": "home", "value": 3}` | an event with an id, a key and a value; other fields are ignored |
-//! | `{}` | an event of value 1; where `count` names a column, 0, as an empty cell of CSV |
-//! | `{"value": "3"}`, `{"value": 3.0}`, `{"value": true}` | 3, 3 and 1; a whole number that does not fit is replaced by the nearest that does |
-//! | `{"value": 1.5}`, `{"value": null}`, `{"value": "x"}` | 0: anything but a whole number counts as 0 |
+//! | `{}` | an event of value 1; where `count` names a column, 0, like an empty CSV cell |
+//! | `{"value": "3"}`, `{"value": 3.0}`, `{"value": true}` | 3, 3 and 1; integers are clamped to 64 bits |
+//! | `{"value": 1.5}`, `{"value": null}`, `{"value": "x"}` | 0: anything but an integer counts as 0 |
 //! | `3` | an event of value 3 |
-//! | anything else, also an empty line | an event of value 0 without id, key and time |
+//! | anything else, including an empty line | an event of value 0 without id, key or time |
 //!
-//! Ids and keys are strings or whole numbers, times are strings or numbers as [`times::parse`] reads them; anything else is
+//! Ids and keys are strings or integers, times are strings or numbers as [`times::parse`] reads them; anything else is
 //! ignored. If a field appears twice, the last one counts. Objects and arrays may be nested 100 deep.
 
 mod scanner;
@@ -24,7 +25,7 @@ mod tests;
 use self::scanner::{Kind, Scanner, Token};
 use crate::{integer, times};
 
-/// The names of the fields that are read.
+/// The names of the fields to read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Names<'name> {
     pub id: Option<&'name str>,
@@ -36,7 +37,7 @@ pub(crate) struct Names<'name> {
 /// The fields of a stream's event.
 pub(crate) const EVENT: Names<'static> = Names { id: Some("id"), key: Some("key"), time: None, value: Some("value") };
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Line<'line> {
     pub id: Option<Text<'line>>,
@@ -45,17 +46,17 @@ pub(crate) struct Line<'line> {
     pub value: Value<'line>,
 }
 
-/// What a line says about its value.
+/// The value field of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Value<'line> {
     /// The line is not JSON.
     Unreadable,
-    /// It is an object without that field.
+    /// An object without that field.
     Absent,
     Given(Token<'line>),
 }
 
-/// Text as it stands on the line, with its escapes.
+/// Text exactly as on the line, with its escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Text<'line> {
     raw: &'line [u8],
@@ -63,12 +64,12 @@ pub(crate) struct Text<'line> {
     kind: Kind,
 }
 
-/// A line that cannot be read.
+/// An unreadable line.
 const NOTHING: Line<'static> = Line { id: None, key: None, time: None, value: Value::Unreadable };
-/// The longest text that is read as a number or a time, in bytes.
+/// The maximum length of a text that is read as a number or a time, in bytes.
 const LONGEST_SCALAR: usize = 64;
 
-/// The lines of a text; what follows the last line break is a line too, unless it is empty.
+/// The lines of a text; a nonempty rest after the last line break is a line too.
 pub(crate) fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = body.strip_suffix(b"\n").unwrap_or(body);
     let any = !body.is_empty();
@@ -94,7 +95,7 @@ fn trimmed(mut line: &[u8]) -> &[u8] {
     line
 }
 
-/// `None` if it is not JSON.
+/// Parses one line; `None` if it is not JSON.
 fn parse<'line>(line: &'line [u8], names: &Names<'_>) -> Option<Line<'line>> {
     let mut scanner = Scanner::new(line);
     if line.first() != Some(&b'{') {
@@ -123,7 +124,7 @@ fn parse<'line>(line: &'line [u8], names: &Names<'_>) -> Option<Line<'line>> {
 }
 
 impl Line<'_> {
-    /// The time, in milliseconds since 1970; `None` if there is none that can be read.
+    /// The time, in milliseconds since 1970; `None` if it is missing or unreadable.
     pub fn time(&self) -> Option<i64> {
         let token = self.time?;
         match token.kind {
@@ -139,7 +140,7 @@ impl Line<'_> {
 }
 
 impl Value<'_> {
-    /// How much it counts; `absent` is for an object without the field.
+    /// The value as a number; `absent` is used for an object without the field.
     pub fn number(self, absent: i64) -> i64 {
         match self {
             Self::Unreadable => 0,
@@ -148,7 +149,7 @@ impl Value<'_> {
         }
     }
 
-    /// Whether there is anything: neither `null` nor blank text.
+    /// Whether the value is neither `null` nor blank text.
     pub fn is_something(self) -> bool {
         match self {
             Self::Unreadable | Self::Absent => false,
@@ -157,14 +158,14 @@ impl Value<'_> {
     }
 }
 
-/// The whole number that a value is; 0 if it is none.
+/// The value as an integer; 0 if it is not one.
 fn number(token: Token<'_>) -> i64 {
     match token.kind {
         Kind::Number => match integer::parse(token.raw) {
             Some(number) => number,
             None => {
                 let number: f64 = std::str::from_utf8(token.raw).ok().and_then(|text| text.parse().ok()).unwrap_or(0.0);
-                // The conversion takes the nearest that fits.
+                // The conversion saturates.
                 if number.is_infinite() || number.fract() == 0.0 { number as i64 } else { 0 }
             }
         },
@@ -176,7 +177,7 @@ fn number(token: Token<'_>) -> i64 {
     }
 }
 
-/// Text, or a whole number as text.
+/// A string, or an integer as text.
 fn text(token: Token<'_>) -> Option<Text<'_>> {
     match token.kind {
         Kind::Number if integer::parse(token.raw).is_some() => Some(Text { raw: token.raw, kind: Kind::Plain }),
@@ -191,7 +192,7 @@ impl<'line> Token<'line> {
 }
 
 impl<'line> Text<'line> {
-    /// Its bytes, escapes undone, in pieces.
+    /// Passes its unescaped bytes to `piece`, piece by piece.
     pub fn pieces(self, mut piece: impl FnMut(&[u8])) {
         if self.kind == Kind::Plain {
             return piece(self.raw);
@@ -208,14 +209,14 @@ impl<'line> Text<'line> {
         }
     }
 
-    /// A copy of it, escapes undone; `None` if it is empty.
+    /// An unescaped copy; `None` if it is empty.
     pub fn to_key(self) -> Option<Box<str>> {
         let mut plain = Vec::with_capacity(self.raw.len());
         self.pieces(|piece| plain.extend_from_slice(piece));
         String::from_utf8(plain).ok().filter(|key| !key.is_empty()).map(Into::into)
     }
 
-    /// Its bytes, escapes undone; `None` if there are more than fit.
+    /// Copies its unescaped bytes to `space`; `None` if they do not fit.
     pub fn copy_to(self, space: &mut [u8]) -> Option<&[u8]> {
         let mut length = Some(0);
         self.pieces(|piece| {

@@ -1,8 +1,8 @@
-//! Walks over JSON without keeping any of it.
+//! Scans JSON without storing any of it.
 
 use super::Text;
 
-/// A value, as far as it matters.
+/// A value, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token<'line> {
     pub kind: Kind,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Opening,
 }
 
-/// How deep arrays and objects may be nested: one bit for each.
+/// The maximum nesting depth of arrays and objects: one bit for each level.
 const DEEPEST: u32 = 100;
 
 pub(super) struct Scanner<'line> {
@@ -39,13 +39,13 @@ impl<'line> Scanner<'line> {
         Self { rest: line }
     }
 
-    /// Nothing may follow.
+    /// Expects the end of the input.
     pub fn end(&mut self) -> Option<()> {
         self.skip_space();
         self.rest.is_empty().then_some(())
     }
 
-    /// An object, field by field.
+    /// Reads an object, field by field.
     pub fn object(&mut self, mut field: impl FnMut(Text<'line>, Token<'line>)) -> Option<()> {
         self.expect(b'{')?;
         if self.take(b'}') {
@@ -62,7 +62,7 @@ impl<'line> Scanner<'line> {
         }
     }
 
-    /// Any value.
+    /// Reads any value.
     #[inline]
     pub fn value(&mut self) -> Option<Token<'line>> {
         let token = self.scalar()?;
@@ -111,7 +111,7 @@ impl<'line> Scanner<'line> {
         Some(name)
     }
 
-    /// A value that is no array or object, or the beginning of one.
+    /// Reads a scalar, or the beginning of an array or object.
     #[inline]
     fn scalar(&mut self) -> Option<Token<'line>> {
         self.skip_space();
@@ -231,7 +231,7 @@ fn plain_length(text: &[u8]) -> usize {
     length + text[length..].iter().take_while(|&&byte| byte >= 0x20 && byte != b'"' && byte != b'\\').count()
 }
 
-/// The letter that an escape at the beginning of a text stands for, and how long it is; nothing if it is none.
+/// Decodes the escape at the beginning of a text into a character and the escape's length; `None` if it is invalid.
 pub(super) fn escape(text: &[u8]) -> Option<(char, usize)> {
     let letter = match text.get(1)? {
         b'"' => '"',
@@ -247,7 +247,7 @@ pub(super) fn escape(text: &[u8]) -> Option<(char, usize)> {
             if let Some(letter) = char::from_u32(first) {
                 return Some((letter, 6));
             }
-            // Two halves of one letter.
+            // A surrogate pair.
             let second = text.get(6..12)?.strip_prefix(b"\\u").and_then(four_digits)?;
             let sound = (0xd800..0xdc00).contains(&first) && (0xdc00..0xe000).contains(&second);
             let joined = sound.then(|| 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))?;

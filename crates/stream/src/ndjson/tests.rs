@@ -84,7 +84,7 @@ fn too_long_for_the_space_is_nothing() {
     assert_eq!(key.unwrap().copy_to(&mut [0; 3]), None);
 }
 
-/// What another parser makes of a line.
+/// The result of an independent parser.
 fn expected(line: &str) -> (Option<String>, Option<String>, i64) {
     let number = |value: &Value| match value {
         Value::Bool(value) => i64::from(*value),
@@ -112,7 +112,7 @@ fn expected(line: &str) -> (Option<String>, Option<String>, i64) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Pieces of JSON, put together well or badly.
+    /// Fragments of JSON in any order, valid or not.
     #[test]
     fn agrees_with_another_parser(pieces in prop::collection::vec(prop::sample::select(vec![
         "{", "}", "[", "]", ",", ":", "\"value\"", "\"key\"", "\"id\"", "\"value\":", "\"key\":", "\"id\":", "1", "-2", "0",

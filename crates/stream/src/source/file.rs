@@ -14,16 +14,16 @@ use crate::definition::Mode;
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 
-/// How long whoever follows a file sleeps at its end.
+/// How long to sleep at the end of a file that is followed.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Events from a file or a pipe, one a line.
+/// Events from a file or a pipe, one per line.
 ///
-/// In curator mode it is remembered, with the events, how far a file was read: whoever reads it again, also after a crash, goes
-/// on from there. A pipe has no such place: what had been read from it and was not durable is lost with the process, and
-/// what is sent again is counted once only if it has ids.
+/// In curator mode the position in a file is stored with the events: reading it again, even after a crash, continues
+/// from there. A pipe has no position: what had been read from it but was not yet durable is lost with the process, and
+/// what is sent again is deduplicated only if it has ids.
 ///
-/// In pan-private mode a file is followed from its end on, so that nothing is counted twice.
+/// In pan-private mode a file is followed from its end, so that nothing is counted twice.
 ///
 /// # Example
 /// ```no_run
@@ -41,38 +41,38 @@ pub struct FileSource {
     follow: bool,
 }
 
-/// How far which file was read.
+/// How far a file was read, and which file it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Place {
     file: Identity,
     offset: u64,
 }
 
-/// Tells a file from another one of the same name: device, number, and when it was made (numbers are used again).
+/// Distinguishes files of the same name: device, inode number, and creation time (inode numbers are reused).
 type Identity = (u64, u64, u64);
 
 impl FileSource {
-    /// Reads it to its end.
+    /// Reads the file to its end.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), follow: false }
     }
 
-    /// Waits at the end for more, as `tail -F` does.
+    /// Waits for more at the end, as `tail -F` does.
     #[must_use]
     pub fn following(mut self) -> Self {
         self.follow = true;
         self
     }
 
-    /// The name under which its place is kept.
+    /// The name under which its position is stored.
     pub fn name(&self) -> String {
         format!("file:{}", self.path.display())
     }
 
-    /// Reads and counts, until the end, until the stream ends, or until it is stopped.
+    /// Reads and counts until the end of the file, the end of the stream, or until stopped.
     ///
     /// # Errors
-    /// If the file cannot be read; as [`Stream::ingest`]'s, but for the end of the stream.
+    /// If the file cannot be read, and those of [`Stream::ingest`], except for the end of the stream.
     pub fn run(&self, stream: &Stream, stop: &AtomicBool) -> Result<()> {
         loop {
             let file = File::open(&self.path).map_err(|error| self.failed(&error))?;
@@ -120,7 +120,7 @@ impl FileSource {
             offset += read as u64;
             if read > 0 {
                 if let Some((whole, begun)) = lines.take(read) {
-                    // The place is that of the first byte that is not counted.
+                    // The stored position is that of the first byte not counted.
                     hand_over(whole, offset - begun as u64)?;
                     lines.forget(begun);
                 }
@@ -139,14 +139,14 @@ impl FileSource {
                 lines.erase();
             }
             if self.follow {
-                // Whoever writes to a named pipe may come back.
+                // Another process may open the named pipe for writing later.
                 return Ok(if stop.load(Ordering::Relaxed) { End::Over } else { End::Replaced });
             }
             return Ok(End::Over);
         }
     }
 
-    /// Where to go on.
+    /// The offset to continue from.
     fn place(&self, stream: &Stream, metadata: &Metadata) -> Result<u64> {
         let kept = stream.position(&self.name())?;
         let place: Option<Place> = kept.and_then(|bytes| postcard::from_bytes(&bytes).ok());
@@ -154,7 +154,7 @@ impl FileSource {
         Ok(same.map_or(0, |place| place.offset))
     }
 
-    /// Is there another file of that name now, or was it cut off?
+    /// Whether the path now leads to another file, or the file was truncated.
     fn replaced(&self, file: Identity, offset: u64) -> bool {
         fs::metadata(&self.path).is_ok_and(|now| identity(&now) != file || now.len() < offset)
     }
@@ -166,7 +166,7 @@ impl FileSource {
 
 enum End {
     Over,
-    /// It must be opened again.
+    /// The path must be opened again.
     Replaced,
 }
 

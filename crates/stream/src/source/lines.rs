@@ -1,16 +1,16 @@
-//! Whole lines out of whatever arrives.
+//! Splits incoming bytes into whole lines.
 
 use zeroize::Zeroize;
 
-/// A line that is longer is an event that cannot be read.
+/// A longer line counts as an unreadable event.
 pub(super) const LONGEST_LINE: usize = 1 << 20;
 
-/// Gathers bytes and gives whole lines. Its memory never moves, so that it can be erased.
+/// Buffers bytes and yields whole lines. Its memory never moves, so that it can be erased.
 pub(super) struct Lines {
     bytes: Vec<u8>,
-    /// How much of it is filled.
+    /// The number of bytes in use.
     filled: usize,
-    /// The line that is being read is too long: it is skipped up to its end.
+    /// The current line is too long and is skipped up to its end.
     skipping: bool,
 }
 
@@ -19,13 +19,13 @@ impl Lines {
         Self { bytes: vec![0; LONGEST_LINE], filled: 0, skipping: false }
     }
 
-    /// Room for more; never none.
+    /// The free part of the buffer; never empty.
     pub fn space(&mut self) -> &mut [u8] {
         &mut self.bytes[self.filled..]
     }
 
-    /// So many bytes were put into the space: the whole lines that there are now, and how many bytes of the next have begun.
-    /// The lines may be erased where they are; they are to be forgotten then.
+    /// Returns the whole lines in the buffer, after `more` bytes were written to its free part, and the number of bytes
+    /// of the next line. The lines may be erased in place; then call `forget`.
     pub fn take(&mut self, more: usize) -> Option<(&mut [u8], usize)> {
         self.filled += more;
         let Some(last) = memchr::memrchr(b'\n', &self.bytes[..self.filled]) else {
@@ -35,19 +35,19 @@ impl Lines {
             }
             return None;
         };
-        // The end of a line that was too long is a line of nothing.
+        // The end of an overlong line counts as an empty line.
         let skipped = if std::mem::take(&mut self.skipping) { memchr::memchr(b'\n', &self.bytes) } else { None };
         Some((&mut self.bytes[skipped.unwrap_or(0)..=last], self.filled - last - 1))
     }
 
-    /// Forgets the lines that were taken, and keeps so many bytes of the next.
+    /// Discards the lines that were taken, and keeps the `begun` bytes of the next.
     pub fn forget(&mut self, begun: usize) {
         self.bytes.copy_within(self.filled - begun..self.filled, 0);
         self.bytes[begun..self.filled].zeroize();
         self.filled = begun;
     }
 
-    /// What came after the last line break: a line, if there is anything.
+    /// The bytes after the last line break, which form a line unless there are none.
     pub fn rest(&mut self) -> &mut [u8] {
         if std::mem::take(&mut self.skipping) {
             self.bytes[0] = b'\n';
@@ -56,7 +56,7 @@ impl Lines {
         &mut self.bytes[..self.filled]
     }
 
-    /// Forgets everything.
+    /// Discards everything.
     pub fn erase(&mut self) {
         self.bytes[..self.filled].zeroize();
         self.filled = 0;

@@ -1,13 +1,14 @@
 //! Events from NATS JetStream.
 //!
 //! # Curator mode
-//! A message is acknowledged when its events are durable. Which messages were counted is kept in the same transaction: all up
-//! to some sequence number, and ranges above it. After a crash the server sends again what was not acknowledged, in any
-//! order and mixed with new messages; whatever was counted is recognised by its sequence number, with ids or without.
+//! A message is acknowledged once its events are durable. The same transaction stores which messages were counted: all
+//! up to some sequence number, and ranges above it. After a crash the server redelivers unacknowledged messages, in any
+//! order and mixed with new ones; messages already counted are recognised by their sequence numbers, with or without
+//! ids.
 //!
 //! # Pan-private mode
-//! A message is acknowledged before it is counted, and counted only if it is delivered for the first time (the
-//! consumer is told never to deliver twice): at most once. No sequence number is kept.
+//! A message is acknowledged before it is counted, and counted only on its first delivery (the consumer is configured
+//! never to redeliver): at most once. No sequence number is stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,13 +22,13 @@ use crate::definition::Mode;
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 
-/// Messages that are counted together.
+/// The number of messages counted together.
 const BATCH: usize = 2000;
-/// Messages that may be on their way without an acknowledgement.
+/// The number of messages that may be in flight without an acknowledgement.
 const UNACKNOWLEDGED: i64 = 20_000;
 /// How long to wait for a message before asking again.
 const WAIT: Duration = Duration::from_secs(5);
-/// After so many ranges, the server is asked up to where all was acknowledged.
+/// With more ranges than this, the server is asked for its acknowledgement floor.
 const MANY_RANGES: usize = 1000;
 
 /// A durable consumer of a JetStream stream; each message is one or more lines of NDJSON.
@@ -42,20 +43,20 @@ const MANY_RANGES: usize = 1000;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NatsSource {
-    /// Where the server is: `nats://host:4222`.
+    /// The server's address: `nats://host:4222`.
     pub url: String,
-    /// The JetStream stream, which must be there.
+    /// The JetStream stream, which must exist.
     pub stream: String,
-    /// Only messages of these subjects; all if it is empty.
+    /// The subject filter; all subjects if empty.
     pub subject: String,
     /// The consumer's durable name.
     pub durable: String,
-    /// How long the server waits for an acknowledgement before it sends a message again.
+    /// How long the server waits for an acknowledgement before it redelivers a message.
     pub acknowledged_within: Duration,
 }
 
 impl NatsSource {
-    /// All messages of a JetStream stream, by a consumer of that name.
+    /// Reads all messages of a JetStream stream, through a consumer with this durable name.
     pub fn new(url: impl Into<String>, stream: impl Into<String>, durable: impl Into<String>) -> Self {
         let (url, stream, durable) = (url.into(), stream.into(), durable.into());
         Self { url, stream, subject: String::new(), durable, acknowledged_within: Duration::from_secs(30) }
@@ -65,12 +66,12 @@ impl NatsSource {
         format!("nats:{}/{}", self.stream, self.durable)
     }
 
-    /// Counts messages until the stream has ended. To stop earlier, drop the future: what was not acknowledged comes again (in
-    /// pan-private mode what was acknowledged and not counted is lost).
+    /// Counts messages until the stream has ended. To stop earlier, drop the future: unacknowledged messages are
+    /// redelivered (in pan-private mode, messages that were acknowledged but not counted are lost).
     ///
     /// # Errors
-    /// [`Error::Source`] if the server cannot be reached or has no such stream; [`Error::Storage`] if the disk fails. It can
-    /// be run again then.
+    /// [`Error::Source`] if the server cannot be reached or the stream does not exist; [`Error::Storage`] if the disk
+    /// fails. You can call it again afterwards.
     pub async fn run(&self, stream: Arc<Stream>) -> Result<()> {
         let private = stream.definition().mode() == Mode::PanPrivate;
         let (mut consumer, name) = self.consumer(private).await?;
@@ -96,8 +97,8 @@ impl NatsSource {
         }
     }
 
-    /// The consumer, and the name under which it is kept what was counted. A stream that was deleted and made anew counts its
-    /// messages from 1 again: when it was made is part of the name.
+    /// The consumer, and the name under which the counted messages are stored. A stream that was deleted and recreated
+    /// numbers its messages from 1 again, so its creation time is part of the name.
     async fn consumer(&self, private: bool) -> Result<(Consumer<pull::Config>, String)> {
         let client = async_nats::connect(&self.url).await.map_err(|error| self.failed(error))?;
         let context = jetstream::new(client);
@@ -116,7 +117,7 @@ impl NatsSource {
         Ok((consumer.map_err(|error| self.failed(error))?, name))
     }
 
-    /// All messages that are there; if there are none, the next, or none after a while.
+    /// All pending messages; if there are none, waits a while for the next.
     async fn next(&self, consumer: &Consumer<pull::Config>) -> Result<Vec<Message>> {
         let failed = |error: String| self.failed(error);
         let waiting = consumer.fetch().max_messages(BATCH).messages().await;
@@ -128,7 +129,7 @@ impl NatsSource {
         Ok(messages)
     }
 
-    /// Count, durably, then acknowledge.
+    /// Counts durably, then acknowledges.
     async fn count(&self, stream: &Arc<Stream>, messages: &[Message], name: &str, counted: &mut Counted) -> Result<()> {
         let mut body = Vec::new();
         let mut now_counted = counted.clone();
@@ -145,13 +146,13 @@ impl NatsSource {
         }
         *counted = now_counted;
         for message in messages {
-            // One that is lost is asked for again, and recognised.
+            // If an acknowledgement is lost, the message is redelivered and recognised.
             message.ack().await.map_err(|error| self.failed(error))?;
         }
         Ok(())
     }
 
-    /// Acknowledge, then count, at most once.
+    /// Acknowledges, then counts: at most once.
     async fn count_privately(&self, stream: &Arc<Stream>, messages: &[Message]) -> Result<()> {
         let mut body = Vec::new();
         for message in messages {
@@ -170,7 +171,7 @@ impl NatsSource {
     }
 }
 
-/// A message is at least one line, also if it is empty.
+/// A message is at least one line, even if it is empty.
 fn add_lines(body: &mut Vec<u8>, payload: &[u8]) {
     body.extend_from_slice(payload);
     if payload.last() != Some(&b'\n') {
@@ -186,17 +187,17 @@ async fn gather(mut batch: pull::Batch) -> std::result::Result<Vec<Message>, Str
     Ok(messages)
 }
 
-/// Which messages were counted, by their sequence numbers.
+/// The sequence numbers of counted messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Counted {
-    /// All up to this one.
+    /// All up to this number were counted.
     floor: u64,
-    /// Above it, ranges by their first number with their last.
+    /// Ranges above it: first number to last.
     above: BTreeMap<u64, u64>,
 }
 
 impl Counted {
-    /// False if it was counted before.
+    /// Returns `false` if it was counted before.
     fn insert(&mut self, number: u64) -> bool {
         let before = self.above.range(..=number).next_back().map(|(first, last)| (*first, *last));
         if number <= self.floor || before.is_some_and(|(_, last)| number <= last) {
@@ -213,7 +214,7 @@ impl Counted {
         true
     }
 
-    /// All up to this number were acknowledged, or never will be delivered.
+    /// Marks all up to this number as counted: they were acknowledged, or will never be delivered.
     fn raise(&mut self, floor: u64) {
         self.floor = self.floor.max(floor);
         let floor = self.floor;

@@ -1,18 +1,18 @@
-//! Tasks, put together by a program.
+//! Building tasks in code.
 
 use super::{Day, Domain, Memoisation, Task, TimePrecision, Written};
 use crate::error::Result;
 use crate::privacy::Epsilon;
 
-/// A task in the making; see [`Task::builder`].
+/// Builds a task; see [`Task::builder`].
 #[derive(Debug, Clone)]
 #[must_use = "nothing is checked before `build`"]
 pub struct TaskBuilder(Written);
 
 impl Task {
-    /// A task with this question: each randomised answer costs `epsilon`, and nothing is collected from the day
-    /// `expires` on. Unless set otherwise, the best mechanism is chosen, a device answers once, reports carry no time,
-    /// and an estimate needs 100 reports.
+    /// A task with this question: each randomised answer costs `epsilon`, and collection stops at the start of the day
+    /// `expires`. Unless set otherwise, the best mechanism is chosen, a device answers once, reports carry no time, and
+    /// an estimate needs 100 reports.
     pub fn builder(question: impl Into<String>, domain: Domain, epsilon: Epsilon, expires: Day) -> TaskBuilder {
         TaskBuilder(Written {
             question: question.into(),
@@ -36,13 +36,13 @@ impl TaskBuilder {
         self
     }
 
-    /// What a device does when it is asked again.
+    /// What a device does when asked again.
     pub fn memoisation(mut self, memoisation: Memoisation) -> Self {
         self.0.memoisation = memoisation;
         self
     }
 
-    /// ε of everything that a device ever sends for this task.
+    /// The total ε of everything that a device ever sends for this task.
     pub fn lifetime_epsilon(mut self, epsilon: Epsilon) -> Self {
         self.0.lifetime_epsilon = Some(epsilon);
         self
@@ -60,13 +60,13 @@ impl TaskBuilder {
         self
     }
 
-    /// How precisely reports say when they were made.
+    /// The precision of the time in reports.
     pub fn time_precision(mut self, precision: TimePrecision) -> Self {
         self.0.time_precision = precision;
         self
     }
 
-    /// The task, checked as one that is read from a file.
+    /// Builds the task, with the same checks as for a task read from a file.
     ///
     /// # Errors
     /// If a part is out of range, or the mechanism does not fit the domain.
