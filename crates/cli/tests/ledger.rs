@@ -139,7 +139,7 @@ fn create_without_a_dataset_makes_an_empty_ledger() {
     let desk = Desk::new("empty");
     assert!(desk.ok("create").contains("is ready"));
     assert!(desk.ok("show").contains("no datasets yet"));
-    assert!(desk.ok("verify").starts_with("1 entry, all as"));
+    assert!(desk.ok("verify").starts_with("1 entry, all intact"));
     assert!(desk.fails(2, "show people").contains("has none yet"));
 }
 
@@ -156,7 +156,7 @@ fn several_may_make_the_same_ledger_at_once() {
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     }
-    assert!(desk.ok("verify").starts_with("17 entries, all as"));
+    assert!(desk.ok("verify").starts_with("17 entries, all intact"));
 }
 
 #[test]
@@ -460,7 +460,7 @@ fn what_is_no_ledger_is_told_plainly_and_left_alone() {
         ("other", Some(&foreign), 2, "other is not a ledger"),
     ];
     for length in [100, 1024, 4096, 5000, whole.len() / 2, whole.len() - 4096] {
-        cases.push(("cut", Some(&whole[..length]), 1, "is not"));
+        cases.push(("cut", Some(&whole[..length]), 1, "NOT intact"));
     }
     for (name, bytes, code, expected) in cases {
         for command in ["verify", "show", "history"] {

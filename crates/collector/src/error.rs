@@ -90,7 +90,8 @@ impl FromFailure for Error {
 impl Explained for Error {
     fn class(&self) -> Class {
         match self {
-            Self::OtherTask(_) | Self::TaskFile { .. } => Class::Request,
+            // The caller named the file.
+            Self::OtherTask(_) | Self::TaskFile { .. } | Self::Damaged(_) => Class::Request,
             Self::TooFew { .. } | Self::NoShuffling(_) => Class::Conflict,
             Self::Core(error) => error.class(),
             _ => Class::Machine,

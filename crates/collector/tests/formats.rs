@@ -28,5 +28,5 @@ fn reports_of_version_1_are_estimated_and_other_versions_refused() {
     drop(collector);
     connection.pragma_update(None, "user_version", 2).unwrap();
     let refused = Collector::open(&path).unwrap_err().to_string();
-    assert!(refused.ends_with("is damaged, or no file of reports, or not from this version"), "{refused}");
+    assert!(refused.ends_with("is damaged, not a file of reports, or not from this version"), "{refused}");
 }

@@ -1,5 +1,6 @@
 //! The identity of the file at a path, whatever its name.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The identity of a file or folder, independent of its path: links and hard links to it have the same id.
@@ -21,6 +22,28 @@ impl FileId {
         };
         #[cfg(not(unix))]
         path.canonicalize().ok().map(Self)
+    }
+
+    /// The ids of everything in a folder and in the folders inside it, following links, each once; nothing for a file.
+    pub fn within(folder: &Path) -> impl Iterator<Item = Self> + use<> {
+        let (mut waiting, mut seen) = (vec![folder.to_path_buf()], BTreeSet::new());
+        let mut found = Vec::new();
+        std::iter::from_fn(move || {
+            loop {
+                if let Some(id) = found.pop() {
+                    return Some(id);
+                }
+                let folder = waiting.pop()?;
+                for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                    let path = entry.path();
+                    let Some(id) = Self::of(&path).filter(|id| seen.insert(id.clone())) else { continue };
+                    if path.is_dir() {
+                        waiting.push(path);
+                    }
+                    found.push(id);
+                }
+            }
+        })
     }
 
     /// The ids of a file and of every folder that contains it.

@@ -38,7 +38,8 @@ impl Owner {
 
 impl DurableLedger {
     /// The datasets that these files belong to: those that have a limit or were ever charged, and are named by a path
-    /// of one of the files or of a folder that contains it. A file not in the ledger by any path belongs to none.
+    /// of one of the files or of a folder that contains it, by its path or by a link. A file not in the ledger by any
+    /// path belongs to none.
     ///
     /// # Errors
     /// If the ledger cannot be read or is damaged.
@@ -52,8 +53,10 @@ impl DurableLedger {
         }
         // Only an absolute path names a file: any other name may happen to match a file here.
         let place = |name: &str| {
-            let id = Path::new(name).is_absolute().then(|| FileId::of(Path::new(name))).flatten()?;
-            places.get(&id).copied()
+            let path = Some(Path::new(name)).filter(|path| path.is_absolute())?;
+            let id = FileId::of(path)?;
+            // A link leads out of a folder, and a hard link into it.
+            places.get(&id).copied().or_else(|| FileId::within(path).find_map(|id| places.get(&id).copied()))
         };
         let owner = |account: Account| {
             let owns = account.charges > 0 || account.dataset.budget != Budget::Unlimited;
@@ -91,6 +94,26 @@ mod tests {
         // These have neither a limit nor charges.
         for name in [path("other.csv").display().to_string(), "hard.csv".into()] {
             ledger.register(&Dataset { name, budget: Budget::Unlimited, terms: None }).unwrap();
+        }
+        // A folder owns what lies in it, and what links in it lead to, under every other name of these files.
+        for folder in ["folder", "folder/deep", "elsewhere"] {
+            fs::create_dir(path(folder)).unwrap();
+        }
+        for file in ["folder/b.csv", "folder/deep/c.csv", "elsewhere/d.csv"] {
+            fs::write(path(file), "x\n").unwrap();
+        }
+        fs::hard_link(path("folder/b.csv"), path("b-hard.csv")).unwrap();
+        fs::hard_link(path("folder/deep/c.csv"), path("c-hard.csv")).unwrap();
+        std::os::unix::fs::symlink(path("elsewhere/d.csv"), path("folder/d.csv")).unwrap();
+        std::os::unix::fs::symlink(path("folder"), path("folder/deep/loop")).unwrap();
+        let terms = Some(Terms { unit: "row".into(), adjacency: Adjacency::AddRemove });
+        let limit = Budget::Limit(Guarantee::Pure("1".parse().unwrap()));
+        let owner = path("folder").display().to_string();
+        ledger.register(&Dataset { name: owner.clone(), budget: limit, terms }).unwrap();
+        for one in ["folder/b.csv", "b-hard.csv", "c-hard.csv", "folder/d.csv", "elsewhere/d.csv"] {
+            let owners = ledger.owners(&[path(one)]).unwrap();
+            let names: Vec<&str> = owners.iter().map(|owner| owner.account.dataset.name.as_str()).collect();
+            assert_eq!(names, [owner.as_str()], "{one}");
         }
         for one in ["data/a.csv", "data/../data/a.csv", "hard.csv", "soft.csv"] {
             let owners = ledger.owners(&[path(one)]).unwrap();

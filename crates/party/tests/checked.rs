@@ -88,7 +88,7 @@ fn a_task_whose_numbers_are_not_its_querys_is_refused() {
             "bounds = { age = \"0..9\" }\nsql = \"SELECT MEDIAN(age) FROM visits\"",
             "ranks do not add up over parties",
         ),
-        ("SELECT", "SELEC", "the SQL cannot be read"),
+        ("SELECT", "SELEC", "invalid query"),
     ] {
         assert!(text.contains(from), "{from}");
         let error = CheckedTask::new(text.replace(from, to).parse().unwrap()).unwrap_err();

@@ -31,7 +31,7 @@ fn a_transcript_of_version_1_is_sound_and_other_versions_are_refused() {
     let text =
         fs::read_to_string(fixture("transcript-1.json")).unwrap().replacen("\"version\": 1", "\"version\": 2", 1);
     let refused = Transcript::from_json(text.as_bytes()).unwrap_err();
-    assert_eq!(refused, "a transcript of version 2, but this program reads 1");
+    assert_eq!(refused, "transcript version 2, but this program reads 1");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn the_file_and_the_record_of_an_aggregator_of_version_1_say_what_they_said() {
     assert_eq!((store.waiting().unwrap(), store.pending().unwrap()), (2, None));
     assert_eq!(store.record().unwrap(), Some(record));
     drop(store);
-    assert!(Store::open(&path, &task, 1).unwrap_err().to_string().contains("another task or another aggregator"));
+    assert!(Store::open(&path, &task, 1).unwrap_err().to_string().contains("another task or aggregator"));
     connection.pragma_update(None, "user_version", 2).unwrap();
     let refused = Store::open(&path, &task, 0).unwrap_err().to_string();
     assert!(refused.ends_with("it is not the file of an aggregator, or not from this version"), "{refused}");

@@ -177,6 +177,8 @@ impl From<reticent_collector::Error> for Error {
     fn from(error: reticent_collector::Error) -> Self {
         match error {
             reticent_collector::Error::OtherTask(_) => Self::field("survey", error.to_string()),
+            // No request names the file.
+            reticent_collector::Error::Damaged(_) => Self::Machine(error.to_string()),
             error => Self::explained(&error),
         }
     }

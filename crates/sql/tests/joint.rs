@@ -219,15 +219,15 @@ fn what_has_no_public_shape_is_refused_by_its_name() {
     let concentrated = Options { guarantee: Guarantee::Zcdp("1".parse().unwrap()), ..pure() };
     let count = "SELECT ward, COUNT(*) FROM visits GROUP BY ward";
     let cases = [
-        (count, keyless.clone(), "GROUP BY ward", "--keys ward=a,b,c"),
-        ("SELECT ward, age, COUNT(*) FROM visits GROUP BY ward, age", pure(), "GROUP BY age", "--keys age="),
+        (count, keyless.clone(), "GROUP BY ward", "`keys` ward=a,b,c"),
+        ("SELECT ward, age, COUNT(*) FROM visits GROUP BY ward, age", pure(), "GROUP BY age", "`keys` age="),
         ("SELECT MEDIAN(age) FROM visits", pure(), "median(age)", "use AVG(age)"),
         ("SELECT QUANTILE(age, 0.9) FROM visits", pure(), "quantile(age", "HISTOGRAM(age, 20)"),
         ("SELECT STABLE_MEDIAN(age) FROM visits", pure(), "stable_median(age)", "use AVG(age)"),
         ("SELECT MODE(ward) FROM visits", pure(), "mode(ward)", "GROUP BY ward"),
-        ("SELECT AVG(age) FROM visits", found, "--bounds age=auto", "--bounds age=0..100"),
-        (count, approximate, "--delta", "leave --delta out"),
-        (count, concentrated, "--rho", "--epsilon 1"),
+        ("SELECT AVG(age) FROM visits", found, "`bounds` age=auto", "`bounds` age=0..100"),
+        (count, approximate, "`delta`", "leave `delta` out"),
+        (count, concentrated, "`rho`", "`epsilon` 1"),
     ];
     for (sql, options, what, instead) in cases {
         let error = shape(sql, options).expect_err(sql);

@@ -120,6 +120,9 @@ fn flagged(error: Error) -> anyhow::Error {
 fn as_flag(flag: &str, error: Error) -> anyhow::Error {
     match error {
         Error::Parameter { value, allowed, .. } => usage(format!("--{flag} is {value}, but it must be {allowed}")),
+        Error::Unconfirmed { value, allowed, why, .. } => usage(format!(
+            "--{flag} is {value}, but it must be {allowed}, or confirmed with --allow-large-epsilon: {why}"
+        )),
         other => other.into(),
     }
 }

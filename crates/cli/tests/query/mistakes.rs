@@ -146,7 +146,7 @@ fn options_in_the_sql_must_not_contradict_arguments() {
         ("epsilon = 1, privacy_unit_column = user", "--unit row", "unit is row in the arguments but user"),
         ("epsilon = 1, max_groups_contributed = 2", "--max-groups 3", "max-groups is 3 in the arguments but 2"),
         ("epsilon = 1, max_rows_contributed = 2", "--max-rows 3", "max-rows is 3 in the arguments but 2"),
-        ("epsilon = 1", "--rho 1", "either epsilon or --rho"),
+        ("epsilon = 1", "--rho 1", "either --epsilon or --rho"),
         ("epsilon = -1", "", "epsilon is -1, but it must be"),
         ("epsilon", "", "epsilon must be written NAME = VALUE"),
         ("eps = 1", "", "unknown option eps in OPTIONS"),

@@ -47,6 +47,6 @@ fn a_policy_is_not_overruled() {
     let said = desk.fails(2, "SELECT COUNT(*) FROM visits", policy);
     assert!(said.contains("its budget is fixed"), "{said}");
     let said = desk.fails(2, "SELECT COUNT(*) FROM v", "--table v=visits.csv --policy rules/visits.toml --epsilon 1");
-    assert!(said.contains("it is for the table visits, which --table does not name"), "{said}");
+    assert!(said.contains("it is for the table visits, which is not among the tables of the query"), "{said}");
     assert_eq!(desk.all_charges(), 1);
 }

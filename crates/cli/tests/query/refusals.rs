@@ -34,7 +34,7 @@ const REFUSED: [(&str, &str); 55] = [
     ),
     ("SELECT SUM(note || 'x') FROM visits", "it is text, not a number"),
     ("SELECT AVG(CAST(note AS VARCHAR)) FROM visits", "it is text, not a number"),
-    ("SELECT QUANTILE(age) FROM visits", "QUANTILE takes a column and a share"),
+    ("SELECT QUANTILE(age) FROM visits", "QUANTILE takes a column and a fraction"),
     ("SELECT QUANTILE(age, 2) FROM visits", "a constant from 0 to 1"),
     ("SELECT HISTOGRAM(age, 0) FROM visits", "the number of bins"),
     ("SELECT COUNT(DISTINCT region) FROM visits", "COUNT(DISTINCT region) is not supported"),

@@ -211,5 +211,5 @@ pub fn without_the_lock_too_much_is_granted(place: &dyn Place, storage: impl Fn(
     });
     assert_eq!(granted, 2);
     let findings = open(place).verify().unwrap().findings;
-    assert!(findings.iter().any(|finding| finding.text == "charges more than people has"), "{findings:?}");
+    assert!(findings.iter().any(|finding| finding.text == "charges more than people had left"), "{findings:?}");
 }

@@ -130,5 +130,5 @@ fn what_is_wrong_with_a_transcript_is_said() {
         assert!(findings.contains(why), "{why}: {findings}");
     }
     let other = Village::new(Plan::default());
-    assert!(sound.verify(Some(&other.task)).findings[0].contains("another task"));
+    assert!(sound.verify(Some(&other.task)).findings[0].contains("is not the given one"));
 }

@@ -206,15 +206,17 @@ pub fn without_places(description: &str) -> String {
     description.split("; ").map(without).collect::<Vec<_>>().join("; ")
 }
 
-/// The location of a table for the ledger: the file, or the directory of several.
+/// The location of a table for the ledger: the file or folder that was named, or for a pattern the folder before its first
+/// wildcard. It does not depend on which files there are: otherwise one more file would be another dataset, with another
+/// budget, for all of them.
 fn place(table: &Table) -> PathBuf {
     let location = Path::new(table.location());
-    match table.files() {
-        [file] => file.clone(),
-        _ if location.is_dir() => location.into(),
-        [first, ..] => first.parent().unwrap_or(location).into(),
-        [] => location.into(),
+    if location.exists() {
+        return location.into();
     }
+    let plain = |part: &&std::ffi::OsStr| !part.to_string_lossy().contains(['*', '?', '[']);
+    let folder: PathBuf = location.iter().take_while(plain).collect();
+    if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder }
 }
 
 /// The owner of a table sets the unit in its policy: an argument may repeat it, but not change it.
