@@ -32,6 +32,11 @@ fn pass_mark(input: &mut impl BufRead) -> io::Result<()> {
 }
 
 /// The elements of an array, one after the other. Only brackets and quotes determine where one ends, whatever it is.
+///
+/// # Privacy
+/// An element with a bracket or quote too many would decide how all that follow are read: it could swallow them, or end the
+/// array before them. Then the array does not end where the file does, and that is an error: the run fails, once, instead
+/// of releasing statistics of which one row moved more than its share.
 pub struct Elements<R> {
     input: BufReader<R>,
     element: Vec<u8>,
@@ -46,7 +51,9 @@ enum State {
     Before,
     /// Between the brackets.
     Within,
-    /// After it, where nothing is read.
+    /// After its last bracket, where only whitespace may follow.
+    Closed,
+    /// After the file.
     After,
 }
 
@@ -71,7 +78,24 @@ impl<R: Read> Elements<R> {
             // The memory of a long element is not kept for short ones.
             self.element = Vec::new();
         }
+        if self.state == State::Closed {
+            self.state = State::After;
+            self.end()?;
+        }
         Ok(None)
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        loop {
+            let buffer = self.input.fill_buf()?;
+            if !buffer.iter().all(u8::is_ascii_whitespace) {
+                return Err(malformed());
+            }
+            match buffer.len() {
+                0 => return Ok(()),
+                read => self.input.consume(read),
+            }
+        }
     }
 
     /// Reads to the end of an element. Returns whether it is short enough.
@@ -81,7 +105,7 @@ impl<R: Read> Elements<R> {
             let buffer = self.input.fill_buf()?;
             if buffer.is_empty() {
                 self.state = State::After;
-                return Ok(fits);
+                return Err(malformed());
             }
             let mut end = None;
             for (place, byte) in buffer.iter().enumerate() {
@@ -106,7 +130,7 @@ impl<R: Read> Elements<R> {
             }
             if let Some(place) = end {
                 if buffer[place] == b']' {
-                    self.state = State::After;
+                    self.state = State::Closed;
                 }
                 self.input.consume(place + 1);
                 return Ok(fits);
@@ -114,6 +138,10 @@ impl<R: Read> Elements<R> {
             self.input.consume(read);
         }
     }
+}
+
+fn malformed() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "not one array")
 }
 
 #[cfg(test)]
@@ -124,8 +152,15 @@ mod tests {
     fn elements(text: &str) -> Vec<String> {
         let of = |capacity: usize| {
             let (mut elements, mut found) = (Elements::new(text.as_bytes(), capacity, 100), Vec::new());
-            while let Some(element) = elements.advance().unwrap() {
-                found.push(String::from_utf8(element.to_vec()).unwrap().trim().to_owned());
+            loop {
+                match elements.advance() {
+                    Ok(Some(element)) => found.push(String::from_utf8(element.to_vec()).unwrap().trim().to_owned()),
+                    Ok(None) => break,
+                    Err(error) => {
+                        found.push(error.to_string());
+                        break;
+                    }
+                }
             }
             found
         };
@@ -137,14 +172,24 @@ mod tests {
     #[test]
     fn brackets_and_quotes_tell_where_an_element_ends() {
         assert_eq!(elements(r#"[{"a":1},{"a":2}]"#), [r#"{"a":1}"#, r#"{"a":2}"#]);
-        assert_eq!(elements(" [\n  {\n\"a\": [1, 2]},\r\n  7 ]\nmore, of, it]"), ["{\n\"a\": [1, 2]}", "7"]);
+        assert_eq!(elements(" [\n  {\n\"a\": [1, 2]},\r\n  7 ]\n"), ["{\n\"a\": [1, 2]}", "7"]);
         let texts = r#"[{"a":"],[{}\"","b":{"c":[{}]}},"\\",{"\\\"":"}"}]"#;
         assert_eq!(elements(texts), [r#"{"a":"],[{}\"","b":{"c":[{}]}}"#, r#""\\""#, r#"{"\\\"":"}"}"#]);
         assert_eq!(elements("[]"), [""]);
-        assert_eq!(elements("[1,2"), ["1", "2"]);
-        assert_eq!(elements(r#"[{"a":1},{"a":"2"#), [r#"{"a":1}"#, r#"{"a":"2"#]);
         assert_eq!(elements("[1}},2]"), ["1}}", "2"]);
-        assert_eq!(elements("{}"), [""]);
+    }
+
+    #[test]
+    fn what_does_not_end_where_the_file_does_is_an_error() {
+        const ERROR: &str = "not one array";
+        assert_eq!(elements("[1,2"), ["1", ERROR]);
+        assert_eq!(elements(r#"[{"a":1},{"a":"2"#), [r#"{"a":1}"#, ERROR]);
+        assert_eq!(elements("{}"), [ERROR]);
+        // One row that would swallow those after it, or end the array before them.
+        for row in [r#"{"x":"1}"#, r#"{"x":{"y":1}"#, "{}]", "["] {
+            let text = format!(r#"[{{"x":1}},{row},{{"x":2}},{{"x":3}}]"#);
+            assert_eq!(elements(&text).last().unwrap(), ERROR, "{text}");
+        }
     }
 
     #[test]
