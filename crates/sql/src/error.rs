@@ -64,6 +64,9 @@ pub enum Error {
     /// A mechanism's parameters are out of range.
     #[error(transparent)]
     Mechanism(#[from] reticent::Error),
+    /// Too much is computed from the released values. It depends on them alone.
+    #[error("the answer is too large: ask for fewer groups, or join fewer rows with the released values; what was charged stays charged")]
+    AnswerTooLarge,
     /// The rows could not be read to the end. The text is always the same, since the reason may depend on the rows.
     #[error("the table could not be read to its end; what was charged stays charged")]
     Reading,
@@ -99,7 +102,7 @@ impl Error {
 impl Explained for Error {
     fn class(&self) -> Class {
         match self {
-            Self::Reading => Class::Machine,
+            Self::Reading | Self::AnswerTooLarge => Class::Machine,
             // A failing source of randomness is the machine's fault.
             Self::Mechanism(error @ reticent::Error::Entropy(_)) => error.class(),
             _ => Class::Request,

@@ -9,7 +9,7 @@ use crate::answer::Answer;
 use crate::error::{Error, Result};
 use crate::query::Query;
 
-/// A longer answer counts as a failure: the ledger could not store it.
+/// A longer answer is too large: the ledger could not store it.
 const LONGEST: usize = 1 << 27;
 
 /// The result of a charged query. The ledger stores it with the request, and repeating the request returns it again.
@@ -24,6 +24,9 @@ pub enum Outcome {
     Answer(Box<Answer>),
     /// There is no answer, and there will be none for this charge.
     Failed,
+    /// Too much was computed from the released values. This depends on them alone and reveals nothing more, so it is no
+    /// failure: otherwise a query could be written that fails whatever the rows, to have a dataset suspended.
+    TooLarge,
 }
 
 impl Outcome {
@@ -41,11 +44,12 @@ impl Outcome {
     /// Returns the answer.
     ///
     /// # Errors
-    /// [`Error::Reading`] if the query failed.
+    /// [`Error::Reading`] if the query failed; [`Error::AnswerTooLarge`].
     pub fn answer(self) -> Result<Answer> {
         match self {
             Self::Answer(answer) => Ok(*answer),
             Self::Failed => Err(Error::Reading),
+            Self::TooLarge => Err(Error::AnswerTooLarge),
         }
     }
 }
@@ -57,9 +61,10 @@ impl Query {
         let answered = catch_unwind(AssertUnwindSafe(|| self.answer(permit)));
         let outcome = match answered {
             Ok(Ok(answer)) => Outcome::Answer(Box::new(answer)),
+            Ok(Err(Error::AnswerTooLarge)) => Outcome::TooLarge,
             Ok(Err(_)) | Err(_) => Outcome::Failed,
         };
-        if outcome.to_text().len() > LONGEST { Outcome::Failed } else { outcome }
+        if outcome.to_text().len() > LONGEST { Outcome::TooLarge } else { outcome }
     }
 }
 
@@ -85,7 +90,9 @@ mod tests {
         let kept = Outcome::Answer(Box::new(answer));
         assert_eq!(Outcome::from_text(&old).as_ref(), Some(&kept));
         assert_eq!(Outcome::from_text(&kept.to_text()), Some(kept));
-        assert_eq!(Outcome::from_text(&Outcome::Failed.to_text()), Some(Outcome::Failed));
+        for outcome in [Outcome::Failed, Outcome::TooLarge] {
+            assert_eq!(Outcome::from_text(&outcome.to_text()), Some(outcome));
+        }
         assert_eq!(Outcome::from_text("{\"refused\":true}"), None);
         assert_eq!(Outcome::Failed.answer(), Err(Error::Reading));
     }

@@ -201,3 +201,38 @@ fn ctrl_c_ends_a_query_and_the_charge_stays() {
     assert!(desk.fails(1, slow, arguments).ends_with(FAILED));
     assert_eq!(desk.all_charges(), 1);
 }
+
+/// What is computed from released values depends on them alone: too much of it is charged and final, but no failure, with
+/// which anyone could have any dataset suspended for next to nothing.
+#[test]
+fn too_much_made_of_released_values_suspends_nothing() {
+    let desk = Desk::with_visits("large-answer");
+    let digits: Vec<String> = (0..10).map(|digit| format!("({digit})")).collect();
+    let sql = format!(
+        "WITH d AS (SELECT * FROM (VALUES {}) v(i)), k AS (SELECT a.i + 10 * b.i + 100 * c.i AS n FROM d a, d b, d c), \
+         l AS (SELECT k.n + 1000 * d.i AS n FROM k, d), z AS (SELECT COUNT(*) AS c FROM visits) \
+         SELECT COUNT(*) AS m FROM z, l, k",
+        digits.join(",")
+    );
+    let arguments = "--table visits=visits.csv --epsilon 1e-12 --request monday";
+    for _ in 0..2 {
+        let said = desk.fails(1, &sql, arguments);
+        assert!(said.contains("the answer is too large") && said.contains("stays charged"), "{said}");
+    }
+    assert_eq!(desk.all_charges(), 1);
+    desk.answer(COUNT, "--table visits=visits.csv --epsilon 1");
+}
+
+/// The attack: a row that opens what it does not close, or closes the array, decides how all rows after it are read.
+#[test]
+fn a_row_of_an_array_moves_no_other_rows() {
+    let desk = Desk::new("arrays");
+    let others: Vec<String> = (0..100).map(|age| format!("{{\"age\":{age}}}")).collect();
+    for row in [r#"{"age":"1}"#, r#"{"age":{"years":1}"#, r#"{"age":1}]"#] {
+        let rows = [&others[..50], &[row.to_owned()], &others[50..]].concat();
+        desk.write("visits.json", format!("[{}]", rows.join(",\n")));
+        let said = desk.fails(1, COUNT, "--table visits=visits.json --epsilon 1");
+        assert!(said.ends_with(FAILED), "{row}: {said}");
+        desk.reopen("visits.json");
+    }
+}

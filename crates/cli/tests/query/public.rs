@@ -92,3 +92,39 @@ fn a_file_is_not_public_and_private_at_once() {
     assert_eq!(desk.charges(), []);
     desk.answer(READ, "--table other=other.csv --public-table b=hard.csv --epsilon 1 --delta 1e-6");
 }
+
+#[test]
+fn a_folder_with_a_budget_knows_its_files_by_every_name() {
+    let desk = desk("public-folder");
+    desk.write("elsewhere/more.csv", visits(3));
+    symlink(desk.0.join("elsewhere/more.csv"), desk.0.join("data/more.csv")).expect("a link");
+    desk.write("small.toml", "unit = \"row\"\n[budget]\nepsilon = 1\n");
+    desk.answer(COUNT, "--table visits=data --policy small.toml --epsilon 1");
+    for name in ["hard.csv", "soft.csv", "data/visits.csv", "data/more.csv", "elsewhere/more.csv", "elsewhere"] {
+        let public = format!("--table other=other.csv --public-table b={name} --epsilon 1 --delta 1e-6");
+        assert!(desk.fails(2, READ, &public).contains("has a budget of ε = 1"), "{name}");
+        desk.fails(2, COUNT, &format!("--table visits={name} --epsilon 1 --no-ledger"));
+        desk.fails(2, COUNT, &format!("--table visits={name} --epsilon 1 --dataset another"));
+    }
+    assert_eq!(desk.all_charges(), 1);
+}
+
+#[test]
+fn which_files_there_are_does_not_change_the_dataset() {
+    let desk = Desk::new("public-patterns");
+    for file in ["many/a/1.csv", "many/b/2.csv", "one/a.csv"] {
+        desk.write(file, visits(3));
+    }
+    desk.write("other.csv", visits(30));
+    for table in ["many/*/*.csv", "one", "one/*.csv"] {
+        desk.answer(COUNT, &format!("--table visits={table} --epsilon 1"));
+    }
+    desk.write("one/b.csv", visits(3));
+    for table in ["one", "one/*.csv"] {
+        desk.answer(COUNT, &format!("--table visits={table} --epsilon 1"));
+    }
+    let folder = |name: &str| desk.0.canonicalize().unwrap().join(name).display().to_string();
+    assert_eq!(desk.charges(), [(folder("many"), 1), (folder("one"), 4)]);
+    let public = "--table other=other.csv --public-table b=many/b/2.csv --epsilon 1 --delta 1e-6";
+    assert!(desk.fails(2, READ, public).contains("give it as --table"));
+}

@@ -179,7 +179,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
             let outcome = query.outcome(&mut permit);
             Ok(match outcome {
                 Outcome::Failed => Ended::Failed(outcome.to_text()),
-                Outcome::Answer(_) => Ended::Released(outcome.to_text()),
+                Outcome::Answer(_) | Outcome::TooLarge => Ended::Released(outcome.to_text()),
             })
         })
     };

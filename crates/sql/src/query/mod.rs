@@ -282,7 +282,10 @@ impl Query {
         let given = Data::new(kinds, columns, released.groups).ok_or(Error::Reading)?;
         let limits = Limits::default();
         let above = || Ok(self.resolved.above.compute(&given, &limits)?);
-        let computed = on_a_large_stack(&limits, above).map_err(|_| Error::Reading)?;
+        let computed = on_a_large_stack(&limits, above).map_err(|error| match error {
+            Error::TooLarge(_) => Error::AnswerTooLarge,
+            _ => Error::Reading,
+        })?;
         let is_exact =
             |statistic: &Statistic| matches!(statistic, Statistic::StableMedian(_) | Statistic::StableMode(_));
         let has_bar = |asked: usize| !is_exact(&self.resolved.measured.statistics[asked]);
