@@ -233,11 +233,18 @@ pub fn at_once(growing: usize, most: usize) -> usize {
 }
 
 /// Evaluates expressions for all rows of a table that is not private, long texts for few rows at a time; `None` if the
-/// values take more than `most` bytes.
-pub fn computed(of: &[&Expr], columns: &[ArrayRef], rows: usize, most: usize) -> Option<Vec<ArrayRef>> {
+/// values take more than `most` bytes, or if `goes_on` says no between two pieces.
+pub fn computed(
+    of: &[&Expr],
+    columns: &[ArrayRef],
+    rows: usize,
+    most: usize,
+    goes_on: impl Fn() -> bool,
+) -> Option<Vec<ArrayRef>> {
     let growing = of.iter().map(|one| one.growing()).sum();
     if growing == 0 {
-        return Some(of.iter().map(|one| one.evaluate(columns, rows).into_array(one.kind(), rows)).collect());
+        let value = |one: &&Expr| goes_on().then(|| one.evaluate(columns, rows).into_array(one.kind(), rows));
+        return of.iter().map(value).collect();
     }
     let (size, mut bytes) = (at_once(growing, rows), 0);
     let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::new(); of.len()];
@@ -249,7 +256,7 @@ pub fn computed(of: &[&Expr], columns: &[ArrayRef], rows: usize, most: usize) ->
             bytes += if one.growing() > 0 { piece.get_array_memory_size() } else { 0 };
             pieces.push(piece);
         }
-        if bytes > most {
+        if bytes > most || !goes_on() {
             return None;
         }
     }

@@ -1,6 +1,12 @@
 //! Limits on the size of a request, checked before anything recursive runs.
 
+use std::time::{Duration, Instant};
+
 use super::data::Data;
+
+/// How long public tables, or what is made of released values, may take to compute: it costs nothing, so it must not be
+/// worth a service's while to be kept busy by it.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// The largest request that is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +42,9 @@ pub struct Limits {
     /// Texts that functions can make longer, up to [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes each, over all rows
     /// that one private row becomes: 256 MiB in all. A single row must not exhaust memory.
     pub long_texts: usize,
+    /// When computing with public tables is given up; never for rows that the caller protects, where whether it ends in
+    /// time could depend on them.
+    pub deadline: Option<Instant>,
 }
 
 impl Default for Limits {
@@ -55,6 +64,7 @@ impl Default for Limits {
             public_pairs: 1 << 27,
             copies: 1 << 20,
             long_texts: 1 << 12,
+            deadline: None,
         }
     }
 }
@@ -75,6 +85,16 @@ impl TooLarge {
 }
 
 impl Limits {
+    /// The limits of one computation with public tables or released values, which starts now.
+    pub fn from_now() -> Self {
+        Self { deadline: Some(Instant::now() + LONGEST), ..Self::default() }
+    }
+
+    /// Whether there is time left.
+    pub fn has_time(&self) -> bool {
+        self.deadline.is_none_or(|deadline| Instant::now() < deadline)
+    }
+
     /// Checks that a table that is not private is small enough to be kept in memory.
     ///
     /// # Errors
@@ -91,8 +111,12 @@ impl Limits {
     /// Checks a number of rows and bytes.
     ///
     /// # Errors
-    /// If either exceeds its limit.
+    /// If either exceeds its limit, or there is no time left.
     pub fn check_size(&self, rows: usize, bytes: usize) -> Result<(), TooLarge> {
+        if !self.has_time() {
+            let seconds = LONGEST.as_secs() as usize;
+            return Err(TooLarge::new("computing with public tables takes too many seconds", seconds));
+        }
         if rows > self.public_rows {
             return Err(TooLarge::new("the rows of public tables do not fit in memory", self.public_rows));
         }
@@ -100,5 +124,23 @@ impl Limits {
             return Err(self.too_many_bytes());
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::algebra::{Expr, Plain, Value};
+
+    #[test]
+    fn without_time_nothing_public_is_computed() {
+        let table = Arc::new(Plain::Table(Arc::new(Data::unit_row())));
+        let relation = Plain::Filter(table, Expr::constant(Value::Boolean(true)));
+        let (none, enough) = (Limits { deadline: Some(Instant::now()), ..Limits::default() }, Limits::from_now());
+        assert!(relation.compute(&Data::unit_row(), &enough).is_ok());
+        assert!(relation.compute(&Data::unit_row(), &none).unwrap_err().to_string().contains("too many seconds"));
+        assert_eq!(Limits::default().deadline, None, "rows that the caller protects have no clock");
     }
 }

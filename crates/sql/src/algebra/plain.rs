@@ -77,7 +77,7 @@ impl Plain {
     /// # Errors
     /// If it has more rows or takes more memory than the limits allow.
     pub fn compute(&self, given: &Data, limits: &Limits) -> Result<Computed, TooLarge> {
-        Run { given, limits, known: HashMap::new() }.compute(self)
+        Run { given, limits, known: HashMap::new(), held: Size::default() }.compute(self)
     }
 
     /// Whether it reads the given table.
@@ -108,6 +108,8 @@ struct Run<'a> {
     limits: &'a Limits,
     /// Relations with several users, each computed once.
     known: HashMap<*const Plain, Computed>,
+    /// Their size, all together.
+    held: Size,
 }
 
 impl Run<'_> {
@@ -119,6 +121,7 @@ impl Run<'_> {
             return Ok(known.clone());
         }
         let computed = self.compute(plain)?;
+        self.held.add(&computed.data, self.limits)?;
         self.known.insert(Arc::as_ptr(plain), computed.clone());
         Ok(computed)
     }
@@ -204,7 +207,10 @@ fn pick(data: &Data, places: Option<Vec<u32>>, rows: Vec<u32>) -> Computed {
 
 /// Computes expressions for all rows.
 fn values(data: &Data, of: &[&Expr], limits: &Limits) -> Result<Vec<ArrayRef>, TooLarge> {
-    computed(of, data.columns(), data.rows(), limits.public_bytes).ok_or_else(|| limits.too_many_bytes())
+    let values = computed(of, data.columns(), data.rows(), limits.public_bytes, || limits.has_time());
+    // Out of time, if not out of memory.
+    limits.check_size(0, 0)?;
+    values.ok_or_else(|| limits.too_many_bytes())
 }
 
 fn condition_of(data: &Data, condition: &Expr, limits: &Limits) -> Result<BooleanArray, TooLarge> {

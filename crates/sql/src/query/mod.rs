@@ -280,7 +280,7 @@ impl Query {
         let values = values.map(|(cells, kind)| release::values::column(cells, *kind));
         let columns = released.keys.iter().cloned().chain(values).collect();
         let given = Data::new(kinds, columns, released.groups).ok_or(Error::Reading)?;
-        let limits = Limits::default();
+        let limits = Limits::from_now();
         let above = || Ok(self.resolved.above.compute(&given, &limits)?);
         let computed = on_a_large_stack(&limits, above).map_err(|error| match error {
             Error::TooLarge(_) => Error::AnswerTooLarge,

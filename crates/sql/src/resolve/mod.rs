@@ -123,7 +123,7 @@ impl<'a> Resolver<'a> {
             inputs,
             options,
             usage,
-            limits: Limits::default(),
+            limits: Limits::from_now(),
             now,
             nodes: 0,
             patterns: 0,
