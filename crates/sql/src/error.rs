@@ -65,7 +65,9 @@ pub enum Error {
     #[error(transparent)]
     Mechanism(#[from] reticent::Error),
     /// Too much is computed from the released values. It depends on them alone.
-    #[error("the answer is too large: ask for fewer groups, or join fewer rows with the released values; what was charged stays charged")]
+    #[error(
+        "the answer is too large: ask for fewer groups, or join fewer rows with the released values; what was charged stays charged"
+    )]
     AnswerTooLarge,
     /// The rows could not be read to the end. The text is always the same, since the reason may depend on the rows.
     #[error("the table could not be read to its end; what was charged stays charged")]

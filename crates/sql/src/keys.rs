@@ -114,7 +114,8 @@ fn product(columns: &[Listed<'_>]) -> Result<KnownKeys> {
     let total = columns.iter().try_fold(1usize, |total, (column, _)| total.checked_mul(column.len()));
     // Each combination takes a cell of every key.
     let total = total.filter(|&total| total.saturating_mul(columns.len()) <= MOST_KEYS);
-    let total = total.ok_or_else(|| Error::option(message!(["keys"], " has too many combinations: more than {MOST_KEYS} cells")))?;
+    let total = total
+        .ok_or_else(|| Error::option(message!(["keys"], " has too many combinations: more than {MOST_KEYS} cells")))?;
     let mut repeat = total;
     let mut all = Vec::new();
     for (column, _) in columns {

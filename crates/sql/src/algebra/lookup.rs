@@ -53,8 +53,13 @@ impl Lookup {
             return None;
         }
         let rows = table.rows();
-        let values =
-            computed(&on.iter().map(|(_, other)| other).collect::<Vec<_>>(), table.columns(), rows, MOST_BYTES, || true)?;
+        let values = computed(
+            &on.iter().map(|(_, other)| other).collect::<Vec<_>>(),
+            table.columns(),
+            rows,
+            MOST_BYTES,
+            || true,
+        )?;
         let on: Vec<(Expr, ArrayRef)> = on.into_iter().map(|(one, _)| one).zip(values).collect();
         let index = Index::of(&on.iter().map(|(_, values)| values.clone()).collect::<Vec<_>>());
         let most = if on.is_empty() { rows } else { index.places.values().map(Vec::len).max().unwrap_or(0) };
