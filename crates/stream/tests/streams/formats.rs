@@ -72,7 +72,7 @@ fn other_versions_are_refused() {
     let refused = |error: &str| error.ends_with("is damaged, or not from this version");
     let folder = directory();
     load(&folder.path().join("streams.sqlite"), "PRAGMA user_version = 2");
-    assert!(refused(&open(folder.path()).err().expect("it is of another version")));
+    assert!(refused(&open(folder.path()).expect_err("it is of another version")));
 
     let folder = directory();
     let log = folder.path().join("pan-private/taps.releases");
