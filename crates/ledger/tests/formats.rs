@@ -61,7 +61,7 @@ fn another_version_is_refused() {
         let (place, connection) = ledger(&folder);
         connection.pragma_update(None, "user_version", version).unwrap();
         drop(connection);
-        let refused = DurableLedger::open(&place).err().expect("it is of another version");
+        let refused = DurableLedger::open(&place).expect_err("it is of another version");
         assert!(matches!(refused, Error::NotALedger(_)));
         assert!(refused.to_string().ends_with("is not a ledger that this version can read"), "{refused}");
     }
