@@ -39,7 +39,7 @@
 //! | [`hexadecimal`] | bytes as text, for hashes and ids |
 //! | [`secrets`] | keys, tokens and passwords, masked in text that people see |
 //! | [`error`] | the one error type, and the classes of errors that exit codes and HTTP statuses follow |
-//! | [`message`] | messages that name settings, which every interface spells its own way |
+//! | [`mod@message`] | messages that name settings, which every interface spells its own way |
 //!
 //! # What is not promised
 //! Noise protects against what can be learned from the releases. It does not protect the machine's memory, and a call
