@@ -72,5 +72,5 @@ fn the_file_and_the_record_of_an_aggregator_of_version_1_say_what_they_said() {
     assert!(Store::open(&path, &task, 1).unwrap_err().to_string().contains("another task or aggregator"));
     connection.pragma_update(None, "user_version", 2).unwrap();
     let refused = Store::open(&path, &task, 0).unwrap_err().to_string();
-    assert!(refused.ends_with("it is not the file of an aggregator, or not from this version"), "{refused}");
+    assert!(refused.ends_with("not an aggregator's store, or from another version"), "{refused}");
 }
