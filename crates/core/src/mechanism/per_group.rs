@@ -63,7 +63,7 @@ use crate::statistic::Contribution;
 /// let ages: Vec<Vec<i64>> = vec![(0..3000).map(|i| 20 + i % 40).collect(), (0..2000).map(|i| 30 + i % 35).collect()];
 /// let released = medians.release(&ages, &mut Permit::unaccounted()?)?;
 /// for age in released.value() {
-///     println!("{} ± {} ranks", age.value()[0], released.error().half_width());
+///     println!("{} ± {} ranks", age[0], released.error().half_width());
 /// }
 /// assert_eq!(released.guarantee().to_string(), "ε = 1");
 /// # Ok::<(), reticent::Error>(())
