@@ -25,7 +25,7 @@ fn reticent(arguments: &[&str], home: &Path, input: &[u8]) -> Output {
     command.args(arguments).env("HOME", home).env("XDG_DATA_HOME", home).env_remove("RETICENT_LEDGER");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
-    // Whoever refuses does not read.
+    // A refused state is not read.
     let _ = child.stdin.take().expect("a pipe").write_all(input);
     child.wait_with_output().expect("it ends")
 }

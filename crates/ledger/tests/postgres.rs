@@ -380,8 +380,8 @@ fn nothing_is_written_where_others_could_undo_it_or_run_with_its_rights() {
     assert!(ledger.verify().unwrap().is_sound());
 }
 
-/// Whoever may create schemas could be there first: with tables whose rows its owner removes again, or with views that
-/// run as the ledger's role when they are read.
+/// A role that may create schemas could create this one first: with tables whose rows it deletes again, or with views
+/// that run as the ledger's role when they are read.
 #[test]
 #[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
 fn a_schema_that_somebody_else_made_is_not_used() {

@@ -170,7 +170,7 @@ fn the_same_request_costs_once_and_says_the_same() {
     assert_eq!(charges(&place), 2);
 }
 
-/// A count that was charged and interrupted is done by whoever asks again; nothing is charged twice.
+/// A count that was charged and interrupted is completed when the request is repeated; nothing is charged twice.
 #[test]
 fn an_interrupted_request_is_counted_when_it_is_asked_again() {
     use reticent::ledger::Ledger as _;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::hospitals::{AT_THE_MOST, BY_WARD, Ended, Hospitals, Running, WARDS, WITHOUT_NOISE, truth, visits};
 
-/// So many rows that a party is still reading them when it is killed.
+/// Enough rows for a party to be still reading them when it is killed.
 const MANY: usize = 2_000_000;
 
 /// Waits for something to happen.

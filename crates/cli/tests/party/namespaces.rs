@@ -92,7 +92,7 @@ fn namespaces_with_a_slow_party_release_one_answer() {
     }
 }
 
-/// So many rows that the party is still reading them when it is cut off.
+/// Enough rows for the party to be still reading them when it is cut off.
 const MANY: usize = 2_000_000;
 
 #[test]

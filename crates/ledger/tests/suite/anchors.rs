@@ -80,8 +80,8 @@ pub fn the_anchor_of_another_ledger_fits_none(fresh: Fresh) {
     let other = fresh();
     furnish(&create(&*other));
     betrayed(&*other, &anchor, "the anchor belongs to another ledger");
-    // An anchor that is not there is not made by charging: whoever removed it would have got rid of it. It is made on
-    // request, and one that lags behind is moved.
+    // A charge does not create a missing anchor: an attacker could otherwise get rid of one by deleting it. It is created
+    // on request, and one that lags behind is moved.
     let folder = tempfile::tempdir().unwrap();
     let own = Anchor::new(folder.path().join("own.json"));
     let ledger = || -> DurableLedger { open(&*other).anchored(own.clone()) };

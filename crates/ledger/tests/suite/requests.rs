@@ -18,8 +18,8 @@ pub fn the_same_request_is_charged_once(fresh: Fresh) {
     ledger.register(&limited("animals", pure("1"))).unwrap();
     let charge = ask("people", "a", pure("0.6"));
     let first = receipt(&ledger, &charge);
-    // Whoever asks again before a release was kept is told so: how a run ends may depend on rows, and must not be seen
-    // twice.
+    // A repeated request is told that no release was kept yet: how a run ends may depend on rows, and must not be
+    // observed twice.
     assert_eq!(receipt_again(&open(&*place), &charge), first);
     ledger.keep(&first, "17").unwrap();
     for _ in 0..2 {

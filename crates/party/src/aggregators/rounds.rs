@@ -169,7 +169,7 @@ impl<T: Transport> Rounds<T> {
     }
 }
 
-/// The fault of the aggregator at this index, or of nobody in particular if there is none.
+/// The fault of the aggregator at this index; without an index, no aggregator is named.
 pub(super) fn fault(task: &Task, round: Round, misdeed: Misdeed, culprit: usize) -> Error {
     let culprit = task.aggregators().get(culprit).map(|site| site.name.clone());
     Error::Collection(Box::new(Fault { round, misdeed, culprit }))

@@ -23,7 +23,7 @@ pub trait Transport {
     /// Sends a frame to the party at this index, now or as soon as it can be reached.
     fn send(&mut self, to: usize, frame: &Arc<[u8]>);
 
-    /// The next arrival; `None` if there is none before the deadline.
+    /// The next arrival; `None` if the deadline passes first.
     fn receive(&mut self, deadline: Instant) -> Option<Arrival>;
 
     /// Stops sending; returns when all connected parties have received everything, or at the deadline.
