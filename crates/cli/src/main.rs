@@ -10,7 +10,6 @@ mod local;
 mod marks;
 mod numbers;
 mod output;
-mod parallel;
 mod party;
 mod place;
 mod plan;

@@ -1,14 +1,13 @@
 //! The predicted accuracy of every counter.
 
 use std::collections::BTreeMap;
+use std::thread;
 
 use anyhow::Result;
 use reticent::continual::usefulness::Basis;
 use reticent::continual::{AnyStrategy, CounterKind, MaxError, Stream, bounds, max_error};
 use reticent::noise::Entropy;
 use reticent::privacy::{Guarantee, Rho};
-
-use crate::parallel::in_parallel;
 
 /// Without a horizon, errors are those of this many first steps.
 const UNBOUNDED_STEPS: u64 = 1 << 20;
@@ -65,11 +64,16 @@ pub fn predict(stream: &Stream, guarantees: &[Guarantee]) -> Result<Plan> {
     let steps = stream.steps().unwrap_or(UNBOUNDED_STEPS);
     let jobs: Vec<(CounterKind, &Guarantee)> =
         CounterKind::ALL.iter().flat_map(|kind| guarantees.iter().map(|guarantee| (*kind, guarantee))).collect();
-    let served = in_parallel(&jobs, |(kind, guarantee)| {
-        Ok(match kind.plan(stream.clone(), (*guarantee).clone()) {
-            Ok(strategy) => Ok(prediction(strategy, steps)?),
-            Err(reason) => Err((*kind, reason.to_string())),
-        })
+    // A few dozen at most: a thread for each.
+    let served = thread::scope(|scope| {
+        let threads = jobs.into_iter().map(|(kind, guarantee)| {
+            scope.spawn(move || match kind.plan(stream.clone(), guarantee.clone()) {
+                Ok(strategy) => prediction(strategy, steps).map(Ok),
+                Err(reason) => Ok(Err((kind, reason.to_string()))),
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().map(|thread| thread.join().expect("a prediction ends")).collect::<Result<Vec<_>>>()
     })?;
     let (predictions, refusals): (Vec<_>, Vec<_>) = served.into_iter().partition(Result::is_ok);
     let mut predictions: Vec<Prediction> = predictions.into_iter().flatten().collect();
