@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// Rows waiting for the rest of their unit's rows are spilled to disk when memory runs out. The following must stay in
 /// memory:
 /// - every group: its key and its statistics, once per worker (in `finish`, once per thread); the bins of groups that
-///   have kept rows; and the bins of the result again, at 64 bytes each;
+///   have kept rows; and the numbers of the result again, at 64 bytes each;
 /// - every distinct value of a column that is measured by [`Measure::Items`](crate::Measure::Items), and every row kept
 ///   for [`Measure::Values`](crate::Measure::Values);
 /// - the rows of the largest of 256 buckets, about six times over. All rows of a unit are in one bucket, so a unit with

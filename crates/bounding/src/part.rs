@@ -15,7 +15,7 @@ use crate::values::{New, Values};
 use crate::wire;
 
 /// The bytes for each bin of each group of the result: the exact count, then the noisy count, the value shown and its
-/// text.
+/// text. Other numbers of the result take as much.
 pub const BYTES_PER_BIN: usize = size_of::<i64>() + RESULT_BYTES;
 
 /// Without the exact count.
@@ -140,7 +140,8 @@ impl Part {
         let shown: Vec<bool> = self.totals.rows().iter().map(|&rows| all || rows > 0).collect();
         let groups = shown.iter().filter(|&&shown| shown).count();
         // No one else reserves memory for the result: there must be room for it, and for what is made from it.
-        memory.reserve().try_grow(groups.saturating_mul(self.totals.width()).saturating_mul(RESULT_BYTES))?;
+        // Each group also has its two counts.
+        memory.reserve().try_grow(groups.saturating_mul(2 + self.totals.width()).saturating_mul(RESULT_BYTES))?;
         let mut order = self.keys.order();
         order.retain(|&group| shown[group as usize]);
         let finished = self.totals.finish(&self.items, &shown);

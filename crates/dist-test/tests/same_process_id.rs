@@ -75,7 +75,7 @@ fn generations_draw_different_noise() {
 /// must not continue like its parent.
 #[test]
 fn forks_in_the_middle_of_another_threads_draws_are_noticed() {
-    const FORKS: usize = 200;
+    const CHILDREN: usize = 40;
     const DRAWS_BETWEEN: u64 = 8;
     let entropy = Arc::new(Mutex::new(Entropy::from_os().unwrap()));
     let stop = Arc::new(AtomicBool::new(false));
@@ -93,8 +93,8 @@ fn forks_in_the_middle_of_another_threads_draws_are_noticed() {
         })
     };
     let mut of_children = Vec::new();
-    for _ in 0..FORKS {
-        // In the child, a lock that the other thread held is held for ever.
+    // In a child, a lock that the other thread held is held for ever: how many find it free is up to the scheduler.
+    while of_children.len() < CHILDREN {
         let [drawn, word] = told_by_child(fork, || {
             entropy.try_lock().map_or([0, 0], |mut entropy| [1, entropy.draw().unwrap().next_u64()])
         });
@@ -102,7 +102,6 @@ fn forks_in_the_middle_of_another_threads_draws_are_noticed() {
     }
     stop.store(true, Ordering::Relaxed);
     let of_parent = drawing.join().unwrap();
-    assert!(of_children.len() > FORKS / 10, "only {} children found the generator free", of_children.len());
     assert_eq!(of_children.iter().filter(|word| of_parent.contains(word)).count(), 0);
     assert_eq!(of_children.iter().collect::<HashSet<_>>().len(), of_children.len(), "two children drew the same");
 }

@@ -1,7 +1,7 @@
 //! The elements of a JSON array: `[{…}, {…}]`, on one line or on many.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::text::BYTE_ORDER_MARK;
@@ -20,6 +20,24 @@ pub fn begins(path: &Path) -> io::Result<bool> {
             b' ' | b'\t' | b'\r' | b'\n' => {}
             byte => return Ok(byte == b'['),
         }
+    }
+    Ok(false)
+}
+
+/// Whether the last character of a file closes an array: otherwise the file was cut off, and no run would succeed.
+pub fn ends(path: &Path) -> io::Result<bool> {
+    const BLOCK: u64 = 4096;
+    let mut file = File::open(path)?;
+    let mut end = file.seek(SeekFrom::End(0))?;
+    while end > 0 {
+        let start = end.saturating_sub(BLOCK);
+        file.seek(SeekFrom::Start(start))?;
+        let mut block = Vec::new();
+        (&file).take(end - start).read_to_end(&mut block)?;
+        if let Some(last) = block.trim_ascii_end().last() {
+            return Ok(*last == b']');
+        }
+        end = start;
     }
     Ok(false)
 }
@@ -190,6 +208,17 @@ mod tests {
             let text = format!(r#"[{{"x":1}},{row},{{"x":2}},{{"x":3}}]"#);
             assert_eq!(elements(&text).last().unwrap(), ERROR, "{text}");
         }
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_is_noticed_by_its_last_character() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let ends = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            super::ends(file.path()).unwrap()
+        };
+        assert!(ends("[1]") && ends("[1]\r\n") && ends(&format!("[{}]{}", "1,".repeat(9000), " ".repeat(9000))));
+        assert!(!ends("") && !ends(" ") && !ends("[1,2") && !ends(&format!("[{}", "1,".repeat(9000))));
     }
 
     #[test]

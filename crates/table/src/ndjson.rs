@@ -74,6 +74,9 @@ pub fn check(path: &Path) -> Result<(), String> {
             short(path)
         ));
     }
+    if is_array(path) && !array::ends(path).unwrap_or(false) {
+        return Err(format!("{} does not end with `]`, as a JSON array does; it may have been cut off", short(path)));
+    }
     Ok(())
 }
 

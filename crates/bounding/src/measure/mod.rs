@@ -190,7 +190,8 @@ impl Accumulator {
     pub fn width(&self) -> usize {
         match self {
             Self::Bins(bins) => bins.bins(),
-            _ => 0,
+            Self::Moments(_) => 3,
+            Self::Present(_) | Self::Steps(_) | Self::Frequencies(_) => 1,
         }
     }
 }

@@ -227,9 +227,9 @@ impl Expr {
 /// each text may take [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes, and at most 16 MiB are computed at once.
 const FEW: usize = 256;
 
-/// Returns how many rows to evaluate at once if each yields `growing` longer texts; `most` if there are none.
+/// Returns how many rows to evaluate at once if each yields `growing` longer texts: at most `most`, at least one.
 pub fn at_once(growing: usize, most: usize) -> usize {
-    FEW.checked_div(growing).unwrap_or(most).max(1)
+    FEW.checked_div(growing).unwrap_or(most).min(most).max(1)
 }
 
 /// Evaluates expressions for all rows of a table that is not private, long texts for few rows at a time; `None` if the

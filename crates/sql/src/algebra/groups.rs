@@ -75,6 +75,12 @@ impl Grouping {
         starts.zip(&self.ends).map(|(start, &end)| &self.members[start..end])
     }
 
+    /// Returns the rows of at most `most` groups at a time, group by group.
+    pub fn spans(&self, most: usize) -> impl Iterator<Item = &[u32]> {
+        let ends = self.ends.chunks(most).filter_map(|ends| ends.last().copied());
+        ends.scan(0, |start, end| Some(&self.members[std::mem::replace(start, end)..end]))
+    }
+
     /// Returns the first row of each group; NULL for an empty group.
     pub fn firsts(&self) -> arrow_array::UInt32Array {
         self.groups().map(|group| group.first().copied()).collect()

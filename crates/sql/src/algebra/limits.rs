@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use reticent_bounding::Interrupt;
+
 use super::data::Data;
 
-/// How long public tables, or what is made of released values, may take to compute: it costs nothing, so it must not be
-/// worth a service's while to be kept busy by it.
+/// How long resolving a query and computing its public tables may take, and what is made of released values: neither
+/// costs any budget, so nobody must be able to keep a service busy with them.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The largest request that is accepted.
@@ -42,8 +44,7 @@ pub struct Limits {
     /// Texts that functions can make longer, up to [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes each, over all rows
     /// that one private row becomes: 256 MiB in all. A single row must not exhaust memory.
     pub long_texts: usize,
-    /// When computing with public tables is given up; never for rows that the caller protects, where whether it ends in
-    /// time could depend on them.
+    /// When to give up; never for rows that the caller protects, where whether it ends in time could depend on them.
     pub deadline: Option<Instant>,
 }
 
@@ -103,6 +104,16 @@ impl Limits {
         self.check_size(data.rows(), data.bytes())
     }
 
+    /// Stops at the deadline.
+    pub fn interrupt(&self) -> Interrupt {
+        self.deadline.map_or_else(Interrupt::new, Interrupt::at)
+    }
+
+    /// The error if there is no time left.
+    pub fn out_of_time(&self) -> TooLarge {
+        TooLarge::new("preparing it takes too many seconds", LONGEST.as_secs() as usize)
+    }
+
     /// The error for public tables that take too many bytes.
     pub fn too_many_bytes(&self) -> TooLarge {
         TooLarge::new("the bytes of public tables do not fit in memory", self.public_bytes)
@@ -114,8 +125,7 @@ impl Limits {
     /// If either exceeds its limit, or there is no time left.
     pub fn check_size(&self, rows: usize, bytes: usize) -> Result<(), TooLarge> {
         if !self.has_time() {
-            let seconds = LONGEST.as_secs() as usize;
-            return Err(TooLarge::new("computing with public tables takes too many seconds", seconds));
+            return Err(self.out_of_time());
         }
         if rows > self.public_rows {
             return Err(TooLarge::new("the rows of public tables do not fit in memory", self.public_rows));

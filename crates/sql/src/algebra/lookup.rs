@@ -16,8 +16,6 @@ use super::data::{Data, sound};
 use super::expr::{Expr, at_once, computed};
 use super::groups::canonical;
 
-/// The number of pairs examined in one batch.
-const PAIRS: usize = 8192;
 /// The most bytes that the table's join keys may take.
 const MOST_BYTES: usize = 1 << 30;
 
@@ -82,6 +80,11 @@ impl Lookup {
         !self.on.is_empty()
     }
 
+    /// Returns the number of nodes of its expressions.
+    pub fn size(&self) -> usize {
+        self.on.iter().map(|(one, _)| one).chain(&self.condition).map(Expr::size).sum()
+    }
+
     /// Returns the number of long texts computed per row as join keys.
     pub fn growing(&self) -> usize {
         self.on.iter().map(|(one, _)| one.growing()).sum()
@@ -106,16 +109,17 @@ impl Lookup {
         self.on.iter().all(|(one, _)| one.reads(columns)) && self.condition.as_ref().is_none_or(condition)
     }
 
-    /// Passes matching pairs of row numbers (row, table row) to `act`, in batches. A kept row without a match is paired
-    /// with NULL.
+    /// Passes matching pairs of row numbers (row, table row) to `act`, in batches of about `at_most`. A kept row without
+    /// a match is paired with NULL.
     pub fn pairs<E>(
         &self,
         columns: &[ArrayRef],
         rows: usize,
+        at_most: usize,
         mut act: impl FnMut(&UInt32Array, &UInt32Array) -> Result<(), E>,
     ) -> Result<(), E> {
         let found = self.index.find(&self.compared(columns, rows), rows);
-        let most = at_once(self.condition.as_ref().map_or(0, Expr::growing), PAIRS);
+        let most = at_once(self.condition.as_ref().map_or(0, Expr::growing), at_most);
         let everything: Vec<u32> = if self.compares() { Vec::new() } else { (0..self.table.rows() as u32).collect() };
         let mut matched = vec![false; rows];
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());

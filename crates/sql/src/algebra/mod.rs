@@ -27,6 +27,7 @@
 //! | [`aggregate`] | aggregates of one unit's rows, or of rows that are not private |
 //! | [`groups`], [`order`] | grouping and sorting |
 //! | [`limits`] | how large a request may be |
+//! | [`stop`] | when to give up |
 
 pub mod aggregate;
 pub mod calendar;
@@ -41,6 +42,7 @@ pub mod measured;
 pub mod order;
 pub mod plain;
 pub mod rows;
+pub mod stop;
 pub mod value;
 
 pub use aggregate::Aggregate;

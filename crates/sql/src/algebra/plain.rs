@@ -14,7 +14,11 @@ use super::expr::{Expr, computed};
 use super::groups::Grouping;
 use super::lookup::Lookup;
 use super::order::{Direction, sorted};
+use super::stop::until;
 use super::{Limits, TooLarge, Type};
+
+/// The number of pairs of a join that are examined in one batch.
+const PAIRS: usize = 8192;
 
 /// A relation that is not private.
 #[derive(Debug, Clone)]
@@ -77,7 +81,8 @@ impl Plain {
     /// # Errors
     /// If it has more rows or takes more memory than the limits allow.
     pub fn compute(&self, given: &Data, limits: &Limits) -> Result<Computed, TooLarge> {
-        Run { given, limits, known: HashMap::new(), held: Size::default() }.compute(self)
+        let mut run = Run { given, limits, known: HashMap::new(), held: Size::default() };
+        until(&limits.interrupt(), || run.compute(self))
     }
 
     /// Whether it reads the given table.
@@ -168,7 +173,10 @@ impl Run<'_> {
                 let keys: Vec<Expr> = columns.by_ref().take(keys.len()).collect();
                 let mut next = || columns.next().expect("one for each");
                 let aggregates: Vec<Aggregate> = aggregates.iter().map(|one| one.clone().of(&mut next)).collect();
-                alone(aggregated(&data, &[], &keys, &aggregates))
+                let keys = keyed(&data, &keys);
+                let grouping = Grouping::of(keys.columns(), data.rows());
+                let all = aggregated(&data, &keys, &grouping, &aggregates, || self.limits.has_time());
+                alone(all.ok_or_else(|| self.limits.out_of_time())?)
             }
             Plain::Sort(input, by) => {
                 let Computed { data, places } = self.of(input)?;
@@ -232,17 +240,21 @@ pub fn keyed(data: &Data, keys: &[Expr]) -> Data {
     Data::new(keys.iter().map(Expr::kind).collect(), values, rows).expect("an expression has its type")
 }
 
-/// Keys and aggregates of each group. The `hidden` columns also separate groups, but are not in the result.
-pub fn aggregated(data: &Data, hidden: &[ArrayRef], keys: &[Expr], aggregates: &[Aggregate]) -> Data {
-    let keyed = keyed(data, keys);
-    let by: Vec<ArrayRef> = hidden.iter().chain(keyed.columns()).cloned().collect();
-    let grouping = Grouping::of(&by, data.rows());
+/// Keys and aggregates of each group; `None` if `goes_on` says no between two aggregates.
+pub fn aggregated(
+    data: &Data,
+    keyed: &Data,
+    grouping: &Grouping,
+    aggregates: &[Aggregate],
+    goes_on: impl Fn() -> bool,
+) -> Option<Data> {
     // −0 and 0 are the same key: which of them is shown must not depend on which came first.
     let keys = keyed.in_one_form().taken(&grouping.firsts());
-    let values = aggregates.iter().map(|one| one.evaluate(data.columns(), &grouping)).collect();
+    let value = |one: &Aggregate| goes_on().then(|| one.evaluate(data.columns(), grouping));
+    let values = aggregates.iter().map(value).collect::<Option<_>>()?;
     let kinds = aggregates.iter().map(Aggregate::kind).collect();
     let values = Data::new(kinds, values, grouping.len()).expect("an aggregate has its type");
-    if keys.columns().is_empty() { values } else { keys.beside(&values) }
+    Some(if keys.columns().is_empty() { values } else { keys.beside(&values) })
 }
 
 fn joined(
@@ -262,7 +274,7 @@ fn joined(
         if looks > limits.public_pairs {
             return Err(TooLarge::new("a join of public tables compares too many pairs of rows", limits.public_pairs));
         }
-        lookup.pairs(left.columns(), left.rows(), |ours, theirs| {
+        lookup.pairs(left.columns(), left.rows(), PAIRS, |ours, theirs| {
             let both = left.taken(ours).beside(&right.taken(theirs));
             size.add(&both, limits)?;
             all.push(both);

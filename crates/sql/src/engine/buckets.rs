@@ -106,6 +106,8 @@ impl Buckets {
         for run in &self.runs {
             let start = run.start(bucket);
             let length = usize::try_from(run.ends[bucket] - start).map_err(|_| Stopped)?;
+            let mut reserved = self.memory.reserve();
+            reserved.try_grow(length)?;
             let mut bytes = vec![0; length];
             let mut file = run.file.lock().unwrap_or_else(PoisonError::into_inner);
             file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut bytes)).map_err(|_| Stopped)?;

@@ -7,7 +7,6 @@ use arrow_select::filter::filter;
 use arrow_select::take::take;
 
 use crate::algebra::data::{concatenated, sound};
-use crate::algebra::expr::at_once;
 use crate::algebra::{Data, Rows};
 
 /// Some rows of a relation. The unit is not one of their columns.
@@ -98,9 +97,8 @@ impl Chunk {
         Self { columns, ..self }
     }
 
-    /// Splits into pieces, small ones if each row yields `growing` long texts.
-    pub fn pieces(&self, growing: usize) -> impl Iterator<Item = Self> + '_ {
-        let size = at_once(growing, self.rows);
+    /// Splits into pieces of at most `size` rows.
+    pub fn pieces(&self, size: usize) -> impl Iterator<Item = Self> + '_ {
         (0..self.rows).step_by(size).map(move |from| {
             let rows = size.min(self.rows - from);
             let slice = |array: &ArrayRef| -> ArrayRef { Arc::clone(array).slice(from, rows) };

@@ -31,12 +31,14 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use reticent_bounding::{Bounding, Groups, Interrupt, Memory, Worker};
 use reticent_table::Scan;
 
-use crate::algebra::{Expr, Operator, Rows};
+use crate::algebra::expr::at_once;
+use crate::algebra::stop::until;
+use crate::algebra::{Aggregate, Expr, Operator, Rows};
 use crate::query::Input;
 use buckets::Buckets;
 use chunk::Chunk;
 use gathered::Gathered;
-use push::{Source, push};
+use push::{Run, Source, growing};
 
 /// Something failed after the charge: a truncated file, a full disk, a limit. The cause may depend on rows, so it is
 /// not reported.
@@ -91,6 +93,13 @@ impl Default for Engine {
 /// machine as it is used.
 const STACK: usize = 64 << 20;
 
+/// The most rows that are passed on together.
+const ROWS: usize = 8192;
+
+/// The most values that one thread computes at a time, in all operators together. Most take 16 bytes, so this is
+/// 64 MiB; long texts are counted separately ([`at_once`]).
+const VALUES: usize = 1 << 22;
+
 /// Identifies a relation within a query.
 pub type Id = usize;
 
@@ -130,9 +139,10 @@ impl Engine {
             .flat_map(|(place, stage)| (0..parts(stage)).map(move |part| (place, part)))
             .collect();
         let schema = schema(rows, columns);
-        let growing = push::growing(columns);
+        let run = |source| Run { source, engine: self, rows: stages.rows_at_once(columns) };
+        let size = at_once(growing(columns), stages.rows_at_once(columns));
         let deliver = |worker: &mut Worker, chunk: &Chunk| -> Result<(), Stopped> {
-            chunk.pieces(growing).try_for_each(|piece| Ok(worker.add(&computed(&piece, columns, &schema)?)?))
+            chunk.pieces(size).try_for_each(|piece| Ok(worker.add(&computed(&piece, columns, &schema)?)?))
         };
         if stages.is_direct {
             let workers = self.in_parallel(tasks.len(), |next| {
@@ -140,8 +150,8 @@ impl Engine {
                 while let Some((place, part)) = next().map(|task| tasks[task]) {
                     let stage = &stages.roots[place];
                     let (leaf, scan) = &scans[&id(stage)];
-                    let source = Source::file(*leaf, scan, part);
-                    push(rows, &source, self, &mut |chunk| deliver(&mut worker, &chunk))?;
+                    let run = run(Source::file(*leaf, scan, part));
+                    run.push(rows, &mut |chunk| deliver(&mut worker, &chunk))?;
                 }
                 Ok(worker)
             })?;
@@ -154,8 +164,8 @@ impl Engine {
             while let Some((place, part)) = next().map(|task| tasks[task]) {
                 let stage = &stages.roots[place];
                 let (leaf, scan) = &scans[&id(stage)];
-                let source = Source::file(*leaf, scan, part);
-                push(stage, &source, self, &mut |chunk| buckets[place].scatter(&chunk))?;
+                let run = run(Source::file(*leaf, scan, part));
+                run.push(stage, &mut |chunk| buckets[place].scatter(&chunk))?;
             }
             Ok(buckets)
         })?;
@@ -174,8 +184,8 @@ impl Engine {
                     }
                     held.insert(id(stage), gathered.finish());
                 }
-                let source = Source::bucket(held, &stages.shared);
-                push(rows, &source, self, &mut |chunk| deliver(&mut worker, &chunk))?;
+                let run = run(Source::bucket(held, &stages.shared));
+                run.push(rows, &mut |chunk| deliver(&mut worker, &chunk))?;
             }
             Ok(worker)
         })?;
@@ -204,7 +214,11 @@ impl Engine {
         let taken = AtomicUsize::new(0);
         let next = || Some(taken.fetch_add(1, Ordering::Relaxed)).filter(|&task| task < tasks);
         std::thread::scope(|scope| {
-            let thread = || std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || work(&next));
+            let work = || {
+                let done = until(&self.interrupt, || work(&next));
+                if self.interrupt.is_stopped() { Err(Stopped) } else { done }
+            };
+            let thread = || std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
             let threads: Vec<_> = (0..self.threads.clamp(1, tasks.max(1))).map(|_| thread()).collect();
             let end = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or(Err(Stopped));
             threads.into_iter().map(|thread| thread.map_or(Err(Stopped), end)).collect()
@@ -229,13 +243,16 @@ struct Stages {
     shared: Vec<Id>,
     /// Whether every operator processes one row at a time.
     is_direct: bool,
+    /// The values computed for each row, in all operators together.
+    values: usize,
 }
 
 impl Stages {
     fn of(rows: &Arc<Rows>) -> Self {
         let mut users: HashMap<Id, usize> = HashMap::new();
-        let mut is_direct = true;
+        let (mut is_direct, mut values) = (true, 0);
         count(rows, &mut users, &mut |one| {
+            values += values_per_row(one);
             is_direct &= !matches!(one.operator(), Operator::Join { .. } | Operator::Within { .. });
         });
         let shared: Vec<Id> = users.iter().filter(|(_, users)| **users > 1).map(|(one, _)| *one).collect();
@@ -243,8 +260,31 @@ impl Stages {
         is_direct &= shared.is_empty() || rows.unit().is_none();
         let mut roots = Vec::new();
         collect(rows, is_direct, &mut HashSet::new(), &mut roots);
-        Self { roots, shared, is_direct }
+        Self { roots, shared, is_direct, values }
     }
+
+    /// How many rows are passed on together, for statistics of these columns: at most [`ROWS`], and so few that
+    /// everything computed for them fits in [`VALUES`].
+    fn rows_at_once(&self, columns: &[Expr]) -> usize {
+        let values = self.values + columns.iter().map(Expr::size).sum::<usize>();
+        (VALUES / values.max(1)).clamp(1, ROWS)
+    }
+}
+
+/// The values that an operator computes or copies for each of its rows: one per column and per node of an expression.
+fn values_per_row(rows: &Rows) -> usize {
+    let sizes = |of: &[Expr]| of.iter().map(Expr::size).sum::<usize>();
+    let expressions = match rows.operator() {
+        Operator::Scan { .. } | Operator::Union { .. } => 0,
+        Operator::Filter { condition, .. } => condition.size(),
+        Operator::Project { columns, .. } => sizes(columns),
+        Operator::Lookup { lookup, .. } => lookup.size(),
+        Operator::Join { condition, .. } => condition.as_ref().map_or(0, Expr::size),
+        Operator::Within { keys, aggregates, .. } => {
+            sizes(keys) + aggregates.iter().flat_map(Aggregate::expressions).map(Expr::size).sum::<usize>()
+        }
+    };
+    rows.columns().len() + expressions
 }
 
 fn count(rows: &Arc<Rows>, users: &mut HashMap<Id, usize>, look: &mut dyn FnMut(&Rows)) {

@@ -42,6 +42,7 @@ use std::sync::Arc;
 use sqlparser::ast;
 
 use crate::algebra::calendar::DAY;
+use crate::algebra::stop::until;
 use crate::algebra::{Data, Expr, Limits, Measured, Plain, Value};
 use crate::error::{Error, Result};
 use crate::options::{Options, Range};
@@ -141,7 +142,7 @@ impl<'a> Resolver<'a> {
     /// # Errors
     /// If it cannot be answered privately: says what the user wrote, and what to write instead.
     pub fn resolve(mut self, statement: &ast::Query) -> Result<Resolved> {
-        let relation = self.query(statement, false)?;
+        let relation = self.in_time(statement)?;
         let above = match relation.body {
             Body::Released(above) => above,
             Body::Private(_) => {
@@ -162,6 +163,14 @@ impl<'a> Resolver<'a> {
         Ok(Resolved { measured, keys, asked, above, columns, mentioned })
     }
 
+    /// Resolves a statement before the deadline. Constant expressions are evaluated on the way, and give up when it has
+    /// passed.
+    fn in_time(&mut self, statement: &ast::Query) -> Result<Relation> {
+        let relation = until(&self.limits.interrupt(), || self.query(statement, false));
+        self.limits.check_size(0, 0)?;
+        relation
+    }
+
     /// Adds a table that is not private, whose rows are given when the query is computed.
     pub fn given(self, name: &str, columns: Vec<scope::Named>) -> Self {
         Self { given: Some((name.to_owned(), columns)), ..self }
@@ -172,7 +181,7 @@ impl<'a> Resolver<'a> {
     /// # Errors
     /// If it refers to something that does not exist, or is not a query.
     pub fn resolve_open(mut self, statement: &ast::Query) -> Result<(Arc<Plain>, usize)> {
-        let relation = self.query(statement, false)?;
+        let relation = self.in_time(statement)?;
         match relation.body {
             Body::Public(plain) => Ok((plain, relation.columns.len())),
             Body::Private(_) | Body::Released(_) => Err(Error::not_private("this query", "its rows are private")),
@@ -200,6 +209,7 @@ impl<'a> Resolver<'a> {
     /// Counts an operator or expression.
     fn count_node(&mut self) -> Result<()> {
         self.nodes += 1;
+        self.limits.check_size(0, 0)?;
         if self.nodes > self.limits.nodes {
             return Err(crate::algebra::TooLarge::new("its expressions have too many parts", self.limits.nodes).into());
         }
@@ -282,5 +292,22 @@ impl std::fmt::Write for Start {
         let room = self.most.saturating_sub(self.text.len());
         self.text.extend(more.chars().take(room));
         if more.len() > room { Err(std::fmt::Error) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_time_nothing_is_resolved() {
+        let options = Options::new(reticent::privacy::Guarantee::Pure("1".parse().unwrap()));
+        let limits = Limits::default();
+        let statement = text::parse("SELECT 1 + 1 FROM given", &limits).unwrap();
+        let resolver = || Resolver::new(&[], &options, Usage::of(&statement), 0).given("given", Vec::new());
+        assert!(resolver().resolve_open(&statement).is_ok());
+        let mut late = resolver();
+        late.limits.deadline = Some(std::time::Instant::now());
+        assert!(late.resolve_open(&statement).unwrap_err().to_string().contains("too many seconds"));
     }
 }

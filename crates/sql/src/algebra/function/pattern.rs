@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algebra::Type;
 use crate::algebra::column::{Booleans, Column, Texts, map};
+use crate::algebra::stop::is_stopped;
 
 /// The longest pattern accepted, in bytes.
 pub const MOST_PATTERN: usize = 1000;
@@ -15,20 +16,33 @@ pub const MOST_PATTERN: usize = 1000;
 pub const MOST_REPLACED: usize = 4096;
 /// The most memory that a compiled pattern may take, in bytes.
 const MOST_COMPILED: usize = 1 << 20;
+/// A pattern that takes no more memory than this is matched against texts of any length.
+const FEW_COMPILED: usize = MOST_COMPILED / 16;
+/// The longest text that a larger pattern is matched against, in bytes.
+///
+/// In the worst case a search takes time proportional to the length of the text times the size of the pattern. This is
+/// the longest text for which the largest pattern does not take longer than the largest small one does for the longest
+/// text: about half a second.
+pub const MOST_SEARCHED: usize = MOST_TEXT * FEW_COMPILED / MOST_COMPILED;
+/// A search in a text longer than this is not started once [the run was stopped](crate::algebra::stop).
+const LONG: usize = 1024;
 /// The most memory that each thread may use to match it, in bytes; a pattern that needs more is matched more slowly.
 const MOST_CACHED: usize = 1 << 17;
 
 /// A constant pattern, compiled before any row is read.
 ///
 /// # Total
-/// Every text matches or does not. One search takes time linear in the text, whatever the pattern. Replacing every
-/// match searches again after each one, and each search may scan the whole text: that is quadratic, so a text of more
-/// than [`MOST_REPLACED`] bytes gives NULL.
+/// Every text matches or does not, but a text of more than [`MOST_SEARCHED`] bytes gives NULL for a pattern that takes
+/// more than 64 KiB of memory. One search takes time linear in the text, whatever the pattern. Replacing every match
+/// searches again after each one, and each search may scan the whole text: that is quadratic, so a text of more than
+/// [`MOST_REPLACED`] bytes gives NULL.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Pattern {
     written: Written,
     compiled: Arc<Regex>,
+    /// The longest text that it is matched against.
+    longest: usize,
 }
 
 /// The serialised form of a pattern.
@@ -55,14 +69,20 @@ impl TryFrom<Written> for Pattern {
         if written.expression.len() > 8 * MOST_PATTERN {
             return Err(format!("the pattern has more than {MOST_PATTERN} bytes"));
         }
-        let compiled = RegexBuilder::new(&written.expression)
-            .case_insensitive(written.ignore_case)
-            .dot_matches_new_line(true)
-            .size_limit(MOST_COMPILED)
-            .dfa_size_limit(MOST_CACHED)
-            .build()
-            .map_err(|error| format!("invalid regular expression: {error}"))?;
-        Ok(Self { written, compiled: Arc::new(compiled) })
+        let compiled = |most: usize| {
+            RegexBuilder::new(&written.expression)
+                .case_insensitive(written.ignore_case)
+                .dot_matches_new_line(true)
+                .size_limit(most)
+                .dfa_size_limit(MOST_CACHED)
+                .build()
+        };
+        let (compiled, longest) = match compiled(FEW_COMPILED) {
+            Err(regex::Error::CompiledTooBig(_)) => (compiled(MOST_COMPILED), MOST_SEARCHED),
+            other => (other, MOST_TEXT),
+        };
+        let compiled = compiled.map_err(|error| format!("invalid regular expression: {error}"))?;
+        Ok(Self { written, compiled: Arc::new(compiled), longest })
     }
 }
 
@@ -131,13 +151,20 @@ impl Pattern {
     /// Computes the value for each row.
     pub fn apply(&self, columns: &[Column], rows: usize) -> Column {
         let Some(replacement) = &self.written.replacement else {
-            return map::<Texts, Booleans>(columns, rows, |text| Some(self.compiled.is_match(text)));
+            return map::<Texts, Booleans>(columns, rows, |text| {
+                self.searches(text).then(|| self.compiled.is_match(text))
+            });
         };
         map::<Texts, Texts>(columns, rows, |text| self.replaced(text, replacement))
     }
 
+    /// Whether a text is searched at all.
+    fn searches(&self, text: &str) -> bool {
+        text.len() <= self.longest && (text.len() <= LONG || !is_stopped())
+    }
+
     fn replaced(&self, text: &str, replacement: &str) -> Option<String> {
-        if self.written.all && text.len() > MOST_REPLACED {
+        if !self.searches(text) || self.written.all && text.len() > MOST_REPLACED {
             return None;
         }
         let most = if self.written.all { usize::MAX } else { 1 };
@@ -146,7 +173,7 @@ impl Pattern {
             result += &text[end..found.start()];
             result += replacement;
             end = found.end();
-            if result.len() > MOST_TEXT {
+            if result.len() > MOST_TEXT || is_stopped() {
                 return None;
             }
         }
@@ -181,6 +208,34 @@ mod tests {
         assert_eq!(replaced(quadratic, true, &"A".repeat(MOST_REPLACED)), Some("<$0>".repeat(MOST_REPLACED)));
         let first = replaced(quadratic, false, &"A".repeat(MOST_TEXT - 3)).unwrap();
         assert_eq!(first.len(), MOST_TEXT);
+    }
+
+    /// Matched against 64 KiB of letters, the larger pattern would take many seconds.
+    #[test]
+    fn large_patterns_are_not_matched_against_long_texts() {
+        let matches = |pattern: &str, length: usize| {
+            let text = Column::Constant(crate::algebra::Value::Text("a".repeat(length).into()));
+            Pattern::regular(pattern, false).unwrap().apply(&[text], 1).into_array(Type::Boolean, 1)
+        };
+        let value = |pattern, length| crate::algebra::column::cell(&matches(pattern, length), 0);
+        let (small, large) = ("[a-q][^u-z]{3}x", "(\\w{4}b)?a");
+        assert_eq!(value(small, MOST_TEXT), crate::algebra::Value::Boolean(false));
+        assert_eq!(value(large, MOST_SEARCHED), crate::algebra::Value::Boolean(true));
+        assert_eq!(value(large, MOST_SEARCHED + 1), crate::algebra::Value::Null);
+    }
+
+    /// Whatever is left gives up at once: these thousand searches would take minutes.
+    #[test]
+    fn nothing_long_is_searched_once_stopped() {
+        let interrupt = reticent_bounding::Interrupt::new();
+        interrupt.stop();
+        let pattern = Pattern::regular("(a?){60}a{60}z", false).unwrap();
+        let texts = crate::algebra::stop::until(&interrupt, || {
+            let long = "a".repeat(MOST_TEXT);
+            (0..1000).filter(|_| pattern.searches(&long)).count()
+        });
+        assert_eq!(texts, 0);
+        assert!(pattern.searches(&"a".repeat(MOST_TEXT)));
     }
 
     #[test]
