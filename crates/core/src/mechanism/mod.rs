@@ -10,6 +10,7 @@
 //! | [`quantile`] | [`Quantile`], [`Quantiles`]: values of a given rank, for pure ε |
 //! | [`threshold`] | [`Threshold`]: keys from the data with counts above a threshold |
 //! | [`selection`] | [`Selection`]: keys from the data, as many as privacy allows, without counts |
+//! | [`top`] | [`Top`]: the candidates with the highest scores, for pure ε |
 //! | [`stable`] | medians, modes and any answer with a distance: exact if stable, refused if not |
 //! | [`per_group`] | [`PerGroup`]: quantiles, stable medians and modes of every group, for units with many rows |
 //! | [`subsample`] | any query, asked of many parts of the data |
@@ -46,6 +47,7 @@ pub mod selection;
 pub mod stable;
 pub mod subsample;
 pub mod threshold;
+pub mod top;
 
 pub use batch::{Batch, Part};
 pub use gaussian::Gaussian;
@@ -56,6 +58,7 @@ pub use quantile::{Quantile, Quantiles, Ranked};
 pub use range::ApproxBounds;
 pub use selection::Selection;
 pub use threshold::Threshold;
+pub use top::{Moves, Top};
 
 /// Adds noise to every value, drawn in blocks that stay in the cache. Saturation is post-processing: it depends only on
 /// the noisy sum.

@@ -39,10 +39,16 @@ pub struct Gathered<'a> {
 /// All rows, and the memory they take.
 pub struct Held {
     chunk: Chunk,
-    _reserved: Reservation,
+    /// `None` if the rows are held elsewhere.
+    _reserved: Option<Reservation>,
 }
 
 impl Held {
+    /// Rows that are held elsewhere.
+    pub fn elsewhere(chunk: Chunk) -> Self {
+        Self { chunk, _reserved: None }
+    }
+
     /// Returns the rows.
     pub fn chunk(&self) -> &Chunk {
         &self.chunk
@@ -81,7 +87,7 @@ impl<'a> Gathered<'a> {
         if self.bytes > self.most {
             self.look();
         }
-        Held { chunk: Chunk::all(self.relation, self.chunks.into_iter()), _reserved: self.reserved }
+        Held { chunk: Chunk::all(self.relation, self.chunks.into_iter()), _reserved: Some(self.reserved) }
     }
 
     /// Drops the units that have too many bytes.

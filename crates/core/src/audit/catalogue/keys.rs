@@ -6,7 +6,7 @@ use crate::audit::exact::{BITS, Output, Pair};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::Enclosure;
-use crate::mechanism::{ApproxBounds, PerGroup, Quantile, Selection, Threshold};
+use crate::mechanism::{ApproxBounds, Moves, PerGroup, Quantile, Selection, Threshold, Top};
 use crate::noise::DiscreteLaplace;
 use crate::privacy::Adjacency;
 use crate::statistic::{Contribution, Rows};
@@ -23,6 +23,18 @@ pub(super) const SUBJECTS: &[Subject] = &[
         summary: "a key of unknown name, kept as often as possible; one unit added, at any count up to 40",
         is_exact: true,
         audit: selection,
+    },
+    Subject {
+        name: "top",
+        summary: "the largest of three counts; one unit added to or removed from any of them",
+        is_exact: true,
+        audit: |audit| audit.exactly(audit.pure(), &top_pairs(audit, Moves::OneWay, Moves::OneWay)?),
+    },
+    Subject {
+        name: "top-replace",
+        summary: "the largest of three counts; one unit moved from some of them to others",
+        is_exact: true,
+        audit: |audit| audit.exactly(audit.pure(), &top_pairs(audit, Moves::AnyWay, Moves::AnyWay)?),
     },
     Subject {
         name: "quantile",
@@ -125,6 +137,26 @@ fn selection(audit: &Audit<'_>) -> Result<Report> {
         })
         .collect();
     audit.exactly(audit.approx(), &pairs)
+}
+
+/// Which of three counts is selected, for all small counts, where one unit moves them in this way and the mechanism
+/// assumes another.
+pub(super) fn top_pairs(audit: &Audit<'_>, moves: Moves, assumed: Moves) -> Result<Vec<Pair>> {
+    const COUNTS: i64 = 3;
+    let largest = Top::new(1, 1, assumed, &audit.request.epsilon)?;
+    let tables = || (0..COUNTS.pow(3)).map(|code| [code % COUNTS, code / COUNTS % COUNTS, code / COUNTS / COUNTS]);
+    let by = |first: &[i64; 3], second: &[i64; 3]| [0, 1, 2].map(|place| second[place] - first[place]);
+    let is_move = |by: [i64; 3]| match moves {
+        Moves::OneWay => by.iter().all(|by| (0..=1).contains(by)) || by.iter().all(|by| (-1..=0).contains(by)),
+        Moves::AnyWay => by.iter().all(|by| by.abs() <= 1),
+    };
+    let pair = |first: [i64; 3], second: [i64; 3]| {
+        let laws = largest.first_selected(&first, BITS).into_iter().zip(largest.first_selected(&second, BITS));
+        let output = |(place, (first, second))| Output { label: format!("count {place}"), first, second };
+        Pair { inputs: format!("{first:?} and {second:?}"), outputs: (1..).zip(laws).map(output).collect() }
+    };
+    let pairs = tables().flat_map(|first| tables().map(move |second| (first, second)));
+    Ok(pairs.filter(|(first, second)| is_move(by(first, second))).map(|(first, second)| pair(first, second)).collect())
 }
 
 fn quantile(audit: &Audit<'_>, adjacency: Adjacency) -> Result<Report> {

@@ -2,7 +2,7 @@
 
 use super::counters;
 use super::devices::{k_ary_pair, response_pair, unary_pair};
-use super::keys::threshold_pairs;
+use super::keys::{threshold_pairs, top_pairs};
 use super::noise::gaussian_pair;
 use super::parties;
 use super::seized;
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::exact::Rational;
 use crate::local::{KaryResponse, RandomisedResponse};
 use crate::mechanism::stable::StableMedian;
-use crate::mechanism::{Batch, Laplace, Part, Threshold};
+use crate::mechanism::{Batch, Laplace, Moves, Part, Threshold};
 use crate::multiparty::{MaskSeed, Plan, Protocol};
 use crate::noise::{DiscreteGaussian, DiscreteLaplace, Law, NegativeBinomial};
 use crate::permit::Permit;
@@ -49,6 +49,12 @@ pub const SUBJECTS: &[Subject] = &[
         summary: "Gaussian noise with variance ln(1/δ)/ε²",
         is_exact: true,
         audit: textbook_gaussian,
+    },
+    Subject {
+        name: "mutant-top-one-way",
+        summary: "the largest of three counts, replace, with the noise of add/remove",
+        is_exact: true,
+        audit: |audit| audit.exactly(audit.pure(), &top_pairs(audit, Moves::AnyWay, Moves::OneWay)?),
     },
     Subject {
         name: "mutant-response-bias",
