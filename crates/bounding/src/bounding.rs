@@ -10,6 +10,7 @@ use crate::job::{Job, Plan};
 use crate::memory::Memory;
 use crate::merge::{Shelf, bound, spill};
 use crate::part::Part;
+use crate::weigh::Weighing;
 use crate::worker::Worker;
 
 /// Bounds the contribution of each unit, and adds up what is kept.
@@ -73,11 +74,48 @@ impl Bounding {
     /// # Errors
     /// As for [`Bounding::finish`].
     pub fn part(&self, workers: Vec<Worker>) -> Result<Part> {
+        let threads = workers.len();
+        let (mut part, shelves) = self.gathered(workers)?;
+        match &self.plan.by_unit {
+            Some(by_unit) => {
+                let Some(caps) = by_unit.caps else { return refuse("a job without caps is weighed") };
+                bound(&mut part, by_unit, caps, &shelves, threads, &self.memory, &self.interrupt)?;
+            }
+            None => {
+                part.totals.resize(part.keys.len())?;
+                part.account()?;
+            }
+        }
+        Ok(part)
+    }
+
+    /// Weighs the rows of these workers, for a job whose unit is a column and that has no caps.
+    ///
+    /// # Errors
+    /// If it is another kind of job; otherwise as for [`Bounding::finish`].
+    pub fn weigh(&self, workers: Vec<Worker>) -> Result<Weighing> {
+        if self.plan.by_unit.as_ref().is_none_or(|by_unit| by_unit.caps.is_some()) {
+            return refuse("only a job without caps, whose unit is a column, is weighed");
+        }
+        let threads = workers.len();
+        let (part, shelves) = self.gathered(workers)?;
+        Ok(Weighing::new(self.clone(), part, shelves, threads))
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        self.interrupt.check()
+    }
+
+    /// The keys and items of all workers, and their rows if they were partitioned by unit.
+    fn gathered(&self, workers: Vec<Worker>) -> Result<(Part, Vec<Shelf>)> {
         self.interrupt.check()?;
         if workers.iter().any(|worker| !Arc::ptr_eq(&worker.plan, &self.plan)) {
             return refuse("a worker belongs to another job");
         }
-        let threads = workers.len();
         let mut part = Part::new(&self.plan, &self.memory);
         let mut shelves: Vec<Shelf> = Vec::new();
         for (number, Worker { part: other, mut scatter, .. }) in workers.into_iter().enumerate() {
@@ -101,14 +139,7 @@ impl Bounding {
             };
             shelves.extend(scatter.map(|scatter| Shelf { buckets: Mutex::new(scatter.buckets), numbers }));
         }
-        match &self.plan.by_unit {
-            Some(by_unit) => bound(&mut part, by_unit, &shelves, threads, &self.memory, &self.interrupt)?,
-            None => {
-                part.totals.resize(part.keys.len())?;
-                part.account()?;
-            }
-        }
-        Ok(part)
+        Ok((part, shelves))
     }
 
     /// Reads the bytes written by [`Part::to_bytes`], in another process with the same job.

@@ -84,6 +84,13 @@ impl Buckets {
         in_memory + self.runs.iter().map(|run| run.words(bucket)).sum::<usize>()
     }
 
+    /// Appends the records of a bucket to `records`.
+    pub fn copy(&self, bucket: usize, records: &mut Vec<u32>) -> Result<()> {
+        self.runs.iter().try_for_each(|run| run.read(bucket, records))?;
+        self.full[bucket].iter().chain([&self.open[bucket]]).for_each(|piece| records.extend_from_slice(piece));
+        Ok(())
+    }
+
     /// Appends the records of a bucket that are on disk to `records`, and takes out the pieces in memory.
     pub fn take(&mut self, bucket: usize, records: &mut Vec<u32>) -> Result<impl Iterator<Item = Vec<u32>> + use<>> {
         for run in &self.runs {

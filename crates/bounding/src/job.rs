@@ -10,9 +10,10 @@ use crate::error::{Result, refuse};
 use crate::feature::Features;
 use crate::keys::{Keys, PublicKeys};
 use crate::kind::Kind;
-use crate::layout::{Caps, Columns, Layout};
+use crate::layout::{Caps, Columns, Layout, Measure};
 use crate::memory::Memory;
 use crate::totals::Totals;
+use crate::weigh::WEIGHT_BITS;
 use crate::wire;
 
 /// Everything a worker needs to bound rows, in this process or another.
@@ -25,7 +26,7 @@ pub struct Job {
     pub schema: SchemaRef,
     /// The roles of these columns.
     pub layout: Layout,
-    /// The contribution bounds of each unit; `None` if the unit is the row.
+    /// The contribution bounds of each unit; `None` if the unit is the row, or its rows are [weighed](crate::Weighing).
     pub caps: Option<Caps>,
     /// The keys in the result, if they are public.
     pub keys: Option<PublicKeys>,
@@ -73,7 +74,8 @@ pub(crate) struct Plan {
 /// Needed if the unit is a column.
 pub(crate) struct ByUnit {
     pub kind: Kind,
-    pub caps: Caps,
+    /// `None` if rows are weighed.
+    pub caps: Option<Caps>,
     pub chooser: Chooser,
 }
 
@@ -88,9 +90,20 @@ impl Plan {
             (Some(kind), Some(caps)) => {
                 // Without keys there is one group, to which every unit may contribute.
                 let caps = if job.layout.keys == 0 { Caps { groups: 1, ..caps } } else { caps };
-                Some(ByUnit { kind, caps, chooser: Chooser::new(&job.choice) })
+                Some(ByUnit { kind, caps: Some(caps), chooser: Chooser::new(&job.choice) })
             }
-            _ => return refuse("caps are required if, and only if, the unit is a column"),
+            (Some(kind), None) => {
+                let has_weights = |measure: &Measure| match measure {
+                    Measure::Values { .. } | Measure::Items { .. } => false,
+                    Measure::Moments { grid, .. } => grid.upper() - grid.lower() <= 1 << WEIGHT_BITS,
+                    Measure::Present { .. } | Measure::Bins { .. } | Measure::Magnitudes { .. } => true,
+                };
+                if !job.layout.measures.iter().all(has_weights) {
+                    return refuse("without caps, rows can be counted and added up on a coarse grid only");
+                }
+                Some(ByUnit { kind, caps: None, chooser: Chooser::new(&job.choice) })
+            }
+            (None, Some(_)) => return refuse("caps are for units that are a column"),
         };
         let keys = Keys::new(&columns.keys, job.keys.as_ref())?;
         let (features, read) = Features::of(&job.layout.measures, &columns.inputs);

@@ -72,6 +72,7 @@
 //! | `merge` | all workers' buckets, one after the other |
 //! | `gather` | grouping of a bucket's records by unit |
 //! | `keep` | what is kept of each unit |
+//! | `weigh` | [`Weighing`]: weights instead of caps |
 //! | `choice` | [`ChoiceKey`]: which groups and rows of a unit are kept |
 //! | `unit` | a unit as words that can be compared |
 //! | `kind` | supported column types |
@@ -112,6 +113,7 @@ mod texts;
 mod totals;
 mod unit;
 mod values;
+mod weigh;
 pub mod wire;
 mod words;
 mod worker;
@@ -127,4 +129,5 @@ pub use layout::{Caps, Layout, MOST_BINS, Measure};
 pub use measure::Measured;
 pub use memory::{Memory, Reservation};
 pub use part::{BYTES_PER_BIN, Part};
+pub use weigh::{Activity, WEIGHT_BITS, Weighing, WeightCaps, Weighted};
 pub use worker::Worker;

@@ -9,6 +9,7 @@ use crate::gather::Records;
 use crate::interrupt::Interrupt;
 use crate::job::ByUnit;
 use crate::keep::{Bucket, Keeper, Kept};
+use crate::layout::Caps;
 use crate::memory::{Memory, Reservation};
 use crate::part::Part;
 use crate::scatter::renumber;
@@ -16,7 +17,7 @@ use crate::totals::{Renumbering, Totals};
 use crate::unit::UnitForm;
 
 /// Bytes needed to process a word of a bucket: a copy of it, the order of its rows, and what is kept of them.
-const WORKING_BYTES: usize = 24;
+pub(crate) const WORKING_BYTES: usize = 24;
 
 /// The rows of a worker.
 pub(crate) struct Shelf {
@@ -26,6 +27,16 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
+    /// Appends the records of a bucket, which stay here.
+    pub fn copy(&self, bucket: usize, form: UnitForm, records: &mut Vec<u32>) -> Result<()> {
+        let from = records.len();
+        locked(self).copy(bucket, records)?;
+        if let Some(numbers) = &self.numbers {
+            renumber(&mut records[from..], form, numbers);
+        }
+        Ok(())
+    }
+
     /// Appends the records of a bucket.
     fn take(&self, bucket: usize, form: UnitForm, records: &mut Vec<u32>) -> Result<()> {
         let from = records.len();
@@ -45,6 +56,7 @@ impl Shelf {
 pub(crate) fn bound(
     part: &mut Part,
     by_unit: &ByUnit,
+    caps: Caps,
     shelves: &[Shelf],
     threads: usize,
     memory: &Memory,
@@ -80,6 +92,7 @@ pub(crate) fn bound(
     let task = Task {
         part,
         by_unit,
+        caps,
         shelves,
         digests: part.keys.digests(&by_unit.chooser),
         next: AtomicUsize::new(0),
@@ -124,6 +137,7 @@ pub(crate) fn spill(shelves: &[Shelf]) -> Result<()> {
 struct Task<'a> {
     part: &'a Part,
     by_unit: &'a ByUnit,
+    caps: Caps,
     shelves: &'a [Shelf],
     /// The digest of each group's key.
     digests: Vec<u128>,
@@ -146,7 +160,7 @@ impl Task<'_> {
 
     fn take_buckets(&self) -> Result<Totals> {
         let form = UnitForm::of(self.by_unit.kind);
-        let mut keeper = Keeper::new(self.by_unit.caps, self.by_unit.chooser.clone());
+        let mut keeper = Keeper::new(self.caps, self.by_unit.chooser.clone());
         let (mut records, mut kept) = (Vec::new(), Kept::default());
         let mut totals = self.part.plan.totals(self.memory);
         totals.resize(self.part.keys.len())?;

@@ -16,7 +16,7 @@ use crate::choice::Chooser;
 use crate::gather::Records;
 use crate::keep::{Bucket, Keeper, Kept};
 use crate::unit::{UnitForm, hash};
-use crate::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, Measured, Memory, PublicKeys};
+use crate::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, Measured, Memory, PublicKeys, WeightCaps};
 
 const BINS: u32 = 5;
 
@@ -399,4 +399,94 @@ fn units_are_compared_and_not_only_hashed() {
     let records = Records { words: &records, form: UnitForm::Bytes, features: 0 };
     keeper.keep(Bucket { records, digests: &[0], items: &Vec::new() }, &mut kept).unwrap();
     assert_eq!((kept.units, kept.groups), (vec![one_group; 2], vec![one_group; 2]));
+}
+
+/// What weights must give, slowly: by unit and group, then added up.
+fn weighed(rows: &[Row], caps: WeightCaps) -> (BTreeMap<(Option<String>, Option<i64>), (u64, u64, i128)>, u64) {
+    let weight = |number: usize, cap: u64| if number as u64 <= cap { 1 << 16 } else { (cap << 16) / number as u64 };
+    let mut by_unit: BTreeMap<i64, Vec<&Row>> = BTreeMap::new();
+    for row in rows {
+        by_unit.entry(row.0.unwrap_or_default()).or_default().extend(row.0.map(|_| row));
+    }
+    let (mut groups, mut overall) = (BTreeMap::new(), 0);
+    for rows in by_unit.values() {
+        let (each, all) = (weight(rows.len(), caps.rows), weight(rows.len(), caps.overall));
+        let of_unit: std::collections::BTreeSet<_> = rows.iter().map(|row| (row.1.clone(), row.2)).collect();
+        for row in rows {
+            let group: &mut (u64, u64, i128) = groups.entry((row.1.clone(), row.2)).or_default();
+            group.1 += each;
+            let steps = row.3.and_then(|value| coarse().steps(value)).map(|steps| steps - coarse().middle());
+            group.2 += i128::from(steps.unwrap_or_default()) * i128::from(each);
+            overall += all;
+        }
+        for group in &of_unit {
+            groups.get_mut(group).unwrap().0 += weight(of_unit.len(), caps.groups);
+        }
+    }
+    (groups, overall)
+}
+
+/// A grid of few steps.
+fn coarse() -> Grid {
+    Grid::new(&"-20..100".parse().unwrap()).coarsened(1 << 16)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Weighted statistics are those of the model, whatever the batches and workers; and no unit weighs more than its
+    /// caps, since the model's do not.
+    #[test]
+    fn weights_are_those_of_the_model(
+        rows in rows(),
+        caps in (1u64..9, 1u64..4, 1u64..20),
+        named in prop::sample::select(vec![Named::Integer, Named::Unsigned]),
+        (batch_rows, workers) in (1usize..40, 1usize..4),
+    ) {
+        let caps = WeightCaps { rows: caps.0, groups: caps.1, overall: caps.2 };
+        let measures = vec![Measure::Moments { column: 0, grid: coarse(), squares: false }];
+        let layout = Layout { unit: true, keys: 2, measures };
+        let job = Job { schema: schema(named), layout, caps: None, keys: None, choice: key(1) };
+        let bounding = Bounding::new(&job, &Memory::unlimited()).unwrap();
+        let mut crew: Vec<_> = (0..workers).map(|_| bounding.worker()).collect();
+        let batch = batch(&rows, named);
+        for (number, from) in (0..rows.len()).step_by(batch_rows).enumerate() {
+            crew[number % workers].add(&batch.slice(from, batch_rows.min(rows.len() - from))).unwrap();
+        }
+        let weighing = bounding.weigh(crew).unwrap();
+        let activity = weighing.activity().unwrap();
+        let with_unit: std::collections::BTreeSet<i64> = rows.iter().filter_map(|row| row.0).collect();
+        prop_assert_eq!(activity.rows.iter().sum::<u64>(), with_unit.len() as u64);
+        prop_assert_eq!(activity.groups.iter().sum::<u64>(), with_unit.len() as u64);
+        let found = weighing.finish(caps).unwrap();
+        let (expected, overall) = weighed(&rows, caps);
+        prop_assert_eq!(found.overall.rows, overall);
+        prop_assert_eq!(found.overall.units, (with_unit.len() as u64) << 16);
+        prop_assert_eq!(found.groups.groups.len(), expected.len());
+        let (places, floors) = (found.groups.keys[0].as_string_view(), found.groups.keys[1].as_primitive::<Int64Type>());
+        for (number, group) in found.groups.groups.iter().enumerate() {
+            let place = (!arrow_array::Array::is_null(places, number)).then(|| places.value(number).to_owned());
+            let floor = (!arrow_array::Array::is_null(floors, number)).then(|| floors.value(number));
+            let Measured::Moments(moments) = &group.measured[0] else { panic!("{group:?}") };
+            prop_assert_eq!((group.units, group.rows, i128::from(moments.sum)), expected[&(place, floor)]);
+        }
+    }
+}
+
+#[test]
+fn bins_of_activity_are_powers_of_two() {
+    let bins: Vec<usize> = [1, 2, 3, 4, 5, 8, 9, u64::MAX].into_iter().map(crate::Activity::bin).collect();
+    assert_eq!(bins, [0, 1, 2, 2, 3, 3, 4, 64]);
+}
+
+#[test]
+fn a_job_is_capped_or_weighed() {
+    let capped = job(Named::Integer, Caps { groups: 1, rows: 1 }, None, 1);
+    let bounding = Bounding::new(&capped, &Memory::unlimited()).unwrap();
+    assert!(bounding.weigh(vec![bounding.worker()]).is_err());
+    // Values, items and fine grids have no weights.
+    assert!(Bounding::new(&Job { caps: None, ..capped.clone() }, &Memory::unlimited()).is_err());
+    let plain = Job { layout: Layout { measures: Vec::new(), ..capped.layout.clone() }, caps: None, ..capped };
+    let bounding = Bounding::new(&plain, &Memory::unlimited()).unwrap();
+    assert!(bounding.finish(vec![bounding.worker()]).is_err());
 }

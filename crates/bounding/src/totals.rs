@@ -66,13 +66,25 @@ impl Totals {
 
     /// Adds rows for which there is room: the group of each, and its features.
     pub fn add(&mut self, groups: &[u32], features: &[Vec<i32>]) {
-        groups.iter().for_each(|&group| self.rows[group as usize] += 1);
-        self.measures.iter_mut().for_each(|(feature, measure)| measure.add(groups, &features[*feature]));
+        self.add_weighted(groups, features, std::iter::repeat(1));
+    }
+
+    /// The same, with the weight of each.
+    pub fn add_weighted(&mut self, groups: &[u32], features: &[Vec<i32>], weights: impl Iterator<Item = i64> + Clone) {
+        groups.iter().zip(weights.clone()).for_each(|(&group, weight)| self.rows[group as usize] += weight as u64);
+        for (feature, measure) in &mut self.measures {
+            measure.add(groups, &features[*feature], weights.clone());
+        }
     }
 
     /// Adds a unit to each of these groups.
     pub fn add_units(&mut self, groups: &[u32]) {
-        groups.iter().for_each(|&group| self.units[group as usize] += 1);
+        self.add_weighted_units(groups, std::iter::repeat(1));
+    }
+
+    /// The same, with the weight of each.
+    pub fn add_weighted_units(&mut self, groups: &[u32], weights: impl Iterator<Item = u64>) {
+        groups.iter().zip(weights).for_each(|(&group, weight)| self.units[group as usize] += weight);
     }
 
     /// Adds the totals of another worker, whose groups and items are renumbered.

@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 use crate::algebra::Value as Item;
 use crate::algebra::calendar;
 use crate::algebra::plain::Computed;
+use crate::release::interval::Interval;
 use crate::release::values::{Bar, Cell, Released, Value};
 use crate::resolve::Origin;
 
@@ -36,7 +37,8 @@ pub enum Entry {
     Released {
         /// The value.
         value: Json,
-        /// The half-width of the 95 % interval of the noise.
+        /// The half-width of the 95 % interval of the noise; infinite (null in JSON) if nothing is known of the value.
+        #[serde(with = "unbounded")]
         half_width: f64,
     },
     /// A quantile, whose error is measured in ranks.
@@ -121,13 +123,18 @@ impl Answer {
         columns: &[(String, Origin)],
         has_bar: impl Fn(usize) -> bool,
         released: &Released,
+        derived: &[Option<Vec<Option<Interval>>>],
         summary: Summary,
     ) -> Self {
         let row = |row: usize| {
             let group = computed.places.as_ref().map(|places| places[row] as usize);
             let entry = |(place, (_, origin)): (usize, &(String, Origin))| match (origin, group) {
                 (Origin::Asked(asked), Some(group)) => Entry::of(&released.columns[*asked][group]),
-                _ => Entry::Plain(json(&computed.data.cell(row, place))),
+                _ => {
+                    let value = computed.data.cell(row, place);
+                    let within = derived[place].as_ref().zip(group).and_then(|(column, group)| column[group]);
+                    Entry::computed(&value, within)
+                }
             };
             columns.iter().enumerate().map(entry).collect()
         };
@@ -135,8 +142,9 @@ impl Answer {
         // Whatever is computed from refusals, or omitted because of them, is no answer either.
         let mut cells = released.columns.iter().flatten().peekable();
         let refused = cells.peek().is_some() && cells.all(|cell| cell.value == Value::Refused);
-        let bars =
-            columns.iter().map(|(_, origin)| matches!(origin, Origin::Asked(asked) if has_bar(*asked))).collect();
+        let is_asked = |origin: &Origin| matches!(origin, Origin::Asked(asked) if has_bar(*asked));
+        let bars = columns.iter().zip(derived).map(|((_, origin), derived)| is_asked(origin) || derived.is_some());
+        let bars = bars.collect();
         Self { columns: columns.iter().map(|(name, _)| name.clone()).collect(), bars, rows, refused, summary }
     }
 
@@ -156,6 +164,21 @@ impl Answer {
 }
 
 impl Entry {
+    /// A value computed from released ones, and where the exact one lies.
+    fn computed(value: &Item, within: Option<Interval>) -> Self {
+        let number = match value {
+            Item::Integer(value) => Some(*value as f64),
+            Item::Number(value) => Some(*value),
+            _ => None,
+        };
+        match number.zip(within) {
+            Some((number, Interval { low, high })) => {
+                Self::Released { value: json(value), half_width: (number - low).max(high - number).max(0.0) }
+            }
+            None => Self::Plain(json(value)),
+        }
+    }
+
     fn of(cell: &Cell) -> Self {
         let value = match &cell.value {
             Value::Integer(value) => Json::from(*value),
@@ -184,6 +207,19 @@ impl Entry {
             Self::Stable(value) => format!("{{\"value\":{value}}}"),
             Self::Refused => "{\"refused\":true}".into(),
         }
+    }
+}
+
+/// A number that may be infinite: null in JSON.
+mod unbounded {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        value.is_finite().then_some(value).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
     }
 }
 

@@ -50,3 +50,28 @@ fn bars_of_variances_cover_also_where_the_count_is_uncertain() {
         }
     }
 }
+
+/// What is computed from released numbers has a bar, too, and it covers; a multiple has exactly the multiple of the bar.
+#[test]
+fn bars_of_computed_values_cover() {
+    for (rows, epsilon) in [(30, "1"), (400, "0.1")] {
+        let values: Vec<f64> = (0..rows).map(|row| f64::from(row * 37 % 100)).collect();
+        let (n, sum) = (f64::from(rows), values.iter().sum::<f64>());
+        let high = values.iter().filter(|value| **value > 50.0).count() as f64;
+        let asked = [
+            ("SUM(x) * 1.6", sum * 1.6),
+            ("100.0 * SUM(x) / COUNT(*)", 100.0 * sum / n),
+            ("ROUND(AVG(x))", (sum / n).round()),
+            ("AVG(x) - 50", sum / n - 50.0),
+            ("100.0 * COUNT(CASE WHEN x > 50 THEN 1 END) / COUNT(*)", 100.0 * high / n),
+            ("SQRT(VAR_POP(x)) / NULLIF(AVG(x), 0)", {
+                let mean = sum / n;
+                (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n).sqrt() / mean
+            }),
+            ("CASE WHEN COUNT(*) > 0 THEN -SUM(x) ELSE 0 END", -sum),
+        ];
+        for ((sql, _), covered) in asked.iter().zip(covered(&values, epsilon, &asked)) {
+            assert!(covered >= RUNS * 91 / 100, "{sql} of {rows} rows at ε = {epsilon}: {covered} of {RUNS}");
+        }
+    }
+}

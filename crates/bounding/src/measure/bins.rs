@@ -68,18 +68,20 @@ impl Bins {
         self.fill(rows.filter(|&(_, &value)| value != MISSING).map(|(&group, _)| group))
     }
 
-    pub fn add(&mut self, groups: &[u32], feature: &[i32]) {
+    pub fn add(&mut self, groups: &[u32], feature: &[i32], weights: impl Iterator<Item = i64>) {
         let Self { division, bins, places, counts, .. } = self;
         let first = |group: u32| (places[group as usize] as usize - 1) * *bins;
-        let rows = groups.iter().zip(feature).filter(|&(_, &value)| value != MISSING);
+        let rows = groups.iter().zip(feature).zip(weights).filter(|&((_, &value), _)| value != MISSING);
         match division {
-            Division::Magnitudes => rows.for_each(|(&group, &bin)| counts[first(group) + bin as usize] += 1),
+            Division::Magnitudes => {
+                rows.for_each(|((&group, &bin), weight)| counts[first(group) + bin as usize] += weight);
+            }
             Division::Grid(grid) => {
                 // The range is divided evenly, and the upper end belongs to the last bin. Products are below 2^29 ·
                 // 2^32.
                 let bin = |steps: i32| (i64::from(steps) - grid.lower()) * *bins as i64 / (grid.upper() - grid.lower());
-                for (&group, &steps) in rows {
-                    counts[first(group) + (bin(steps) as usize).min(*bins - 1)] += 1;
+                for ((&group, &steps), weight) in rows {
+                    counts[first(group) + (bin(steps) as usize).min(*bins - 1)] += weight;
                 }
             }
         }

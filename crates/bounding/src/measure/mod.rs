@@ -106,12 +106,12 @@ impl Accumulator {
         }
     }
 
-    /// Adds rows: the group and the feature of each.
-    pub fn add(&mut self, groups: &[u32], feature: &[i32]) {
+    /// Adds rows: the group, the feature and the weight of each. Values and items have no weights.
+    pub fn add(&mut self, groups: &[u32], feature: &[i32], weights: impl Iterator<Item = i64> + Clone) {
         match self {
-            Self::Present(present) => present.add(groups, feature),
-            Self::Bins(bins) => bins.add(groups, feature),
-            Self::Moments(sums) => sums.add(groups, feature),
+            Self::Present(present) => present.add(groups, feature, weights),
+            Self::Bins(bins) => bins.add(groups, feature, weights),
+            Self::Moments(sums) => sums.add(groups, feature, weights),
             Self::Steps(steps) => steps.add(groups, feature),
             Self::Frequencies(frequencies) => frequencies.add(groups, feature),
         }

@@ -1,6 +1,7 @@
 //! Count, sum and squares of values on a grid.
 //!
-//! A centred step and a square are within 2^29, so a sum of 2^64 rows is within 2^93: 128 bits never overflow. Sums are
+//! A centred step and a square are within 2^29, and a weight within 2^16, so a sum of 2^64 rows is within 2^109: 128
+//! bits never overflow. Sums are
 //! reduced to 64 bits at the very end, saturating, which moves no two sums further apart.
 
 use reticent::statistic::{Grid, Moments, MomentsOf};
@@ -35,16 +36,16 @@ impl Sums {
         self.squares.as_mut().map_or(Ok(()), |squares| squares.grow(groups))
     }
 
-    pub fn add(&mut self, groups: &[u32], feature: &[i32]) {
-        for (&group, &steps) in groups.iter().zip(feature) {
-            let present = steps != MISSING;
+    pub fn add(&mut self, groups: &[u32], feature: &[i32], weights: impl Iterator<Item = i64> + Clone) {
+        for ((&group, &steps), weight) in groups.iter().zip(feature).zip(weights.clone()) {
+            let weight = if steps == MISSING { 0 } else { weight };
             let cell = &mut self.cells[group as usize];
-            cell.count += i64::from(present);
-            cell.sum += i128::from(if present { self.terms.term(steps.into()).0 } else { 0 });
+            cell.count += weight;
+            cell.sum += i128::from(if steps == MISSING { 0 } else { self.terms.term(steps.into()).0 * weight });
         }
         if let Some(squares) = &mut self.squares {
-            for (&group, &steps) in groups.iter().zip(feature) {
-                let square = if steps == MISSING { 0 } else { self.terms.term(steps.into()).1 };
+            for ((&group, &steps), weight) in groups.iter().zip(feature).zip(weights) {
+                let square = if steps == MISSING { 0 } else { self.terms.term(steps.into()).1 * weight };
                 squares[group as usize] += i128::from(square);
             }
         }

@@ -19,9 +19,10 @@ impl Present {
         self.counts.grow(groups)
     }
 
-    pub fn add(&mut self, groups: &[u32], feature: &[i32]) {
-        let rows = groups.iter().zip(feature);
-        rows.for_each(|(&group, &value)| self.counts[group as usize] += i64::from(value != MISSING));
+    pub fn add(&mut self, groups: &[u32], feature: &[i32], weights: impl Iterator<Item = i64>) {
+        for ((&group, &value), weight) in groups.iter().zip(feature).zip(weights) {
+            self.counts[group as usize] += if value == MISSING { 0 } else { weight };
+        }
     }
 
     pub fn absorb(&mut self, other: &Self, groups: &[u32]) {

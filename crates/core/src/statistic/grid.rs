@@ -56,6 +56,16 @@ impl Grid {
         Self { exponent, lower, upper }
     }
 
+    /// The finest grid for the same range with at most `most` steps, which must be at least 2: every step is a power of
+    /// two, and the ends are rounded outwards.
+    pub fn coarsened(&self, most: i64) -> Self {
+        let mut grid = self.clone();
+        while grid.upper - grid.lower > most.max(2) {
+            grid = Self { exponent: grid.exponent + 1, lower: grid.lower >> 1, upper: (grid.upper + 1) >> 1 };
+        }
+        grid
+    }
+
     /// Steps of 2^exponent from `lower` to `upper`, for bounds whose grid is already known.
     pub(crate) fn of_steps(exponent: i32, lower: i64, upper: i64) -> Self {
         Self { exponent, lower, upper }
@@ -196,6 +206,23 @@ mod tests {
 
     fn grid(bounds: &str) -> Grid {
         Grid::new(&bounds.parse().unwrap())
+    }
+
+    #[test]
+    fn a_coarse_grid_has_the_same_range() {
+        for bounds in ["0..1", "-128..5", "1700000000..1700086400", "-1e140..1e140", "0.1..0.3"] {
+            let fine = grid(bounds);
+            for most in [2, 3, 1000, 1 << 16, 1 << 40] {
+                let coarse = fine.coarsened(most);
+                assert!(coarse.upper() - coarse.lower() <= most, "{bounds}, {most}");
+                let (low, high) = (fine.value(fine.lower()), fine.value(fine.upper()));
+                assert!(
+                    coarse.value(coarse.lower()) <= low && high <= coarse.value(coarse.upper()),
+                    "{bounds}, {most}"
+                );
+            }
+            assert_eq!(fine.coarsened(1 << 40), fine);
+        }
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl JointQuery {
             Ok(self.shape.parts[place].half_width((noise.half_width)(&level)?, noise.parties))
         };
         let keys = self.query.known_keys().map_or_else(Vec::new, |keys| keys.typed.columns.clone());
-        let released = draw::of_numbers(design, keys, &additive, half_width)?;
+        let released = draw::of_numbers(design, keys, &additive, &self.query.together(), half_width)?;
         let share = |(part, paid): (&Part, &Paid)| -> Result<Share> {
             let noise = format!("{}; one unit moves it by at most {} steps", noise.words, part.moves);
             Ok(Share { what: part.words.clone(), cost: paid.cost.to_string(), noise, half_width: None })

@@ -9,6 +9,7 @@ mod checks;
 mod share;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use reticent::Permit;
@@ -26,10 +27,11 @@ use crate::keys::KnownKeys;
 use crate::limits::RunLimits;
 use crate::options::{Options, Range, Unit};
 use crate::release::contribution::UnitContribution;
+use crate::release::design::Output;
 use crate::release::search::{Found, Search};
-use crate::release::{self, Cell, Design, draw};
+use crate::release::{self, Cell, Design, derived, draw};
 use crate::resolve::text::{on_a_large_stack, parse};
-use crate::resolve::{Resolved, Resolver};
+use crate::resolve::{Origin, Resolved, Resolver};
 use crate::usage::Usage;
 use checks::{check_bounds, check_numbers, refuse_common_files, unit_name};
 use share::{design, weights};
@@ -260,7 +262,7 @@ impl Query {
             design = Cow::Owned(self::design(resolved, weights, touched, select_keys, &search.rest, found)?);
         }
         let groups = self.groups(&design, key)?;
-        let mut released = draw::draw(&design, groups, permit)?;
+        let mut released = draw::draw(&design, groups, &self.together(), permit)?;
         if let Some(search) = &self.search {
             let asked = self.resolved.asked.iter().zip(&self.resolved.measured.statistics);
             for ((asked, statistic), cells) in asked.zip(&mut released.columns) {
@@ -281,15 +283,35 @@ impl Query {
         let columns = released.keys.iter().cloned().chain(values).collect();
         let given = Data::new(kinds, columns, released.groups).ok_or(Error::Reading)?;
         let limits = Limits::from_now();
-        let above = || Ok(self.resolved.above.compute(&given, &limits)?);
-        let computed = on_a_large_stack(&limits, above).map_err(|error| match error {
+        let above = || {
+            let derived = derived::intervals(&self.resolved.above, &self.depends(), released, &limits)?;
+            Ok((self.resolved.above.compute(&given, &limits)?, derived))
+        };
+        let (computed, derived) = on_a_large_stack(&limits, above).map_err(|error| match error {
             Error::TooLarge(_) => Error::AnswerTooLarge,
             _ => Error::Reading,
         })?;
         let is_exact =
             |statistic: &Statistic| matches!(statistic, Statistic::StableMedian(_) | Statistic::StableMode(_));
         let has_bar = |asked: usize| !is_exact(&self.resolved.measured.statistics[asked]);
-        Ok(Answer::new(&computed, &self.resolved.columns, has_bar, released, summary))
+        Ok(Answer::new(&computed, &self.resolved.columns, has_bar, released, &derived, summary))
+    }
+
+    /// For each column of the answer that is computed from aggregates and has a bar, how many it depends on.
+    fn depends(&self) -> Vec<Option<usize>> {
+        let Resolved { above, keys, asked, columns, .. } = &self.resolved;
+        let has_bar = |asked: &usize| !matches!(self.design.outputs[*asked], Output::Quantile(..));
+        let depends = derived::dependencies(above, keys.len(), asked.len()).into_iter().chain(std::iter::repeat(None));
+        let number = |((_, origin), depends): (&(String, Origin), Option<BTreeSet<usize>>)| {
+            let on = depends.filter(|on| *origin == Origin::Derived && !on.is_empty() && on.iter().all(has_bar))?;
+            Some(on.len())
+        };
+        columns.iter().zip(depends).map(number).collect()
+    }
+
+    /// How many bars must hold at once, for some column.
+    pub(crate) fn together(&self) -> BTreeSet<usize> {
+        self.depends().into_iter().flatten().collect()
     }
 
     /// The measurements before noise, with fixed random choices. **Not private**: for tests only.

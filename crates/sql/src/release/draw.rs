@@ -1,5 +1,7 @@
 //! The noise.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_select::filter::filter;
 use reticent::Permit;
@@ -13,11 +15,11 @@ use crate::algebra::column::cell;
 use crate::algebra::data::sound;
 use crate::error::Result;
 
-/// Releases what the design specifies for these groups.
+/// Releases what the design specifies for these groups, also with bars of which so many hold at once.
 ///
 /// # Errors
 /// If the permit does not cover the design's guarantee.
-pub fn draw(design: &Design, groups: Groups, permit: &mut Permit) -> Result<Released> {
+pub fn draw(design: &Design, groups: Groups, together: &BTreeSet<usize>, permit: &mut Permit) -> Result<Released> {
     let (groups, unit_counts) = select(design, groups, permit)?;
     let mut batched = match &design.batch {
         None => Vec::new(),
@@ -57,7 +59,7 @@ pub fn draw(design: &Design, groups: Groups, permit: &mut Permit) -> Result<Rele
     }
 
     let number = groups.groups.len();
-    let bars = Bars::of_design(design)?;
+    let bars = Bars::of_design(design, 1)?;
     let mut columns = Vec::new();
     for output in &design.outputs {
         let mut cells = Vec::with_capacity(number);
@@ -82,7 +84,11 @@ pub fn draw(design: &Design, groups: Groups, permit: &mut Permit) -> Result<Rele
         }
         columns.push(cells);
     }
-    Ok(Released { keys: groups.keys, groups: number, columns })
+    let mut jointly = BTreeMap::new();
+    for &together in together {
+        jointly.insert(together, Bars::of_design(design, together as u64)?.all(&additive, number));
+    }
+    Ok(Released { keys: groups.keys, groups: number, columns, jointly })
 }
 
 /// Computes what the design specifies from numbers that were released elsewhere, by part, for groups with these keys.
@@ -94,13 +100,20 @@ pub fn of_numbers(
     design: &Design,
     keys: Vec<ArrayRef>,
     additive: &[Vec<i64>],
+    together: &BTreeSet<usize>,
     half_width: impl Fn(&Paid, u64) -> Result<u64>,
 ) -> Result<Released> {
     let groups = keys.first().map_or(1, |column| column.len());
     let of_two = |paid: &Paid, together: u64| Ok(half_width(paid, 2 * together)?.saturating_mul(2));
-    let bars = Bars::new(design, &half_width, of_two)?;
+    let bars = Bars::new(design, &half_width, of_two, 1)?;
     let column = |output: &Output| (0..groups).map(|group| bars.cell(output, additive, group)).collect();
-    Ok(Released { keys, groups, columns: design.outputs.iter().map(column).collect() })
+    let columns = design.outputs.iter().map(column).collect();
+    let mut jointly = BTreeMap::new();
+    for &together in together {
+        let bars = Bars::new(design, &half_width, of_two, together as u64)?;
+        jointly.insert(together, bars.all(additive, groups));
+    }
+    Ok(Released { keys, groups, columns, jointly })
 }
 
 fn exact(value: Option<Value>) -> Cell {
@@ -201,10 +214,10 @@ struct Bars<'design> {
 }
 
 impl<'design> Bars<'design> {
-    /// With the noise of the design.
-    fn of_design(design: &'design Design) -> Result<Self> {
+    /// With the noise of the design, where this many values must hold at once.
+    fn of_design(design: &'design Design, values: u64) -> Result<Self> {
         let of_one = |paid: &Paid, together: u64| design.half_width(paid, together);
-        Self::new(design, of_one, |paid, together| design.half_width_of_two(paid, together))
+        Self::new(design, of_one, |paid, together| design.half_width_of_two(paid, together), values)
     }
 
     /// With given half-widths of numbers, and of sums of two, by part and by how many must hold at once.
@@ -212,21 +225,30 @@ impl<'design> Bars<'design> {
         design: &'design Design,
         of_one: impl Fn(&Paid, u64) -> Result<u64>,
         of_two: impl Fn(&Paid, u64) -> Result<u64>,
+        values: u64,
     ) -> Result<Self> {
         let half_widths = design.additive.iter().map(|paid| {
-            let of = |together: u64| of_one(paid, together);
+            let of = |together: u64| of_one(paid, values * together);
             Ok([of(1)?, of(2)?, of(3)?])
         });
         let half_widths = half_widths.collect::<Result<Vec<_>>>()?;
         let of_two = design.additive.iter().map(|paid| match paid.part {
             Additive::Ends(..) => {
-                let of = |together: u64| of_two(paid, together);
+                let of = |together: u64| of_two(paid, values * together);
                 Ok([of(1)?, of(2)?, of(3)?])
             }
             _ => Ok([0; 3]),
         });
         let of_two = of_two.collect::<Result<Vec<_>>>()?;
         Ok(Self { design, half_widths, of_two })
+    }
+
+    /// The bars of all aggregates that have one, by group.
+    fn all(&self, additive: &[Vec<i64>], groups: usize) -> BTreeMap<usize, Vec<Bar>> {
+        let has_one = |output: &Output| !matches!(output, Output::Quantile(..) | Output::Median(_) | Output::Mode(_));
+        let outputs = self.design.outputs.iter().enumerate().filter(|(_, output)| has_one(output));
+        let bars = |output: &Output| (0..groups).map(|group| self.cell(output, additive, group).bar).collect();
+        outputs.map(|(place, output)| (place, bars(output))).collect()
     }
 
     fn cell(&self, output: &Output, additive: &[Vec<i64>], group: usize) -> Cell {

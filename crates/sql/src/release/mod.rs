@@ -8,14 +8,17 @@
 //! | [`values`] | released numbers, and values computed from them, with half-widths |
 //! | [`draw`] | the noise |
 //! | `exact` | the measurements before noise, for tests |
+//! | [`derived`], [`interval`] | error bars of values computed from released ones |
 //! | [`explain`] | a description of what is released for which part of the budget |
 
 pub mod contribution;
+pub mod derived;
 pub mod design;
 pub mod draw;
 #[cfg(feature = "test-util")]
 pub mod exact;
 pub mod explain;
+pub mod interval;
 pub mod search;
 pub mod values;
 

@@ -1,5 +1,6 @@
 //! Released numbers, and values computed from them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::{
@@ -57,6 +58,8 @@ pub struct Released {
     pub groups: usize,
     /// For each aggregate, one cell per group.
     pub columns: Vec<Vec<Cell>>,
+    /// For some numbers of bars that must hold at once, and some aggregates: their bars at that level, one per group.
+    pub jointly: BTreeMap<usize, BTreeMap<usize, Vec<Bar>>>,
 }
 
 /// A column of the type that the query computes with. Values that do not fit are NULL, as are refusals and histograms,

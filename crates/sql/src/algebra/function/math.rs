@@ -102,7 +102,8 @@ impl Math {
         }
     }
 
-    fn of(self, x: f64) -> f64 {
+    /// The value of a function of one argument.
+    pub(crate) fn of(self, x: f64) -> f64 {
         match self {
             Self::Abs => libm::fabs(x),
             Self::Sign => f64::from(i8::from(x > 0.0) - i8::from(x < 0.0)),

@@ -1,0 +1,177 @@
+//! Error bars of values that are computed from released ones, row by row.
+//!
+//! # Accuracy
+//! A value that depends on n released numbers of its group gets the interval of all values that it can have if each of
+//! them lies within its own bar, at a level at which all n hold at once with probability 95 % (each misses with
+//! probability at most 5 %/n). The exact value lies in that interval whenever all n bars hold. The bar reaches to the
+//! farther end. Where a divisor may be 0, the bar is unbounded.
+//!
+//! Values of relations that do not have one row for each group (aggregates of released values, joins, DISTINCT) and
+//! functions that [`followed`] does not know have no bar.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::interval::{Interval, followed, interval};
+use super::values::{Bar, Released, Value};
+use crate::algebra::column::cell;
+use crate::algebra::{Expr, Limits, Plain, TooLarge, Value as Item};
+
+/// The aggregates that each column depends on; `None` if it has no bar.
+pub fn dependencies(above: &Plain, keys: usize, asked: usize) -> Vec<Option<BTreeSet<usize>>> {
+    let of_key = (0..keys).map(|_| Some(BTreeSet::new()));
+    let given: Vec<_> = of_key.chain((0..asked).map(|place| Some(BTreeSet::from([place])))).collect();
+    let of = |expression: &Expr, columns: &[Option<BTreeSet<usize>>]| {
+        let mut all = BTreeSet::new();
+        for place in followed(expression)? {
+            all.extend(columns.get(place)?.as_ref()?);
+        }
+        Some(all)
+    };
+    columns(above, &given, &of, &mut HashMap::new())
+}
+
+/// The interval of each group's value, for each column with a bar.
+///
+/// # Errors
+/// If it takes too long.
+pub fn intervals(
+    above: &Plain,
+    depends: &[Option<usize>],
+    released: &Released,
+    limits: &Limits,
+) -> Result<Vec<Option<Vec<Option<Interval>>>>, TooLarge> {
+    let mut all = vec![None; depends.len()];
+    let together: BTreeSet<usize> = depends.iter().copied().flatten().collect();
+    for together in together {
+        let given = given(released, together);
+        let of = |expression: &Expr, columns: &[Column]| -> Column {
+            let at = |group: usize| {
+                let column = |place: usize| columns.get(place).and_then(|column| column.as_ref()?[group]);
+                limits.has_time().then(|| interval(expression, &column)).flatten()
+            };
+            Some((0..released.groups).map(at).collect())
+        };
+        let found = columns(above, &given, &of, &mut HashMap::new());
+        let these = depends.iter().zip(found).zip(&mut all).filter(|((depends, _), _)| **depends == Some(together));
+        these.for_each(|((_, found), column)| *column = found);
+    }
+    limits.check_size(0, 0)?;
+    Ok(all)
+}
+
+/// The intervals of a column, by group; `None` if it is not computed.
+type Column = Option<Vec<Option<Interval>>>;
+
+/// Keys and aggregates, where this many bars must hold at once.
+fn given(released: &Released, together: usize) -> Vec<Column> {
+    let number = |item: &Item| match item {
+        Item::Integer(value) => Some(*value as f64),
+        Item::Number(value) => Some(*value),
+        _ => None,
+    };
+    let keys = released.keys.iter().map(|column| {
+        let point = |group: usize| number(&cell(column, group)).map(Interval::point);
+        Some((0..released.groups).map(point).collect())
+    });
+    let none = BTreeMap::new();
+    let aggregates = released.columns.iter().enumerate().map(|(place, cells)| {
+        let bars = released.jointly.get(&together).unwrap_or(&none).get(&place);
+        let around = |(group, one): (usize, &super::Cell)| {
+            let value = match &one.value {
+                Value::Integer(value) => *value as f64,
+                Value::Real(value) => *value,
+                Value::Item(item) => number(item)?,
+                Value::Counts(_) | Value::Refused => return None,
+            };
+            match bars.map_or(one.bar, |bars| bars[group]) {
+                Bar::HalfWidth(half_width) => Some(Interval { low: value - half_width, high: value + half_width }),
+                Bar::Exact => Some(Interval::point(value)),
+                Bar::Ranks(_) => None,
+            }
+        };
+        Some(cells.iter().enumerate().map(around).collect())
+    });
+    keys.chain(aggregates).collect()
+}
+
+/// What is known of the columns of a relation, from what is known of the given ones. A relation with several users is
+/// looked at once.
+fn columns<T: Clone>(
+    plain: &Plain,
+    given: &[T],
+    of: &impl Fn(&Expr, &[T]) -> T,
+    known: &mut HashMap<*const Plain, Vec<T>>,
+) -> Vec<T> {
+    if let Some(known) = known.get(&std::ptr::from_ref(plain)) {
+        return known.clone();
+    }
+    let found = match plain {
+        Plain::Given => given.to_vec(),
+        Plain::Filter(input, _) | Plain::Sort(input, _) | Plain::Limit(input, ..) => columns(input, given, of, known),
+        Plain::Project(input, expressions) => {
+            let below = columns(input, given, of, known);
+            expressions.iter().map(|expression| of(expression, &below)).collect()
+        }
+        _ => Vec::new(),
+    };
+    known.insert(plain, found.clone());
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::Cell;
+    use super::*;
+    use crate::algebra::Type;
+    use crate::algebra::function::{Arithmetic, Function};
+
+    fn column(place: usize) -> Expr {
+        Expr::column(place, Type::Number)
+    }
+
+    fn call(function: Arithmetic, one: Expr, other: Expr) -> Expr {
+        Expr::call(Function::Arithmetic(function), vec![one, other]).unwrap()
+    }
+
+    /// One key, two aggregates of two groups, and wider bars where two must hold at once.
+    fn released() -> Released {
+        let cell = |value: f64, half_width: f64| Cell { value: Value::Real(value), bar: Bar::HalfWidth(half_width) };
+        let keys: Vec<arrow_array::ArrayRef> = vec![Arc::new(arrow_array::Float64Array::from(vec![7.0, 8.0]))];
+        let columns = vec![vec![cell(10.0, 1.0), cell(1.0, 1.0)], vec![cell(4.0, 1.0), Cell::REFUSED]];
+        let wider = |place: usize| (place, vec![Bar::HalfWidth(2.0), Bar::HalfWidth(2.0)]);
+        let jointly = BTreeMap::from([(2, BTreeMap::from([wider(0), wider(1)]))]);
+        Released { keys, groups: 2, columns, jointly }
+    }
+
+    #[test]
+    fn bars_are_followed_through_projections() {
+        let (less, times, over) = (Arithmetic::Subtract, Arithmetic::Multiply, Arithmetic::Divide);
+        let first =
+            Plain::Project(Arc::new(Plain::Given), vec![column(0), column(1), call(less, column(1), column(2))]);
+        let kept = Plain::Filter(Arc::new(first), Expr::constant(Item::Boolean(true)));
+        let above = Plain::Project(
+            Arc::new(kept),
+            vec![call(times, column(1), column(0)), column(2), call(over, column(0), column(2)), column(0)],
+        );
+        let on = dependencies(&above, 1, 2);
+        let set = |places: &[usize]| Some(places.iter().copied().collect::<BTreeSet<_>>());
+        assert_eq!(on, [set(&[0]), set(&[0, 1]), set(&[0, 1]), set(&[])]);
+        let depends = [Some(1), Some(2), Some(2), None];
+        let found = intervals(&above, &depends, &released(), &Limits::default()).unwrap();
+        let within = |low: f64, high: f64| Some(Interval { low, high });
+        assert_eq!(found[0], Some(vec![within(63.0, 77.0), within(0.0, 16.0)]), "a multiple of one bar");
+        assert_eq!(found[1], Some(vec![within(2.0, 10.0), None]), "a difference of two wider ones");
+        assert_eq!(found[2].as_ref().unwrap()[0], within(0.7, 3.5));
+        assert_eq!(found[3], None, "a key has no bar");
+    }
+
+    #[test]
+    fn what_is_not_one_row_for_each_group_has_no_bar() {
+        let distinct = Plain::Distinct(Arc::new(Plain::Given));
+        assert_eq!(dependencies(&distinct, 1, 2), []);
+        let project = Plain::Project(Arc::new(distinct), vec![column(1)]);
+        assert_eq!(dependencies(&project, 1, 2), [None]);
+    }
+}
