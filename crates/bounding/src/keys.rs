@@ -139,6 +139,15 @@ impl Keys {
         self.columns.iter().zip(&parts).map(column).collect()
     }
 
+    /// The bytes of the texts in the keys of these groups: each has a copy.
+    pub fn text_bytes(&self, groups: impl Iterator<Item = u32> + Clone) -> usize {
+        let parts = self.parts();
+        let column = |(values, numbers): (&Values, &Vec<u32>)| {
+            groups.clone().map(|group| values.text_bytes(numbers[group as usize])).sum::<usize>()
+        };
+        self.columns.iter().zip(&parts).map(column).sum()
+    }
+
     /// The digest of each key, for choosing groups.
     pub fn digests(&self, chooser: &Chooser) -> Vec<u128> {
         let parts = self.parts();

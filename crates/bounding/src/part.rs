@@ -18,6 +18,9 @@ use crate::wire;
 /// text. Other numbers of the result take as much.
 pub const BYTES_PER_BIN: usize = size_of::<i64>() + RESULT_BYTES;
 
+/// How often a text of the result is copied until it is shown.
+const TEXT_COPIES: usize = 3;
+
 /// Without the exact count.
 const RESULT_BYTES: usize = 64;
 
@@ -141,9 +144,11 @@ impl Part {
         let groups = shown.iter().filter(|&&shown| shown).count();
         // No one else reserves memory for the result: there must be room for it, and for what is made from it.
         // Each group also has its two counts.
-        memory.reserve().try_grow(groups.saturating_mul(2 + self.totals.width()).saturating_mul(RESULT_BYTES))?;
+        let numbers = groups.saturating_mul(2 + self.totals.width()).saturating_mul(RESULT_BYTES);
         let mut order = self.keys.order();
         order.retain(|&group| shown[group as usize]);
+        let texts = self.keys.text_bytes(order.iter().copied()) + self.totals.text_bytes(&self.items);
+        memory.reserve().try_grow(numbers.saturating_add(texts.saturating_mul(TEXT_COPIES)))?;
         let finished = self.totals.finish(&self.items, &shown);
         let mut measured: Vec<_> = finished.measured.into_iter().map(|measured| measured.into_iter()).collect();
         let in_any_order = finished.units.into_iter().zip(finished.rows).map(|(units, rows)| {

@@ -490,3 +490,20 @@ fn a_job_is_capped_or_weighed() {
     let bounding = Bounding::new(&plain, &Memory::unlimited()).unwrap();
     assert!(bounding.finish(vec![bounding.worker()]).is_err());
 }
+
+/// A long text that many groups have in their keys is in the result once for each of them.
+#[test]
+fn texts_of_the_result_count_against_the_memory_limit() {
+    let long = "x".repeat(10_000);
+    let rows: Vec<Row> = (0..1000).map(|floor| (Some(1), Some(long.clone()), Some(floor), None, None)).collect();
+    let outcome = |limit: usize| {
+        let layout = Layout { unit: true, keys: 2, measures: Vec::new() };
+        let job = Job { layout, ..job(Named::Integer, Caps { groups: 5000, rows: 1 }, None, 1) };
+        let bounding = Bounding::new(&job, &Memory::new(limit)).unwrap();
+        let mut worker = bounding.worker();
+        worker.add(&batch(&rows, Named::Integer)).unwrap();
+        bounding.finish(vec![worker]).map(|groups| groups.groups.len())
+    };
+    assert!(matches!(outcome(20 << 20), Err(crate::Error::Memory)));
+    assert_eq!(outcome(60 << 20).unwrap(), 1000);
+}

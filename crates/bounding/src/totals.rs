@@ -137,6 +137,11 @@ impl Totals {
         self.measures.iter().fold(counts, |sum, (_, measure)| sum.saturating_add(measure.most_bytes(groups)))
     }
 
+    /// The bytes of texts in the result.
+    pub fn text_bytes(&self, items: &Items) -> usize {
+        self.measures.iter().map(|(feature, measure)| measure.text_bytes(items[*feature].as_ref())).sum()
+    }
+
     /// How many numbers the result has for each group, where the query determines it.
     pub fn width(&self) -> usize {
         self.measures.iter().map(|(_, measure)| measure.width()).sum()

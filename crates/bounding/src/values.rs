@@ -135,6 +135,14 @@ impl Values {
         }
     }
 
+    /// The length of a value's text, in bytes; 0 for other types.
+    pub fn text_bytes(&self, number: u32) -> usize {
+        match &self.distinct {
+            Distinct::Texts(texts) if !self.is_null(number) => texts.value(number).len(),
+            _ => 0,
+        }
+    }
+
     /// Compares values by their numbers: ascending, NULL last.
     pub fn compare(&self, one: u32, other: u32) -> Ordering {
         let by_value = || match &self.distinct {

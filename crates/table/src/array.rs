@@ -137,7 +137,7 @@ impl<R: Read> Elements<R> {
                         end = Some(place);
                         break;
                     }
-                    b'}' | b']' => depth = depth.saturating_sub(1),
+                    b'}' | b']' => depth = depth.checked_sub(1).ok_or_else(malformed)?,
                     _ => {}
                 }
             }
@@ -194,7 +194,6 @@ mod tests {
         let texts = r#"[{"a":"],[{}\"","b":{"c":[{}]}},"\\",{"\\\"":"}"}]"#;
         assert_eq!(elements(texts), [r#"{"a":"],[{}\"","b":{"c":[{}]}}"#, r#""\\""#, r#"{"\\\"":"}"}"#]);
         assert_eq!(elements("[]"), [""]);
-        assert_eq!(elements("[1}},2]"), ["1}}", "2"]);
     }
 
     #[test]
@@ -203,8 +202,8 @@ mod tests {
         assert_eq!(elements("[1,2"), ["1", ERROR]);
         assert_eq!(elements(r#"[{"a":1},{"a":"2"#), [r#"{"a":1}"#, ERROR]);
         assert_eq!(elements("{}"), [ERROR]);
-        // One row that would swallow those after it, or end the array before them.
-        for row in [r#"{"x":"1}"#, r#"{"x":{"y":1}"#, "{}]", "["] {
+        // One row that would swallow those after it, or end the array before them; also if a later one makes up for it.
+        for row in [r#"{"x":{1},{"x":4}}"#, "1}", r#"{"x":"1}"#, r#"{"x":{"y":1}"#, "{}]", "["] {
             let text = format!(r#"[{{"x":1}},{row},{{"x":2}},{{"x":3}}]"#);
             assert_eq!(elements(&text).last().unwrap(), ERROR, "{text}");
         }

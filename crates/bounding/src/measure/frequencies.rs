@@ -47,6 +47,11 @@ impl Frequencies {
         offsets(&counts).windows(2).map(of_group).collect()
     }
 
+    /// The bytes of all items' texts, in every group.
+    pub fn text_bytes(&self, items: &Values) -> usize {
+        self.counts.keys().map(|&(_, item)| items.text_bytes(item)).sum()
+    }
+
     pub fn state(&self) -> State {
         State::Frequencies(self.counts.iter().map(|(&(group, item), &count)| (group, item, count)).collect())
     }

@@ -186,6 +186,14 @@ impl Accumulator {
         }
     }
 
+    /// The bytes of texts in the result.
+    pub fn text_bytes(&self, items: Option<&Values>) -> usize {
+        match (self, items) {
+            (Self::Frequencies(frequencies), Some(items)) => frequencies.text_bytes(items),
+            _ => 0,
+        }
+    }
+
     /// How many numbers the result has for each group, where the query determines it.
     pub fn width(&self) -> usize {
         match self {

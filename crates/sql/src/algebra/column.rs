@@ -14,6 +14,7 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 
+use super::stop::is_stopped;
 use super::{Type, Value};
 
 /// The values of an expression for a number of rows.
@@ -148,12 +149,21 @@ impl<'a, T: Native> Reader<'a, T> {
     }
 }
 
-/// Lifts a function from row number to value.
-pub fn each<R: Native>(columns: &[Column], rows: usize, of_row: impl FnMut(usize) -> Option<R::Owned>) -> Column {
+/// Lifts a function from row number to value. Once [the run was stopped](super::stop), everything is NULL.
+pub fn each<R: Native>(columns: &[Column], rows: usize, mut of_row: impl FnMut(usize) -> Option<R::Owned>) -> Column {
     if columns.iter().all(|column| matches!(column, Column::Constant(_))) {
         // The same for all rows, so computing one is enough.
         return Column::Constant(cell(&(0..1).map(of_row).collect::<R::Array>(), 0));
     }
+    /// Rows between two looks at the clock.
+    const BETWEEN: usize = 64;
+    let mut stopped = false;
+    let of_row = |row: usize| {
+        if row.is_multiple_of(BETWEEN) {
+            stopped = is_stopped();
+        }
+        if stopped { None } else { of_row(row) }
+    };
     Column::Array(Arc::new((0..rows).map(of_row).collect::<R::Array>()))
 }
 

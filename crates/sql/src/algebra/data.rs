@@ -9,7 +9,7 @@ use arrow_select::filter::filter;
 use arrow_select::take::take;
 
 use super::column::cell;
-use super::expr::at_once;
+use super::expr::{TextWork, logical_bytes};
 use super::groups::canonical;
 use super::{Type, Value};
 
@@ -49,9 +49,9 @@ impl Data {
         self.rows
     }
 
-    /// Returns the size in memory, in bytes.
+    /// Returns the size of its values, in bytes: texts count wherever they occur, even if they share memory.
     pub fn bytes(&self) -> usize {
-        self.columns.iter().map(|column| column.get_array_memory_size()).sum()
+        self.columns.iter().map(logical_bytes).sum()
     }
 
     /// Returns one cell.
@@ -71,9 +71,9 @@ impl Data {
         Self { kinds: self.kinds.clone(), columns, rows: places.len() }
     }
 
-    /// Splits into pieces, small ones if each row yields `growing` long texts; always at least one piece.
-    pub fn pieces(&self, growing: usize) -> impl Iterator<Item = Self> + '_ {
-        let size = at_once(growing, self.rows);
+    /// Splits into pieces, small ones if much text is computed for each row; always at least one piece.
+    pub fn pieces(&self, work: TextWork) -> impl Iterator<Item = Self> + '_ {
+        let size = work.rows_at_once(&self.columns, self.rows);
         (0..self.rows.max(1)).step_by(size).map(move |from| {
             let rows = size.min(self.rows - from);
             let columns = self.columns.iter().map(|column| column.slice(from, rows)).collect();

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, StringViewArray};
 use arrow_select::zip::zip;
+use reticent_table::MOST_TEXT;
 use serde::{Deserialize, Serialize};
 
 use super::column::{Column, Reader, Texts};
@@ -168,6 +170,18 @@ impl Expr {
         Self { kind: self.kind, node }
     }
 
+    /// Returns how many texts it computes per row: each is copied, whether it is longer than its inputs or not.
+    fn copied_texts(&self) -> usize {
+        let own = self.kind == Type::Text && matches!(self.node, Node::Call(..) | Node::Case { .. });
+        usize::from(own) + self.parts().into_iter().map(Self::copied_texts).sum::<usize>()
+    }
+
+    /// Returns the length of its longest constant text, in bytes.
+    fn longest_constant(&self) -> usize {
+        let own = if let Some(Value::Text(text)) = self.as_constant() { text.len() } else { 0 };
+        self.parts().into_iter().map(Self::longest_constant).fold(own, usize::max)
+    }
+
     /// Returns how many texts it computes per row that can be longer than their inputs.
     pub fn growing(&self) -> usize {
         let own = matches!(&self.node, Node::Call(function, _) if function.grows());
@@ -223,17 +237,53 @@ impl Expr {
     }
 }
 
-/// Expressions that make texts longer work on this many rows at a time, or on fewer where a row has several such texts:
-/// each text may take [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes, and at most 16 MiB are computed at once.
-const FEW: usize = 256;
+/// The most bytes of texts that expressions compute at once.
+const TEXT_BYTES: usize = 16 << 20;
 
-/// Returns how many rows to evaluate at once if each yields `growing` longer texts: at most `most`, at least one.
-pub fn at_once(growing: usize, most: usize) -> usize {
-    FEW.checked_div(growing).unwrap_or(most).min(most).max(1)
+/// How much text expressions compute for each row.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TextWork {
+    copied: usize,
+    grows: bool,
+    longest_constant: usize,
 }
 
-/// Evaluates expressions for all rows of a table that is not private, long texts for few rows at a time; `None` if the
-/// values take more than `most` bytes, or if `goes_on` says no between two pieces.
+impl TextWork {
+    /// Of all these expressions together.
+    pub fn of<'a>(expressions: impl IntoIterator<Item = &'a Expr>) -> Self {
+        expressions.into_iter().fold(Self::default(), |all, one| Self {
+            copied: all.copied + one.copied_texts(),
+            grows: all.grows || one.growing() > 0,
+            longest_constant: all.longest_constant.max(one.longest_constant()),
+        })
+    }
+
+    /// Returns how many rows of these columns to evaluate at once: at most `most`, at least one, and otherwise so few
+    /// that all texts computed for them fit in 16 MiB. A function that does not make texts longer returns at most as
+    /// much as the longest of its inputs.
+    pub fn rows_at_once(self, columns: &[ArrayRef], most: usize) -> usize {
+        if self.copied == 0 {
+            return most.max(1);
+        }
+        let each = if self.grows { MOST_TEXT } else { self.longest_constant.max(longest(columns)).max(1) };
+        (TEXT_BYTES / self.copied.saturating_mul(each)).min(most).max(1)
+    }
+}
+
+/// The length of the longest text in these columns, in bytes.
+fn longest(columns: &[ArrayRef]) -> usize {
+    let of = |column: &ArrayRef| column.as_string_view_opt().and_then(|texts| texts.lengths().max());
+    columns.iter().filter_map(of).max().unwrap_or_default() as usize
+}
+
+/// The bytes of a column's values: those of its texts wherever they occur, even if they share memory.
+pub fn logical_bytes(column: &ArrayRef) -> usize {
+    let texts = column.as_string_view_opt().map(|texts| texts.lengths().map(|length| length as usize).sum::<usize>());
+    texts.map_or_else(|| column.get_array_memory_size(), |texts| texts + 16 * column.len())
+}
+
+/// Evaluates expressions for all rows of a table that is not private, texts for few rows at a time; `None` if the values
+/// take more than `most` bytes, or if `goes_on` says no between two pieces.
 pub fn computed(
     of: &[&Expr],
     columns: &[ArrayRef],
@@ -241,26 +291,24 @@ pub fn computed(
     most: usize,
     goes_on: impl Fn() -> bool,
 ) -> Option<Vec<ArrayRef>> {
-    let growing = of.iter().map(|one| one.growing()).sum();
-    if growing == 0 {
-        let value = |one: &&Expr| goes_on().then(|| one.evaluate(columns, rows).into_array(one.kind(), rows));
-        return of.iter().map(value).collect();
-    }
-    let (size, mut bytes) = (at_once(growing, rows), 0);
-    let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::new(); of.len()];
-    for from in (0..rows.max(1)).step_by(size) {
-        let rows = size.min(rows - from);
-        let slice: Vec<ArrayRef> = columns.iter().map(|column| column.slice(from, rows)).collect();
-        for (one, pieces) in of.iter().zip(&mut pieces) {
+    let mut bytes = 0;
+    let mut all = Vec::new();
+    for one in of {
+        let size = TextWork::of([*one]).rows_at_once(columns, rows);
+        let mut pieces = Vec::new();
+        for from in (0..rows.max(1)).step_by(size) {
+            let rows = size.min(rows - from);
+            let slice: Vec<ArrayRef> = columns.iter().map(|column| column.slice(from, rows)).collect();
             let piece = one.evaluate(&slice, rows).into_array(one.kind(), rows);
-            bytes += if one.growing() > 0 { piece.get_array_memory_size() } else { 0 };
+            bytes += logical_bytes(&piece);
             pieces.push(piece);
+            if bytes > most || !goes_on() {
+                return None;
+            }
         }
-        if bytes > most || !goes_on() {
-            return None;
-        }
+        all.push(if pieces.len() == 1 { pieces.remove(0) } else { concatenated(&pieces) });
     }
-    Some(pieces.iter().map(|pieces| concatenated(pieces)).collect())
+    Some(all)
 }
 
 /// Treats NULL as false.
@@ -268,5 +316,55 @@ fn known(condition: &BooleanArray) -> BooleanArray {
     match condition.nulls() {
         None => condition.clone(),
         Some(nulls) => BooleanArray::new(condition.values() & nulls.inner(), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algebra::function::{Choice, Text};
+
+    /// Every computed text counts, also where no function makes it longer: a CASE, and each of many copies.
+    #[test]
+    fn few_rows_are_evaluated_at_once_where_texts_are_long() {
+        let text = |length: usize| Expr::constant(Value::Text("x".repeat(length).into()));
+        let case = |length: usize| Expr::case(vec![(Expr::null(Type::Boolean), text(length))], text(1)).unwrap();
+        let rows = |one: &Expr| TextWork::of([one]).rows_at_once(&[], 8192);
+        assert_eq!(rows(&text(65_000)), 8192, "a constant is not copied");
+        assert_eq!(rows(&case(10)), 8192);
+        assert_eq!(rows(&case(1 << 16)), 256);
+        let greatest = Expr::call(Function::Choose(Choice::Greatest), vec![case(1 << 16), case(10), case(10)]).unwrap();
+        assert_eq!(rows(&greatest), 64, "four texts for each row");
+        let column = Expr::column(0, Type::Text);
+        let reversed = Expr::call(Function::Text(Text::Reverse), vec![column.clone()]).unwrap();
+        let columns = |length: usize| -> [ArrayRef; 1] { [Arc::new(StringViewArray::from(vec!["x".repeat(length)]))] };
+        let rows = |one: &Expr, length: usize| TextWork::of([one]).rows_at_once(&columns(length), 8192);
+        assert_eq!((rows(&reversed, 20), rows(&reversed, 1 << 16), rows(&column, 1 << 16)), (8192, 256, 8192));
+        let doubled = Expr::call(Function::Text(Text::Concat), vec![column.clone(), column]).unwrap();
+        assert_eq!(rows(&doubled, 20), 256, "it may grow as long as any");
+    }
+
+    /// A text that occurs often counts often, although it is in memory once.
+    #[test]
+    fn shared_texts_count_wherever_they_occur() {
+        let once: ArrayRef = Arc::new(StringViewArray::from(vec!["x".repeat(1000)]));
+        let places = arrow_array::UInt32Array::from(vec![0; 500]);
+        let often = arrow_select::take::take(&once, &places, None).unwrap();
+        assert_eq!(logical_bytes(&often), 500 * 1016);
+        assert!(
+            computed(&[&Expr::column(0, Type::Text)], std::slice::from_ref(&often), 500, 400_000, || true).is_none()
+        );
+        assert!(computed(&[&Expr::column(0, Type::Text)], &[often], 500, 600_000, || true).is_some());
+    }
+
+    #[test]
+    fn nothing_more_is_computed_once_stopped() {
+        let interrupt = reticent_bounding::Interrupt::new();
+        let column: ArrayRef = Arc::new(StringViewArray::from(vec!["x"; 1000]));
+        let reversed = Expr::call(Function::Text(Text::Reverse), vec![Expr::column(0, Type::Text)]).unwrap();
+        let nulls = || reversed.evaluate(&[column.clone()], 1000).into_array(Type::Text, 1000).null_count();
+        assert_eq!(nulls(), 0);
+        interrupt.stop();
+        assert_eq!(super::super::stop::until(&interrupt, nulls), 1000);
     }
 }

@@ -13,7 +13,7 @@ use arrow_select::filter::filter;
 
 use super::Type;
 use super::data::{Data, sound};
-use super::expr::{Expr, at_once, computed};
+use super::expr::{Expr, TextWork, computed};
 use super::groups::canonical;
 
 /// The most bytes that the table's join keys may take.
@@ -90,6 +90,11 @@ impl Lookup {
         self.on.iter().map(|(one, _)| one.growing()).sum()
     }
 
+    /// Returns how much text is computed per row as join keys.
+    pub fn text_work(&self) -> TextWork {
+        TextWork::of(self.on.iter().map(|(one, _)| one))
+    }
+
     /// Returns the number of pairs to examine for these rows.
     pub fn looks(&self, columns: &[ArrayRef], rows: usize) -> usize {
         if !self.compares() {
@@ -119,7 +124,8 @@ impl Lookup {
         mut act: impl FnMut(&UInt32Array, &UInt32Array) -> Result<(), E>,
     ) -> Result<(), E> {
         let found = self.index.find(&self.compared(columns, rows), rows);
-        let most = at_once(self.condition.as_ref().map_or(0, Expr::growing), at_most);
+        let both: Vec<ArrayRef> = columns.iter().chain(self.table.columns()).cloned().collect();
+        let most = TextWork::of(&self.condition).rows_at_once(&both, at_most);
         let everything: Vec<u32> = if self.compares() { Vec::new() } else { (0..self.table.rows() as u32).collect() };
         let mut matched = vec![false; rows];
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());

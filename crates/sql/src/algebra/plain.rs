@@ -269,7 +269,7 @@ fn joined(
     let lookup =
         Lookup::new(right.clone(), on.to_vec(), condition.cloned(), keep_left).expect("its types were checked");
     let (mut all, mut size, mut looks) = (Vec::new(), Size::default(), 0usize);
-    for left in left.pieces(lookup.growing()) {
+    for left in left.pieces(lookup.text_work()) {
         looks = looks.saturating_add(lookup.looks(left.columns(), left.rows()));
         if looks > limits.public_pairs {
             return Err(TooLarge::new("a join of public tables compares too many pairs of rows", limits.public_pairs));
@@ -294,8 +294,7 @@ struct Size {
 impl Size {
     fn add(&mut self, data: &Data, limits: &Limits) -> Result<(), TooLarge> {
         self.rows += data.rows();
-        // Parts share the buffers of their texts; each cell takes 16 bytes of its own.
-        self.bytes += data.rows() * data.columns().len() * 16;
+        self.bytes += data.bytes();
         limits.check_size(self.rows, self.bytes)
     }
 }

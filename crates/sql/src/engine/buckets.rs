@@ -57,6 +57,10 @@ impl Buckets {
 
     /// Adds rows to the buckets of their units. Rows without a unit are dropped.
     pub fn scatter(&mut self, chunk: &Chunk) -> Result<(), Stopped> {
+        chunk.light_pieces().try_for_each(|piece| self.scatter_piece(&piece))
+    }
+
+    fn scatter_piece(&mut self, chunk: &Chunk) -> Result<(), Stopped> {
         let unit = chunk.unit().ok_or(Stopped)?;
         let columns: Vec<ArrayRef> = std::iter::once(unit).chain(chunk.columns()).cloned().collect();
         let rows = sound(self.converter.convert_columns(&columns));

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
 use arrow_select::filter::filter;
 use arrow_select::take::take;
 
@@ -97,12 +98,58 @@ impl Chunk {
         Self { columns, ..self }
     }
 
+    /// Splits into pieces of at most 16 MiB, or of one row.
+    pub fn light_pieces(&self) -> impl Iterator<Item = Self> + '_ {
+        const MOST: usize = 16 << 20;
+        let (weights, mut from) = (self.weights(), 0);
+        std::iter::from_fn(move || {
+            let mut bytes = 0;
+            let fits = weights[from..].iter().take_while(|&&weight| {
+                bytes += weight;
+                bytes <= MOST
+            });
+            let rows = fits.count().max(1).min(self.rows - from);
+            let piece = (rows > 0).then(|| self.slice(from, rows));
+            from += rows;
+            piece
+        })
+    }
+
+    fn slice(&self, from: usize, rows: usize) -> Self {
+        let slice = |array: &ArrayRef| -> ArrayRef { Arc::clone(array).slice(from, rows) };
+        Self { unit: self.unit.as_ref().map(slice), columns: self.columns.iter().map(slice).collect(), rows }
+    }
+
+    /// The bytes that each row counts: a function of its values, not of how they are stored. A cell counts 16 bytes and
+    /// the length of its text.
+    pub fn weights(&self) -> Vec<usize> {
+        const CELL: usize = 16;
+        let mut weights = vec![CELL * (1 + self.columns.len()); self.rows];
+        for texts in self.unit.iter().chain(&self.columns).filter_map(|column| column.as_string_view_opt()) {
+            for (row, weight) in weights.iter_mut().enumerate().filter(|(row, _)| texts.is_valid(*row)) {
+                *weight += texts.value(row).len();
+            }
+        }
+        weights
+    }
+
+    /// The same rows without the memory of texts that were filtered out: a column refers to all texts of the columns it
+    /// was taken from.
+    pub fn compacted(self) -> Self {
+        let compact = |column: ArrayRef| match column.as_string_view_opt() {
+            Some(texts) => {
+                let held: usize = texts.data_buffers().iter().map(|buffer| buffer.len()).sum();
+                let used: usize = texts.lengths().map(|length| length as usize).sum();
+                if held > 2 * used { Arc::new(texts.gc()) } else { column }
+            }
+            None => column,
+        };
+        let columns = self.columns.into_iter().map(compact).collect();
+        Self { unit: self.unit.map(compact), columns, rows: self.rows }
+    }
+
     /// Splits into pieces of at most `size` rows.
     pub fn pieces(&self, size: usize) -> impl Iterator<Item = Self> + '_ {
-        (0..self.rows).step_by(size).map(move |from| {
-            let rows = size.min(self.rows - from);
-            let slice = |array: &ArrayRef| -> ArrayRef { Arc::clone(array).slice(from, rows) };
-            Self { unit: self.unit.as_ref().map(slice), columns: self.columns.iter().map(slice).collect(), rows }
-        })
+        (0..self.rows).step_by(size).map(move |from| self.slice(from, size.min(self.rows - from)))
     }
 }

@@ -8,8 +8,7 @@
 
 use std::collections::HashSet;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_array::BooleanArray;
 use reticent_bounding::{Memory, Reservation};
 
 use super::Stopped;
@@ -19,8 +18,6 @@ use crate::algebra::groups::{Grouping, encoded};
 
 /// The most bytes of one unit's rows, where a cell counts 16 bytes plus the length of its text.
 const MOST: usize = 256 << 20;
-/// What a cell counts, besides its text.
-const CELL: usize = 16;
 /// Bytes are reserved in steps of this size, twice as many as there are, because concatenation copies the rows.
 const STEP: usize = 1 << 20;
 
@@ -72,7 +69,8 @@ impl<'a> Gathered<'a> {
     /// If the memory limit is exceeded, even without the units that have too many.
     pub fn add(&mut self, chunk: Chunk) -> Result<(), Stopped> {
         let chunk = if self.left_out.is_empty() { chunk } else { self.without(&chunk) };
-        self.bytes += weights(&chunk).iter().sum::<usize>();
+        let chunk = chunk.compacted();
+        self.bytes += chunk.weights().iter().sum::<usize>();
         self.chunks.push(chunk);
         if self.bytes > self.look_at {
             self.look();
@@ -97,7 +95,7 @@ impl<'a> Gathered<'a> {
             self.chunks.push(all);
             return;
         };
-        let (grouping, weights) = (Grouping::of(std::slice::from_ref(unit), all.rows()), weights(&all));
+        let (grouping, weights) = (Grouping::of(std::slice::from_ref(unit), all.rows()), all.weights());
         let names = encoded(std::slice::from_ref(unit));
         for group in grouping.groups() {
             let bytes: usize = group.iter().map(|&row| weights[row as usize]).sum();
@@ -106,7 +104,7 @@ impl<'a> Gathered<'a> {
             }
         }
         let rest = self.without(&all);
-        self.bytes = self::weights(&rest).iter().sum();
+        self.bytes = rest.weights().iter().sum();
         self.chunks.push(rest);
     }
 
@@ -119,22 +117,12 @@ impl<'a> Gathered<'a> {
     }
 }
 
-/// The bytes that each row counts: a function of its values, not of how they are stored.
-fn weights(chunk: &Chunk) -> Vec<usize> {
-    let mut weights = vec![CELL * (1 + chunk.columns().len()); chunk.rows()];
-    for texts in chunk.columns().iter().filter_map(|column: &ArrayRef| column.as_string_view_opt()) {
-        for (row, weight) in weights.iter_mut().enumerate().filter(|(row, _)| texts.is_valid(*row)) {
-            *weight += texts.value(row).len();
-        }
-    }
-    weights
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{Int64Array, StringViewArray};
+    use arrow_array::cast::AsArray;
+    use arrow_array::{ArrayRef, Int64Array, StringViewArray};
     use reticent_table::{Request, Type, UnitColumn, UnitType};
 
     use super::*;
@@ -171,6 +159,23 @@ mod tests {
         }
     }
 
+    /// One row of many keeps only its own text in memory, not those of the rows it was read with.
+    #[test]
+    fn texts_that_were_filtered_out_are_not_held() {
+        let unit = Some(UnitColumn { name: "u".into(), form: UnitType::Text });
+        let relation = Rows::scan(0, Request { unit, columns: vec![("s".into(), Type::Text)] });
+        let rows = 200;
+        let units: StringViewArray = (0..rows).map(|unit| Some(unit.to_string())).collect();
+        let texts: StringViewArray = (0..rows).map(|_| Some("x".repeat(1000))).collect();
+        let chunk = Chunk::new(Some(Arc::new(units)), vec![Arc::new(texts)], rows);
+        let one = chunk.filtered(&(0..rows).map(|row| Some(row == 7)).collect());
+        let mut gathered = Gathered::new(&relation, &Memory::unlimited());
+        gathered.add(one).unwrap();
+        let held = gathered.finish();
+        let buffers = held.chunk().columns()[0].as_string_view().data_buffers();
+        assert!(buffers.iter().map(|buffer| buffer.len()).sum::<usize>() < 4000);
+    }
+
     #[test]
     fn rows_that_wait_count_against_the_memory_limit() {
         let unit = Some(UnitColumn { name: "u".into(), form: UnitType::Text });
@@ -181,8 +186,8 @@ mod tests {
             Chunk::new(Some(Arc::new(units)), Vec::new(), 10_000)
         };
         let mut gathered = Gathered::new(&relation, &memory);
-        // 16 bytes per row, reserved twice: the fourteenth batch exceeds 2 MiB.
-        (0..13).for_each(|_| gathered.add(some()).unwrap());
+        // 16 bytes per row and four for its unit, reserved twice: the eleventh batch exceeds 2 MiB.
+        (0..10).for_each(|_| gathered.add(some()).unwrap());
         assert_eq!(memory.used(), 4 << 20);
         assert_eq!(gathered.add(some()), Err(Stopped));
         let held = gathered.finish();

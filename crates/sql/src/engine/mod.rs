@@ -31,14 +31,14 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use reticent_bounding::{Bounding, Groups, Interrupt, Memory, Worker};
 use reticent_table::Scan;
 
-use crate::algebra::expr::at_once;
+use crate::algebra::expr::TextWork;
 use crate::algebra::stop::until;
 use crate::algebra::{Aggregate, Expr, Operator, Rows};
 use crate::query::Input;
 use buckets::Buckets;
 use chunk::Chunk;
 use gathered::Gathered;
-use push::{Run, Source, growing};
+use push::{Run, Source};
 
 /// Something failed after the charge: a truncated file, a full disk, a limit. The cause may depend on rows, so it is
 /// not reported.
@@ -97,7 +97,7 @@ const STACK: usize = 64 << 20;
 const ROWS: usize = 8192;
 
 /// The most values that one thread computes at a time, in all operators together. Most take 16 bytes, so this is
-/// 64 MiB; long texts are counted separately ([`at_once`]).
+/// 64 MiB; texts are counted separately ([`TextWork`]).
 const VALUES: usize = 1 << 22;
 
 /// Identifies a relation within a query.
@@ -140,8 +140,9 @@ impl Engine {
             .collect();
         let schema = schema(rows, columns);
         let run = |source| Run { source, engine: self, rows: stages.rows_at_once(columns) };
-        let size = at_once(growing(columns), stages.rows_at_once(columns));
+        let (work, most) = (TextWork::of(columns), stages.rows_at_once(columns));
         let deliver = |worker: &mut Worker, chunk: &Chunk| -> Result<(), Stopped> {
+            let size = work.rows_at_once(chunk.columns(), most);
             chunk.pieces(size).try_for_each(|piece| Ok(worker.add(&computed(&piece, columns, &schema)?)?))
         };
         if stages.is_direct {

@@ -14,7 +14,7 @@ use super::chunk::Chunk;
 use super::gathered::{Gathered, Held};
 use super::{Engine, Id, Stopped, VALUES, id};
 use crate::algebra::data::sound;
-use crate::algebra::expr::at_once;
+use crate::algebra::expr::TextWork;
 use crate::algebra::groups::Grouping;
 use crate::algebra::plain::{aggregated, keyed};
 use crate::algebra::{Aggregate, Data, Expr, Operator, Rows};
@@ -122,18 +122,18 @@ impl Run<'_> {
                 }
                 Ok(())
             }
-            Operator::Filter { input, condition } => self.in_pieces(condition.growing(), input, &mut |chunk| {
+            Operator::Filter { input, condition } => self.in_pieces(TextWork::of([condition]), input, &mut |chunk| {
                 let holds = condition.holds(chunk.columns(), chunk.rows());
                 let chunk = chunk.filtered(&holds);
                 if chunk.rows() == 0 { Ok(()) } else { sink(chunk) }
             }),
-            Operator::Project { input, columns } => self.in_pieces(growing(columns), input, &mut |chunk| {
+            Operator::Project { input, columns } => self.in_pieces(TextWork::of(columns), input, &mut |chunk| {
                 let rows = chunk.rows();
                 let value = |one: &Expr| one.evaluate(chunk.columns(), rows).into_array(one.kind(), rows);
                 let columns = columns.iter().map(value).collect();
                 sink(chunk.with_columns(columns))
             }),
-            Operator::Lookup { input, lookup } => self.in_pieces(lookup.growing(), input, &mut |chunk| {
+            Operator::Lookup { input, lookup } => self.in_pieces(lookup.text_work(), input, &mut |chunk| {
                 lookup.pairs(chunk.columns(), chunk.rows(), self.rows, |ours, theirs| {
                     self.check()?;
                     if ours.is_empty() {
@@ -162,10 +162,10 @@ impl Run<'_> {
         if self.engine.interrupt.is_stopped() { Err(Stopped) } else { Ok(()) }
     }
 
-    /// Pushes the rows of a relation in pieces, small ones if each row yields this many long texts.
-    fn in_pieces(&self, growing: usize, rows: &Arc<Rows>, sink: Sink<'_>) -> Result<(), Stopped> {
-        let size = at_once(growing, self.rows);
+    /// Pushes the rows of a relation in pieces, small ones if much text is computed for each row.
+    fn in_pieces(&self, work: TextWork, rows: &Arc<Rows>, sink: Sink<'_>) -> Result<(), Stopped> {
         self.push(rows, &mut |chunk| {
+            let size = work.rows_at_once(chunk.columns(), self.rows);
             chunk.pieces(size).try_for_each(|piece| {
                 self.check()?;
                 sink(piece)
@@ -276,7 +276,8 @@ impl Run<'_> {
             let pairs = pairs.filtered(&holds);
             if pairs.rows() == 0 { Ok(()) } else { sink(pairs) }
         };
-        let most = at_once(condition.map_or(0, Expr::growing), self.rows);
+        let both: Vec<ArrayRef> = ours.columns().iter().chain(theirs.columns()).cloned().collect();
+        let most = TextWork::of(condition).rows_at_once(&both, self.rows);
         for row in (0..ours.rows()).filter(|&row| our_units.is_valid(row) && !excluded[row]) {
             for some in partners.get(&grouping.number(row)).map_or(&[][..], Vec::as_slice).chunks(most) {
                 left.extend(std::iter::repeat_n(row as u32, some.len()));
@@ -296,11 +297,6 @@ impl Run<'_> {
             sink(paired(ours, theirs, &UInt32Array::from(some.to_vec()), &nobody))
         })
     }
-}
-
-/// The number of long texts that expressions compute per row.
-pub fn growing(of: &[Expr]) -> usize {
-    of.iter().map(Expr::growing).sum()
 }
 
 /// Groups rows by unit and keys.

@@ -118,6 +118,22 @@ fn results(expression: &Expr) -> Box<dyn Iterator<Item = &Expr> + '_> {
     }
 }
 
+/// Whether an expression can be NULL although its columns are not: a function is undefined somewhere.
+fn may_be_null(expression: &Expr) -> bool {
+    let own = match expression.node() {
+        Node::Column(_) => false,
+        Node::Constant(value) => *value == Value::Null,
+        Node::Case { .. } | Node::Call(Function::Cast(_), _) => false,
+        Node::Call(Function::Arithmetic(function), _) => *function == Arithmetic::Divide,
+        Node::Call(Function::Choose(choice), _) => *choice == Choice::NullIf,
+        Node::Call(Function::Math(function), _) => {
+            matches!(function, Math::Sqrt | Math::Ln | Math::Log2 | Math::Log10 | Math::Log | Math::Power)
+        }
+        Node::Call(..) => true,
+    };
+    own || expression.parts().into_iter().any(may_be_null)
+}
+
 /// Where the value of an expression lies if its columns lie in these intervals, up to the rounding of floats; `None` if
 /// it is NULL for certain, or not [followed].
 ///
@@ -134,11 +150,14 @@ pub fn interval(expression: &Expr, columns: &impl Fn(usize) -> Option<Interval>)
         Node::Case { .. } => results(expression).filter_map(of).reduce(Interval::hull),
         Node::Call(Function::Choose(choice), arguments) => {
             let mut present = arguments.iter().filter_map(of);
+            let total = !arguments.iter().any(may_be_null);
             match choice {
                 Choice::Coalesce => present.reduce(Interval::hull),
                 Choice::NullIf => present.next(),
-                Choice::Greatest => present.reduce(|one, other| one.at_ends(other, f64::max)),
-                Choice::Least => present.reduce(|one, other| one.at_ends(other, f64::min)),
+                Choice::Greatest if total => present.reduce(|one, other| one.at_ends(other, f64::max)),
+                Choice::Least if total => present.reduce(|one, other| one.at_ends(other, f64::min)),
+                // NULLs are ignored, so any of them may be the only one.
+                Choice::Greatest | Choice::Least => present.reduce(Interval::hull),
             }
         }
         Node::Call(function, arguments) => {

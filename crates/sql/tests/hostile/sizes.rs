@@ -232,3 +232,18 @@ fn joins_with_public_tables_multiply_up_to_a_limit() {
         refused(&format!("SELECT COUNT(*) FROM {inner} AS a JOIN {inner} AS b ON a.user_id = b.user_id{}", times(4)));
     assert!(why.contains("the query is too large"), "{why}");
 }
+
+/// A long text in a million public rows is in memory once, but DISTINCT, ORDER BY and functions would copy it.
+#[test]
+fn a_public_text_counts_wherever_it_occurs() {
+    let ten = "WITH d AS (SELECT 1 AS v UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5)";
+    let joins: String = (0..8).map(|number| format!(" CROSS JOIN d j{number}")).collect();
+    let big = format!("{ten}, one AS (SELECT REPEAT('a', 65000) AS t), big AS (SELECT t FROM one{joins})");
+    for use_of in
+        ["SELECT DISTINCT t FROM big", "SELECT LENGTH(REVERSE(t)) AS t FROM big", "SELECT t FROM big ORDER BY t"]
+    {
+        let sql = format!("{big} SELECT COUNT(*) FROM t WHERE a IN (SELECT COUNT(*) FROM ({use_of}) AS q)");
+        let words = refused(&sql);
+        assert!(words.contains("do not fit in memory") || words.contains("too many seconds"), "{words}");
+    }
+}

@@ -24,8 +24,6 @@ const FEW_COMPILED: usize = MOST_COMPILED / 16;
 /// the longest text for which the largest pattern does not take longer than the largest small one does for the longest
 /// text: about half a second.
 pub const MOST_SEARCHED: usize = MOST_TEXT * FEW_COMPILED / MOST_COMPILED;
-/// A search in a text longer than this is not started once [the run was stopped](crate::algebra::stop).
-const LONG: usize = 1024;
 /// The most memory that each thread may use to match it, in bytes; a pattern that needs more is matched more slowly.
 const MOST_CACHED: usize = 1 << 17;
 
@@ -158,9 +156,9 @@ impl Pattern {
         map::<Texts, Texts>(columns, rows, |text| self.replaced(text, replacement))
     }
 
-    /// Whether a text is searched at all.
+    /// Whether a text is searched at all: not once [the run was stopped](crate::algebra::stop).
     fn searches(&self, text: &str) -> bool {
-        text.len() <= self.longest && (text.len() <= LONG || !is_stopped())
+        text.len() <= self.longest && !is_stopped()
     }
 
     fn replaced(&self, text: &str, replacement: &str) -> Option<String> {
