@@ -60,7 +60,7 @@ impl Part {
     /// Serialises the part.
     ///
     /// # Errors
-    /// None that depends on the rows.
+    /// If the type of a key or an item has no form as bytes. Types are the plan's, so this does not depend on the rows.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let column = |items: &Values| items.column(0..items.len() as u32);
         let items: Vec<Option<ArrayRef>> = self.items.iter().map(|items| items.as_ref().map(column)).collect();

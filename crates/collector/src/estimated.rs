@@ -71,6 +71,6 @@ impl Estimated {
             }
             Randomiser::Choices(_) | Randomiser::Texts(_) => Shuffled::new(task.epsilon(), honest)?,
         };
-        Ok(shuffled.guarantee(delta)?)
+        Ok(shuffled.guarantee(delta))
     }
 }

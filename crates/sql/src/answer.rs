@@ -151,7 +151,7 @@ impl Answer {
     /// One object per row with its columns in order, then the summary: one line each.
     ///
     /// # Errors
-    /// None in practice.
+    /// Those of serialising the summary. It holds texts and numbers, which JSON has a form for.
     pub fn to_json_lines(&self) -> serde_json::Result<Vec<String>> {
         let row = |entries: &Vec<Entry>| {
             let field = |(name, entry): (&String, &Entry)| format!("{}:{}", Json::from(name.as_str()), entry.to_json());

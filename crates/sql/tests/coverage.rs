@@ -64,7 +64,7 @@ fn bars_of_computed_values_cover() {
             ("ROUND(AVG(x))", (sum / n).round()),
             ("AVG(x) - 50", sum / n - 50.0),
             ("100.0 * COUNT(CASE WHEN x > 50 THEN 1 END) / COUNT(*)", 100.0 * high / n),
-            ("SQRT(VAR_POP(x)) / NULLIF(AVG(x), 0)", {
+            ("SQRT(VAR_POP(x)) / GREATEST(AVG(x), 1.0)", {
                 let mean = sum / n;
                 (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n).sqrt() / mean
             }),

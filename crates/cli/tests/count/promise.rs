@@ -183,7 +183,9 @@ fn the_horizon_is_an_end() {
     let output = count_with("- --epsilon 1 --horizon 3 --format json", b"1\n1\n1\n1\n1\n");
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(values_from(1, &output).len(), 3);
-    assert!(text(&output.stderr).contains("error: the horizon of 3 steps is reached"), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.contains("error: the horizon of 3 steps is reached"), "{said}");
+    assert_eq!(said.matches("horizon of 3 steps").count(), 1, "{said}");
     assert_eq!(count_with("- --epsilon 1 --horizon 3", b"1\n1\n1\n").status.code(), Some(0));
 }
 

@@ -4,7 +4,8 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 use super::aborts::until;
-use super::hospitals::{Hospitals, free};
+use super::hospitals::Hospitals;
+use super::ports::free;
 
 const NAMES: [&str; 2] = ["p0", "p1"];
 

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use super::ports::free;
 
 /// With this epsilon there is no noise: the chance of any in a count is below e^−200.
 pub const WITHOUT_NOISE: &str = "200 --allow-large-epsilon";
@@ -236,18 +236,6 @@ impl Ended {
 
     fn objects(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect()
-    }
-}
-
-/// An address that is free and stays so until it is used: its port is outside the range that systems assign to outgoing
-/// connections, is handed out once, and other processes start elsewhere.
-pub fn free() -> String {
-    static ASKED: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let port = 20_000 + (128 * std::process::id() + ASKED.fetch_add(1, Ordering::Relaxed)) % 12_000;
-        if let Ok(listener) = TcpListener::bind(format!("127.0.0.1:{port}")) {
-            return listener.local_addr().expect("an address").to_string();
-        }
     }
 }
 

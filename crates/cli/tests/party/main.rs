@@ -9,19 +9,17 @@
 //! | `mistakes` | mistakes outside the rows: named, and not charged |
 //! | `neighbours` | nothing but the answer depends on the rows |
 //! | `rehearsal` | simulations, views, and transcripts that were tampered with |
-//! | `guide` | the commands of docs/parties.md, as printed there |
-//! | `pages` | pages of the documents, and the commands on them |
+//! | `ports` | free ports on loopback |
 //! | `namespaces` | a party that is cut off, or slow, on its own network; needs root |
 
 mod aborts;
 mod aggregators;
 mod answers;
-mod guide;
 mod hospitals;
 mod mistakes;
 #[cfg(target_os = "linux")]
 mod namespaces;
 mod neighbours;
-#[path = "../support/pages.rs"]
-mod pages;
+#[path = "../support/ports.rs"]
+mod ports;
 mod rehearsal;

@@ -15,7 +15,7 @@ use crate::exact::Rational;
 use crate::ledger::Accounting;
 use crate::permit::Permit;
 use crate::privacy::Guarantee;
-use crate::release::{ErrorBar, LEVEL, Release};
+use crate::release::{LEVEL, Release};
 
 /// 2^64, and 2^32: the units of decay and of decayed sums.
 const DECAY_UNITS: f64 = SUM_UNITS * SUM_UNITS;
@@ -265,17 +265,14 @@ impl DecayedCounter {
     /// As [`Counter::advance`].
     pub fn step(&mut self, value: i64) -> Result<Release<f64>> {
         self.advance(value)?;
-        Ok(self.release()?.expect("a step was just closed"))
+        Ok(self.release().expect("a step was just closed"))
     }
 
     /// The last release again, without new noise; `None` before the first step.
-    ///
-    /// # Errors
-    /// None, unless the last step failed in the same way.
-    pub fn release(&self) -> Result<Option<Release<f64>>> {
-        let Some(value) = self.value() else { return Ok(None) };
-        let error = ErrorBar::new(self.half_width(self.steps(), LEVEL)?, LEVEL)?;
-        Ok(Some(Release::new(value, error, self.guarantee().clone(), self.accounting().clone())))
+    pub fn release(&self) -> Option<Release<f64>> {
+        let value = self.value()?;
+        let error = error_bar::of_release(self.half_width(self.steps(), LEVEL));
+        Some(Release::new(value, error, self.guarantee().clone(), self.accounting().clone()))
     }
 
     /// The last value again, without new noise; `None` before the first step.

@@ -7,6 +7,7 @@ use super::shape::Shape;
 use crate::error::{Error, Result};
 use crate::numeric::laplace_sum::{self, LaplaceSum};
 use crate::numeric::{LEAST, cache, discrete_gaussian, weighted};
+use crate::release::{ErrorBar, LEVEL};
 
 /// |noise| stays within this with probability at least `level`: a whole number, because the noise is one.
 ///
@@ -29,6 +30,12 @@ pub(super) fn half_width(shape: Shape<'_>, level: f64) -> Result<f64> {
         return Err(Error::parameter("level", level, "greater than 0 and less than 1; write for example 0.95"));
     }
     Ok(reach(shape, 1.0 - level))
+}
+
+/// The error bar of a release, from its half-width at [`LEVEL`].
+pub(super) fn of_release(half_width: Result<f64>) -> ErrorBar {
+    let bar = half_width.and_then(|half_width| ErrorBar::new(half_width, LEVEL));
+    bar.expect("there was a step, and the level lies between 0 and 1")
 }
 
 /// A whole number that |noise| exceeds with probability at most `outside`, 0 < outside < 1.

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::ledger::Accounting;
 use crate::permit::{Permit, StreamPermit};
 use crate::privacy::Guarantee;
-use crate::release::{ErrorBar, LEVEL, Release};
+use crate::release::{LEVEL, Release};
 
 /// The longest window: every step of it is stored.
 pub const LONGEST_WINDOW: u64 = 1 << 26;
@@ -174,17 +174,14 @@ impl SlidingWindow {
     /// As [`SlidingWindow::advance`].
     pub fn step(&mut self, value: i64) -> Result<Release<i64>> {
         self.advance(value)?;
-        Ok(self.release()?.expect("a step was just closed"))
+        Ok(self.release().expect("a step was just closed"))
     }
 
     /// The last release again, without new noise; `None` before the first step.
-    ///
-    /// # Errors
-    /// None, unless the last step failed in the same way.
-    pub fn release(&self) -> Result<Option<Release<i64>>> {
-        let Some(value) = self.value() else { return Ok(None) };
-        let error = ErrorBar::new(self.half_width(self.steps, LEVEL)?, LEVEL)?;
-        Ok(Some(Release::new(value, error, self.guarantee().clone(), self.permit.accounting().clone())))
+    pub fn release(&self) -> Option<Release<i64>> {
+        let value = self.value()?;
+        let error = error_bar::of_release(self.half_width(self.steps, LEVEL));
+        Some(Release::new(value, error, self.guarantee().clone(), self.permit.accounting().clone()))
     }
 
     /// The last value again, without new noise; `None` before the first step.

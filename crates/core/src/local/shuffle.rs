@@ -47,7 +47,7 @@ use crate::privacy::{Delta, Epsilon, Guarantee};
 /// use reticent::local::Shuffled;
 ///
 /// let shuffled = Shuffled::new(&"1".parse()?, 100_000)?;
-/// let central = shuffled.guarantee(&"1e-6".parse()?)?;
+/// let central = shuffled.guarantee(&"1e-6".parse()?);
 /// assert!(central.epsilon().unwrap().to_f64() < 0.05); // instead of 1
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -66,6 +66,8 @@ const STEPS: f64 = 16.0;
 /// Tails are known to a relative 1e-10. At the best threshold the second term is no larger than the first, so that their
 /// difference is off by at most twice that part of the first.
 const ROUNDING: f64 = 1e-9;
+/// Why tails can be computed.
+const IN_RANGE: &str = "the parameters are positive and the probability lies between 0 and 1";
 /// Halvings in the search for ε.
 const HALVINGS: usize = 30;
 /// Significant digits of the stated ε, rounded up.
@@ -109,8 +111,12 @@ impl Shuffled {
         if epsilon.is_nan() || epsilon < 0.0 {
             return Err(Error::parameter("epsilon", epsilon, "at least 0"));
         }
+        Ok(self.delta_at(epsilon))
+    }
+
+    fn delta_at(&self, epsilon: f64) -> f64 {
         if epsilon >= self.local.to_f64() {
-            return Ok(0.0);
+            return 0.0;
         }
         let others = (self.honest - 1) as f64;
         let mean = others * self.clone;
@@ -118,73 +124,70 @@ impl Shuffled {
         let step = (deviation / STEPS).ceil().max(1.0);
         let last = (mean + ABOVE * deviation).ceil().min(others);
         let mut clones = 0.0;
-        let mut missing = self.delta_with(clones, epsilon)?;
+        let mut missing = self.delta_with(clones, epsilon);
         let mut sum = 0.0;
         let mut next = (mean - BELOW * deviation).floor().max(1.0);
         // Σ P(C in the interval)·δ(its start) = Σ P(C < next)·(δ(start) − δ(next)) + δ(last start).
         while next <= last {
-            let fewer = self.delta_with(next, epsilon)?;
-            sum += self.fewer_clones_than(next)? * (missing - fewer).max(0.0);
+            let fewer = self.delta_with(next, epsilon);
+            sum += self.fewer_clones_than(next) * (missing - fewer).max(0.0);
             missing = missing.min(fewer);
             clones = next;
             next += step;
         }
         debug_assert!(clones <= others);
-        Ok(((sum + missing) * (1.0 + ROUNDING)).min(1.0))
+        ((sum + missing) * (1.0 + ROUNDING)).min(1.0)
     }
 
     /// P(C < c) for c from 1 to n − 1.
-    fn fewer_clones_than(&self, c: f64) -> Result<f64> {
-        beta_upper(c, (self.honest - 1) as f64 - c + 1.0, self.clone)
+    fn fewer_clones_than(&self, c: f64) -> f64 {
+        beta_upper(c, (self.honest - 1) as f64 - c + 1.0, self.clone).expect(IN_RANGE)
     }
 
     /// δ with exactly c clones.
-    fn delta_with(&self, c: f64, epsilon: f64) -> Result<f64> {
+    fn delta_with(&self, c: f64, epsilon: f64) -> f64 {
         let (local, growth) = (libm::exp(self.local.to_f64()), libm::exp(epsilon));
         // P(Bin(c, ½) ≥ a).
         let tail = |a: f64| {
             if a <= 0.0 {
-                Ok(1.0)
+                1.0
             } else if a > c {
-                Ok(0.0)
+                0.0
             } else {
-                beta_lower(a, c - a + 1.0, 0.5)
+                beta_lower(a, c - a + 1.0, 0.5).expect(IN_RANGE)
             }
         };
         // The point from which on the likelihood ratio exceeds e^ε.
         let odds = (growth * local - 1.0) / (local - growth);
         let threshold = ((c + 1.0) * odds / (1.0 + odds)).floor();
         let mut largest = 0f64;
-        let mut upper = tail(threshold - 1.0)?;
+        let mut upper = tail(threshold - 1.0);
         for a in [threshold, threshold + 1.0, threshold + 2.0] {
-            let lower = tail(a)?;
+            let lower = tail(a);
             let excess = (local - growth) * upper - (local * growth - 1.0) * lower;
             largest = largest.max(excess + ROUNDING * (local - growth) * upper);
             upper = lower;
         }
-        Ok(largest / (local + 1.0))
+        largest / (local + 1.0)
     }
 
     /// The central guarantee at a given δ: never more than the local ε.
-    ///
-    /// # Errors
-    /// If the tails cannot be computed, which does not happen for valid parameters.
-    pub fn guarantee(&self, delta: &Delta) -> Result<Guarantee> {
+    pub fn guarantee(&self, delta: &Delta) -> Guarantee {
         let most = delta.value().to_f64_down();
         let (mut low, mut high) = (0.0, self.local.to_f64());
-        if self.delta(low)? <= most {
+        if self.delta_at(low) <= most {
             high = low;
         }
         for _ in 0..HALVINGS {
             let middle = (low + high) / 2.0;
-            if self.delta(middle)? <= most { high = middle } else { low = middle }
+            if self.delta_at(middle) <= most { high = middle } else { low = middle }
         }
         // ε = 0 is not a valid `Epsilon`; the least that is stated is 1e-12.
-        let stated = Rational::try_from(high.max(1e-12))?.round_up(DIGITS);
+        let stated = Rational::try_from(high.max(1e-12)).expect("it is finite").round_up(DIGITS);
         if stated >= *self.local.value() {
-            return Ok(Guarantee::Pure(self.local.clone()));
+            return Guarantee::Pure(self.local.clone());
         }
-        Ok(Guarantee::Approx(Epsilon::new(stated)?, delta.clone()))
+        Guarantee::Approx(Epsilon::new(stated).expect("it is positive"), delta.clone())
     }
 }
 
@@ -282,7 +285,7 @@ mod tests {
     fn copies_of_a_report_hide_nobody() {
         let delta: Delta = "1e-6".parse().unwrap();
         let stated = |people| {
-            let guarantee = Shuffled::of_bits(&epsilon("1"), people).unwrap().guarantee(&delta).unwrap();
+            let guarantee = Shuffled::of_bits(&epsilon("1"), people).unwrap().guarantee(&delta);
             guarantee.epsilon().unwrap().to_f64()
         };
         assert!(strongest(1.0, 100, stated(100)) <= 1e-6);
@@ -318,7 +321,7 @@ mod tests {
             assert!(e.ln() <= (n / (16.0 * (2.0 / d).ln())).ln(), "where the theorem holds");
             let published =
                 (1.0 + (e - 1.0) / (e + 1.0) * (8.0 * (e * (4.0 / d).ln()).sqrt() / n.sqrt() + 8.0 * e / n)).ln();
-            let found = Shuffled::new(&epsilon(local), honest).unwrap().guarantee(&delta.parse().unwrap()).unwrap();
+            let found = Shuffled::new(&epsilon(local), honest).unwrap().guarantee(&delta.parse().unwrap());
             let found = found.epsilon().unwrap().to_f64();
             assert!(found < published && found > published / 20.0, "{found} against {published}");
         }
@@ -327,7 +330,7 @@ mod tests {
     #[test]
     fn more_people_hide_better_and_one_alone_not_at_all() {
         let delta = "1e-6".parse().unwrap();
-        let at = |honest| Shuffled::new(&epsilon("1"), honest).unwrap().guarantee(&delta).unwrap();
+        let at = |honest| Shuffled::new(&epsilon("1"), honest).unwrap().guarantee(&delta);
         assert!(at(1).epsilon().unwrap().to_f64() > 0.99999);
         let stated = [100, 1000, 10_000, 1_000_000].map(|honest| at(honest).epsilon().unwrap().to_f64());
         assert!(stated.is_sorted_by(|fewer, more| fewer > more), "{stated:?}");

@@ -172,7 +172,8 @@ impl Query {
     /// What will be released, how, and at what cost.
     ///
     /// # Errors
-    /// None in practice.
+    /// If the half-width of an error bar cannot be computed: the noise was accepted when the query was prepared, but
+    /// its half-widths are computed here.
     pub fn summary(&self) -> Result<Summary> {
         self.summary_of(&self.design, NOTHING_FOUND)
     }

@@ -10,7 +10,7 @@ use reticent::message::Message;
 /// Why a count failed. No variant carries any part of a line.
 ///
 /// Parameters are named after [`Draft`](super::Draft)'s fields, plus `save` and `resume`, which are up to the caller.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The value of a parameter is invalid.
@@ -93,9 +93,9 @@ pub enum Error {
     /// The ledger's record for this request is not a count.
     NotACount,
     /// The output failed.
-    Output(#[from] io::Error),
+    Output(io::Error),
     /// An error of the core library.
-    Core(#[from] reticent::Error),
+    Core(reticent::Error),
 }
 
 /// `Result` with this module's [`Error`](enum@Error).
@@ -178,6 +178,21 @@ impl Explained for Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.message().fmt(formatter)
+    }
+}
+
+/// Without a source: the message already contains that of an inner error.
+impl std::error::Error for Error {}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<reticent::Error> for Error {
+    fn from(error: reticent::Error) -> Self {
+        Self::Core(error)
     }
 }
 

@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 use reticent::hexadecimal;
 use reticent_ledger::{DurableLedger, Location};
+use reticent_stream::count::{self, Kept};
 use reticent_stream::{HandClock, Released, Stream, Streams};
 use rusqlite::Connection;
 
 const LEDGER: &str = include_str!("../fixtures/ledger-2.sql");
 const STREAMS: &str = include_str!("../fixtures/streams-1.sql");
+const OUTCOMES: &str = include_str!("../fixtures/outcomes.ndjson");
 const PAN_PRIVATE: &str = include_str!("../fixtures/pan-private-1.hex");
 
 fn load(path: &Path, dump: &str) -> Connection {
@@ -84,4 +86,26 @@ fn other_versions_are_refused() {
     let streams = open(folder.path()).unwrap();
     assert!(streams.get("taps").is_none() && streams.get("doors").is_some(), "the others run");
     streams.stop();
+}
+
+/// What a ledger keeps for the requests of three counts carries no version: a change must read this fixture, and add another.
+#[test]
+fn kept_counts_read_back() {
+    let released = |step, key: Option<&str>, value| count::Released { step, key: key.map(Into::into), value };
+    let (north, south) = (Some("north"), Some("south"));
+    let expected = [
+        Kept { releases: vec![released(1, None, 0), released(2, None, -1)], horizon_reached: true },
+        Kept {
+            releases: vec![released(1, None, 2), released(2, None, 2), released(3, None, 9)],
+            horizon_reached: false,
+        },
+        Kept {
+            releases: vec![released(1, north, 1), released(1, south, 1), released(2, north, 1), released(2, south, 2)],
+            horizon_reached: false,
+        },
+    ];
+    let kept: Vec<Kept> = OUTCOMES.lines().map(|text| Kept::from_text(text).unwrap()).collect();
+    assert_eq!(kept, expected);
+    let written: Vec<String> = kept.iter().map(|kept| serde_json::to_string(kept).unwrap()).collect();
+    assert_eq!(written, OUTCOMES.lines().collect::<Vec<_>>());
 }

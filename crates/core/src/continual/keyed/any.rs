@@ -128,10 +128,7 @@ macro_rules! keyed_counters {
             }
 
             /// See [`KeyedCounter::release`](super::KeyedCounter::release).
-            ///
-            /// # Errors
-            /// None beyond those of the last step.
-            pub fn release<Q>(&self, key: &Q) -> Result<Option<crate::Release<i64>>>
+            pub fn release<Q>(&self, key: &Q) -> Option<crate::Release<i64>>
             where
                 K: std::borrow::Borrow<Q>,
                 Q: std::hash::Hash + Eq + ?Sized,
@@ -140,10 +137,7 @@ macro_rules! keyed_counters {
             }
 
             /// See [`KeyedCounter::error`](super::KeyedCounter::error).
-            ///
-            /// # Errors
-            /// Before the first step.
-            pub fn error(&self) -> Result<crate::ErrorBar> {
+            pub fn error(&self) -> Option<crate::ErrorBar> {
                 match self { $(Self::$variant(counter) => counter.error(),)+ }
             }
 

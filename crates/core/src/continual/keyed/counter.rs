@@ -48,7 +48,7 @@ use crate::release::{ErrorBar, LEVEL, Release};
 ///     visits.add(page, 1);
 /// }
 /// visits.close_step()?;
-/// let half_width = visits.error()?.half_width();
+/// let half_width = visits.error().expect("a step was closed").half_width();
 /// for (page, total) in visits.values() {
 ///     println!("{page}: {total} ± {half_width}");
 /// }
@@ -271,24 +271,18 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
     }
 
     /// The latest release of a key; `None` before the first step, or if the key is not released.
-    ///
-    /// # Errors
-    /// None beyond those of the last step.
-    pub fn release<Q>(&self, key: &Q) -> Result<Option<Release<i64>>>
+    pub fn release<Q>(&self, key: &Q) -> Option<Release<i64>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        let Some(value) = self.value(key) else { return Ok(None) };
-        Ok(Some(Release::new(value, self.error()?, self.plan.guarantee.clone(), self.accounting().clone())))
+        Some(Release::new(self.value(key)?, self.error()?, self.plan.guarantee.clone(), self.accounting().clone()))
     }
 
-    /// The error bar of the latest values, the same for every key, and valid for each separately.
-    ///
-    /// # Errors
-    /// Before the first step.
-    pub fn error(&self) -> Result<ErrorBar> {
-        ErrorBar::new(self.half_width(self.steps, LEVEL)?, LEVEL)
+    /// The error bar of the latest values, the same for every key, and valid for each separately; `None` before the
+    /// first step.
+    pub fn error(&self) -> Option<ErrorBar> {
+        (self.steps > 0).then(|| error_bar::of_release(self.half_width(self.steps, LEVEL)))
     }
 
     /// The exact variance of the noise of one key at any step, past or future.
