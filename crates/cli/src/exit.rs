@@ -80,6 +80,7 @@ fn explained<'error>(cause: &'error (dyn Error + 'static)) -> Option<&'error dyn
         as_one::<Usage>,
         as_one::<Overdrawn>,
         as_one::<reticent::Error>,
+        as_one::<reticent_aggregators::Error>,
         as_one::<reticent_collector::Error>,
         as_one::<reticent_ledger::Error>,
         as_one::<reticent_party::Error>,

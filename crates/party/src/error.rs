@@ -9,7 +9,6 @@ use reticent::secrets::hide;
 use thiserror::Error;
 
 use crate::abort::Abort;
-use crate::aggregators::Fault;
 use crate::hex::Digest;
 
 /// What went wrong. No variant contains row data or secrets, so an error may be logged and shown.
@@ -66,10 +65,6 @@ pub enum Error {
     /// The attempt was aborted.
     #[error("{0}")]
     Aborted(Box<Abort>),
-
-    /// The collection failed.
-    #[error("{0}")]
-    Collection(Box<Fault>),
 
     /// A network operation failed on this machine.
     #[error("{doing} failed: {reason}")]
@@ -150,20 +145,24 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    pub(crate) fn parameter(field: &'static str, value: impl Display, allowed: impl Into<String>) -> Self {
+    /// An [`Error::Parameter`], without the secrets that were written into it.
+    pub fn parameter(field: &'static str, value: impl Display, allowed: impl Into<String>) -> Self {
         let (value, allowed) = (value.to_string(), allowed.into());
         Self::Parameter { field, value: hide(&value).into_owned(), allowed: hide(&allowed).into_owned() }
     }
 
-    pub(crate) fn file(doing: &'static str, path: &Path, reason: impl Display) -> Self {
+    /// An [`Error::File`].
+    pub fn file(doing: &'static str, path: &Path, reason: impl Display) -> Self {
         Self::File { doing, path: path.display().to_string(), reason: reason.to_string() }
     }
 
-    pub(crate) fn form(path: &Path, reason: impl Display) -> Self {
+    /// An [`Error::Form`], without the secrets that were written into it.
+    pub fn form(path: &Path, reason: impl Display) -> Self {
         Self::Form { path: path.display().to_string(), reason: hide(&reason.to_string()).into_owned() }
     }
 
-    pub(crate) fn network(doing: impl Into<String>, reason: impl Display) -> Self {
+    /// An [`Error::Network`].
+    pub fn network(doing: impl Into<String>, reason: impl Display) -> Self {
         Self::Network { doing: doing.into(), reason: reason.to_string() }
     }
 

@@ -5,8 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
-use reticent_party::Error;
-use reticent_party::aggregators::{Answer, Collected, Config, Draft, Process, Record, Report, Simulated, Task, upload};
+use reticent_aggregators::{Answer, Collected, Config, Draft, Error, Process, Record, Report, Simulated, Task, upload};
 use reticent_party::promise::against;
 use serde_json::json;
 

@@ -318,7 +318,11 @@ fn cells(drafts: &[DraftCell]) -> Result<Vec<Cell>> {
     Ok(cells)
 }
 
-pub(crate) fn members(parties: &[Member]) -> Result<()> {
+/// Checks names, keys and addresses: valid, and all different.
+///
+/// # Errors
+/// If one is not; the error names it.
+pub fn members(parties: &[Member]) -> Result<()> {
     if parties.is_empty() || parties.len() > MOST_PARTIES {
         return Err(Error::parameter("the number of parties", parties.len(), "from 1 to 256"));
     }
@@ -347,7 +351,10 @@ pub(crate) fn members(parties: &[Member]) -> Result<()> {
 }
 
 /// Tasks are passed around and stored in transcripts, so they must not contain secrets.
-pub(crate) fn for_everybody(draft: &impl Serialize) -> Result<()> {
+///
+/// # Errors
+/// If it contains a private key or a token.
+pub fn for_everybody(draft: &impl Serialize) -> Result<()> {
     match holds_a_key(&serde_json::to_string(draft).expect("a task is plain data")) {
         true => {
             Err(Error::parameter("the task", "a text with a private key or a token in it", "safe for anyone to read"))
