@@ -11,14 +11,12 @@ mod marks;
 mod numbers;
 mod output;
 mod party;
-mod place;
 mod plan;
 mod query;
 mod serve;
 mod stream;
 #[cfg(unix)]
 mod subsample;
-mod text;
 mod token;
 
 use std::process::ExitCode;

@@ -1,7 +1,11 @@
 //! What a dataset may spend and has spent.
 
-use crate::budget::Spend;
+use reticent::privacy::Guarantee;
+use serde_json::{Value, json};
+
+use crate::budget::{Budget, Spend};
 use crate::chain::misplaced;
+use crate::component::Component;
 use crate::entry::{Dataset, Event, Row, Terms};
 use crate::error::Result;
 use crate::limit;
@@ -20,6 +24,47 @@ pub struct Account {
     pub spent: Vec<(Terms, Spend)>,
     /// The failed charge that suspended the dataset; `None` if it is not suspended.
     pub suspended: Option<u64>,
+}
+
+impl Account {
+    /// The limit for charges under these terms, if there is one.
+    pub fn limit(&self, terms: &Terms) -> Option<&Guarantee> {
+        match &self.dataset.budget {
+            Budget::Limit(limit) if self.dataset.terms.as_ref() == Some(terms) => Some(limit),
+            _ => None,
+        }
+    }
+
+    /// ε, δ and ρ under each set of terms.
+    pub fn components(&self) -> impl Iterator<Item = (&Terms, Vec<Component>)> {
+        self.spent.iter().map(|(terms, spent)| (terms, Component::all(self.limit(terms), spent)))
+    }
+
+    /// The account for programs.
+    pub fn to_json(&self) -> Value {
+        let spent = self.components().map(|(terms, components)| {
+            json!({
+                "unit": terms.unit,
+                "adjacency": terms.adjacency,
+                "limited": self.limit(terms).is_some(),
+                "components": components.iter().map(Component::to_json).collect::<Vec<_>>(),
+            })
+        });
+        let terms = self.dataset.terms.as_ref();
+        let budget = match &self.dataset.budget {
+            Budget::Limit(limit) => Some(limit.to_string()),
+            Budget::Unlimited => None,
+        };
+        json!({
+            "dataset": self.dataset.name,
+            "unit": terms.map(|terms| &terms.unit),
+            "adjacency": terms.map(|terms| terms.adjacency),
+            "budget": budget,
+            "charges": self.charges,
+            "suspended": self.suspended,
+            "spent": spent.collect::<Vec<_>>(),
+        })
+    }
 }
 
 /// The result of a registration.

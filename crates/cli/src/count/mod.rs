@@ -23,6 +23,8 @@ use reticent::continual::SavedTally;
 use reticent::continual::keyed::Admission;
 use reticent::ledger::Accounting;
 use reticent_durable::beside;
+use reticent_ledger::Place;
+use reticent_ledger::accounting::{Payer, Request, Settings};
 use reticent_stream::SystemClock;
 use reticent_stream::count::{Definition, Engine, Error, Kept, Lines, Mode, Plan, State, Store};
 
@@ -30,12 +32,11 @@ pub use arguments::Arguments;
 use printer::Printer;
 use source::{Source, input_by_name, reader};
 
-use crate::accounting::{self, Account, Request};
+use crate::accounting::payer;
 use crate::care::Care;
 use crate::exit::usage;
 use crate::marks::refuse_foreign;
 use crate::output::say;
-use crate::place::Place;
 
 /// An unbounded stream is described by its error over this many steps.
 const DESCRIBED_STEPS: u64 = 1 << 20;
@@ -74,7 +75,7 @@ fn count(arguments: &Arguments) -> Result<()> {
     if named {
         check_request(&plan, &source)?;
     }
-    let account = Account::new(&arguments.accounting, source.path.as_deref())?;
+    let account = payer(&arguments.accounting.settings(), source.path.as_deref())?;
     let request = Request {
         description: definition.description(&plan, &source.full_name()),
         unit: definition.unit(plan.stream()),
@@ -99,7 +100,7 @@ fn count(arguments: &Arguments) -> Result<()> {
         let counted = plan.clone();
         // Counting cannot fail because of the lines' content: if it was interrupted, it is run again now.
         let text = account.release_restartable(request, |permit| {
-            Ok(Kept::count(definition, counted.start(permit)?, lines, reader, mode)?)
+            anyhow::Ok(Kept::count(definition, counted.start(permit)?, lines, reader, mode)?)
         })?;
         return Ok(Kept::from_text(&text)?.show(&plan, &mut printer)?);
     }
@@ -174,7 +175,7 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<()> {
 }
 
 /// The account that a saved counter was charged to: the one it remembers, unless the arguments name another.
-fn account_of(arguments: &Arguments, source: &Source, state: &State<SavedTally>) -> Result<Account> {
+fn account_of(arguments: &Arguments, source: &Source, state: &State<SavedTally>) -> Result<Payer> {
     let given = &arguments.accounting;
     let (dataset, remembered) = match state.counter.accounting() {
         Accounting::Unaccounted => (given.dataset.clone(), None),
@@ -189,14 +190,14 @@ fn account_of(arguments: &Arguments, source: &Source, state: &State<SavedTally>)
     if unaccounted && given.ledger.is_some() {
         return Err(usage("the counter began without a ledger, and cannot be charged now; start a new one"));
     }
-    let arguments = accounting::Arguments {
+    let settings = Settings {
         ledger: if given.no_ledger { None } else { given.ledger.clone().or(remembered) },
         dataset,
         no_ledger: given.no_ledger || unaccounted,
         anchor: given.anchor.clone(),
         request: None,
     };
-    Account::new(&arguments, source.path.as_deref())
+    payer(&settings, source.path.as_deref())
 }
 
 /// Prints the guarantee, the counter and its expected error, none of which depends on the data.

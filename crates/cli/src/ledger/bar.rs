@@ -1,8 +1,7 @@
 //! A budget as a bar: `ε ████████░░░░ 62 %`.
 
 use reticent::exact::Rational;
-
-use super::component::Component;
+use reticent_ledger::Component;
 
 /// The length of a bar, in characters.
 const LENGTH: u32 = 20;

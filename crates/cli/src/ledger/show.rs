@@ -4,16 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use comfy_table::CellAlignment;
-use reticent::privacy::Guarantee;
-use reticent_ledger::{Account, Budget, Spend, Terms};
-use serde_json::{Value, json};
+use reticent::printable::{json_line, printable};
+use reticent_ledger::{Account, Budget, Component, Place, Spend, Terms};
 
 use super::bar::bars;
-use super::component::Component;
-use super::{Which, Whose, unknown};
+use super::{Which, Whose};
 use crate::output::{self, Format, csv_line, text_table};
-use crate::place::Place;
-use crate::text::{json_line, printable};
 
 /// The arguments of `reticent ledger show`.
 #[derive(Debug, clap::Args)]
@@ -43,12 +39,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         None => ledger.accounts()?,
         Some(name) => match ledger.account(&name)? {
             Some(account) => vec![account],
-            None => return Err(unknown(&ledger, &place, &name)?),
+            None => return Err(ledger.unknown(&place.location, &name)?.into()),
         },
     };
     output::print(&match arguments.format {
         Format::Table => table(&place, &accounts),
-        Format::Json => accounts.iter().map(|account| json_line(&json(account))).collect(),
+        Format::Json => accounts.iter().map(|account| json_line(&account.to_json())).collect(),
         Format::Csv => csv(&accounts),
     })?;
     Ok(ExitCode::SUCCESS)
@@ -80,7 +76,7 @@ fn rows(account: &Account) -> Vec<Vec<String>> {
         return vec![cells.map(String::from).to_vec()];
     }
     let row = |(place, (terms, spent)): (usize, &(Terms, Spend))| {
-        let (budget, left, used) = match limit(account, terms) {
+        let (budget, left, used) = match account.limit(terms) {
             Some(limit) => {
                 let left = account.dataset.budget.left(spent).unwrap_or(Spend::NOTHING).rounded_down();
                 (limit.to_string(), left, bars(&Component::all(Some(limit), spent)))
@@ -95,40 +91,6 @@ fn rows(account: &Account) -> Vec<Vec<String>> {
     account.spent.iter().enumerate().map(row).collect()
 }
 
-/// The limit for this unit and adjacency.
-fn limit<'account>(account: &'account Account, terms: &Terms) -> Option<&'account Guarantee> {
-    match &account.dataset.budget {
-        Budget::Limit(limit) if account.dataset.terms.as_ref() == Some(terms) => Some(limit),
-        _ => None,
-    }
-}
-
-fn json(account: &Account) -> Value {
-    let spent = account.spent.iter().map(|(terms, spent)| {
-        let components = Component::all(limit(account, terms), spent);
-        json!({
-            "unit": terms.unit,
-            "adjacency": terms.adjacency,
-            "limited": limit(account, terms).is_some(),
-            "components": components.iter().map(Component::json).collect::<Vec<_>>(),
-        })
-    });
-    let terms = account.dataset.terms.as_ref();
-    let budget = match &account.dataset.budget {
-        Budget::Limit(limit) => Some(limit.to_string()),
-        Budget::Unlimited => None,
-    };
-    json!({
-        "dataset": account.dataset.name,
-        "unit": terms.map(|terms| &terms.unit),
-        "adjacency": terms.map(|terms| terms.adjacency),
-        "budget": budget,
-        "charges": account.charges,
-        "suspended": account.suspended,
-        "spent": spent.collect::<Vec<_>>(),
-    })
-}
-
 /// One line per component.
 fn csv(accounts: &[Account]) -> String {
     let mut lines = String::from("dataset,unit,adjacency,component,budget,spent,left,part,charges\n");
@@ -141,8 +103,8 @@ fn csv(accounts: &[Account]) -> String {
             lines += &(csv_line(&fields) + "\n");
         };
         let mut empty = true;
-        for (terms, spent) in &account.spent {
-            for component in Component::all(limit(account, terms), spent) {
+        for (terms, components) in account.components() {
+            for component in components {
                 let text = |value: Option<String>| value.unwrap_or_default();
                 empty = false;
                 line([

@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use reticent::local::{Answers, MeanAnswer, Row, Task, TextAnswer};
+use reticent::printable::printable;
 use reticent::privacy::Guarantee;
 use reticent_collector::Estimated;
 use serde_json::json;
 
 use crate::output::{Format, csv_line, number_table, print, say};
-use crate::text::printable;
 
 /// The length of the longest bar, in characters.
 const LENGTH: f64 = 30.0;

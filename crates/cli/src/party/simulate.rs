@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use reticent::Permit;
 use reticent::multiparty::{Adversary, Simulation};
+use reticent_ledger::accounting::refuse_uncharged;
 use reticent_party::{CheckedTask, OwnRows, Statistic};
 use serde_json::json;
 
 use super::show;
-use crate::accounting::Account;
 use crate::exit::usage;
 use crate::output::{Format, number_table, print, say};
 
@@ -91,8 +91,7 @@ impl Stage {
             OwnRows::open(checked, tables.get(name).unwrap_or(&none)).with_context(|| format!("party {name}"))
         };
         let rows = checked.task().parties().iter().map(|member| open(&member.name)).collect::<Result<Vec<_>>>()?;
-        Account::Unaccounted
-            .refuse_other_budgets(&rows.iter().flat_map(OwnRows::files).cloned().collect::<Vec<_>>())?;
+        refuse_uncharged(&rows.iter().flat_map(OwnRows::files).cloned().collect::<Vec<_>>())?;
         Ok(rows)
     }
 }

@@ -9,13 +9,13 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Subcommand, ValueEnum};
 use reticent::privacy::Adjacency;
+use reticent_ledger::accounting::refuse_public;
 use reticent_party::{CheckedTask, Config, OwnRows, PrivateKey, PublicKey, Task};
 use reticent_sql::joint::Shape;
 use reticent_sql::settings::words::{guarantee, keys, range};
 use reticent_sql::{JointQuery, Options, Unit};
 
 use super::show;
-use crate::accounting::refuse_public;
 use crate::exit::usage;
 use crate::output::{Format, print, say};
 use crate::query::listed_files;

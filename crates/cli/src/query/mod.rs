@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use reticent::ledger::Ended;
+use reticent_ledger::accounting::{Request, refuse_public};
 use reticent_ledger::files::shared;
 use reticent_ledger::hash::Hash;
 use reticent_sql::settings::clock;
@@ -24,7 +25,7 @@ use reticent_sql::{Asked, Input, Outcome, Query, RunLimits, Settings, Table, Uni
 
 pub use arguments::Arguments;
 
-use crate::accounting::{Account, Request, refuse_public};
+use crate::accounting::payer;
 use crate::exit::{REFUSED, usage};
 use crate::output::say;
 
@@ -63,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         show::dry_run(&query, arguments.format)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let account = Account::new(&arguments.accounting, place.as_deref())?;
+    let account = payer(&arguments.accounting.settings(), place.as_deref())?;
     account.refuse_other_budgets(&files)?;
     if let Some(budget) = &budget {
         account.set_budget(budget, &query.unit().to_string(), query.adjacency())?;

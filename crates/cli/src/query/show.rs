@@ -1,12 +1,12 @@
 //! Answers and dry runs, for people and programs.
 
 use anyhow::Result;
+use reticent::printable::printable;
 use reticent_sql::Query;
 use reticent_sql::answer::{Answer, Entry, FoundBounds, Share, Summary};
 use serde_json::Value as Json;
 
 use crate::output::{Format, csv_line, number_table, print, say, text_table};
-use crate::text::printable;
 
 /// Prints an answer.
 pub fn answer(answer: &Answer, format: Format) -> Result<()> {

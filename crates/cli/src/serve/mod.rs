@@ -17,6 +17,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use reticent::continual::CounterKind;
 use reticent_ledger::Location;
+use reticent_ledger::place::named_by_environment;
 use reticent_server::{Config, Server};
 
 use crate::care::Care;
@@ -132,9 +133,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// As an absolute path: it is not relative to the configuration's folder.
 fn named_ledger(arguments: &Arguments) -> Result<Option<String>> {
-    let named =
-        arguments.ledger.clone().or_else(|| std::env::var("RETICENT_LEDGER").ok().filter(|place| !place.is_empty()));
-    let Some(named) = named else { return Ok(None) };
+    let Some(named) = arguments.ledger.clone().or_else(named_by_environment) else { return Ok(None) };
     Ok(Some(match named.parse()? {
         Location::File(path) => std::path::absolute(path)?.to_string_lossy().into_owned(),
         Location::Postgres(url) => url,

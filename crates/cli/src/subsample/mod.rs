@@ -21,6 +21,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use reticent::ledger::Ended;
+use reticent_ledger::accounting::Request;
 use reticent_subsample::block_sql::answer;
 use reticent_subsample::{Environment, Kept, Mechanism, Subsample, Table, Trial};
 
@@ -28,7 +29,7 @@ pub use arguments::{Arguments, BlockArguments};
 use dry_run::DryRun;
 use parameters::with_flags;
 
-use crate::accounting::{self, Account};
+use crate::accounting::payer;
 use crate::output::{self, say};
 
 /// Runs `reticent subsample`.
@@ -51,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         DryRun { subsample: &subsample, without_rows, refused }.print(arguments.format)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let account = Account::new(&arguments.accounting, Some(&arguments.data))?;
+    let account = payer(&arguments.accounting.settings(), Some(&arguments.data))?;
     // A request that was charged before is not run again.
     if subsample.needs_trial() && account.remembered()?.is_none() {
         subsample.try_out(&trial).map_err(with_flags)?;
@@ -73,10 +74,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// The request to charge: everything that the release depends on, except the rows.
-fn request(arguments: &Arguments, subsample: &Subsample) -> Result<accounting::Request> {
+fn request(arguments: &Arguments, subsample: &Subsample) -> Result<Request> {
     let path = arguments.data.canonicalize().with_context(|| format!("cannot find {}", arguments.data.display()))?;
     let plan = subsample.plan();
-    Ok(accounting::Request {
+    Ok(Request {
         description: subsample.description(&path),
         unit: plan.unit().to_string(),
         adjacency: plan.adjacency(),

@@ -1,28 +1,7 @@
 //! Text from outside as a terminal may see it: no key, name or answer moves the cursor or reverses the reading direction.
 
 use std::borrow::Cow;
-
-use anyhow::Result;
-use reticent_ledger::storage::location::may_hold_a_password;
-use serde_json::Value;
-
-use crate::exit::usage;
-
-/// Checks a name before anything else is done.
-///
-/// # Errors
-/// If it is empty, has control characters, or may contain a password: then it is not repeated.
-pub fn usable(what: &str, name: &str) -> Result<()> {
-    if name.is_empty() || name.chars().any(char::is_control) {
-        return Err(usage(format!(
-            "{what} is {name:?}, but it must be non-empty text without line breaks or control characters"
-        )));
-    }
-    if may_hold_a_password(name) {
-        return Err(usage(format!("{what} looks like an address with a password in it; choose one that may be shown")));
-    }
-    Ok(())
-}
+use std::fmt::Display;
 
 /// Escapes everything that could move the cursor, colour the screen or change the direction of writing.
 pub fn printable(text: &str) -> String {
@@ -30,7 +9,7 @@ pub fn printable(text: &str) -> String {
 }
 
 /// A line of JSON, with the same characters escaped as in JSON.
-pub fn json_line(value: &Value) -> String {
+pub fn json_line(value: &impl Display) -> String {
     escape(&value.to_string(), |character| format!("\\u{:04x}", u32::from(character))).into_owned() + "\n"
 }
 
@@ -51,6 +30,8 @@ fn is_unsafe(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
@@ -60,13 +41,5 @@ mod tests {
         let line = json_line(&value);
         assert_eq!(line, "\"a\\u001b\\u009b\\u202e\\\"\"\n");
         assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), value);
-    }
-
-    #[test]
-    fn names_are_words() {
-        assert!(usable("the name", "visits of 2026/März").is_ok());
-        for name in ["", "a\nb", "\u{1b}", "\0"] {
-            assert!(usable("the name", name).is_err(), "{name:?}");
-        }
     }
 }

@@ -2,8 +2,9 @@
 
 use reticent::exact::Rational;
 use reticent::privacy::Guarantee;
-use reticent_ledger::Spend;
 use serde_json::{Value, json};
+
+use crate::budget::Spend;
 
 /// One of ε, δ and ρ.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +48,7 @@ impl Component {
     }
 
     /// Exact numbers as text, and floats for charts.
-    pub fn json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         json!({
             "component": self.name,
             "budget": self.limit,
@@ -73,7 +74,7 @@ mod tests {
         let spent = Spend::of(&Guarantee::Pure("1/3".parse().unwrap()));
         let components = Component::all(Some(&limit), &spent);
         assert_eq!(components[0].left().unwrap().to_string(), "2/3");
-        assert_eq!(components[1].json()["left"], "1e-6");
+        assert_eq!(components[1].to_json()["left"], "1e-6");
         assert_eq!(names(Some(&limit), &spent), ["epsilon", "delta"]);
         assert_eq!(names(None, &spent), ["epsilon"]);
         assert!(names(None, &Spend::NOTHING).is_empty());
