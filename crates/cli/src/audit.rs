@@ -10,10 +10,11 @@ use reticent::audit::catalogue::{self, Method, Report, Request};
 use reticent::audit::{FALSE_ALARM, GoodnessOfFit, Verdict};
 use reticent::noise::Entropy;
 use reticent::privacy::{Delta, Epsilon};
+use reticent::text::csv_line;
 use serde_json::json;
 
 use crate::exit;
-use crate::output::{self, Format, csv_line, number_table, text_table};
+use crate::output::{self, Format, number_table, text_table};
 
 /// How many rows of frequencies are shown around the middle.
 const MOST_ROWS: usize = 12;

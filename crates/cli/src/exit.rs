@@ -57,13 +57,18 @@ impl Explained for Overdrawn {
     }
 }
 
-/// Prints an error, with settings spelled as flags, and returns the exit code.
-pub fn report(error: &anyhow::Error) -> ExitCode {
+/// An error in words, with settings spelled as flags.
+pub fn message(error: &anyhow::Error) -> String {
     let sentences = error.chain().map(|cause| match explained(cause) {
         Some(explained) => explained.message().spelled(Spelling::Flag),
         None => cause.to_string(),
     });
-    crate::output::say!("error: {}", sentences.collect::<Vec<_>>().join(": "));
+    sentences.collect::<Vec<_>>().join(": ")
+}
+
+/// Prints an error and returns the exit code.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    crate::output::say!("error: {}", message(error));
     match error.chain().find_map(explained).map_or(Class::Machine, Explained::class) {
         Class::Exhausted => ExitCode::from(OVERDRAWN),
         Class::Request | Class::Missing | Class::Conflict => ExitCode::from(USAGE),

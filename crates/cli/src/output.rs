@@ -50,25 +50,12 @@ pub fn number_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>
     table
 }
 
-/// A line of CSV: fields with a comma, a quote or a line break are quoted.
-pub fn csv_line(fields: &[String]) -> String {
-    let quoted = fields.iter().map(|field| {
-        if field.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", field.replace('"', "\"\""))
-        } else {
-            field.clone()
-        }
-    });
-    quoted.collect::<Vec<_>>().join(",")
+/// A bar of this many eighths of a character, so that small differences show.
+pub fn bar_of(eighths: usize) -> String {
+    "█".repeat(eighths / 8) + ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8]
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn csv_fields_are_quoted_where_they_must_be() {
-        let fields = ["plain", "a,b", "say \"yes\"", "two\nlines"].map(String::from);
-        assert_eq!(csv_line(&fields), "plain,\"a,b\",\"say \"\"yes\"\"\",\"two\nlines\"");
-    }
+/// Whether the terminal has no block characters.
+pub fn no_blocks() -> bool {
+    std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb")
 }

@@ -5,13 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use reticent::privacy::Guarantee;
+use reticent::text::csv_line;
 use reticent_server::tokens::{Caps, Token};
 use reticent_server::{Role, Tokens};
 use reticent_sql::settings::words::guarantee;
 use serde_json::json;
 
 use crate::exit::usage;
-use crate::output::{Format, csv_line, print, say, text_table};
+use crate::output::{Format, print, say, text_table};
 use crate::serve::own_directory;
 
 /// The arguments of `reticent token`.

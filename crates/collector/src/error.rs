@@ -1,6 +1,7 @@
 //! This crate's error type.
 
 use reticent::error::{Class, Explained};
+use reticent::message;
 use reticent::message::Message;
 use reticent_durable::{Failure, FromFailure};
 use thiserror::Error;
@@ -52,6 +53,15 @@ pub enum Error {
         reason: String,
     },
 
+    /// A device's folder cannot be used.
+    #[error("the device {path}: {reason}")]
+    Device {
+        /// The folder.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// An error of the core library.
     #[error(transparent)]
     Core(#[from] reticent::Error),
@@ -91,7 +101,7 @@ impl Explained for Error {
     fn class(&self) -> Class {
         match self {
             // The caller named the file.
-            Self::OtherTask(_) | Self::TaskFile { .. } | Self::Damaged(_) => Class::Request,
+            Self::OtherTask(_) | Self::TaskFile { .. } | Self::Device { .. } | Self::Damaged(_) => Class::Request,
             Self::TooFew { .. } | Self::NoShuffling(_) => Class::Conflict,
             Self::Core(error) => error.class(),
             _ => Class::Machine,
@@ -99,6 +109,10 @@ impl Explained for Error {
     }
 
     fn message(&self) -> Message {
-        if let Self::Core(error) = self { error.message() } else { self.to_string().into() }
+        match self {
+            Self::Device { path, reason } => message!(["device"], " {path}: {reason}"),
+            Self::Core(error) => error.message(),
+            other => other.to_string().into(),
+        }
     }
 }

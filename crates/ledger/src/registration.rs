@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use reticent::message;
-use reticent::printable::printable;
 use reticent::privacy::{Adjacency, Guarantee};
+use reticent::text::printable;
 
 use crate::account::Registration;
 use crate::budget::Budget;

@@ -1,6 +1,9 @@
 //! The outcome of a subsample, stored in the ledger before it is shown.
 
+use reticent::privacy::Guarantee;
+use reticent::text::csv_field;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 
@@ -38,6 +41,28 @@ impl Kept {
     pub fn from_text(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|_| Error::NotAnOutcome)
     }
+
+    /// The outcome for programs.
+    pub fn to_json(&self, guarantee: &Guarantee) -> Value {
+        match self {
+            Self::Answer(answer) => json!({"value": answer, "guarantee": guarantee}),
+            Self::Mean { value, half_width, level } => {
+                json!({"value": value, "half_width": half_width, "level": level, "guarantee": guarantee})
+            }
+            Self::Refused | Self::Failed => json!({"refused": true, "guarantee": guarantee}),
+        }
+    }
+
+    /// The outcome as CSV; the header depends on the question, not on the outcome.
+    pub fn to_csv(&self, is_mean: bool) -> String {
+        let (header, nothing) = if is_mean { ("refused,value,half_width,level", ",,") } else { ("refused,value", "") };
+        let line = match self {
+            Self::Answer(answer) => format!("false,{}", csv_field(answer)),
+            Self::Mean { value, half_width, level } => format!("false,{value},{half_width},{level}"),
+            Self::Refused | Self::Failed => format!("true,{nothing}"),
+        };
+        format!("{header}\n{line}\n")
+    }
 }
 
 #[cfg(test)]
@@ -51,5 +76,14 @@ mod tests {
             assert_eq!(Kept::from_text(&kept.to_text()), Ok(kept));
         }
         assert_eq!(Kept::from_text("{\"releases\":[]}"), Err(Error::NotAnOutcome));
+    }
+
+    #[test]
+    fn the_header_does_not_depend_on_the_outcome() {
+        let mean = Kept::Mean { value: 1.5, half_width: 0.5, level: 0.95 };
+        let lines = |kept: &Kept, is_mean| kept.to_csv(is_mean).lines().map(String::from).collect::<Vec<_>>();
+        assert_eq!(lines(&mean, true), ["refused,value,half_width,level", "false,1.5,0.5,0.95"]);
+        assert_eq!(lines(&Kept::Refused, true), ["refused,value,half_width,level", "true,,,"]);
+        assert_eq!(lines(&Kept::Answer("x".into()), false)[0], lines(&Kept::Refused, false)[0]);
     }
 }

@@ -5,13 +5,14 @@ use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 
 use reticent::continual::Throughout;
+use reticent::text::csv_line;
 use reticent_plot::releases_by_key;
 use reticent_stream::count::engine::HalfWidth;
 use reticent_stream::count::{Attention, Audience, Definition, Highest, Released, Result};
 use reticent_stream::{Timeline, times};
 
 use super::arguments::Arguments;
-use crate::output::{Format, csv_line};
+use crate::output::Format;
 
 /// Output is written in pieces of about this size.
 const PIECE: usize = 1 << 16;

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::printable::json_line;
 use reticent::privacy::Guarantee;
+use reticent::text::{csv_line, json_line};
 use reticent_ledger::{Dataset, DurableLedger, Place, Registration, Terms};
 use serde_json::json;
 
 use super::{Which, Whose};
 use crate::exit::usage;
-use crate::output::{self, Format, csv_line, say};
+use crate::output::{self, Format, say};
 
 /// The arguments of `reticent ledger create`.
 #[derive(Debug, clap::Args)]

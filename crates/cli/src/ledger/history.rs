@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::printable::{json_line, printable};
+use reticent::text::{csv_line, json_line, printable};
 use reticent_ledger::{Record, Spend, Summary};
 
 use super::{Which, Whose};
-use crate::output::{Format, csv_line};
+use crate::output::Format;
 
 /// Columns are as wide as the widest of this many lines, and never get narrower.
 const PAGE: usize = 500;

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use comfy_table::CellAlignment;
-use reticent::printable::{json_line, printable};
+use reticent::text::{csv_line, json_line, printable};
 use reticent_ledger::{Account, Budget, Component, Place, Spend, Terms};
 
 use super::bar::bars;
 use super::{Which, Whose};
-use crate::output::{self, Format, csv_line, text_table};
+use crate::output::{self, Format, text_table};
 
 /// The arguments of `reticent ledger show`.
 #[derive(Debug, clap::Args)]

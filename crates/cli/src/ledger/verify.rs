@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::printable::{json_line, printable};
+use reticent::text::{csv_line, json_line, printable};
 use reticent_ledger::{Anchor, Finding, Head, Inspection, Verdict};
 
 use super::Which;
 use crate::exit;
-use crate::output::{self, Format, csv_line, say};
+use crate::output::{self, Format, say};
 
 /// The arguments of `reticent ledger verify`.
 #[derive(Debug, clap::Args)]

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
+use reticent::text::csv_line;
 use reticent_aggregators::{Answer, Collected, Config, Draft, Error, Process, Record, Report, Simulated, Task, upload};
 use reticent_party::promise::against;
 use serde_json::json;
 
 use crate::exit::usage;
-use crate::output::{Format, csv_line, number_table, print, say};
+use crate::output::{Format, number_table, print, say};
 
 /// The arguments of `reticent party aggregate`.
 #[derive(Debug, clap::Args)]

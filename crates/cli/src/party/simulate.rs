@@ -145,7 +145,7 @@ pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
         Format::Json => print(&text)?,
         Format::Csv => {
             let line = |(cell, noisy): (&reticent_party::Cell, &i64)| {
-                crate::output::csv_line(&[cell.name.clone(), noisy.to_string()])
+                reticent::text::csv_line(&[cell.name.clone(), noisy.to_string()])
             };
             let lines: Vec<String> = checked.task().cells().iter().zip(&noisy).map(line).collect();
             print(&format!("cell,steps\n{}\n", lines.join("\n")))?;

@@ -3,7 +3,6 @@
 mod chart;
 pub mod count;
 mod people;
-mod prediction;
 pub mod trust;
 
 use std::process::ExitCode;

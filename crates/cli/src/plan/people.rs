@@ -1,9 +1,10 @@
 //! A plan for people: a table with a chart in it, and a sentence.
 
 use comfy_table::{CellAlignment, Table};
+use reticent::continual::usefulness::Basis;
+use reticent::continual::{Comparison, Prediction};
 
-use super::prediction::{Plan, Prediction};
-use crate::output::text_table;
+use crate::output::{bar_of, text_table};
 
 /// The length of the longest bar, in characters.
 const BAR: f64 = 20.0;
@@ -11,7 +12,7 @@ const BAR: f64 = 20.0;
 const LINEAR_UP_TO: f64 = 20.0;
 
 /// The whole text.
-pub fn table(plan: &Plan) -> String {
+pub fn table(plan: &Comparison) -> String {
     let mut lines = vec![heading(plan), rows(plan).to_string()];
     lines.extend(sentence(plan));
     for bound in &plan.lower_bounds {
@@ -24,7 +25,7 @@ pub fn table(plan: &Plan) -> String {
     lines.join("\n") + "\n"
 }
 
-fn heading(plan: &Plan) -> String {
+fn heading(plan: &Comparison) -> String {
     let (low, high) = plan.stream.range();
     let (unit, adjacency) = (plan.stream.unit(), plan.stream.adjacency());
     let steps = match plan.stream.steps() {
@@ -40,7 +41,7 @@ fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
-fn rows(plan: &Plan) -> Table {
+fn rows(plan: &Comparison) -> Table {
     let several = plan.guarantees.len() > 1;
     let averages = plan.predictions.iter().map(|prediction| prediction.average);
     let (least, most) = averages.fold((f64::INFINITY, 0.0f64), |(least, most), x| (least.min(x), most.max(x)));
@@ -52,9 +53,9 @@ fn rows(plan: &Plan) -> Table {
     let row = |(place, prediction): (usize, &Prediction)| {
         let best = if place == 0 { " ◄ least" } else { "" };
         let about = match prediction.largest.is {
-            "bound" => "≤ ",
-            "simulated" => "≈ ",
-            _ => "",
+            Basis::Bound => "≤ ",
+            Basis::Simulated { .. } => "≈ ",
+            Basis::Exact => "",
         };
         let mut cells = vec![
             format!("{}{best}", prediction.counter),
@@ -81,12 +82,12 @@ fn rows(plan: &Plan) -> Table {
 }
 
 /// The best counter in plain words.
-fn sentence(plan: &Plan) -> Option<String> {
+fn sentence(plan: &Comparison) -> Option<String> {
     let best = plan.predictions.first()?;
     let certainty = match best.largest.is {
-        "bound" => "at least 95 %",
-        "simulated" => "about 95 %",
-        _ => "95 %",
+        Basis::Bound => "at least 95 %",
+        Basis::Simulated { .. } => "about 95 %",
+        Basis::Exact => "95 %",
     };
     Some(format!(
         "{}: typically within ±{} of the truth (root mean square), ±{} at the worst step; with probability {certainty} within \
@@ -109,11 +110,8 @@ pub fn part_of_bars(least: f64, most: f64) -> (&'static str, impl Fn(f64) -> Str
     (if logarithmic { "(log scale)" } else { "" }, move |error| bar(part(error)))
 }
 
-/// Eighths of a character, so that small differences show.
 fn bar(part: f64) -> String {
-    let eighths = (part.clamp(0.0, 1.0) * BAR * 8.0).round() as usize;
-    let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
-    "█".repeat(eighths / 8) + rest
+    bar_of((part.clamp(0.0, 1.0) * BAR * 8.0).round() as usize)
 }
 
 /// Three digits are enough to compare.

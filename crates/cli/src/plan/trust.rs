@@ -7,11 +7,12 @@ use anyhow::{Context, Result};
 use comfy_table::CellAlignment;
 use reticent::multiparty::trust::{self, Cost, Trust};
 use reticent::privacy::Epsilon;
+use reticent::text::csv_line;
 use reticent_plot::{Chart, Scale, Series, Style};
 use serde_json::json;
 
 use super::people::{part_of_bars, short};
-use crate::output::{self, Format, csv_line, text_table};
+use crate::output::{self, Format, text_table};
 
 /// Up to this many parties, programs get every number of colluders; people, and larger numbers, some of them.
 const EVERY_NUMBER: u32 = 256;

@@ -1,11 +1,11 @@
 //! `reticent stream list` and `reticent stream show`.
 
 use anyhow::Result;
-use reticent::printable::printable;
+use reticent::text::{csv_line, printable};
 use serde_json::Value;
 
 use super::Service;
-use crate::output::{Format, csv_line, number_table, print, say, text_table};
+use crate::output::{Format, number_table, print, say, text_table};
 
 /// The arguments of `reticent stream list`.
 #[derive(Debug, clap::Args)]

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use reticent::privacy::Guarantee;
-use reticent_subsample::{Error, Kept};
-use serde_json::json;
+use reticent::text::csv_line;
+use reticent_subsample::{DryRun, Error, Kept};
 
 use crate::exit;
-use crate::output::{self, Format, csv_line, number_table};
+use crate::output::{self, Format, number_table, text_table};
 
 /// The number of significant digits of a half-width.
 const DIGITS: i32 = 2;
@@ -23,31 +23,24 @@ pub fn outcome(kept: &Kept, format: Format, guarantee: &Guarantee, is_mean: bool
     }
     output::print(&match format {
         Format::Table => for_people(kept),
-        Format::Json => format!("{}\n", as_json(kept, guarantee)),
-        Format::Csv => csv(kept, is_mean),
+        Format::Json => format!("{}\n", kept.to_json(guarantee)),
+        Format::Csv => kept.to_csv(is_mean),
     })?;
     Ok(if *kept == Kept::Refused { ExitCode::from(exit::REFUSED) } else { ExitCode::SUCCESS })
 }
 
-fn as_json(kept: &Kept, guarantee: &Guarantee) -> serde_json::Value {
-    match kept {
-        Kept::Answer(answer) => json!({"value": answer, "guarantee": guarantee}),
-        Kept::Mean { value, half_width, level } => {
-            json!({"value": value, "half_width": half_width, "level": level, "guarantee": guarantee})
-        }
-        Kept::Refused | Kept::Failed => json!({"refused": true, "guarantee": guarantee}),
-    }
-}
-
-/// The header depends on the question, not on the outcome.
-fn csv(kept: &Kept, is_mean: bool) -> String {
-    let (header, nothing) = if is_mean { ("refused,value,half_width,level", ",,") } else { ("refused,value", "") };
-    let line = match kept {
-        Kept::Answer(answer) => format!("false,{}", csv_line(std::slice::from_ref(answer))),
-        Kept::Mean { value, half_width, level } => format!("false,{value},{half_width},{level}"),
-        Kept::Refused | Kept::Failed => format!("true,{nothing}"),
-    };
-    format!("{header}\n{line}\n")
+/// Prints what is known without spending anything.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub fn dry_run(known: &DryRun<'_>, format: Format) -> Result<()> {
+    let facts = known.facts().into_iter().map(|(name, value)| vec![name, value]);
+    output::print(&match format {
+        Format::Table => format!("{}\n", text_table(&["without spending anything", ""], facts)),
+        Format::Json => format!("{}\n", known.to_json()),
+        Format::Csv => std::iter::once("what,value\n".into()).chain(facts.map(|row| csv_line(&row) + "\n")).collect(),
+    })?;
+    Ok(())
 }
 
 fn for_people(kept: &Kept) -> String {
@@ -75,15 +68,6 @@ fn rounded(value: f64, half_width: f64, round: fn(f64) -> f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_header_does_not_depend_on_the_outcome() {
-        let mean = Kept::Mean { value: 1.5, half_width: 0.5, level: 0.95 };
-        let lines = |kept: &Kept, is_mean| csv(kept, is_mean).lines().map(String::from).collect::<Vec<_>>();
-        assert_eq!(lines(&mean, true), ["refused,value,half_width,level", "false,1.5,0.5,0.95"]);
-        assert_eq!(lines(&Kept::Refused, true), ["refused,value,half_width,level", "true,,,"]);
-        assert_eq!(lines(&Kept::Answer("x".into()), false)[0], lines(&Kept::Refused, false)[0]);
-    }
 
     #[test]
     fn digits_below_the_noise_are_not_shown() {

@@ -1,48 +1,36 @@
 //! The cost of a release and the probability of a refusal, without spending anything.
 
-use anyhow::Result;
-use reticent_subsample::{Mechanism, Plan, Subsample};
 use serde_json::json;
 
-use super::in_words;
-use crate::output::{self, Format, csv_line, text_table};
+use crate::plan::{Mechanism, Plan};
+use crate::schedule::in_words;
+use crate::subsample::Subsample;
+use crate::trial::Trial;
 
 /// Percentages of blocks that agree.
 const AGREEMENTS: [u64; 5] = [100, 90, 80, 70, 60];
 
 /// What is known without spending anything.
 #[derive(Debug)]
-pub struct DryRun<'a> {
+pub struct DryRun<'subsample> {
     /// The subsample that would run.
-    pub subsample: &'a Subsample,
+    pub subsample: &'subsample Subsample,
     /// The statistic's answer for a table without rows.
     pub without_rows: Option<String>,
     /// Whether it has no answer for made-up rows either, so that it would be refused before the charge.
     pub refused: bool,
 }
 
-impl DryRun<'_> {
-    /// Prints the dry run.
-    ///
-    /// # Errors
-    /// If standard output cannot be written.
-    pub fn print(&self, format: Format) -> Result<()> {
-        let lines = self.lines();
-        output::print(&match format {
-            Format::Table => {
-                let rows = lines.into_iter().map(|(name, value)| vec![name, value]);
-                format!("{}\n", text_table(&["without spending anything", ""], rows))
-            }
-            Format::Json => format!("{}\n", self.json()),
-            Format::Csv => {
-                let lines = lines.into_iter().map(|(name, value)| csv_line(&[name, value]) + "\n");
-                std::iter::once("what,value\n".into()).chain(lines).collect()
-            }
-        })?;
-        Ok(())
+impl<'subsample> DryRun<'subsample> {
+    /// Tries the statistic without rows and on made-up ones.
+    pub fn new(subsample: &'subsample Subsample, trial: &Trial) -> Self {
+        let without_rows = subsample.answer_without_rows();
+        let refused = subsample.needs_trial() && subsample.try_out(trial).is_err();
+        Self { subsample, without_rows, refused }
     }
 
-    fn lines(&self) -> Vec<(String, String)> {
+    /// Names and values, for people.
+    pub fn facts(&self) -> Vec<(String, String)> {
         let plan = self.subsample.plan();
         let mut lines: Vec<(String, String)> = vec![
             ("cost".into(), plan.guarantee().to_string()),
@@ -86,7 +74,8 @@ impl DryRun<'_> {
         lines
     }
 
-    fn json(&self) -> serde_json::Value {
+    /// The same, for programs.
+    pub fn to_json(&self) -> serde_json::Value {
         let plan = self.subsample.plan();
         let mut object = json!({
             "dry_run": true,

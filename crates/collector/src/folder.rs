@@ -3,13 +3,11 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use reticent::Error;
 use reticent::local::{Device, Memory};
 use reticent::noise::Entropy;
 use reticent_durable::{private, replace};
 
-use crate::exit::usage;
+use crate::error::{Error, Result};
 
 const KEY: &str = "key";
 const LOCK: &str = "lock";
@@ -22,8 +20,12 @@ pub struct Folder {
 }
 
 /// The device of this folder, which is created with a fresh key if it is missing.
+///
+/// # Errors
+/// [`Error::Device`] if the folder cannot be used, or another process is using it.
 pub fn device(path: &Path, entropy: &mut Entropy) -> Result<Device<Folder>> {
-    let failed = |error: &dyn std::fmt::Display| usage(format!("--device {}: {error}", path.display()));
+    let failed =
+        |error: &dyn std::fmt::Display| Error::Device { path: path.display().to_string(), reason: error.to_string() };
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -52,15 +54,15 @@ pub fn device(path: &Path, entropy: &mut Entropy) -> Result<Device<Folder>> {
 }
 
 impl Memory for Folder {
-    fn read(&self, name: &str) -> Result<Option<String>, Error> {
+    fn read(&self, name: &str) -> reticent::Result<Option<String>> {
         match fs::read_to_string(self.path.join(name)) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::Memory(error.to_string())),
+            Err(error) => Err(reticent::Error::Memory(error.to_string())),
         }
     }
 
-    fn write(&mut self, name: &str, text: &str) -> Result<(), Error> {
-        replace(&self.path.join(name), text.as_bytes()).map_err(|error| Error::Memory(error.to_string()))
+    fn write(&mut self, name: &str, text: &str) -> reticent::Result<()> {
+        replace(&self.path.join(name), text.as_bytes()).map_err(|error| reticent::Error::Memory(error.to_string()))
     }
 }

@@ -1,4 +1,5 @@
-//! Text from outside as a terminal may see it: no key, name or answer moves the cursor or reverses the reading direction.
+//! Text from outside on a terminal, in JSON and in CSV: no key, name or answer moves the cursor, reverses the reading
+//! direction or ends a field.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -11,6 +12,19 @@ pub fn printable(text: &str) -> String {
 /// A line of JSON, with the same characters escaped as in JSON.
 pub fn json_line(value: &impl Display) -> String {
     escape(&value.to_string(), |character| format!("\\u{:04x}", u32::from(character))).into_owned() + "\n"
+}
+
+/// A field of CSV: quoted if it has a comma, a quote or a line break.
+pub fn csv_field(field: &str) -> Cow<'_, str> {
+    match field.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")).into(),
+        false => field.into(),
+    }
+}
+
+/// A line of CSV, without its end.
+pub fn csv_line(fields: &[impl AsRef<str>]) -> String {
+    fields.iter().map(|field| csv_field(field.as_ref())).collect::<Vec<_>>().join(",")
 }
 
 fn escape(text: &str, escaped: impl Fn(char) -> String) -> Cow<'_, str> {
@@ -33,6 +47,12 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+
+    #[test]
+    fn csv_fields_are_quoted_where_they_must_be() {
+        let fields = ["plain", "a,b", "say \"yes\"", "two\nlines"];
+        assert_eq!(csv_line(&fields), "plain,\"a,b\",\"say \"\"yes\"\"\",\"two\nlines\"");
+    }
 
     #[test]
     fn nothing_moves_the_cursor() {

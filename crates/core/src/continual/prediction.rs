@@ -1,13 +1,16 @@
-//! The predicted accuracy of every counter.
+//! The predicted accuracy of every counter, side by side.
 
 use std::collections::BTreeMap;
 use std::thread;
 
-use anyhow::Result;
-use reticent::continual::usefulness::Basis;
-use reticent::continual::{AnyStrategy, CounterKind, MaxError, Stream, bounds, max_error};
-use reticent::noise::Entropy;
-use reticent::privacy::{Guarantee, Rho};
+use super::any::AnyStrategy;
+use super::bounds;
+use super::kind::CounterKind;
+use super::stream::Stream;
+use super::usefulness::{MaxError, max_error};
+use crate::error::Result;
+use crate::noise::Entropy;
+use crate::privacy::{Guarantee, Rho};
 
 /// Without a horizon, errors are those of this many first steps.
 const UNBOUNDED_STEPS: u64 = 1 << 20;
@@ -17,30 +20,30 @@ const LEVEL: f64 = 0.95;
 /// One counter under one guarantee.
 #[derive(Debug, Clone)]
 pub struct Prediction {
+    /// The counter.
     pub counter: CounterKind,
+    /// The guarantee.
     pub guarantee: Guarantee,
     /// The number of steps the errors are for.
     pub steps: u64,
-    /// Root mean square errors: at the last step, over all steps, at the worst step.
+    /// The root mean square error at the last step.
     pub last: f64,
+    /// The root mean square error over all steps.
     pub average: f64,
+    /// The root mean square error at the worst step.
     pub worst: f64,
-    pub largest: Largest,
+    /// The 95 % quantile of the largest error of a whole run.
+    pub largest: MaxError,
+    /// The size of the counter's state.
     pub state_bytes: usize,
+    /// How its noise is produced.
     pub strategy: AnyStrategy,
-}
-
-/// A bound on the largest error of a whole run, at [`LEVEL`].
-#[derive(Debug, Clone, Copy)]
-pub struct Largest {
-    pub value: f64,
-    /// `exact`, `simulated` or `bound`.
-    pub is: &'static str,
 }
 
 /// A lower bound for all counters.
 #[derive(Debug, Clone)]
 pub struct LowerBound {
+    /// The bound.
     pub value: f64,
     /// What it bounds, and for which counters.
     pub on: String,
@@ -48,19 +51,37 @@ pub struct LowerBound {
 
 /// All counters that support the stream, by average error; and why the others do not.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct Comparison {
+    /// The stream.
     pub stream: Stream,
+    /// The guarantees under which counters are compared.
     pub guarantees: Vec<Guarantee>,
+    /// The number of steps the errors are for.
     pub steps: u64,
+    /// One for each counter and guarantee, the smallest average error first.
     pub predictions: Vec<Prediction>,
     /// Reasons, with the counters they apply to.
     pub left_out: BTreeMap<String, Vec<&'static str>>,
+    /// What no counter can beat.
     pub lower_bounds: Vec<LowerBound>,
 }
 
+/// Predicts the error of every counter for a stream, under each of these guarantees. Nothing is spent.
+///
 /// # Errors
-/// If no counter supports the stream.
-pub fn predict(stream: &Stream, guarantees: &[Guarantee]) -> Result<Plan> {
+/// If no counter supports the stream, or the system has no randomness to simulate with.
+///
+/// # Example
+/// ```
+/// use reticent::continual::{Stream, compare};
+/// use reticent::privacy::Guarantee;
+///
+/// let comparison = compare(&Stream::bits().until(1024)?, &[Guarantee::Pure("1".parse()?)])?;
+/// let best = &comparison.predictions[0];
+/// assert!(best.average < 20.0, "{} has {}", best.counter, best.average);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+pub fn compare(stream: &Stream, guarantees: &[Guarantee]) -> Result<Comparison> {
     let steps = stream.steps().unwrap_or(UNBOUNDED_STEPS);
     let jobs: Vec<(CounterKind, &Guarantee)> =
         CounterKind::ALL.iter().flat_map(|kind| guarantees.iter().map(|guarantee| (*kind, guarantee))).collect();
@@ -96,7 +117,14 @@ pub fn predict(stream: &Stream, guarantees: &[Guarantee]) -> Result<Plan> {
     }
     predictions.sort_by(|a, b| a.average.total_cmp(&b.average));
     let lower_bounds = lower_bounds(stream, guarantees, steps);
-    Ok(Plan { stream: stream.clone(), guarantees: guarantees.to_vec(), steps, predictions, left_out, lower_bounds })
+    Ok(Comparison {
+        stream: stream.clone(),
+        guarantees: guarantees.to_vec(),
+        steps,
+        predictions,
+        left_out,
+        lower_bounds,
+    })
 }
 
 fn prediction(strategy: AnyStrategy, steps: u64) -> Result<Prediction> {
@@ -107,20 +135,10 @@ fn prediction(strategy: AnyStrategy, steps: u64) -> Result<Prediction> {
         last: strategy.variance(steps).sqrt(),
         average: strategy.average_variance(steps).sqrt(),
         worst: strategy.worst_variance(steps).sqrt(),
-        largest: largest(&strategy, steps)?,
+        largest: max_error(&strategy, steps, LEVEL, &mut Entropy::from_os()?)?,
         state_bytes: strategy.state_bytes(),
         strategy,
     })
-}
-
-fn largest(strategy: &AnyStrategy, steps: u64) -> Result<Largest> {
-    let MaxError { value, is } = max_error(strategy, steps, LEVEL, &mut Entropy::from_os()?)?;
-    let is = match is {
-        Basis::Exact => "exact",
-        Basis::Simulated { .. } => "simulated",
-        Basis::Bound => "bound",
-    };
-    Ok(Largest { value, is })
 }
 
 /// For Gaussian noise: the mean square error of every factorisation. For Laplace noise: the largest error, where a
