@@ -25,11 +25,6 @@ pub const REFUTED: u8 = 1;
 #[error("{0}")]
 pub struct Usage(String);
 
-/// A service says that there is not enough budget left.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Overdrawn(pub String);
-
 /// An error that exits with [`USAGE`].
 pub fn usage(text: impl Into<String>) -> anyhow::Error {
     Usage(text.into()).into()
@@ -48,12 +43,6 @@ pub fn of_arguments(error: &clap::Error) -> ! {
 impl Explained for Usage {
     fn class(&self) -> Class {
         Class::Request
-    }
-}
-
-impl Explained for Overdrawn {
-    fn class(&self) -> Class {
-        Class::Exhausted
     }
 }
 
@@ -83,9 +72,9 @@ fn explained<'error>(cause: &'error (dyn Error + 'static)) -> Option<&'error dyn
     }
     let known = [
         as_one::<Usage>,
-        as_one::<Overdrawn>,
         as_one::<reticent::Error>,
         as_one::<reticent_aggregators::Error>,
+        as_one::<reticent_client::Error>,
         as_one::<reticent_collector::Error>,
         as_one::<reticent_ledger::Error>,
         as_one::<reticent_party::Error>,

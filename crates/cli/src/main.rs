@@ -2,7 +2,6 @@
 
 mod accounting;
 mod audit;
-mod care;
 mod count;
 mod exit;
 mod ledger;

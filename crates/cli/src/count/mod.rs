@@ -23,6 +23,7 @@ use reticent::continual::SavedTally;
 use reticent::continual::keyed::Admission;
 use reticent::ledger::Accounting;
 use reticent_durable::beside;
+use reticent_erase::Care;
 use reticent_ledger::Place;
 use reticent_ledger::accounting::{Payer, Request, Settings};
 use reticent_stream::SystemClock;
@@ -33,7 +34,6 @@ use printer::Printer;
 use source::{Source, input_by_name, reader};
 
 use crate::accounting::payer;
-use crate::care::Care;
 use crate::exit::usage;
 use crate::marks::refuse_foreign;
 use crate::output::say;
@@ -82,7 +82,7 @@ fn count(arguments: &Arguments) -> Result<()> {
         adjacency: plan.stream().adjacency(),
         guarantee: plan.guarantee().clone(),
     };
-    let care = Care::with(kind);
+    let care = Care::new(kind.is_pan_private());
     care.apply()?;
     if care.erase {
         reticent_erase::begin();

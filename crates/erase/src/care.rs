@@ -1,7 +1,5 @@
 //! How a process protects its memory.
 
-use reticent::continual::CounterKind;
-
 /// The protections in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Care {
@@ -12,12 +10,11 @@ pub struct Care {
 }
 
 impl Care {
-    /// The protections for a counter.
+    /// All protections if they are `needed`, otherwise none.
     ///
     /// In unoptimised builds, which nobody installs, a test can turn them off to show that it would detect a leak.
     /// Optimised builds do not have this switch.
-    pub fn with(kind: CounterKind) -> Self {
-        let needed = kind.is_pan_private();
+    pub fn new(needed: bool) -> Self {
         let mut care = Self { erase: needed, hide: needed };
         #[cfg(debug_assertions)]
         if let Some(test) = std::env::var_os("RETICENT_TEST_SEIZURE") {
@@ -39,7 +36,7 @@ impl Care {
         use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
         #[cfg(debug_assertions)]
         if !self.erase {
-            reticent_erase::never();
+            crate::never();
         }
         if self.hide {
             setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;

@@ -1,16 +1,14 @@
-//! The HTTP client of a service.
+//! Requests to the service.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
-use reticent_server::tokens::owner::Owner;
+use reticent::message;
 use serde_json::Value;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body, http::Response};
 
-use crate::exit::{Overdrawn, usage};
-use crate::serve::own_directory;
+use crate::error::{Error, Result};
 
 const DEFAULT: &str = "http://127.0.0.1:8080";
 /// The timeout of a request.
@@ -26,6 +24,7 @@ pub struct Client {
 }
 
 /// What happened to events that were sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// They were acknowledged.
     Acknowledged,
@@ -34,8 +33,12 @@ pub enum Sent {
 }
 
 impl Client {
-    /// The service at an address; by default from the environment, otherwise on this machine.
-    pub fn new(address: Option<&str>) -> Result<Self> {
+    /// The service at an address; by default that of `$RETICENT_SERVER`, otherwise on this machine. The token is
+    /// `$RETICENT_TOKEN`, or else what `otherwise` has for this address.
+    ///
+    /// # Errors
+    /// [`Error::Address`] if the address is neither http nor https.
+    pub fn new(address: Option<&str>, otherwise: impl FnOnce(&str) -> Option<String>) -> Result<Self> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let address =
             address.map(str::to_owned).or_else(|| variable("RETICENT_SERVER")).unwrap_or_else(|| DEFAULT.into());
@@ -47,10 +50,10 @@ impl Client {
         match address.split_once("://") {
             Some(("http", _)) => {}
             Some(("https", _)) => config = config.tls_config(tls()),
-            _ => return Err(usage(format!("--server {address}: write it as {DEFAULT} or https://stats.example.org"))),
+            _ => return Err(Error::Address(address)),
         }
         let address = address.trim_end_matches('/').to_owned();
-        let token = variable("RETICENT_TOKEN").or_else(|| owners_token(&address));
+        let token = variable("RETICENT_TOKEN").or_else(|| otherwise(&address));
         Ok(Self { agent: config.build().new_agent(), address, token })
     }
 
@@ -59,6 +62,9 @@ impl Client {
     }
 
     /// Sends a GET request.
+    ///
+    /// # Errors
+    /// If the service does not answer, or refuses.
     pub fn get(&self, path: &str) -> Result<Value> {
         let mut request = self.agent.get(format!("{}{path}", self.address));
         if let Some(bearer) = self.bearer() {
@@ -68,6 +74,9 @@ impl Client {
     }
 
     /// Sends a POST request.
+    ///
+    /// # Errors
+    /// If the service does not answer, or refuses.
     pub fn post(&self, path: &str, value: &Value) -> Result<Value> {
         let mut request = self.agent.post(format!("{}{path}", self.address)).header("Content-Type", "application/json");
         if let Some(bearer) = self.bearer() {
@@ -76,7 +85,10 @@ impl Client {
         self.answer(request.send(value.to_string()))
     }
 
-    /// Sends events.
+    /// Sends events, one per line.
+    ///
+    /// # Errors
+    /// If the service does not answer, or refuses.
     pub fn send(&self, stream: &str, lines: &[u8]) -> Result<Sent> {
         let path = format!("{}/v1/streams/{stream}/events", self.address);
         let mut request = self.agent.post(path).header("Content-Type", "application/x-ndjson");
@@ -90,36 +102,26 @@ impl Client {
     }
 
     fn answer(&self, response: Result<Response<Body>, ureq::Error>) -> Result<Value> {
+        let (address, reason) = (&self.address, |error: ureq::Error| (self.address.clone(), error.to_string()));
         let mut response = response.map_err(|error| {
-            let address = &self.address;
-            anyhow!(
-                "the service at {address} does not answer: {error}; is `reticent serve` running, and --server right?"
-            )
+            let (address, reason) = reason(error);
+            Error::Unreachable { address, reason }
         })?;
-        let text = response.body_mut().with_config().limit(LARGEST_ANSWER).read_to_string();
-        let text = text.map_err(|error| anyhow!("the response from {} broke off: {error}", self.address))?;
+        let text = response.body_mut().with_config().limit(LARGEST_ANSWER).read_to_string().map_err(|error| {
+            let (address, reason) = reason(error);
+            Error::BrokenOff { address, reason }
+        })?;
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
         if response.status().is_success() {
             return Ok(value);
         }
         let status = response.status();
         let message = value["error"]["message"].as_str().map_or_else(
-            || format!("{} answered {status} and is not a Reticent service; is --server right?", self.address),
-            str::to_owned,
+            || message!("{address} answered {status} and is not a Reticent service; is ", ["server"], " right?"),
+            Into::into,
         );
-        Err(match status.as_u16() {
-            402 => Overdrawn(message).into(),
-            400..500 => usage(message),
-            _ => anyhow!(message),
-        })
+        Err(Error::Refused { status: status.as_u16(), message })
     }
-}
-
-/// The owner's token, if this user's own service is at this address and has no tokens yet. It is sent to no other
-/// address.
-fn owners_token(address: &str) -> Option<String> {
-    let (own, token) = Owner::published(&own_directory().ok()?)?;
-    (own == address).then_some(token)
 }
 
 /// Trusts the certificates that this machine trusts.
