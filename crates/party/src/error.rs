@@ -79,6 +79,10 @@ pub enum Error {
     #[error("the statistic could not be computed: {0}; the charge is kept")]
     Statistic(String),
 
+    /// A party's statistic could not be computed in a simulation.
+    #[error("{0}")]
+    Simulated(String),
+
     /// The numbers of the task are not those of its query: the guarantee would not hold, or the answer would be wrong.
     #[error("the task says {what} {said}, but its query has {derived}; `reticent party task new` writes the right one")]
     OtherTerms {

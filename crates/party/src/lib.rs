@@ -52,6 +52,7 @@
 //! | [`query`] | the task's SQL: the check that it has the task's numbers, and its answer (feature `sql`) |
 //! | [`mod@run`] | a party's process, from its configuration to its result |
 //! | [`mod@simulate`] | all parties in one process |
+//! | [`mod@view`] | what all parties but one learn together (feature `sql`) |
 //! | `session` | the rounds |
 //! | [`message`] | signed messages, as bytes |
 //! | [`transport`] | mutual TLS between all parties, or an in-memory network |
@@ -102,6 +103,8 @@ pub mod task;
 pub mod times;
 pub mod transcript;
 pub mod transport;
+#[cfg(feature = "sql")]
+pub mod view;
 
 pub use abort::{Abort, Reason};
 pub use config::Config;
@@ -116,3 +119,5 @@ pub use state::State;
 pub use task::{Cell, Draft, Member, Task};
 pub use times::Times;
 pub use transcript::{Transcript, Verdict};
+#[cfg(feature = "sql")]
+pub use view::{Seen, view};

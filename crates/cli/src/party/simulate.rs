@@ -7,11 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use reticent::Permit;
-use reticent::multiparty::{Adversary, Simulation};
 use reticent_ledger::accounting::refuse_uncharged;
 use reticent_party::{CheckedTask, OwnRows, Statistic};
-use serde_json::json;
 
 use super::show;
 use crate::exit::usage;
@@ -116,28 +113,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
     crate::query::quiet_panics();
     let checked = arguments.stage.checked()?;
-    let honest = u32::try_from(checked.task().place(&arguments.all_but)?).expect("there are at most 256");
-    let mut rows = arguments.stage.rows(&checked)?;
+    let honest = checked.task().place(&arguments.all_but)?;
+    let rows = arguments.stage.rows(&checked)?;
     warn();
-    let mut permit = Permit::unaccounted()?;
-    let exact =
-        |rows: &mut OwnRows| rows.exact(checked.task(), permit.secret()?).map_err(|text| anyhow::anyhow!("{text}"));
-    let statistics = rows.iter_mut().map(exact).collect::<Result<Vec<_>>>()?;
-    let plan = checked.plan();
-    let simulation = Simulation::run(plan, &statistics, &mut permit)?;
-    let view = simulation.view(&Adversary::all_but(plan.parties(), honest)?);
-    let noisy = view.honest_sums(plan);
-    let loss = plan.loss_against(plan.parties() - 1)?;
-    let text = json!({
-        "task": checked.task().hash(),
-        "honest_party": arguments.all_but,
-        "held_parties": view.held.iter().map(|held| &checked.task().parties()[held.party as usize].name).collect::<Vec<_>>(),
-        "guarantee_against_them": { "epsilon": loss.to_string() },
-        "left_of_the_honest_party": noisy,
-        "view": view,
-    })
-    .to_string()
-        + "\n";
+    let seen = reticent_party::view(&checked, rows, honest)?;
+    let (noisy, loss, text) = (&seen.left, &seen.loss, seen.to_json(&checked).to_string() + "\n");
     if let Some(path) = &arguments.out {
         write(path, &text)?;
     }
@@ -147,14 +127,14 @@ pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
             let line = |(cell, noisy): (&reticent_party::Cell, &i64)| {
                 reticent::text::csv_line(&[cell.name.clone(), noisy.to_string()])
             };
-            let lines: Vec<String> = checked.task().cells().iter().zip(&noisy).map(line).collect();
+            let lines: Vec<String> = checked.task().cells().iter().zip(noisy).map(line).collect();
             print(&format!("cell,steps\n{}\n", lines.join("\n")))?;
         }
         Format::Table => {
             let row =
                 |(cell, noisy): (&reticent_party::Cell, &i64)| vec![cell.name.clone(), in_units(*noisy, &cell.step)];
             let heading = format!("what is left of {}, with its own noise", arguments.all_but);
-            let table = number_table(&["cell", &heading], checked.task().cells().iter().zip(&noisy).map(row));
+            let table = number_table(&["cell", &heading], checked.task().cells().iter().zip(noisy).map(row));
             print(&format!("{table}\n"))?;
             say!("{} has ε = {loss} against all others together", arguments.all_but);
         }

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `mod` | [`Task`], and every rule that must hold before anything is sent |
 //! | [`draft`] | [`Draft`]: the same as written in TOML |
+//! | `toml` | writing a draft |
 
 pub mod draft;
+mod toml;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -257,7 +259,7 @@ impl FromStr for Task {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let draft: Draft = toml::from_str(text).map_err(|error| {
+        let draft: Draft = ::toml::from_str(text).map_err(|error| {
             let allowed = format!("valid TOML with the documented fields: {}", error.to_string().trim_end());
             Error::parameter("the task", "invalid", allowed)
         })?;

@@ -4,14 +4,13 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use reticent_stream::count::{Definition, Error, Input, Lines, Reader};
+use reticent::message;
 
-use super::arguments::Arguments;
-use crate::exit::usage;
-use crate::marks::{refuse_extension, refuse_foreign};
+use super::definition::Input;
+use super::error::{Error, Result};
 
 /// An input to read lines from.
+#[derive(Debug)]
 pub struct Source {
     /// The file, open for reading.
     pub file: File,
@@ -24,9 +23,13 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`.
+    /// Opens a file, or standard input for `-`. Nothing is read.
+    ///
+    /// # Errors
+    /// If it cannot be read, is a directory, or has no lines by its name.
     pub fn open(path: &Path) -> Result<Self> {
-        let unreadable = |error: io::Error| usage(format!("cannot read {}: {error}", path.display()));
+        let shown = path.display();
+        let unreadable = |error: io::Error| Error::Input(message!("cannot read {shown}: {error}"));
         if path == Path::new("-") {
             let file = standard_input().map_err(unreadable)?;
             // If standard input is a file, it has an end and its own budget too.
@@ -36,7 +39,7 @@ impl Source {
         let file = File::open(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         if metadata.is_dir() {
-            return Err(usage(format!("{} is a directory; name a file", path.display())));
+            return Err(Error::Input(message!("{shown} is a directory; name a file")));
         }
         if let Some(extension) = extension(path) {
             refuse_extension(path, &extension)?;
@@ -53,27 +56,36 @@ impl Source {
     }
 }
 
-/// The reader for an input's lines; for CSV, this reads the header.
-pub fn reader(definition: &Definition, name: &str, lines: &mut Lines) -> Result<Reader> {
-    let mut header = None;
-    if definition.fields.input == Input::Csv {
-        header = lines.one().map_err(|_| Error::Reading)?;
-        refuse_foreign(name, header.as_deref().unwrap_or_default())?;
-    }
-    Ok(Reader::new(&definition.fields, name, header.as_deref())?)
-}
-
 /// The input format that the file's name suggests.
-pub fn input_by_name(arguments: &Arguments) -> Result<Option<Input>> {
-    match extension(&arguments.file).as_deref() {
-        Some("json") if arguments.input.is_none() => {
-            let name = arguments.file.display();
-            Err(usage(format!(
-                "{name} is a JSON array by its name; write one object per line, as in jq -c '.[]' {name} > lines.ndjson, or say \
-                 --input ndjson if it is so"
+///
+/// # Errors
+/// If it is that of a JSON array, and no format is `given`.
+pub fn input_by_name(file: &Path, given: Option<Input>) -> Result<Option<Input>> {
+    match extension(file).as_deref() {
+        Some("json") if given.is_none() => {
+            let name = file.display();
+            Err(Error::Input(message!(
+                "{name} is a JSON array by its name; write one object per line, as in jq -c '.[]' {name} > lines.ndjson, or say ",
+                ["input"],
+                " ndjson if it is so"
             )))
         }
         extension => Ok(extension.and_then(Input::of_extension)),
+    }
+}
+
+/// Refuses a file whose extension, in lower case, stands for a format without lines. Nothing is read: the first line
+/// may hold data.
+fn refuse_extension(path: &Path, extension: &str) -> Result<()> {
+    let name = path.display();
+    match extension {
+        "parquet" | "arrow" | "feather" | "ipc" | "xlsx" | "xls" | "ods" | "sqlite" => Err(Error::Input(message!(
+            "{name} has no lines; `reticent count` reads CSV, NDJSON or one number per line"
+        ))),
+        "gz" | "zst" | "bz2" | "xz" | "zip" => Err(Error::Input(message!(
+            "{name} is compressed; unpack it first, or count what comes out of a pipe, as in gunzip -c … | reticent count -"
+        ))),
+        _ => Ok(()),
     }
 }
 
