@@ -1,9 +1,11 @@
 //! What the aggregators have opened, for readers of the result who trust no single aggregator.
 
 use reticent::hexadecimal;
+use reticent::privacy::Epsilon;
 use reticent_party::hex::{Digest, sha256};
 use reticent_party::keys::Signature;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::task::Task;
@@ -91,6 +93,30 @@ impl Record {
         // A sum's reports are offset from the lower end of their range; their number is public.
         let offset = task.statistic().lower() * self.reports as i64;
         Ok(total.numbers().into_iter().map(|number| number.saturating_add(offset)).collect())
+    }
+
+    /// [`Record::sums`], each with its name.
+    ///
+    /// # Errors
+    /// As [`Record::sums`].
+    pub fn named_sums<'task>(&self, task: &'task Task) -> Result<Vec<(&'task str, i64)>> {
+        Ok(task.statistic().names().into_iter().zip(self.sums(task)?).collect())
+    }
+
+    /// The result for programs: one object for each sum, then a summary.
+    ///
+    /// # Errors
+    /// As [`Record::sums`].
+    pub fn to_json_lines(&self, task: &Task) -> Result<Vec<Value>> {
+        let half_width = task.plan().error().half_width();
+        let line = |(name, value)| json!({ "name": name, "value": value, "half_width": half_width });
+        let mut lines: Vec<Value> = self.named_sums(task)?.into_iter().map(line).collect();
+        let losses = task.plan().losses()?.iter().map(Epsilon::to_f64).collect::<Vec<_>>();
+        lines.push(json!({ "summary": {
+            "task": task.hash(), "batch": self.batch, "reports": self.reports, "dropped": self.dropped,
+            "guarantee": task.guarantee().to_string(), "epsilon_by_colluding_aggregators": losses,
+        }}));
+        Ok(lines)
     }
 
     /// The identifier of its batch. No report is in two batches.

@@ -124,6 +124,14 @@ impl Statistic {
         }
     }
 
+    /// Reads answers, one per line; empty lines are skipped.
+    ///
+    /// # Errors
+    /// As [`Statistic::read`].
+    pub fn read_lines(&self, text: &str) -> Result<Vec<Answer>> {
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| self.read(line)).collect()
+    }
+
     /// Parses a client's answer: `yes` or `no` (1 or 0), a whole number (clamped to the range), or a bucket's name.
     ///
     /// # Errors

@@ -10,11 +10,10 @@ use reticent::audit::catalogue::{self, Method, Report, Request};
 use reticent::audit::{FALSE_ALARM, GoodnessOfFit, Verdict};
 use reticent::noise::Entropy;
 use reticent::privacy::{Delta, Epsilon};
-use reticent::text::csv_line;
 use serde_json::json;
 
 use crate::exit;
-use crate::output::{self, Format, number_table, text_table};
+use crate::output::{self, Format, json_lines, number_table, text_table};
 
 /// How many rows of frequencies are shown around the middle.
 const MOST_ROWS: usize = 12;
@@ -90,15 +89,11 @@ fn list(format: Format) -> String {
         Format::Table => {
             format!("{}\n", text_table(&["mechanism", "evidence", "what it is"], fields.map(Vec::from)))
         }
-        Format::Json => fields
-            .map(|[name, evidence, summary]| {
-                format!("{}\n", json!({"mechanism": name, "evidence": evidence, "summary": summary}))
-            })
-            .collect(),
-        Format::Csv => {
-            let lines = fields.map(|fields| csv_line(&fields) + "\n");
-            std::iter::once("mechanism,evidence,summary\n".into()).chain(lines).collect()
-        }
+        Format::Json => json_lines(
+            fields
+                .map(|[name, evidence, summary]| json!({"mechanism": name, "evidence": evidence, "summary": summary})),
+        ),
+        Format::Csv => output::csv("mechanism,evidence,summary", fields.map(Vec::from)),
     }
 }
 
@@ -144,7 +139,7 @@ fn json(report: &Report) -> serde_json::Value {
 
 fn csv(report: &Report) -> String {
     let (confidence, samples) = strength(report);
-    let fields = [
+    let row = vec![
         report.mechanism.into(),
         report.claim.epsilon().map_or(0.0, Epsilon::to_f64).to_string(),
         report.claim.delta().map_or(0.0, Delta::to_f64).to_string(),
@@ -154,7 +149,7 @@ fn csv(report: &Report) -> String {
         verdict(report).into(),
     ];
     let header = "mechanism,claimed_epsilon,claimed_delta,lower_bound,confidence,samples,verdict";
-    format!("{header}\n{}\n", csv_line(&fields))
+    output::csv::<String>(header, [row])
 }
 
 fn for_people(report: &Report) -> String {

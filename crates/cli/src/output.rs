@@ -4,6 +4,8 @@ use std::io::{ErrorKind, Write};
 
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, LineStyle, Table, presets};
+use reticent::text::csv_line;
+use serde_json::Value;
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -50,12 +52,17 @@ pub fn number_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>
     table
 }
 
-/// A bar of this many eighths of a character, so that small differences show.
-pub fn bar_of(eighths: usize) -> String {
-    "█".repeat(eighths / 8) + ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8]
-}
-
 /// Whether the terminal has no block characters.
 pub fn no_blocks() -> bool {
     std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb")
+}
+
+/// CSV: a header line, then a line for each row.
+pub fn csv<T: AsRef<str>>(header: &str, rows: impl IntoIterator<Item = Vec<T>>) -> String {
+    rows.into_iter().fold(format!("{header}\n"), |text, row| text + &csv_line(&row) + "\n")
+}
+
+/// One object per line.
+pub fn json_lines(values: impl IntoIterator<Item = Value>) -> String {
+    values.into_iter().map(|value| format!("{value}\n")).collect()
 }

@@ -13,6 +13,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`client`] | [`Client`]: requests to the service |
+//! | [`streams`] | streams and their releases |
 //! | `send` | events from a file or a pipe, in batches |
 //! | [`error`] | the error type |
 //!
@@ -22,6 +23,7 @@
 pub mod client;
 pub mod error;
 mod send;
+pub mod streams;
 
 pub use client::{Client, Sent};
 pub use error::{Error, Result};

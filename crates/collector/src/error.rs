@@ -3,7 +3,6 @@
 use reticent::error::{Class, Explained};
 use reticent::message;
 use reticent::message::Message;
-use reticent_durable::{Failure, FromFailure};
 use thiserror::Error;
 
 /// Why an operation failed.
@@ -82,20 +81,7 @@ impl Error {
     }
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Damaged(what) => Self::Damaged(what),
-            Failure::Storage { doing, reason } => Self::Storage { doing, reason },
-        }
-    }
-}
-
-impl FromFailure for Error {
-    fn is_failure(&self) -> bool {
-        matches!(self, Self::Storage { .. } | Self::Damaged(_))
-    }
-}
+reticent_durable::from_failure!(Error);
 
 impl Explained for Error {
     fn class(&self) -> Class {

@@ -1,6 +1,7 @@
 //! What a dataset may spend and has spent.
 
 use reticent::privacy::Guarantee;
+use reticent::text::printable;
 use serde_json::{Value, json};
 
 use crate::budget::{Budget, Spend};
@@ -11,6 +12,10 @@ use crate::error::Result;
 use crate::limit;
 use crate::rules::registered;
 use crate::storage::Pages;
+
+/// The columns of [`Account::rows`].
+pub const COLUMNS: [&str; 9] =
+    ["dataset", "unit", "adjacency", "component", "budget", "spent", "left", "part", "charges"];
 
 /// What a dataset may spend and has spent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +43,34 @@ impl Account {
     /// ε, δ and ρ under each set of terms.
     pub fn components(&self) -> impl Iterator<Item = (&Terms, Vec<Component>)> {
         self.spent.iter().map(|(terms, spent)| (terms, Component::all(self.limit(terms), spent)))
+    }
+
+    /// Rows for spreadsheets, one for each component, with exact numbers; one that is mostly empty if nothing is limited or
+    /// spent.
+    pub fn rows(&self) -> Vec<Vec<String>> {
+        let text = |value: Option<String>| value.unwrap_or_default();
+        let row = |rest: [String; 7]| {
+            let (name, charges) = (printable(&self.dataset.name), self.charges.to_string());
+            std::iter::once(name).chain(rest).chain([charges]).collect()
+        };
+        let mut rows = Vec::new();
+        for (terms, components) in self.components() {
+            rows.extend(components.iter().map(|component| {
+                row([
+                    printable(&terms.unit),
+                    terms.adjacency.to_string(),
+                    component.name.into(),
+                    text(component.limit.as_ref().map(ToString::to_string)),
+                    component.spent.to_string(),
+                    text(component.left().map(|left| left.to_string())),
+                    text(component.part().map(|part| part.to_f64().to_string())),
+                ])
+            }));
+        }
+        if rows.is_empty() {
+            rows.push(row(Default::default()));
+        }
+        rows
     }
 
     /// The account for programs.

@@ -1,6 +1,7 @@
 //! The ledger's history, entry by entry.
 
 use reticent::privacy::Guarantee;
+use reticent::text::printable;
 use serde_json::{Map, Value, json};
 
 use crate::budget::Spend;
@@ -11,6 +12,29 @@ use crate::storage::Pages;
 
 /// The most entries in memory at a time.
 const PIECE: u32 = 1024;
+
+/// The columns of [`Record::cells`].
+pub const COLUMNS: [&str; 9] =
+    ["entry", "time", "kind", "dataset", "request", "caller", "cost", "spent", "description"];
+
+/// The columns of [`Record::exact_cells`].
+pub const EXACT_COLUMNS: [&str; 15] = [
+    "entry",
+    "time",
+    "kind",
+    "dataset",
+    "request",
+    "caller",
+    "cost",
+    "spent_epsilon",
+    "spent_delta",
+    "spent_rho",
+    "unit",
+    "adjacency",
+    "description",
+    "previous",
+    "hash",
+];
 
 /// An entry, with its hash and the dataset and request it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +50,52 @@ pub struct Record {
 }
 
 impl Record {
+    /// A row of a table for people, safe on a terminal; sums are rounded.
+    pub fn cells(&self) -> [String; COLUMNS.len()] {
+        let summary = Summary::of(&self.entry.event);
+        let text = |text: Option<&String>| text.map(|text| printable(text)).unwrap_or_default();
+        [
+            self.entry.number.to_string(),
+            printable(&self.entry.at),
+            summary.kind.into(),
+            text(self.dataset.as_ref()),
+            text(self.request.as_ref()),
+            printable(&summary.caller),
+            summary.cost.map(|cost| Spend::of(&cost).to_string()).unwrap_or_default(),
+            summary.spent.map(|spent| spent.to_string()).unwrap_or_default(),
+            printable(&summary.description),
+        ]
+    }
+
+    /// A row for spreadsheets: unrounded, and with fields that [`Record::cells`] omits.
+    pub fn exact_cells(&self) -> [String; EXACT_COLUMNS.len()] {
+        let Summary { terms, spent, cost, .. } = Summary::of(&self.entry.event);
+        let [number, time, kind, dataset, request, caller, _, _, description] = self.cells();
+        let [unit, adjacency] =
+            terms.map(|terms| [printable(&terms.unit), terms.adjacency.to_string()]).unwrap_or_default();
+        let [epsilon, delta, rho] =
+            spent.map(|spent| [spent.epsilon, spent.delta, spent.rho].map(|sum| sum.to_string())).unwrap_or_default();
+        let cost = cost.map(|cost| cost.to_string()).unwrap_or_default();
+        let (previous, hash) = (self.entry.previous.to_string(), self.hash.to_string());
+        [
+            number,
+            time,
+            kind,
+            dataset,
+            request,
+            caller,
+            cost,
+            epsilon,
+            delta,
+            rho,
+            unit,
+            adjacency,
+            description,
+            previous,
+            hash,
+        ]
+    }
+
     /// All fields of the entry on one level, and its hash.
     pub fn to_json(&self) -> Value {
         let Self { entry, hash, dataset, request } = self;

@@ -2,8 +2,9 @@
 
 use reticent::exact::Rational;
 use reticent_ledger::Component;
+use reticent_plot::terminal::bar_of;
 
-use crate::output::{bar_of, no_blocks};
+use crate::output::no_blocks;
 
 /// The length of a bar, in characters.
 const LENGTH: u32 = 20;

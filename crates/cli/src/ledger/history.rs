@@ -5,19 +5,15 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::text::{csv_line, json_line, printable};
-use reticent_ledger::{Record, Spend, Summary};
+use reticent::text::{csv_line, json_line};
+use reticent_ledger::Record;
+use reticent_ledger::history::{COLUMNS, EXACT_COLUMNS};
 
 use super::{Which, Whose};
 use crate::output::Format;
 
 /// Columns are as wide as the widest of this many lines, and never get narrower.
 const PAGE: usize = 500;
-
-const COLUMNS: [&str; 9] = ["entry", "time", "kind", "dataset", "request", "caller", "cost", "spent", "description"];
-/// The columns of CSV: unrounded, and with fields that the table omits.
-const EXACT_COLUMNS: &str = "entry,time,kind,dataset,request,caller,cost,spent_epsilon,spent_delta,spent_rho,unit,adjacency,\
-                             description,previous,hash";
 
 /// The arguments of `reticent ledger history`.
 #[derive(Debug, clap::Args)]
@@ -90,7 +86,7 @@ impl Writer {
         match self.format {
             Format::Table => self.page.push(COLUMNS.map(String::from)),
             Format::Json => {}
-            Format::Csv => writeln!(self.out, "{EXACT_COLUMNS}")?,
+            Format::Csv => writeln!(self.out, "{}", EXACT_COLUMNS.join(","))?,
         }
         Ok(())
     }
@@ -98,11 +94,11 @@ impl Writer {
     fn write(&mut self, record: Record) -> io::Result<()> {
         match self.format {
             Format::Table => {
-                self.page.push(cells(&record));
+                self.page.push(record.cells());
                 if self.page.len() >= PAGE { self.turn() } else { Ok(()) }
             }
             Format::Json => self.out.write_all(json_line(&record.to_json()).as_bytes()),
-            Format::Csv => writeln!(self.out, "{}", csv_line(&exact_cells(&record))),
+            Format::Csv => writeln!(self.out, "{}", csv_line(&record.exact_cells())),
         }
     }
 
@@ -127,36 +123,4 @@ impl Writer {
         self.turn()?;
         self.out.flush()
     }
-}
-
-fn cells(record: &Record) -> [String; COLUMNS.len()] {
-    let summary = Summary::of(&record.entry.event);
-    let text = |text: Option<&String>| text.map(|text| printable(text)).unwrap_or_default();
-    [
-        record.entry.number.to_string(),
-        printable(&record.entry.at),
-        summary.kind.into(),
-        text(record.dataset.as_ref()),
-        text(record.request.as_ref()),
-        printable(&summary.caller),
-        summary.cost.map(|cost| Spend::of(&cost).to_string()).unwrap_or_default(),
-        summary.spent.map(|spent| spent.to_string()).unwrap_or_default(),
-        printable(&summary.description),
-    ]
-}
-
-fn exact_cells(record: &Record) -> Vec<String> {
-    let Summary { terms, spent, cost, .. } = Summary::of(&record.entry.event);
-    let [number, time, kind, dataset, request, caller, _, _, description] = cells(record);
-    let [unit, adjacency] =
-        terms.map(|terms| [printable(&terms.unit), terms.adjacency.to_string()]).unwrap_or_default();
-    let [epsilon, delta, rho] =
-        spent.map(|spent| [spent.epsilon, spent.delta, spent.rho].map(|sum| sum.to_string())).unwrap_or_default();
-    let cost = cost.map(|cost| cost.to_string()).unwrap_or_default();
-    let (previous, hash) = (record.entry.previous.to_string(), record.hash.to_string());
-    [
-        vec![number, time, kind, dataset, request, caller, cost, epsilon, delta, rho],
-        vec![unit, adjacency, description, previous, hash],
-    ]
-    .concat()
 }

@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use comfy_table::CellAlignment;
-use reticent::text::{csv_line, json_line, printable};
+use reticent::text::{json_line, printable};
+use reticent_ledger::account;
 use reticent_ledger::{Account, Budget, Component, Place, Spend, Terms};
 
 use super::bar::bars;
 use super::{Which, Whose};
-use crate::output::{self, Format, text_table};
+use crate::output::{self, Format, csv, text_table};
 
 /// The arguments of `reticent ledger show`.
 #[derive(Debug, clap::Args)]
@@ -45,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     output::print(&match arguments.format {
         Format::Table => table(&place, &accounts),
         Format::Json => accounts.iter().map(|account| json_line(&account.to_json())).collect(),
-        Format::Csv => csv(&accounts),
+        Format::Csv => csv(&account::COLUMNS.join(","), accounts.iter().flat_map(Account::rows)),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -89,38 +90,4 @@ fn rows(account: &Account) -> Vec<Vec<String>> {
         vec![first(&name), unit, adjacency, budget, spent.to_string(), left, used, first(&charges)]
     };
     account.spent.iter().enumerate().map(row).collect()
-}
-
-/// One line per component.
-fn csv(accounts: &[Account]) -> String {
-    let mut lines = String::from("dataset,unit,adjacency,component,budget,spent,left,part,charges\n");
-    for account in accounts {
-        let mut line = |rest: [String; 7]| {
-            let fields: Vec<String> = std::iter::once(printable(&account.dataset.name))
-                .chain(rest)
-                .chain([account.charges.to_string()])
-                .collect();
-            lines += &(csv_line(&fields) + "\n");
-        };
-        let mut empty = true;
-        for (terms, components) in account.components() {
-            for component in components {
-                let text = |value: Option<String>| value.unwrap_or_default();
-                empty = false;
-                line([
-                    printable(&terms.unit),
-                    terms.adjacency.to_string(),
-                    component.name.into(),
-                    text(component.limit.as_ref().map(ToString::to_string)),
-                    component.spent.to_string(),
-                    text(component.left().map(|left| left.to_string())),
-                    text(component.part().map(|part| part.to_f64().to_string())),
-                ]);
-            }
-        }
-        if empty {
-            line(Default::default());
-        }
-    }
-    lines
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::text::{csv_line, json_line, printable};
+use reticent::text::{json_line, printable};
 use reticent_ledger::{Anchor, Finding, Head, Inspection, Verdict};
 
 use super::Which;
@@ -87,9 +87,9 @@ fn table(verdict: &Verdict) -> String {
 
 /// One line per finding.
 fn csv(verdict: &Verdict) -> String {
-    let line = |finding: &Finding| {
+    let row = |finding: &Finding| {
         let entry = finding.entry.map(|entry| entry.to_string()).unwrap_or_default();
-        csv_line(&[entry, printable(&finding.to_string())]) + "\n"
+        vec![entry, printable(&finding.to_string())]
     };
-    std::iter::once("entry,finding\n".to_owned()).chain(verdict.findings.iter().map(line)).collect()
+    output::csv("entry,finding", verdict.findings.iter().map(row))
 }

@@ -6,9 +6,10 @@ use reticent::local::{Answers, Task};
 use reticent::privacy::Guarantee;
 use reticent::text::printable;
 use reticent_collector::Estimated;
+use reticent_plot::terminal::bar_of;
 use serde_json::json;
 
-use crate::output::{Format, bar_of, no_blocks, number_table, print, say};
+use crate::output::{Format, no_blocks, number_table, print, say};
 
 /// The length of the longest bar, in characters.
 const LENGTH: f64 = 30.0;

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use reticent_party::CheckedTask;
 use reticent_party::promise::OWN_ROWS;
+use reticent_plot::terminal::short;
 use reticent_sql::Answer;
 use serde_json::json;
 
@@ -55,8 +56,7 @@ pub fn terms(checked: &CheckedTask, format: Format) -> Result<()> {
     }
     let error = |part: &reticent_sql::joint::Part| {
         let half_width = plan.error().half_width() * part.step.to_f64();
-        let text =
-            format!("± {} in each group (95 %, noise only)", crate::plan::short(half_width).trim_end_matches(".00"));
+        let text = format!("± {} in each group (95 %, noise only)", short(half_width).trim_end_matches(".00"));
         (part.words.clone(), text)
     };
     let mut rows = vec![

@@ -12,7 +12,7 @@ use reticent_party::{CheckedTask, OwnRows, Statistic};
 
 use super::show;
 use crate::exit::usage;
-use crate::output::{Format, number_table, print, say};
+use crate::output::{Format, csv, number_table, print, say};
 
 /// The arguments of `reticent party simulate`.
 #[derive(Debug, clap::Args)]
@@ -124,11 +124,8 @@ pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
     match arguments.format {
         Format::Json => print(&text)?,
         Format::Csv => {
-            let line = |(cell, noisy): (&reticent_party::Cell, &i64)| {
-                reticent::text::csv_line(&[cell.name.clone(), noisy.to_string()])
-            };
-            let lines: Vec<String> = checked.task().cells().iter().zip(noisy).map(line).collect();
-            print(&format!("cell,steps\n{}\n", lines.join("\n")))?;
+            let row = |(cell, noisy): (&reticent_party::Cell, &i64)| vec![cell.name.clone(), noisy.to_string()];
+            print(&csv("cell,steps", checked.task().cells().iter().zip(noisy).map(row)))?;
         }
         Format::Table => {
             let row =

@@ -6,11 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use reticent::continual::{Comparison, Horizon, Prediction, Stream, Unit, compare};
 use reticent::privacy::{Adjacency, Delta, Epsilon, Guarantee, Rho};
-use reticent::text::csv_line;
 use serde_json::json;
 
 use super::{chart, people};
-use crate::output::{self, Format};
+use crate::output::{self, Format, json_lines};
 
 /// The arguments of `reticent plan count`.
 #[derive(Debug, clap::Args)]
@@ -65,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     output::print(&match arguments.format {
         Format::Table => people::table(&plan),
-        Format::Json => plan.predictions.iter().map(|prediction| format!("{}\n", json(prediction))).collect(),
+        Format::Json => json_lines(plan.predictions.iter().map(json)),
         Format::Csv => csv(&plan),
     })?;
     Ok(ExitCode::SUCCESS)
@@ -105,8 +104,8 @@ fn json(prediction: &Prediction) -> serde_json::Value {
 
 fn csv(plan: &Comparison) -> String {
     let header = "counter,guarantee,steps,rmse_last,rmse_average,rmse_worst,max_error_95,max_error_95_is,state_bytes";
-    let line = |prediction: &Prediction| {
-        csv_line(&[
+    let row = |prediction: &Prediction| {
+        vec![
             prediction.counter.name().into(),
             prediction.guarantee.to_string(),
             prediction.steps.to_string(),
@@ -116,8 +115,7 @@ fn csv(plan: &Comparison) -> String {
             prediction.largest.value.to_string(),
             prediction.largest.is.name().into(),
             prediction.state_bytes.to_string(),
-        ])
+        ]
     };
-    let lines = plan.predictions.iter().map(|prediction| line(prediction) + "\n");
-    std::iter::once(format!("{header}\n")).chain(lines).collect()
+    output::csv(header, plan.predictions.iter().map(row))
 }

@@ -10,8 +10,6 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
-pub use people::short;
-
 /// The arguments of `reticent plan`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:

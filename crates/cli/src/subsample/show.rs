@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use reticent::privacy::Guarantee;
-use reticent::text::csv_line;
 use reticent_subsample::{DryRun, Error, Kept};
 
 use crate::exit;
@@ -38,7 +37,7 @@ pub fn dry_run(known: &DryRun<'_>, format: Format) -> Result<()> {
     output::print(&match format {
         Format::Table => format!("{}\n", text_table(&["without spending anything", ""], facts)),
         Format::Json => format!("{}\n", known.to_json()),
-        Format::Csv => std::iter::once("what,value\n".into()).chain(facts.map(|row| csv_line(&row) + "\n")).collect(),
+        Format::Csv => output::csv("what,value", facts),
     })?;
     Ok(())
 }
