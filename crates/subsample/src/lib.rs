@@ -37,7 +37,7 @@
 //! |---|---|
 //! | [`plan`] | [`Plan`]: how the blocks' answers become a release, and under which guarantee |
 //! | [`table`] | [`Table`]: its header before the charge, its rows after it, split into blocks |
-//! | `cells` | CSV lines |
+//! | `cells` | writing CSV lines |
 //! | [`statistic`] | [`Statistic`]: the program that runs on every block |
 //! | [`block_sql`] | what that program does for a statistic in SQL |
 //! | [`environment`] | [`Environment`]: what a run sees of the system |

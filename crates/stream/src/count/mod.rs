@@ -13,7 +13,7 @@
 //! | `seizure` | what can be counted when the memory may be seized |
 //! | [`source`] | [`Source`]: a file, a pipe or standard input |
 //! | [`lines`] | [`Lines`]: lines as they arrive |
-//! | [`reader`], `csv` | [`Reader`]: parses lines; NDJSON is parsed as in a [`Stream`](crate::Stream) |
+//! | [`reader`] | [`Reader`]: parses lines; NDJSON is parsed as in a [`Stream`](crate::Stream) |
 //! | [`mode`], `line_steps`, `time_steps` | [`Mode`]: how steps are closed, by lines or by time |
 //! | [`released`] | [`Released`], [`Highest`]: what is released |
 //! | [`engine`] | [`Engine`], [`Audience`]: count, save, show |
@@ -53,7 +53,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod csv;
 pub mod definition;
 pub mod draft;
 pub mod engine;

@@ -3,18 +3,26 @@
 use csv_core::{ReadRecordResult, Reader};
 use zeroize::Zeroize;
 
-use super::lines::LONGEST_LINE;
-
-/// A line with more cells than this counts as empty.
-const MOST_CELLS: usize = 1 << 12;
-
 /// Splits a line into cells by the rules of RFC 4180, except that a record ends with its line: quotes protect commas
-/// and quotes, but not line breaks, so that no line can swallow the next.
-pub(crate) struct CsvLine {
+/// and quotes, but not line breaks.
+///
+/// # Privacy
+/// No line can swallow the next: the content of one row never decides where another begins.
+///
+/// # Example
+/// ```
+/// use reticent::text::CsvLine;
+///
+/// let mut line = CsvLine::new();
+/// line.read(b"1,\"a, b\"\r\n");
+/// assert_eq!((line.cells(), line.cell(1), line.cell(2)), (2, Some(&b"a, b"[..]), None));
+/// ```
+pub struct CsvLine {
     /// Created once: setting up its tables takes longer than reading a line.
     reader: Box<Reader>,
-    cells: Box<[u8]>,
-    ends: Box<[usize]>,
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    grows: bool,
     /// The number of cells in the last line, and the number of bytes they take.
     count: usize,
     used: usize,
@@ -27,22 +35,40 @@ impl std::fmt::Debug for CsvLine {
     }
 }
 
+impl Default for CsvLine {
+    fn default() -> Self {
+        Self { reader: Box::new(Reader::new()), bytes: Vec::new(), ends: Vec::new(), grows: true, count: 0, used: 0 }
+    }
+}
+
 impl CsvLine {
-    /// A splitter that has not read any line yet.
+    /// A splitter for lines of any length, which has not read any yet.
     pub fn new() -> Self {
-        let cells = vec![0; LONGEST_LINE + 1].into_boxed_slice();
-        Self { reader: Box::new(Reader::new()), cells, ends: vec![0; MOST_CELLS].into_boxed_slice(), count: 0, used: 0 }
+        Self::default()
+    }
+
+    /// A splitter for lines of at most `longest` bytes and `most` cells; one with more counts as empty. Its memory never
+    /// moves, so that [`CsvLine::erase`] leaves nothing behind.
+    pub fn within(longest: usize, most: usize) -> Self {
+        Self { bytes: vec![0; longest + 1], ends: vec![0; most], grows: false, ..Self::default() }
     }
 
     /// Splits a line into cells.
     pub fn read(&mut self, line: &[u8]) {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if self.grows {
+            // Cells are never longer than their quoted form, and any two are separated by a comma.
+            let commas = line.iter().filter(|byte| **byte == b',').count();
+            self.bytes.resize(self.bytes.len().max(line.len() + 1), 0);
+            self.ends.resize(self.ends.len().max(commas + 2), 0);
+        }
         self.reader.reset();
         (self.count, self.used) = (0, 0);
         let (mut rest, mut ended) = (line, false);
         loop {
             let (result, read, written, cells) =
-                self.reader.read_record(rest, &mut self.cells[self.used..], &mut self.ends[self.count..]);
+                self.reader.read_record(rest, &mut self.bytes[self.used..], &mut self.ends[self.count..]);
             rest = &rest[read..];
             self.used += written;
             self.count += cells;
@@ -71,12 +97,12 @@ impl CsvLine {
             return None;
         }
         let start = if place == 0 { 0 } else { self.ends[place - 1] };
-        self.cells.get(start..self.ends[place])
+        self.bytes.get(start..self.ends[place])
     }
 
     /// Overwrites the line.
     pub fn erase(&mut self) {
-        self.cells[..self.used].zeroize();
+        self.bytes[..self.used].zeroize();
         (self.count, self.used) = (0, 0);
     }
 }
@@ -85,11 +111,20 @@ impl CsvLine {
 mod tests {
     use super::*;
 
-    fn cells(line: &[u8]) -> Vec<Vec<u8>> {
-        let mut csv = CsvLine::new();
+    const LONGEST: usize = 1 << 20;
+    const MOST: usize = 1 << 12;
+
+    fn split(mut csv: CsvLine, line: &[u8]) -> Vec<Vec<u8>> {
         csv.read(b"the,line,before,\"it");
         csv.read(line);
         (0..csv.cells()).map(|place| csv.cell(place).expect("a cell").to_vec()).collect()
+    }
+
+    /// The cells of a line, whichever splitter reads it.
+    fn cells(line: &[u8]) -> Vec<Vec<u8>> {
+        let cells = split(CsvLine::new(), line);
+        assert_eq!(cells, split(CsvLine::within(LONGEST, MOST), line));
+        cells
     }
 
     #[test]
@@ -97,26 +132,29 @@ mod tests {
         assert_eq!(cells(b"a,b,c"), [b"a", b"b", b"c"]);
         assert_eq!(cells(b"a,,\r"), [&b"a"[..], b"", b""]);
         assert_eq!(cells(b"\"a,b\",\"say \"\"yes\"\"\",3\r"), [&b"a,b"[..], b"say \"yes\"", b"3"]);
-        assert!(cells(b"").is_empty());
+        assert!(cells(b"\n").is_empty() && cells(b"").is_empty());
     }
 
     #[test]
     fn a_quote_that_stays_open_ends_with_its_line() {
         assert_eq!(cells(b"1,\"2,3"), [&b"1"[..], b"2,3"]);
         assert_eq!(cells(b"4,5"), [b"4", b"5"]);
+        assert_eq!(cells(b"1,2\r3,4\n"), [b"1", b"2"]);
     }
 
     #[test]
-    fn a_line_of_commas_says_nothing() {
-        assert!(cells(&vec![b','; 2 * MOST_CELLS]).is_empty());
-        assert_eq!(cells(&vec![b'x'; LONGEST_LINE]).len(), 1);
+    fn limits_are_kept_where_there_are_any() {
+        let commas = vec![b','; 2 * MOST];
+        assert!(split(CsvLine::within(LONGEST, MOST), &commas).is_empty());
+        assert_eq!(split(CsvLine::new(), &commas).len(), 2 * MOST + 1);
+        assert_eq!(cells(&vec![b'x'; LONGEST])[0].len(), LONGEST);
     }
 
     #[test]
     fn nothing_is_left_after_erasing() {
-        let mut csv = CsvLine::new();
+        let mut csv = CsvLine::within(LONGEST, MOST);
         csv.read(b"1234567,8901234");
         csv.erase();
-        assert!(csv.cells.iter().all(|byte| *byte == 0) && csv.cell(0).is_none());
+        assert!(csv.bytes.iter().all(|byte| *byte == 0) && csv.cell(0).is_none());
     }
 }

@@ -1,8 +1,12 @@
 //! Text from outside on a terminal, in JSON and in CSV: no key, name or answer moves the cursor, reverses the reading
 //! direction or ends a field.
 
+mod csv;
+
 use std::borrow::Cow;
 use std::fmt::Display;
+
+pub use self::csv::CsvLine;
 
 /// Escapes everything that could move the cursor, colour the screen or change the direction of writing.
 pub fn printable(text: &str) -> String {
