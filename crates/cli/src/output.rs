@@ -1,9 +1,13 @@
 //! The formats in which results are printed.
 
-use std::io::{ErrorKind, Write};
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::Path;
 
+use anyhow::Context;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, LineStyle, Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
 use reticent::text::csv_line;
 use serde_json::Value;
 
@@ -65,4 +69,25 @@ pub fn csv<T: AsRef<str>>(header: &str, rows: impl IntoIterator<Item = Vec<T>>) 
 /// One object per line.
 pub fn json_lines(values: impl IntoIterator<Item = Value>) -> String {
     values.into_iter().map(|value| format!("{value}\n")).collect()
+}
+
+/// A progress bar on standard error, shown only on a terminal.
+pub fn progress_bar(total: u64, things: &str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let template = format!("{{bar:40}} {{human_pos}} of {{human_len}} {things}, {{eta}} left");
+    ProgressBar::new(total).with_style(ProgressStyle::with_template(&template).expect("the template is well formed"))
+}
+
+/// Writes a file, and overwrites one that is there.
+pub fn write_over(path: &Path, text: String) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Writes a new file.
+pub fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.with_context(|| format!("{} cannot be written", path.display()))
 }

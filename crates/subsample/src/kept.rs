@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 
+/// The number of significant digits of a half-width.
+const DIGITS: i32 = 2;
+
 /// The outcome of a subsample, as stored in a ledger: repeating the request returns the same outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -65,6 +68,16 @@ impl Kept {
     }
 }
 
+/// A number with as many digits as its half-width makes meaningful.
+pub fn rounded(value: f64, half_width: f64, round: fn(f64) -> f64) -> String {
+    if !(half_width.is_finite() && half_width > 0.0) {
+        return value.to_string();
+    }
+    let decimals = DIGITS - 1 - half_width.log10().floor() as i32;
+    let unit = 10f64.powi(decimals.clamp(-300, 300));
+    format!("{:.*}", decimals.clamp(0, 300) as usize, round(value * unit) / unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +98,18 @@ mod tests {
         assert_eq!(lines(&mean, true), ["refused,value,half_width,level", "false,1.5,0.5,0.95"]);
         assert_eq!(lines(&Kept::Refused, true), ["refused,value,half_width,level", "true,,,"]);
         assert_eq!(lines(&Kept::Answer("x".into()), false)[0], lines(&Kept::Refused, false)[0]);
+    }
+
+    #[test]
+    fn digits_below_the_noise_are_not_shown() {
+        for (value, half_width, expected) in [
+            (45.123_456, 1.234, ("45.1", "1.3")),
+            (45_123.456, 123.4, ("45120", "130")),
+            (0.012_345_6, 0.000_123, ("0.01235", "0.00013")),
+            (-3.0, 0.0, ("-3", "0")),
+        ] {
+            let shown = (rounded(value, half_width, f64::round), rounded(half_width, half_width, f64::ceil));
+            assert_eq!((shown.0.as_str(), shown.1.as_str()), expected);
+        }
     }
 }

@@ -10,7 +10,7 @@ use reticent_party::promise::against;
 use serde_json::json;
 
 use crate::exit::usage;
-use crate::output::{Format, csv, json_lines, number_table, print, say};
+use crate::output::{Format, csv, json_lines, number_table, print, say, write_new};
 
 /// The arguments of `reticent party aggregate`.
 #[derive(Debug, clap::Args)]
@@ -174,7 +174,7 @@ fn status(status: &Status) -> Result<ExitCode> {
     let store = process(&status.own)?.store()?;
     if let Some(path) = &status.record {
         let record = store.record()?.ok_or_else(|| usage("there is no record: no batch has been released yet"))?;
-        super::simulate::write(path, &record.to_json())?;
+        write_new(path, &record.to_json())?;
     }
     let pending = store.pending()?.map(|batch| batch.to_string());
     print(&format!("{}\n", json!({ "waiting": store.waiting()?, "batch_begun": pending })))?;
@@ -194,7 +194,7 @@ fn collect(arguments: &Collect) -> Result<ExitCode> {
     match process.collect()? {
         Collected::Released { record, .. } => {
             if let Some(path) = &arguments.record {
-                super::simulate::write(path, &record.to_json())?;
+                write_new(path, &record.to_json())?;
             }
             show(process.task(), &record, arguments.format)
         }

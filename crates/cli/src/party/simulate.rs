@@ -1,9 +1,7 @@
 //! `reticent party simulate` and `reticent party view`: all parties in one process.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -12,7 +10,7 @@ use reticent_party::{CheckedTask, OwnRows, Statistic};
 
 use super::show;
 use crate::exit::usage;
-use crate::output::{Format, csv, number_table, print, say};
+use crate::output::{Format, csv, number_table, print, say, write_new};
 
 /// The arguments of `reticent party simulate`.
 #[derive(Debug, clap::Args)]
@@ -101,7 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     warn();
     let simulated = reticent_party::simulate(checked.task(), rows)?;
     if let Some(path) = &arguments.transcript {
-        write(path, &simulated.transcript.to_json())?;
+        write_new(path, &simulated.transcript.to_json())?;
     }
     let answer = checked.answer(simulated.release.value())?;
     let file = arguments.transcript.as_deref();
@@ -119,7 +117,7 @@ pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
     let seen = reticent_party::view(&checked, rows, honest)?;
     let (noisy, loss, text) = (&seen.left, &seen.loss, seen.to_json(&checked).to_string() + "\n");
     if let Some(path) = &arguments.out {
-        write(path, &text)?;
+        write_new(path, &text)?;
     }
     match arguments.format {
         Format::Json => print(&text)?,
@@ -149,11 +147,4 @@ fn in_units(steps: i64, step: &reticent::exact::Rational) -> String {
 
 pub fn warn() {
     say!("warning: a simulation: no ledger is charged, and the person who runs it sees all rows; use invented ones");
-}
-
-/// Writes a new file.
-pub fn write(path: &Path, text: &str) -> Result<()> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
-    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-    written.with_context(|| format!("{} cannot be written", path.display()))
 }

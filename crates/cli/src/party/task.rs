@@ -18,8 +18,8 @@ use reticent_sql::{JointQuery, Options, Unit};
 
 use super::show;
 use crate::exit::usage;
-use crate::output::{Format, print, say};
-use crate::query::listed_files;
+use crate::output::{Format, print, say, write_new};
+use crate::query::{listed_files, pairs};
 
 /// The arguments of `reticent party task`.
 #[derive(Debug, clap::Args)]
@@ -166,12 +166,7 @@ fn write(new: &New) -> Result<()> {
     options.adjacency = new.adjacency.parse::<Adjacency>()?;
     options.unit = if new.unit == "row" { Unit::Row } else { Unit::Column(new.unit.clone()) };
     (options.max_groups, options.max_rows) = (new.max_groups, new.max_rows);
-    let pairs = |flag: &str, list: &[String], example: &str| -> Result<BTreeMap<String, String>> {
-        let both =
-            |text: &String| crate::query::pair(flag, text, example).map(|(name, value)| (name.into(), value.into()));
-        list.iter().map(both).collect()
-    };
-    let bounds: BTreeMap<String, String> = pairs("--bounds", &new.bounds, "age=0..120")?;
+    let bounds: BTreeMap<String, String> = pairs("--bounds", &new.bounds, "age=0..120")?.into_iter().collect();
     for (column, text) in &bounds {
         options.bounds.insert(column.clone(), range(column, text)?);
     }
@@ -187,7 +182,7 @@ fn write(new: &New) -> Result<()> {
     let checked = CheckedTask::new(text.parse::<Task>()?)?;
     match &new.out {
         None => print(&text)?,
-        Some(path) => super::simulate::write(path, &text)?,
+        Some(path) => write_new(path, &text)?,
     }
     say!("send it to all parties; its hash is {}", checked.task().hash());
     Ok(())

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use reticent::continual::{Comparison, Horizon, Prediction, Stream, Unit, compare};
 use reticent::privacy::{Adjacency, Delta, Epsilon, Guarantee, Rho};
 use serde_json::json;
@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let plan = compare(&stream(arguments)?, &guarantees(arguments)?)?;
     if let Some(path) = &arguments.plot {
         let svg = chart::errors(&plan).to_svg(760, 480);
-        std::fs::write(path, svg).with_context(|| format!("{} cannot be written", path.display()))?;
+        output::write_over(path, svg)?;
     }
     output::print(&match arguments.format {
         Format::Table => people::table(&plan),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use comfy_table::CellAlignment;
 use reticent::multiparty::trust::{self, Cost, Trust};
 use reticent::privacy::Epsilon;
@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     if let Some(path) = &arguments.plot {
         let svg = chart(arguments, &epsilon, &costs).to_svg(760, 480);
-        std::fs::write(path, svg).with_context(|| format!("{} cannot be written", path.display()))?;
+        output::write_over(path, svg)?;
     }
     output::print(&match arguments.format {
         Format::Table => table(arguments, &epsilon, &costs),

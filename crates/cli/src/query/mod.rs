@@ -131,10 +131,6 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
     if inputs.is_empty() {
         return Err(usage("no table: add --table NAME=FILE, as in --table people=people.csv"));
     }
-    let pairs = |flag: &str, list: &[String], example: &str| -> Result<Vec<(String, String)>> {
-        let both = |text: &String| pair(flag, text, example).map(|(name, value)| (name.into(), value.into()));
-        list.iter().map(both).collect()
-    };
     let listed = |(column, text): (String, String)| -> Result<(String, Vec<String>)> {
         let list = keys(&column, &text, None)?;
         Ok((column, list))
@@ -156,8 +152,14 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
     Ok(Settings::new(&arguments.sql, &asked, inputs, &policies.iter().collect::<Vec<_>>())?)
 }
 
+/// `NAME=VALUE`, each
+pub fn pairs(flag: &str, list: &[String], example: &str) -> Result<Vec<(String, String)>> {
+    let both = |text: &String| pair(flag, text, example).map(|(name, value)| (name.into(), value.into()));
+    list.iter().map(both).collect()
+}
+
 /// `NAME=VALUE`
-pub fn pair<'text>(flag: &str, text: &'text str, example: &str) -> Result<(&'text str, &'text str)> {
+fn pair<'text>(flag: &str, text: &'text str, example: &str) -> Result<(&'text str, &'text str)> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => Ok((name.trim(), value.trim())),
         _ => Err(usage(format!("{flag} {text}: write it as {flag} {example}"))),

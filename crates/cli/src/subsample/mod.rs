@@ -13,11 +13,10 @@ mod arguments;
 mod parameters;
 mod show;
 
-use std::io::{BufReader, IsTerminal};
+use std::io::BufReader;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use indicatif::{ProgressBar, ProgressStyle};
 use reticent::ledger::Ended;
 use reticent::message::Spelling;
 use reticent_ledger::accounting::Request;
@@ -27,7 +26,7 @@ use reticent_subsample::{DryRun, Environment, Kept, Subsample, Table, Trial};
 pub use arguments::{Arguments, BlockArguments};
 
 use crate::accounting::payer;
-use crate::output::{self, say};
+use crate::output::{self, progress_bar, say};
 
 /// Runs `reticent subsample`.
 ///
@@ -56,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     subsample.words().iter().for_each(|line| say!("{}", line.spelled(Spelling::Flag)));
     // A broken file may make its reader panic, with rows in the message.
     crate::query::quiet_panics();
-    let (guarantee, bar) = (subsample.plan().guarantee().clone(), progress_bar(subsample.plan().blocks()));
+    let (guarantee, bar) = (subsample.plan().guarantee().clone(), progress_bar(subsample.plan().blocks(), "blocks"));
     let kept = account.release(request, |mut permit| {
         let released = subsample.release(&mut permit, || bar.inc(1));
         bar.finish_and_clear();
@@ -88,13 +87,4 @@ pub fn answer_block(arguments: &BlockArguments) -> Result<ExitCode> {
     let Some(answer) = answer(&arguments.sql, BufReader::new(std::io::stdin()))? else { return Ok(ExitCode::FAILURE) };
     output::print(&format!("{answer}\n"))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// A progress bar on standard error, shown only on a terminal. Padded runs end by the clock.
-fn progress_bar(runs: u64) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} blocks, {eta} left");
-    ProgressBar::new(runs).with_style(style.expect("the template is well formed"))
 }

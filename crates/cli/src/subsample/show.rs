@@ -4,13 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use reticent::privacy::Guarantee;
+use reticent_subsample::kept::rounded;
 use reticent_subsample::{DryRun, Error, Kept};
 
 use crate::exit;
 use crate::output::{self, Format, number_table, text_table};
-
-/// The number of significant digits of a half-width.
-const DIGITS: i32 = 2;
 
 /// Prints an outcome and returns the exit code.
 ///
@@ -51,33 +49,5 @@ fn for_people(kept: &Kept) -> String {
             format!("{}\n", number_table(&header.each_ref().map(String::as_str), [row]))
         }
         Kept::Refused | Kept::Failed => "refused\n".into(),
-    }
-}
-
-/// A number with as many digits as its half-width makes meaningful.
-fn rounded(value: f64, half_width: f64, round: fn(f64) -> f64) -> String {
-    if !(half_width.is_finite() && half_width > 0.0) {
-        return value.to_string();
-    }
-    let decimals = DIGITS - 1 - half_width.log10().floor() as i32;
-    let unit = 10f64.powi(decimals.clamp(-300, 300));
-    format!("{:.*}", decimals.clamp(0, 300) as usize, round(value * unit) / unit)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_below_the_noise_are_not_shown() {
-        for (value, half_width, expected) in [
-            (45.123_456, 1.234, ("45.1", "1.3")),
-            (45_123.456, 123.4, ("45120", "130")),
-            (0.012_345_6, 0.000_123, ("0.01235", "0.00013")),
-            (-3.0, 0.0, ("-3", "0")),
-        ] {
-            let shown = (rounded(value, half_width, f64::round), rounded(half_width, half_width, f64::ceil));
-            assert_eq!((shown.0.as_str(), shown.1.as_str()), expected);
-        }
     }
 }
