@@ -51,7 +51,7 @@ const FAILED: u8 = 2;
 /// After an error the same reports can be sent again: aggregators keep those they lack and refuse those they have.
 ///
 /// # Errors
-/// [`Error::Network`] if an aggregator cannot be reached, or does not accept them.
+/// If an aggregator cannot be reached, or does not accept them.
 pub fn upload(task: &Task, reports: &[Report]) -> Result<Vec<Received>> {
     let one_after_the_other = |place| {
         let mut received = Received::default();
